@@ -39,7 +39,7 @@ def lasso(page: Page) -> None:
     stage = page.locator(".stage > canvas")
     box = stage.bounding_box()
     assert box is not None
-    round_it = [(0.46, 0.75), (0.54, 0.81), (0.63, 0.77), (0.66, 0.87), (0.60, 0.96), (0.51, 0.93), (0.46, 0.83)]
+    round_it = [(0.36, 0.80), (0.42, 0.76), (0.50, 0.73), (0.55, 0.82), (0.52, 0.92), (0.44, 0.97), (0.37, 0.91)]
     places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in round_it]
     page.mouse.move(*places[0])
     page.mouse.down()

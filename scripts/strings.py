@@ -1,14 +1,17 @@
 """List every string that a person reads on the dashboard and the command line, by place, as one Markdown page.
 
     python scripts/strings.py > strings.md
+    python scripts/strings.py --short > short.md    # the dashboard alone, a paragraph for each page and kind
 
 It is for a reader: is each label, help text, empty state, button and error plain English, in sentence case, and in the
 field's words? Strings are found in the syntax trees of lab/dashboard and lab/cli, the help of knobs in all of lab;
-those of the components' JavaScript by their quotes. `{name}` stands for what is put in.
+those of the components' JavaScript by their quotes. `{name}` stands for what is put in. The short page leaves out what
+stands twice, errors, keys that nobody sees, and of helps and messages all but the first sentence.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import re
 import sys
@@ -41,6 +44,18 @@ SCRIPT = re.compile(r"""(?P<quote>["'`])(?P<words>(?:\\.|(?!(?P=quote)).)*?)(?P=
 """A string of JavaScript within a line."""
 
 
+KINDS = {
+    "label": "Labels", "words": "Words", "script": "Words", "help": "Help", "message": "Messages",
+}  # fmt: skip
+"""What the short page calls the kinds of `Words`."""
+UNSEEN = ("__main__.py", "speed.py", "served.py", "plot_theme.py")
+"""Files of the dashboard whose strings stand on no page."""
+CODE = re.compile(r"^(:material|views/|lab |_\w|[,;·])|[<>]|/\w+$|\.js\b|color-mix|export default|sans-serif|%\{")
+"""Strings that are no words: icons, pages, commands, keys, styles, and the ends of other strings."""
+INSERTED = re.compile(r"\$?\{(?:[^{}]|\{[^{}]*\})*\}")
+"""What stands for a value in a string."""
+
+
 @dataclass(frozen=True)
 class Words:
     """A string and where it stands. kind: what it is for; `words` where only the reader can tell."""
@@ -52,7 +67,12 @@ class Words:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--short", action="store_true", help="the dashboard alone, a paragraph for each page and kind")
     found = [*in_python(), *in_scripts()]
+    if parser.parse_args().short:
+        print("\n".join(short(found)))
+        return
     counts = Counter(one.kind for one in found)
     print("# Every string that a person reads\n")
     print(", ".join(f"{count:,} {kind}" for kind, count in counts.most_common()), end=".\n")
@@ -63,6 +83,45 @@ def main() -> None:
             print(f"\n## {file}\n")
         print(f"- {one.line} *{one.kind}* {one.text}")
     print(f"{len(found):,} strings", file=sys.stderr)
+
+
+def short(found: list[Words]) -> Iterator[str]:
+    """Lines of the short page: for each page of the dashboard its labels, its other words, and its sentences."""
+    places: dict[str, dict[str, list[str]]] = {}
+    known: set[str] = set()
+    for one in found:
+        text = _shortened(one)
+        if text not in known and _seen(one, text):
+            known.add(text)
+            places.setdefault(_place(one.file), {}).setdefault(KINDS.get(one.kind, "Words"), []).append(text)
+    for place in sorted(places, key=lambda name: (not name.startswith("Page"), name)):
+        yield f"\n## {place}\n"
+        for kind in dict.fromkeys(KINDS.values()):
+            if texts := places[place].get(kind):
+                yield f"{kind}: " + " · ".join(texts) + "\n"
+
+
+def _seen(one: Words, text: str) -> bool:
+    """Whether a string is words that a visitor of the dashboard sees, and no key, style or file."""
+    if not one.file.startswith("lab/dashboard/") or Path(one.file).name in UNSEEN:
+        return False
+    words = re.findall("[A-Za-z]{3,}", text)
+    if one.kind == "error" or CODE.search(text) or len(words) < text.count("…") or not words:
+        return False
+    return one.kind not in ("words", "label") or text[:1].isupper() or len(words) > 3
+
+
+def _place(file: str) -> str:
+    parts = Path(file).parts
+    if parts[2] == "views":
+        return f"Page {parts[3].replace('_', '-').capitalize()}"
+    return {"components": "Components", "forms": "Forms", "answers": "Answers of a search"}.get(parts[2], "Every page")
+
+
+def _shortened(one: Words) -> str:
+    """A string with three dots for what is put in; of a help or message the first sentence."""
+    text = INSERTED.sub("…", one.text)
+    return text if one.kind in ("label", "script") else re.split(r"(?<=[.?!]) (?=[A-Z“])", text, maxsplit=1)[0]
 
 
 def in_python() -> Iterator[Words]:

@@ -1,15 +1,16 @@
 """000, figure 4 right: the batch size, with and without SiMix, at an equal number of steps."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from lab.claims._axes import arms, slope
 from lab.claims._study import Claim, Contrast, Study
 
 SIZES = (32, 64, 256, 1024)
 SMALL, LARGE = SIZES[:2], SIZES[2:]
-SIMIX = {"simix": True, "k": [1, 2, 4, 8, *range(12, 33, 4)]}
+SIMIX: dict[str, Any] = {"simix": True, "k": [1, 2, 4, 8, *range(12, 33, 4)]}
 """SiMix with its own lengths of the short list (000, section 4.2)."""
-LOSSES = {
+LOSSES: dict[str, dict[str, Any]] = {
     "RS@k": {"name": "recall_at_k"},
     "RS@k with SiMix": {"name": "recall_at_k", **SIMIX},
     "SmoothAP": {"name": "smooth_ap"},

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from lab.claims._study import Claim, Contrast, Point, Study
+from lab.claims._axes import options
+from lab.claims._study import Claim, Contrast, Point, Study, Task
 
 PAPER = (1, 2, 4, 8, 16)
 SETS = ((1,), (4,), (16,), (1, 2), (1, 2, 4), (1, 2, 4, 8), PAPER, (1, 2, 4, 8, 16, 32))
@@ -21,8 +22,12 @@ STUDY = Study(
     turn=27,
     title="The set of k of the recall surrogate",
     source="RS@k, section 4.2",
-    points=tuple(Point({"k": named(ks)}, {"loss": {"name": "recall_at_k", "k": list(ks)}}) for ks in SETS),
-    lrs=(1e-3,),
+    points=tuple(
+        Point({"k": named(ks)}, {"loss": {"name": "recall_at_k", "k": list(ks), **variant}}, Task(), option)
+        for ks in SETS
+        for option, variant in options("recall_at_k").items()
+    ),
+    lrs=(2.5e-4, 1e-3),
     column="r@1",
     claims=(
         Claim(

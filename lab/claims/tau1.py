@@ -1,6 +1,7 @@
 """000, figure 4 left: the temperature on ranks, with and without SiMix."""
 
-from lab.claims._study import Claim, Contrast, Point, Study
+from lab.claims._axes import options
+from lab.claims._study import Claim, Contrast, Point, Study, Task
 from lab.claims.batch_size import SIMIX
 
 TAU1 = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -22,12 +23,15 @@ STUDY = Study(
     points=tuple(
         Point(
             {"loss": "RS@k with SiMix" if simix else "RS@k", "tau1": tau1},
-            {"loss": {"name": "recall_at_k", "tau1": tau1, **(SIMIX if simix else {"simix": False})}},
+            {"loss": {"name": "recall_at_k", "tau1": tau1, **(SIMIX if simix else {"simix": False}), **variant}},
+            Task(),
+            option,
         )
         for simix in (False, True)
         for tau1 in TAU1
+        for option, variant in options("recall_at_k").items()
     ),
-    lrs=(1e-3,),
+    lrs=(2.5e-4, 1e-3),
     column="r@1",
     claims=(
         Claim(

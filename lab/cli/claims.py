@@ -1,7 +1,7 @@
 """Try the papers' claims on emoji, letters and digits: short trainings that can be stopped and resumed, and a report.
 
 `lab claims list` names the studies; `lab claims run` makes what is missing, `--only STUDY ...` some of it;
-`lab claims status` tells how far it is; `lab claims report` writes claims.md from the results.
+`lab claims status` shows the progress; `lab claims report` writes claims.md from the results.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
         metavar="NAME",
         help="what trains: cpu, as the results that come along (default), cuda, cuda:1, or auto",
     )
-    parser.add_argument("--minutes", type=float, help="start no further training after so many minutes")
+    parser.add_argument("--minutes", type=float, help="start no more trainings after this many minutes")
     parser.add_argument(
         "--output", metavar="FILE", help="file of the report (default: claims.md, in a checkout docs/claims.md)"
     )

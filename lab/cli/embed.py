@@ -2,8 +2,8 @@
 
 Pictures in a folder below FOLDER have its name as their class. The run is browsed, mapped and compared like any
 other; `lab export` writes its vectors for other tools. With `--shards FOLDER` there is no run but a gallery in shards,
-for more pictures than fit into memory: `lab query RUN picture.png --gallery FOLDER` searches it, and the same command
-goes on where it was broken off.
+for more pictures than fit into memory: `lab query RUN picture.png --gallery FOLDER` searches it. Given again, an
+interrupted `lab embed --shards` continues where it stopped.
 """
 
 from __future__ import annotations

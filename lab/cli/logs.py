@@ -1,6 +1,6 @@
-"""Show what a run said: the end of its log; with -f also what it says from now on, until it ends.
+"""Show the end of a run's log; with -f, also every new line until the run ends.
 
-Of a run that was trained in a terminal it holds notes and errors alone; `lab watch RUN` shows its steps.
+The log of a run that was trained in a terminal holds only notes and errors; `lab watch RUN` shows its steps.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The queue of runs: list it, add to it, reorder it, work on it.
 
-`lab queue` lists what waits and what works; `lab queue add RUN`, `lab queue move RUN 0`, `lab queue remove RUN`,
-`lab queue pause`, `lab queue go`. Adding starts a process of its own that works the queue off, one run at a time on
+`lab queue` lists waiting and running runs; `lab queue add RUN`, `lab queue move RUN 0`, `lab queue remove RUN`,
+`lab queue pause`, `lab queue go`. Adding starts a process of its own that works through the queue, one run at a time on
 each device.
 """
 

@@ -5,7 +5,7 @@ FILE is YAML, for instance
     config: {loss: {name: recall_at_k}, training: {steps: 400}}    # sections, or the name of a recipe or a file
     vary: {loss.tau2: [0.005, 0.01, 0.02], training.seed: [0, 1, 2]}
 With `search: random` or `search: tpe` and `trials: 40`, a knob may be a span: {low: 0.001, high: 0.1, log: true}.
-A sweep that is begun again makes only what is missing. `--on ray --on.retries 5` sets a knob of the launcher.
+Started again, a sweep trains only what is missing. `--on ray --on.retries 5` sets a knob of the launcher.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     _launching.add_on(parser, words, default="local")
     parser.add_argument("--at-once", type=int, default=8, help="with search: tpe, runs at the same time (default 8)")
     parser.add_argument(
-        "--no-wait", action="store_true", help="submit the runs and return at once; they go on without this command"
+        "--no-wait", action="store_true", help="submit the runs and return at once; they continue without this command"
     )
     parser.add_argument("--dry-run", action="store_true", help="show the runs and train none")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")

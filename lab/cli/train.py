@@ -2,7 +2,7 @@
 
 Flags are `--SECTION NAME` and `--SECTION.KNOB VALUE`; `lab train --loss smooth_ap --help` lists the knobs of what is
 chosen. A YAML file holds the same: `--config file.yaml`; flags win over it. Several processes share each batch under
-`torchrun --nproc-per-node N -m lab train ...`; one that torchrun starts anew goes on from the last checkpoint.
+`torchrun --nproc-per-node N -m lab train ...`; one that torchrun restarts continues from the last checkpoint.
 `--seeds 5 --on ray` trains five runs that differ in their seed on a cluster; `--on` takes what `lab sweep` takes.
 """
 

@@ -49,7 +49,7 @@ class NoiseKnobs(Knobs):
     noise_folder: str | None = knob(
         None, "Folder of foreign images for image_noise; leave it as it is while a run may be resumed.", path=True
     )
-    noise_seed: int = knob(0, "Random seed of the noise and of which classes suffer.", ge=0)
+    noise_seed: int = knob(0, "Random seed of the noise and of the classes that it affects.", ge=0)
 
 
 def kept_classes(classes: np.ndarray, share: float, kept: Literal["first", "drawn"], seed: int) -> np.ndarray:

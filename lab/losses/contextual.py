@@ -125,7 +125,7 @@ class Contextual(Loss):
         )
         detach_expansion: bool = knob(
             False,
-            "Nor do the sizes of the reciprocal neighbourhoods (step 3).",
+            "Pass no gradient through the sizes of the reciprocal neighbourhoods (step 3) either.",
             source="Contextual, appendix H.6, figure 17",
         )
         correct_gradient: bool = knob(

@@ -119,3 +119,18 @@ def test_names_that_look_like_html_are_shown_as_text(serve, tab, train_tiny, tmp
     assert shown == set(wild)
     assert page.evaluate("window.hurt") is None
     assert page.locator("b", has_text="bold").count() == 0
+
+
+def test_a_page_stands_still_while_it_opens(dashboard, tab):
+    """The text is not pushed aside by the sidebar, nor by a style that comes late: layout shifts add up to little."""
+    page = tab(f"{dashboard.url}/figures")
+    page.add_init_script(
+        "window.moved = 0; const add = (one) => { window.moved += one.value; };"
+        "const seen = new PerformanceObserver((list) => list.getEntries().forEach(add));"
+        "seen.observe({ type: 'layout-shift', buffered: true });"
+    )
+    page.reload()
+    expect(page.get_by_role("slider").first).to_be_visible()
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()
+    assert page.evaluate("moved") < 0.2, "it was .38"
+    assert page.get_by_test_id("stSidebar").bounding_box()["width"] == pytest.approx(281, abs=2), "as look.css says"

@@ -44,3 +44,24 @@ def test_knobs_and_scripts_are_read():
     known = list(strings._of_knobs("loss.py", ast.parse('tau: float = knob(0.1, "Width of the step.", unit="cosine")')))
     assert [one.text for one in known] == ["Width of the step.", "cosine"]
     assert any(one.text == "Keyboard shortcuts" for one in strings.in_scripts())
+
+
+def test_the_short_page_says_each_thing_of_the_dashboard_once():
+    strings = load()
+
+    def one(kind: str, text: str, file: str = "lab/dashboard/views/two_stage/page.py"):
+        return strings.Words(file, 1, kind, text)
+
+    found = [
+        one("label", "Top k"),
+        one("label", "Top k"),
+        one("help", "Looks at {len(a['{}'])} images. Takes a while."),
+        one("words", "form filled from"),
+        one("label", "Runs", "lab/cli/runs.py"),
+        one("words", "Of one class", "lab/dashboard/answers/candidates.py"),
+    ]
+    lines = [line.strip() for line in strings.short(found)]
+    assert lines == [
+        "## Page Two-stage", "Labels: Top k", "Help: Looks at … images.",
+        "## Answers of a search", "Words: Of one class",
+    ]  # fmt: skip

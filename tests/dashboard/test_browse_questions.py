@@ -37,7 +37,7 @@ def test_a_click_explains_why_two_are_alike(runs, open_page):
     drawn = next(e for e in page.test.get("bidi_component") if e.key == "regions")
     assert "most from" in drawn.proto.json and "data:image/webp" in drawn.proto.json
     table = page.test.dataframe[0].value
-    np.testing.assert_allclose(table["regions"] + table["left over"], table["cosine"], atol=1e-6)
+    np.testing.assert_allclose(table["regions"] + table["remainder"], table["cosine"], atol=1e-6)
     assert table["cosine"][0] == pytest.approx(float(other["value"]), abs=0.01)
     assert "exact sum" in page.words() and "GeM" in page.words()
     assert page.again().test.dataframe[0].value.equals(table), "the address opens the same pair"

@@ -88,7 +88,7 @@ def test_why_shows_the_pull_of_the_loss_on_every_card(runs, open_page):
             assert ("pulled" in card["bar"]["text"]) == (weight[card["id"]] < 0)
             assert card["bar"]["wrong"] == ((weight[card["id"]] > 0) == card["right"])
         assert max(card["bar"]["share"] for card in cards) > 0
-    assert "SmoothAP = " in page.words()
+    assert "Smooth-AP = " in page.words()
     page.test.selectbox(key="why").set_value("").run()
     assert all(card["bar"] is None for card in page.section("results", "neighbours")["cards"])
 

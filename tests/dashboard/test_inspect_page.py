@@ -101,7 +101,7 @@ def test_a_changed_similarity_changes_the_loss_as_the_formula_says(runs, open_pa
     similarities[place] = 0.95
     after = lab.inspect.list_gradients(loss, similarities, same)
     shown = {metric.label: metric.value for metric in page.test.metric}
-    assert shown["loss of the query"] == f"{before.value:.4f} → {after.value:.4f}"
+    assert shown["Loss of this list alone"] == f"{before.value:.4f} → {after.value:.4f}"
     card = next(card for card in page.section("changed", "after")["cards"] if card["id"] == marked)
     assert card["value"] == "0.950" and card["move"]["way"] in ("up", "same")
 
@@ -271,7 +271,7 @@ def test_class_weights_are_the_learnt_ones_where_the_run_has_them(tmp_path, trai
     assert ("embeddings of this batch are of step 2" in told) == (origin.step != 2)
     assert same(loss, learnt(run, origin.checkpoint))
     other, labels, told = inspector.loss_for(run, ChosenLoss("arc_face", {}), batch, "test")
-    assert "are random: this run was trained with proxy anchor" in told
+    assert "are random: this run was trained with Proxy-Anchor" in told
     assert labels.max() == len(np.unique(batch.embedded.labels)) - 1
     drawn = batches.InspectedBatch(EmbeddingSet(*(column[:40] for column in vars(run.embeddings("test")).values())))
     assert "are random: this run was trained on other classes" in inspector.loss_for(run, asked, drawn, "test")[2]
@@ -312,9 +312,9 @@ def test_class_weights_are_of_the_step_that_the_embeddings_are_of(name, tmp_path
 
 def test_random_weights_are_said_where_bounds_are_asked(runs, open_page):
     page = open_page("inspect", run="recall", loss="arc_face", show="bounds")
-    assert (
-        page.calm and page.words().replace("\\", "").count("are random: this run was trained with recall at k") == 2
-    ), page.words()
+    assert page.calm and page.words().replace("\\", "").count("are random: this run was trained with Recall@k") == 2, (
+        page.words()
+    )
 
 
 def test_a_damaged_batch_is_a_sentence(runs, open_page):

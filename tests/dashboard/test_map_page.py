@@ -6,6 +6,7 @@ import base64
 import json
 import time
 import zlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -348,6 +349,17 @@ def test_words_select_what_has_them_and_a_lasso_replaces_them(runs, open_page):
     assert len(drawn(page)["selected"]) == 3 and page.test.text_input(key="map words").value == ""
     page.test.text_input(key="map words").set_value("no such thing").run()
     assert page.calm and "No image on this map has these words." in page.words() and not drawn(page)["selected"]
+
+
+def test_two_browsers_keep_each_the_words_of_their_own_map(monkeypatch):
+    monkeypatch.setattr(colouring.filters, "fields", lambda images: [])
+    images = SimpleNamespace(keys=np.array(["ÄPFEL/1.png", "no utf-8 \udcff.png"]))
+    sheet = SimpleNamespace(on_map=SimpleNamespace(items=np.arange(2)))
+    colouring.lines.clear()
+    first = colouring.lines("one", "test", 1.0, None, images, sheet)
+    colouring.lines("two", "test", 1.0, None, images, sheet)
+    assert colouring.lines("one", "test", 1.0, None, images, sheet) is first
+    assert colouring.holding(first, "png Äpfel").tolist() == [0] and colouring.holding(first, ".PNG").tolist() == [0, 1]
 
 
 def test_numbers_are_a_scale_from_low_to_high():

@@ -67,7 +67,7 @@ def test_an_earlier_step_is_the_first_of_the_two_and_a_group_can_be_selected(run
     frame = tensors(run.frames()[step])
     assert set(shown["ids"]) == set(frame["items"])
     button = next(one for one in page.test.button if one.key == "moved 0")
-    assert button.label.replace("\\", "") == "8 images: 75% class cat, moved 1.5 spreads"
+    assert button.label.replace("\\", "") == "8 images: 75% class cat, moved 1.5 × the map's spread"
     button.click().run()
     listed = page.section("two maps images", "selection")["cards"]
     assert {card["id"] for card in listed} == set(shown["ids"][4:12].tolist())

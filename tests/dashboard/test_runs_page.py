@@ -78,7 +78,7 @@ def test_columns_are_chosen_and_kept_with_the_folder(runs, open_page):
     page.test.multiselect(key="columns").set_value(["loss", "MAP@R"]).run()
     assert page.test.dataframe[0].value.columns.tolist() == ["run", "loss", "MAP@R"]
     assert page.again().test.dataframe[0].value.columns.tolist() == ["run", "loss", "MAP@R"]
-    next(b for b in page.test.button if b.label == "Keep").click().run()
+    next(b for b in page.test.button if b.label == "Save").click().run()
     other = open_page("runs")
     assert other.test.dataframe[0].value.columns.tolist() == ["run", "loss", "MAP@R"] and not other.test.query_params
     next(b for b in other.test.button if b.label == "All").click().run()

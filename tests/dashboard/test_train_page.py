@@ -312,7 +312,7 @@ def test_addresses_and_links_out_of_the_allowed_folders_are_refused(tmp_path, mo
     for place in ("s3://bucket/set", "file:///etc"):
         config = lab.runs.RunConfig.of({"data": {"name": "tar_shards", "root": place}})
         assert dict(config.addresses()) == {"data.root": place} and not dict(config.paths())
-        with pytest.raises(ValueError, match="is an address, and this dashboard reads files of this machine alone"):
+        with pytest.raises(ValueError, match="is an address, and this dashboard reads only files of this machine"):
             settings.confine(config)
     (tmp_path / "mine").mkdir()
     with tarfile.open(tmp_path / "others.tar", "w") as archive:

@@ -145,7 +145,7 @@ def test_a_run_of_a_cluster_waits_is_tried_again_and_resumes_there(runs, open_pa
     sent.sign(run, sent.Sent("ray", "head:6379", {"retries": 7}), Worker.this(), False)
     page = open_page("watch", watched="recall")
     assert "retries 7" in page.words()
-    assert next(s for s in page.test.selectbox if s.label == "Where it goes on").value == "ray"
+    assert next(s for s in page.test.selectbox if s.label == "Where to resume").value == "ray"
     next(b for b in page.test.button if b.label == "Resume").click().run()
     assert given == [(["recall"], cluster)] and given[0][1].knobs == {"retries": 7}
 
@@ -162,7 +162,8 @@ def test_the_gap_is_the_metric_of_each_frame(runs):
         embedded = EmbeddingSet(arrays["vectors"], arrays["labels"], arrays["items"])
         ranking = lab.search.create("exact", k=1).build(embedded).rank(embedded, same_source=True)
         expected = lab.metrics.create("decomposability_gap")(Evidence(ranking, embedded, embedded)).values
-        assert {name: values[at] for name, (_, values) in curves.items()} == pytest.approx(expected)
+        named = {validation_history.WORDS.get(name, name): value for name, value in expected.items()}
+        assert {name: values[at] for name, (_, values) in curves.items()} == pytest.approx(named)
 
 
 def step(number: int, **values) -> str:

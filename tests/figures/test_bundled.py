@@ -101,9 +101,9 @@ def test_sweeps_name_the_set_they_were_measured_on():
 
 
 def test_a_subtitle_tells_between_what_each_seed_chose():
-    slope, tau1 = _bundled.subtitle("roadmap_slope"), _bundled.subtitle("tau1")
+    slope, gap = _bundled.subtitle("roadmap_slope"), _bundled.subtitle("contextual_gap")
     assert "each with the best of 2 variants and 2 learning rates on validation classes; study" in slope
-    assert "each with" not in tau1
+    assert "each with" not in gap
 
 
 def test_batch_sizes_are_judged_by_the_score_of_the_paper():

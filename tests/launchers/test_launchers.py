@@ -414,7 +414,7 @@ def test_pages_send_runs_to_a_cluster_and_stop_them_there(cluster, config, pictu
     assert waits.status[
         "sentence"
     ] == "Taken back; nothing of it had come back from the cluster." and not waits.checkpoint("last")
-    assert next(one for one in page.run().selectbox if one.label == "Where it goes on").value == "ray"
+    assert next(one for one in page.run().selectbox if one.label == "Where to resume").value == "ray"
     for run in runs:
         detached.stop(run)
     until(lambda: all(run.state == "stopped" for run in runs) and not waits.sender.alive)

@@ -23,10 +23,10 @@ SIDE = 480
 """Longest side of the pictures, in pixels."""
 
 HOW = {
-    True: "The colours are an exact sum: an embedding is pooled from a map of features, so that every cell of the map "
-    "has its part in the cosine. A cell also stands for what the layers below brought there from around it.",
+    True: "The colours are an exact sum: the embedding is pooled from a map of features, and each of its cells adds "
+    "its share to the cosine. A cell also reflects its surroundings, which the earlier layers have mixed into it.",
     False: "This encoder's embedding is not a sum over regions, so the colours are gradients with respect to the "
-    "pixels, summed on the way from a picture of the mean colour (integrated gradients).",
+    "pixels, summed along the path from a picture of the mean colour (integrated gradients).",
 }
 
 
@@ -49,14 +49,18 @@ def panel(run: RunView, split: str, whole: Collection, first: int, second: int) 
     st.dataframe(
         _sums(found, titles), hide_index=True, width=620,
         column_config={
-            name: st.column_config.NumberColumn(format="%.4f") for name in ("regions", "left over", "cosine")
+            name: st.column_config.NumberColumn(format="%.4f") for name in ("regions", "remainder", "cosine")
         },
-        alt="What the regions of each picture sum to, what is left over, and the cosine",
+        alt="The sum of each picture's regions, the remainder, and the cosine",
     )  # fmt: skip
-    rest = "the bias of the last layer" if found.exact else "the similarity of an empty picture, and the error of steps"
-    words = f"{HOW[found.exact]} Left over is {rest}. {found.held}"
+    rest = (
+        "the bias of the last layer"
+        if found.exact
+        else "the similarity of an empty picture and the error of the numerical sum"
+    )
+    words = f"{HOW[found.exact]} The remainder is {rest}. {found.held}"
     if whole.similarity != "cosine":
-        words += " This run ranks by distance; what is explained is the cosine."
+        words += " This run ranks by distance; the picture explains the cosine."
     st.caption(page_frame.as_text(words))
 
 
@@ -67,7 +71,7 @@ def _sums(found: AlikeRegions, titles: tuple[str, str]) -> pd.DataFrame:
         {
             "picture": list(titles),
             "regions": [float(one.sum()) for one in found.maps],
-            "left over": list(found.left_over),
+            "remainder": list(found.left_over),
             "cosine": [found.similarity] * 2,
         }
     )

@@ -49,7 +49,7 @@ def turn(run: RunView, whole: Collection, query: int, item: int) -> None:
     try:
         marks.judge(lab.runs.open(cache.run_path(run.name)), str(keys[query]), str(keys[item]), verdict)
     except OSError as error:
-        st.toast(page_frame.as_text(f"The mark could not be kept: {error.strerror or error}."))
+        st.toast(page_frame.as_text(f"The mark could not be saved: {error.strerror or error}."))
 
 
 def panel(run: RunView, split: str, whole: Collection, k: int) -> None:
@@ -64,13 +64,13 @@ def panel(run: RunView, split: str, whole: Collection, k: int) -> None:
             return
         if not here:
             st.caption(
-                "Nothing of this split is marked yet. Choose “Mark it right or wrong” above, then click a result: the "
-                "mark goes against what its label says, and a second click takes it back."
+                "Nothing in this split is marked yet. Choose “Mark it right or wrong” above and click a result: it "
+                "then counts as the opposite of what its label says. A second click removes the mark."
             )
             return
         st.dataframe(_table(whole, here, k), hide_index=True, alt="Scores of each judged query without and with marks")
         if len(here) > SHOWN:
-            st.caption(f"The first {SHOWN} queries are listed; the means are of these.")
+            st.caption(f"The first {SHOWN} queries are listed, and the means are over these.")
         _overall(run, split, whole, here)
         labels = zip(whole.images.keys, whole.images.labels.tolist(), strict=True)
         names = {str(key): str(whole.images.class_names[label]) for key, label in labels}

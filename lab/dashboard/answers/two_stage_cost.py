@@ -17,7 +17,7 @@ from lab.dashboard.results.collection import AT_ONCE, DEPTH, Collection
 SAMPLE = 2_000
 """Queries over which curves are drawn; more are sampled by a fixed seed."""
 REPEATS = 15
-FLATTERED = "They are made from the labels that the search is judged by, so they flatter it."
+FLATTERED = "They are computed from the labels that also judge the search, so its scores look better than they are."
 """What has to be said wherever class means stand for anchors."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import lab.inspect
 import lab.losses
 from lab.core.knobs import describe
-from lab.dashboard.forms import loss_knobs, sliders
+from lab.dashboard.forms import knob_labels, loss_knobs, sliders
 from lab.dashboard.results import run_choice
 from lab.dashboard.results.cache import RunView
 from lab.dashboard.results.collection import Collection
@@ -53,8 +53,8 @@ def options() -> list[str]:
 def choose(run: RunView, k: int) -> tuple[str, dict[str, Any]]:
     """Draw the loss and its knobs; the name is empty while nobody asks why."""
     name = page_frame.select(
-        "Loss", options(), key="why", format=lambda one: one.replace("_", " ") or "none", link="why",
-        help="Each picture then says how strongly this loss, of the shown query over the whole gallery, pulls it "
+        "Loss", options(), key="why", format=lambda one: knob_labels.named(one) or "none", link="why",
+        help="Each picture then shows how strongly this loss, computed for the query over the whole gallery, pulls it "
         "closer or pushes it away.",
     )  # fmt: skip
     if not name:
@@ -82,7 +82,8 @@ def weighed(
     items, similarities, relevant = _whole.whole_list(item)
     if not relevant.any():
         return Weighed(items, None)
-    return Weighed(items, lab.inspect.list_gradients(lab.losses.create(_loss, **_knobs), similarities, relevant))
+    gradients = lab.inspect.list_gradients(lab.losses.create(_loss, **_knobs), similarities, relevant)
+    return Weighed(items, replace(gradients, name=knob_labels.named(_loss)))
 
 
 def code_of(loss: str, knobs: dict[str, Any]) -> str:

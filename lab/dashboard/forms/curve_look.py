@@ -14,8 +14,9 @@ SMOOTHING = 0.6
 PLAIN = ("lr", "memory_bytes")
 """Curves without noise: smoothed they would only come late."""
 HELP = (
-    "Each point is this share of the smoothed point before it, the rest is what was measured, which stays faintly "
-    f"behind. 0 is off. Curves of fewer than {charts.FEW} points, the learning rate and the memory stay as they are."
+    "Weight of the exponential moving average: each point takes this share from the smoothed point before it and the "
+    "rest from the measured value, which stays visible in a fainter line. 0 is off. Curves of fewer than "
+    f"{charts.FEW} points, the learning rate and the memory are never smoothed."
 )
 
 

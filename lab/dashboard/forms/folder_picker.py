@@ -20,7 +20,7 @@ def pick(label: str, *, key: str, link: str = "") -> Path | None:
         at = _typed(key)
         st.button(
             "Up", key=f"{key} up", icon=":material/arrow_upward:", on_click=_go, args=(key, at and at.parent),
-            disabled=at is None or at in roots, help="To the folder that holds this one",
+            disabled=at is None or at in roots, help="Go up one folder",
         )  # fmt: skip
         below = _below(at)
         st.selectbox(

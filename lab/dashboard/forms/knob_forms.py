@@ -129,7 +129,7 @@ def _single_form(section: Section) -> dict[str, Any]:
         st.session_state[key] = section.default if section.default in names else names[0]
     page_frame.keep(key, section.default)
     title, sentence = _title(section)
-    chosen = st.selectbox(title, names, key=key, help=sentence, format_func=words, persist_state="session")
+    chosen = st.selectbox(title, names, key=key, help=sentence, format_func=knob_labels.named, persist_state="session")
     return {"name": chosen, **_knob_grid(section, chosen)}
 
 
@@ -139,17 +139,19 @@ def _many_form(section: Section) -> list[dict[str, Any]]:
     kept = [n for n in st.session_state.get(key, section.default) if n in names]
     st.session_state[key] = kept
     title, sentence = _title(section)
-    chosen = st.multiselect(title, names, key=key, help=sentence, format_func=words, persist_state="session")
+    chosen = st.multiselect(
+        title, names, key=key, help=sentence, format_func=knob_labels.named, persist_state="session"
+    )
     entries = []
     for name in chosen:
         if _open_knobs(section, name):
-            st.caption(words(name))
+            st.caption(knob_labels.named(name))
         entries.append({"name": name, **_knob_grid(section, name)})
     return entries
 
 
 def _title(section: Section) -> tuple[str, str]:
-    return knob_labels.TITLES.get(section.name, (words(section.name).capitalize(), section.help))
+    return knob_labels.TITLES.get(section.name, (knob_labels.named(section.name), section.help))
 
 
 def heading(name: str) -> None:
@@ -286,8 +288,3 @@ def help_text(knob: Knob) -> str:
         knob.source,
     ]
     return ". ".join(part.rstrip(".") for part in parts if part) + "."
-
-
-def words(name: str) -> str:
-    """A name of code as people read it."""
-    return name.replace("_", " ")

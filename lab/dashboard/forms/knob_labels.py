@@ -65,7 +65,7 @@ LABELS = {
     "hue": "Hue shift",
     "rotate": "Rotation",
     "translate": "Shift",
-    "squash": "Squash",
+    "squash": "Stretch",
     "dim": "Embedding size",
     "layer_norm_affine": "Learn layer norm's scale",
     "unit_features": "Features of unit length",
@@ -89,7 +89,7 @@ LABELS = {
     "pooling_lr": "Learning rate of pooling",
     "weight_decay": "Weight decay",
     "warmup": "Warm-up",
-    "floor": "Share of the rate at the end",
+    "floor": "Learning rate at the end, as a factor",
     "chunk": "Images embedded at once",
     "graph_memory": "Memory for stored graphs",
     "stream": "Load one chunk at a time",
@@ -120,6 +120,48 @@ LABELS = {
     "neg_margin": "Margin of negative pairs",
 }
 """Knob, or `section.knob` where the name means several things, to what people call it."""
+
+
+NAMES = {
+    "ami": "AMI", "arc_face": "ArcFace", "blackbox_ap": "Blackbox AP", "cars196": "Cars-196", "cifar100": "CIFAR-100",
+    "cos_face": "CosFace", "cross_entropy": "Cross-entropy", "cub200": "CUB-200", "efficientnet_lite0":
+    "EfficientNet-Lite0", "emoji7": "Emoji-7", "fast_ap": "FastAP", "food101": "Food-101", "hierarchical_ap":
+    "Hierarchical AP", "hit_rate_at_k": "Hit rate@k", "in_shop": "In-Shop", "inaturalist2018": "iNaturalist 2018",
+    "map_at_r": "MAP@R", "mean_average_precision": "mAP", "mini_inaturalist2021": "Mini-iNaturalist 2021",
+    "multi_similarity": "Multi-similarity", "nmi": "NMI", "nt_xent": "NT-Xent", "precision_at_k": "Precision@k",
+    "proxy_anchor": "Proxy-Anchor", "proxy_nca": "ProxyNCA", "r_precision": "R-precision", "recall_at_k": "Recall@k",
+    "revisited_map": "Revisited mAP", "roadmap": "ROADMAP", "sgd": "SGD", "simix": "SiMix", "small_cnn": "Small CNN",
+    "smooth_ap": "Smooth-AP", "soft_triple": "SoftTriple", "softbin_ap": "SoftBin-AP", "sop":
+    "Stanford Online Products", "sup_ap": "SupAP", "svhn": "SVHN", "timm_model": "A model of timm", "vehicle_id":
+    "VehicleID",
+}  # fmt: skip
+"""Entry of a catalogue to what people call it, where that is not its name in words."""
+
+
+def named(entry: str) -> str:
+    """What people call an entry of a catalogue.
+
+    Example:
+        >>> named("nt_xent"), named("triplet_margin"), named("")
+        ('NT-Xent', 'Triplet margin', '')
+    """
+    words = entry.replace("_", " ")
+    return NAMES.get(entry, words[:1].upper() + words[1:])
+
+
+def plain(knob: Knob) -> str:
+    """A knob's own name in words, with its unit: what figures call it, whose axes and formulas have the same names."""
+    words = {"lr": "learning rate"}.get(knob.name, knob.name.replace("_", " "))
+    return _capital(words) + (f" ({knob.unit})" if knob.unit else "")
+
+
+def _capital(words: str) -> str:
+    """Words with a capital letter; a Greek or a single one stays, since it stands so in the formulas."""
+    is_symbol = len(words) == 1 or words.rstrip("0123456789 ") in GREEK
+    return words if is_symbol else words[:1].upper() + words[1:]
+
+
+GREEK = ("alpha", "beta", "delta", "epsilon", "gamma", "lambda", "rho", "tau", "theta")
 
 
 def label(section: str, knob: Knob) -> tuple[str, str]:

@@ -169,6 +169,8 @@ def warn(known: Library) -> None:
 def say_what_next(unfinished: int = 0, broken: int = 0) -> None:
     """The empty state: the exact next step."""
     root = settings.runs_root()
+    with st.sidebar:
+        st.caption(f"Folder of runs: {page_frame.as_text(str(root))}")
     if broken:
         st.warning(f"{broken} folder{'s' if broken > 1 else ''} here cannot be read; the list at the left says why.")
     if unfinished:
@@ -178,7 +180,7 @@ def say_what_next(unfinished: int = 0, broken: int = 0) -> None:
         )
         st.code(f"lab evaluate RUN --runs {root}", language="bash")
     else:
-        st.info(f"No runs yet in {page_frame.as_text(str(root))}. Begin in one of these ways:")
+        st.info("No runs yet. Begin in one of these ways:")
     empty_state.doors()
     if not unfinished:
         st.caption("From a terminal")

@@ -59,6 +59,8 @@ def curves(
             )
         figure.add_trace(go.Scatter(x=steps, y=smoothed, name=name, mode=mode, line=style, connectgaps=False))
     every = [curve[1] for curve in named.values()], [curve[0] for curve in named.values()]
+    if len({step for steps in every[1] for step in steps}) == 1:  # around one point alone there would be half steps
+        figure.update_xaxes(rangemode="tozero").update_yaxes(rangemode="tozero")
     logs = log and all(map(not_negative, every[0])), log_x and all(map(not_negative, every[1]))
     return _dressed(figure, x, y, height, legend=len(named) > 1, log=logs[0], log_x=logs[1])
 
@@ -180,7 +182,7 @@ def histogram(counts: Mapping[str, Sequence[int]], x: str, *, height: int = 280)
 def files(
     sizes: Sequence[int], matches: Sequence[int], probes: int, names: Sequence[str], *, height: int = 280
 ) -> go.Figure:
-    """Items under each anchor in the order in which a query comes to them; opened files solid, the others hatched.
+    """Items under each anchor in the order in which a query comes to them; searched ones solid, the others hatched.
 
     matches: how many of the items are true matches; drawn as diamonds where there are any.
     """
@@ -188,7 +190,7 @@ def files(
 
     figure, order = go.Figure(), list(range(1, len(sizes) + 1))
     for label, part, shape, opacity in (
-        ("opened", slice(0, probes), "", 1.0),
+        ("searched", slice(0, probes), "", 1.0),
         ("not searched", slice(probes, None), "/", 0.45),
     ):
         figure.add_trace(

@@ -26,13 +26,15 @@ def clone(run: Run, knob: str, values: str) -> list[str]:
 def form(run: Run, place: str) -> None:
     """What to change in a run, and to what. place: tells forms of one run on one page apart."""
     knobs = dict.fromkeys(queueing.single_knobs(run.config))
-    knob = st.selectbox("Change", list(knobs), index=None, key=f"clone knob {place} {run.name}", placeholder="a knob")
+    knob = st.selectbox(
+        "Change", list(knobs), index=None, key=f"clone knob {place} {run.name}", placeholder="a setting"
+    )
     section, _, name = (knob or "").partition(".")
     now = getattr(run.config, section).values[name] if knob else ""
     values = st.text_input(
         "To",
         key=f"clone values {place} {run.name}",
-        placeholder=f"now {'none' if now is None else now}; several: a, b" if knob else "",
+        placeholder=f"now {'none' if now is None else now}; several values: a, b" if knob else "",
         disabled=knob is None,
     )
     if st.button("Queue the clone", key=f"clone {place} {run.name}", disabled=knob is None, width="stretch") and knob:

@@ -57,11 +57,11 @@ def _vectors() -> None:
 
 
 DOORS: list[Door] = [
-    Door("Have a look", "Train a small network on the emoji that come with Rankscope: about a minute.", _demo),
+    Door("Try it out", "Train a small network on the emoji that come with Rankscope; it takes about a minute.", _demo),
     Door("Your own images", "Choose a folder with one folder of images for each class, and train on it.", _folder),
     Door(
-        "No training",
-        "Import vectors of another model, or embed a folder of pictures: every page can show them.",
+        "Without training",
+        "Import the vectors of another model, or embed a folder of pictures, to search and map them.",
         _vectors,
     ),
 ]

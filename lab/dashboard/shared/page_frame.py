@@ -16,45 +16,10 @@ from lab.dashboard.shared import address
 if TYPE_CHECKING:
     import pandas as pd
 
-STYLE = """<style>
-[data-testid="stMainBlockContainer"] { padding: 3.9rem 2.25rem 3rem; }
-[data-testid="stSidebarUserContent"] { padding-top: 0.25rem; }
-[data-testid="stMainBlockContainer"] hr, [data-testid="stSidebar"] hr { margin: 0.4rem 0; }
-[data-testid="stTabs"] [aria-selected="true"], [data-testid="stTabs"] [aria-selected="true"] p {
-  color: inherit; font-weight: 650;
-}
-[data-testid="stButtonGroup"] button[aria-checked="true"] { color: inherit !important; }
-[data-testid="stSliderThumbValue"], [data-testid="stSliderThumbValue"] p { color: inherit; }
-[data-testid="stHeading"] h2 { padding: 0 0 0.15rem; }
-[data-testid="stCaptionContainer"] { opacity: 0.78; }
-[data-testid="stCode"] .token { color: inherit !important; }
-[data-testid="stMarkdown"] code { color: inherit; }
-[data-testid="stHeading"] { margin-bottom: 0.35rem; }
-[data-testid="stLayoutWrapper"]:has(> .st-key-palette) { position: absolute; }
-[data-testid="stSelectbox"] input { text-overflow: ellipsis; }
-:has(> [class*="st-key-listening"]) { position: absolute; width: 0; height: 0; overflow: hidden; }
-.parcoords .axis :is(path, .tick line) { stroke: currentColor !important; stroke-opacity: 0.55 !important; }
-.parcoords .axis text { text-shadow: none !important; }
-@media (max-width: 640px) {
-  [data-testid="stMainBlockContainer"] { padding: 3.9rem 1rem 3rem; }
-  [data-testid="stPlotlyChart"] .modebar-container { display: none; }
-  .st-key-figure-room > * { min-width: 760px; }
-  .st-key-figure-room::before {
-    content: "Swipe sideways to see the whole figure."; position: sticky; left: 0; min-width: 0; opacity: 0.78;
-  }
-}
-</style>"""
-
 _PAGE, _ARRIVED = "_page", "_arrived"
 """In the session's state: the page on screen, and whether this is the first run on it."""
 
 _log = logging.getLogger("rankscope.app")
-
-
-def style() -> None:
-    """Less air above pages than Streamlit's own look, captions and code that everybody can read (4.5 : 1), and no tool
-    bar over the charts of a phone; everything else is the theme's."""
-    st.html(STYLE)
 
 
 def page(title: str, purpose: str) -> Callable[[Callable[[], None]], Callable[[], None]]:

@@ -54,7 +54,7 @@ def confine(config: RunConfig) -> RunConfig:
     """
     for knob, address in config.addresses():
         raise ValueError(
-            f"{knob}: {address} is an address, and this dashboard reads files of this machine alone; train it with "
+            f"{knob}: {address} is an address, and this dashboard reads only files of this machine; train it with "
             "`lab train`."
         )
     for knob, path in config.paths():

@@ -30,7 +30,7 @@ def words(run: Run) -> str:
         if run.written_state == QUEUED:
             return f"Waits for {to.words}."
         again = f"{to.words} tries again" if to.launcher == RAY else f"{to.words} has not said yet how its job ended"
-        return f"Its process is gone; {again}."
+        return f"Its process has ended; {again}."
     if worker is None:
         return ""
     return f"Running on {'this machine' if worker.here else worker.host}, process {worker.pid}."

@@ -42,7 +42,9 @@ class ContextualSteps(Figure):
             True, "Sizes of neighbourhoods carry no gradient.", source="Contextual, table 5, row 8"
         )
         detach_expansion: bool = knob(
-            False, "Nor do the sizes of the reciprocal neighbourhoods (step 3).", source="Contextual, H.6, fig. 17"
+            False,
+            "Sizes of the reciprocal neighbourhoods (step 3) carry no gradient either.",
+            source="Contextual, H.6, fig. 17",
         )
         seed: int = knob(0, "Random seed.", ge=0, le=999)
 

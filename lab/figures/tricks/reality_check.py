@@ -67,9 +67,10 @@ class RealityCheck(Figure):
         metric: Literal["P@1", "R-precision", "MAP@R"] = knob("P@1", "Metric under the fair protocol.")
         dim: Literal["512", "128"] = knob("512", "Width: four 128-wide models concatenated, or one alone.")
         by: Literal["year", "method"] = knob(
-            "year", "The slide's two panels over the years, the trend by papers and by reality; or a line a method."
+            "year",
+            "View: two panels over the years, with the trend of each, as on the slide; or one line for each method.",
         )
-        reported: bool = knob(True, "Show what the papers reported (P@1, a line a method).")
+        reported: bool = knob(True, "Also show what the papers reported (P@1, one line for each method).")
 
     def numbers(self) -> Numbers:
         at = 2 * METRICS.index(self.knobs.metric) + (0 if self.knobs.dim == "512" else 6)

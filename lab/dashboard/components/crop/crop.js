@@ -73,7 +73,7 @@ export default function (component) {
     timer = setTimeout(tell, SETTLED);
   });
   stage.append(image, frame);
-  root.replaceChildren(stage, make("p", "", "Pull a rectangle over the part to search with. Arrow keys move it, with Shift they change its size."));
+  root.replaceChildren(stage, make("p", "", "Drag a rectangle over the part to search with. Arrow keys move it; with Shift they resize it."));
   place(frame, stage, box);
   if (had) stage.focus({ preventScroll: true });
 }

@@ -127,7 +127,7 @@ class Keys {
     }));
     const waits = this.data.words !== this.words;
     const count = this.places.length;
-    this.said.textContent = count ? `${count} found, Enter goes there` : waits ? "Searching …" : "Nothing has this name.";
+    this.said.textContent = count ? `${count} found, Enter goes there` : waits ? "Searching …" : "No page, run, class or image matches.";
     this.mark(0);
   }
 

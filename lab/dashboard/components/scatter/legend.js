@@ -56,7 +56,7 @@ export const Legend = (Base) => class extends Base {
     }
     const what = this.data.pair ? `neighbour in ${this.data.pair.names[1]}` : "true neighbour";
     const keys = lines.length ? [["", `✓ ${what}, same class`], ["wrong", `✗ ${what}, other class`]] : [];
-    if (this.trailed) keys.push(["trail", `way from the first map, of the ${Math.min(TRAILS, chosen || this.data.count)} ${chosen ? "selected " : ""}points that moved most`]);
+    if (this.trailed) keys.push(["trail", `path from the first map, for the ${Math.min(TRAILS, chosen || this.data.count)} ${chosen ? "selected " : ""}points that moved most`]);
     if (keys.length) {
       const key = make("div", "key");
       for (const [name, words] of keys) {

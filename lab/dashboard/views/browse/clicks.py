@@ -13,7 +13,7 @@ from lab.dashboard.shared import address, page_frame
 
 CLICKS = {
     "search": "Search with it",
-    "why": "Explain why it is alike",
+    "why": "Explain the similarity",
     "judge": "Mark it right or wrong",
     "like": "Find more like it",
     "unlike": "Find less like it",

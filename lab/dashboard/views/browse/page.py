@@ -98,7 +98,7 @@ def _explain(scene: BrowseView, item: int) -> None:
         return
     result = clicks.pair(scene.collection, item)
     if result is None:
-        st.caption("Click a result below: what makes it like the query is then shown on both pictures here.")
+        st.caption("Click a result below to see here which regions of both pictures make it similar to the query.")
         return
     alike.panel(scene.run, scene.split, scene.collection, item, result)
 
@@ -157,22 +157,22 @@ def _offer_files(scene: BrowseView, item: int, evidence: list[Evidence]) -> None
         st.download_button(
             "Contact sheet as PNG", lambda: exports.sheet(collection, evidence, wish.size), f"{name}.png", "image/png",
             on_click="ignore", icon=":material/image:", width="stretch",
-            help="The query with its first neighbours; the filter does not count",
+            help="The query with its first neighbours, without the filter",
         )  # fmt: skip
         for format, kind in (("png", "image/png"), ("pdf", "application/pdf")):
             st.download_button(
                 f"Figure for a paper as {format.upper()}",
                 partial(exports.figure, collection, evidence[0], wish.k, format), f"{name}-figure.{format}", kind,
                 on_click="ignore", icon=":material/article:", width="stretch",
-                help=f"The query and its first {wish.k} (Top k), 17 cm wide at 300 dpi; the filter does not count",
+                help=f"The query and its first {wish.k} (Top k), 17 cm wide at 300 dpi, without the filter",
             )  # fmt: skip
         if exports.has_report(scene.run.name, scene.split):
             st.download_button(
                 "Report of the run as HTML", partial(exports.report, scene.run.name, scene.split),
                 f"{scene.run.name}-report.html", "text/html", on_click="ignore", icon=":material/mail:",
                 width="stretch",
-                help="One page with table, curves, map, best and worst queries; it needs no server and takes some "
-                "seconds to make. The page Runs makes one of several runs.",
+                help="One page with a table, curves, a map, and the best and worst queries. It opens without a server "
+                "and takes some seconds to make. The Runs page makes one for several runs.",
             )  # fmt: skip
 
 

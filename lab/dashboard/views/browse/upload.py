@@ -90,7 +90,7 @@ def _ask_pictures() -> list[bytes]:
     listed = len(st.session_state.get("upload") or ())  # those that the server has dropped included
     latest = chosen[-MOST:]
     if listed > len(latest):
-        st.caption(f"The latest {len(latest)} of {listed} pictures are searched with; remove some to change that.")
+        st.caption(f"The latest {len(latest)} of {listed} pictures are used; remove some to choose others.")
     return [one.getvalue() for one in latest]
 
 

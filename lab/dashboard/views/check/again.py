@@ -27,7 +27,7 @@ def offer(run: Run, known: dict[str, str], counts: Sequence[tuple[str, int]]) ->
     told = ", ".join(f"{count:,} in {split}" for split, count in counts if count)
     if st.button(
         "Train again without them", icon=":material/replay:", type="primary",
-        help="Fills the form of the page Train with this run's settings. The marked images are then neither trained on "
+        help="Fills the form of the Train page with this run's settings. The marked images are then neither trained on "
         f"nor tested on ({told or 'none of them is in a split'}), so its scores are of fewer images.",
     ):  # fmt: skip
         try:

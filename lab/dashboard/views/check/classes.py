@@ -52,7 +52,7 @@ def _ask_classes(whole: Collection, ranking: Ranking) -> tuple[int, list[int]]:
     around = st.multiselect(
         "Around these classes", known, key="around", max_selections=CHOSEN, format_func=lambda label: names[int(label)],
         placeholder="the most confused classes", persist_state="session",
-        help="Draws these classes and what they are confused with, instead of the most confused classes of all.",
+        help="Shows these classes and those that they are confused with, instead of the most confused of all.",
     )  # fmt: skip
     return size, [int(label) for label in around]
 
@@ -73,8 +73,8 @@ def _matrix(
     which = "The chosen classes and those that they are confused with"
     which = which if around else "The most confused classes, the worst pair first"
     note = (
-        f"{which}: {len(labels):,} of {of:,}. A cell says how many per cent of the "
-        f"nearest {k} of the row's images are of the column's class."
+        f"{which}: {len(labels):,} of {of:,}. A cell says what per cent of the {k} nearest neighbours of the row's "
+        "images are of the column's class."
     )
     shown = Matrix(
         [str(names[label]) for label in labels.tolist()], counted.counts.tolist(), counted.looked.tolist(),

@@ -56,7 +56,7 @@ def ranking(run: RunView, split: str, whole: Collection) -> tuple[Ranking, np.nd
     train = cache.collection(run.name, "train", run.stamp) if "train" in run.splits else None
     trained = whole.images.splits.get("train")
     if train is None and (trained is None or not len(trained)):
-        st.info("It is not known which images this run was trained on, so nothing can be said of leakage.")
+        st.info("It is not known which images this run was trained on, so leakage cannot be checked.")
         return None
     count = len(whole.query) + len(trained or ())
     if train is None and count > MOST:

@@ -32,7 +32,7 @@ PARTS = {
 ON_A_PAGE = 60
 
 
-@page_frame.page("Check", "Classes that are confused, labels that look wrong, and images that come twice.")
+@page_frame.page("Check", "Classes that are confused, labels that look wrong, and duplicate images.")
 def check() -> None:
     run = run_choice.choose_run()
     with st.sidebar:
@@ -107,11 +107,13 @@ def _leaks(run: RunView, split: str, whole: Collection) -> None:
     if count:
         st.warning(
             f"Possible leakage: {count:,} of {len(whole.query):,} {split} images have a training image at least this "
-            f"similar, {same:,} of them one of their own class. Look at the pairs: where both show the same thing, the "
-            "model has seen that image in training, and its score says nothing of new images."
+            f"similar, {same:,} of them one of the same class. Look at the pairs: where both show the same thing, the "
+            "model has seen that image in training, and its score says nothing about new images."
         )
     else:
-        st.success(f"No leakage found: none of the {len(whole.query):,} {split} images is so near to a training image.")
+        st.success(
+            f"No leakage found: none of the {len(whole.query):,} {split} images is this similar to a training image."
+        )
     shown = [
         replace(_pair(run, whole, int(one), int(other), bool(labels[one] == labels[other]), float(score)), id=int(one))
         for one, other, score in zip(*_part("leaks", items, trained[positions], scores), strict=True)
@@ -179,7 +181,7 @@ def _mark_form(run: RunView, split: str, folder: Run, key: str, item: int, known
             st.button(
                 kind.capitalize(), key=f"mark {kind}", type="primary" if set_now else "secondary",
                 on_click=_mark, args=(folder, key, None if set_now else kind),
-                help="Takes the mark back." if set_now else "Marks this image; the mark is kept with the run.",
+                help="Removes the mark." if set_now else "Marks this image; the mark is saved with the run.",
             )  # fmt: skip
         to_browse.link(run, split, item)
 
@@ -188,7 +190,7 @@ def _mark(folder: Run, key: str, kind: str | None) -> None:
     try:
         marks.mark(folder, key, kind)
     except OSError as error:
-        st.toast(page_frame.as_text(f"The mark could not be kept: {error.strerror or error}."))
+        st.toast(page_frame.as_text(f"The mark could not be saved: {error.strerror or error}."))
 
 
 def _marked(run: RunView, whole: Collection) -> None:

@@ -29,7 +29,7 @@ LOOK_EVERY = 0.5  # seconds between two looks at a training
 
 @page_frame.page(
     "Figures",
-    "The papers' figures, interactive: change a setting and the figure is redrawn. The notebooks hold them, too.",
+    "The papers' figures, interactive: change a setting and the figure is redrawn. The notebooks use the same figures.",
 )
 def losses() -> None:
     topics = figure_topics.topics()

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from lab.core.results import EmbeddingSet
+from lab.dashboard.forms import knob_labels
 from lab.dashboard.results.collection import Collection
 from lab.runs import Run
 from lab.runs.folder import header, tensors
@@ -91,7 +92,7 @@ def _drawn(run: Run, collection: Collection, draw: int) -> InspectedBatch:
         size //= 2
     cut = f"The run trained on batches of {full:,}; this one has {len(rows):,} images. "
     cut = "" if size == full or config.outside else cut
-    kind = config.sampler.name.replace("_", " ")
+    kind = knob_labels.named(config.sampler.name)
     note = f"{cut}The sampler, {kind}, took them from this split."
     return InspectedBatch(EmbeddingSet(pool.vectors[rows], pool.labels[rows], pool.items[rows]), note)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -13,7 +13,7 @@ import lab.losses
 import lab.runs
 from lab.core.knobs import Knob, describe
 from lab.core.results import EmbeddingSet
-from lab.dashboard.forms import knob_forms, loss_knobs, sliders
+from lab.dashboard.forms import knob_forms, knob_labels, loss_knobs, sliders
 from lab.dashboard.results import cache, projections, run_choice
 from lab.dashboard.shared import address, background, page_frame
 from lab.dashboard.shared.background import Job
@@ -80,7 +80,7 @@ def choose_loss(run: Run) -> ChosenLoss:
         st.session_state["loss of"], st.session_state["loss"] = run.name, first
     name = page_frame.select(
         "Loss", names, key="loss", initial=first,
-        format=lambda one: one.replace("_", " ") + (" (the run's own)" if one == config.loss.name else ""),
+        format=lambda one: knob_labels.named(one) + (" (the run's own)" if one == config.loss.name else ""),
     )  # fmt: skip
     declared = lab.losses.get(name).Knobs
     derived = derived_knobs(SECTIONS["loss"], declared)
@@ -152,6 +152,7 @@ def _found(
         pairs, limits = inspect.pair_gradients(loss, vectors, labels), ""
     except ValueError as error:
         pairs, limits = inspect.pair_motion(loss, vectors, labels), str(error)
+    pairs = replace(pairs, name=knob_labels.named(_asked.name))
     # SiMix asks with mixtures, too; they come after the images.
     values = inspect.query_values(loss, vectors, labels).values[: len(_batch)]
     return Findings(pairs, inspect.wrong_direction(pairs), inspect.dead_gradients(pairs), values, limits, weights)
@@ -168,7 +169,8 @@ def _bounds(
     by_metric = {"AP": inspect.metric_bound(loss, vectors, labels)}
     for k in (1, 4):
         by_metric[f"recall@{k}"] = inspect.metric_bound(loss, vectors, labels, "recall_at_k", k)
-    return Bounds(by_metric, weights)
+    name = knob_labels.named(_asked.name)
+    return Bounds({metric: replace(bound, name=name) for metric, bound in by_metric.items()}, weights)
 
 
 def plain(chosen: ChosenLoss) -> ChosenLoss:
@@ -214,7 +216,7 @@ def loss_for(run: Run, chosen: ChosenLoss, batch: InspectedBatch, split: str) ->
     if run.config.loss.outside:
         why = "this run was made elsewhere"
     elif chosen.name != run.config.loss.name:
-        why = f"this run was trained with {run.config.loss.name.replace('_', ' ')}, which learns no such weights"
+        why = f"this run was trained with {knob_labels.named(run.config.loss.name)}, which learns no such weights"
     elif not np.isin(classes, trained).all():
         why = "this run was trained on other classes; choose a batch that it stored to see learnt weights"
     else:
@@ -272,8 +274,8 @@ def list_problem(chosen: ChosenLoss) -> str:
 
     if chosen.name in inspect.list_losses():
         return ""
-    words = chosen.name.replace("_", " ")
-    others = ", ".join(one.replace("_", " ") for one in inspect.list_losses()[:6])
+    words = knob_labels.named(chosen.name)
+    others = ", ".join(map(knob_labels.named, inspect.list_losses()[:6]))
     return (
         f"For {words} one similarity cannot change alone: it looks at more than the query's own list (class weights, "
         f"lengths, or what the images have in common with each other). Choose another loss, such as {others}."

@@ -63,7 +63,8 @@ class InspectView:
 
 
 @page_frame.page(
-    "Inspect", "The gradient of any loss on every pair of a batch: who is pulled, who pushed, and who is not."
+    "Inspect",
+    "The gradient of any loss on every pair of a batch: which pairs it pulls together, pushes apart or ignores.",
 )
 def inspect() -> None:
     run = run_choice.choose_run()
@@ -262,7 +263,7 @@ def _dead(scene: InspectView) -> None:
     rows = np.flatnonzero(dead.dead)
     rows = rows[np.argsort(-dead.gaps[rows], kind="stable")]
     _pair_gallery(
-        scene, dead.queries[rows], dead.positives[rows], "Ranked wrong, and yet not pulled",
+        scene, dead.queries[rows], dead.positives[rows], "Wrongly ranked, but not pulled closer",
         "query left, its match right, the furthest behind first",
         "None: every true match that stands behind a wrong image is pulled closer.",
     )  # fmt: skip
@@ -348,7 +349,7 @@ def _gap(scene: InspectView) -> None:
                 inside,
                 f"Mean over random batches of {int(gaps.batch_sizes[0])} images of the split.",
                 against=gaps.global_ap,
-                against_title="AP over all",
+                against_title="AP over all images",
             ),
             Meter(
                 "Decomposability gap",
@@ -415,8 +416,8 @@ def _change(scene: InspectView) -> None:
         columns=True,
     )
     st.caption(
-        "Click an image to change its similarity instead. The loss is that of this query's list "
-        "alone, without wrappers and SiMix."
+        "Click an image to change its similarity instead. The loss above is of this one list alone, without wrappers "
+        "and SiMix; that beside the query's picture is of the query within its batch."
     )
 
 
@@ -439,10 +440,10 @@ def _tell_change(before: ListGradients, after: ListGradients, place: int) -> Non
 
     old_ap, new_ap = (average_precision(one.similarities, one.relevant) for one in (before, after))
     values: dict[str, tuple[Any, Any, str]] = {
-        "loss of the query": (before.value, after.value, "{:.4f}"),
+        "Loss of this list alone": (before.value, after.value, "{:.4f}"),
         "AP": (old_ap, new_ap, "{:.3f}"),
-        "rank of the marked image": (int(_ranks(before)[place]), int(_ranks(after)[place]), "{:d}"),
-        "its gradient": (before.gradients[place], after.gradients[place], "{:.3g}"),
+        "Rank of the marked image": (int(_ranks(before)[place]), int(_ranks(after)[place]), "{:d}"),
+        "Its gradient": (before.gradients[place], after.gradients[place], "{:.3g}"),
     }
     for column, (name, (old, new, pattern)) in zip(st.columns(4), values.items(), strict=True):
         text = pattern.format(new) if new == old else f"{pattern.format(old)} → {pattern.format(new)}"

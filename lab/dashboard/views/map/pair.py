@@ -170,7 +170,7 @@ def _words(two: TwoMaps, both: tuple[Space, Space], shares: np.ndarray, k: int) 
     return (
         f"{both[0].name} and {both[1].name} · {len(two.items):,} images{sample}. Of an image's {k} nearest, "
         f"{shares.mean():.0%} are the same in both; {np.mean(shares < 0.2):.0%} of the images keep less than a fifth. "
-        "The second map is turned onto the first. Of the "
+        "The second map is aligned with the first. Of the "
         f"{projections.NEAREST} nearest on the maps, {two.agreement[0]:.0%} and {two.agreement[1]:.0%} are true ones."
     )
 
@@ -278,7 +278,7 @@ def _draw_groups(both: tuple[Space, Space], two: TwoMaps, method: str, collectio
 
 def _name(group: spaces.Group) -> str:
     what = f"{group.share:.0%} {group.field} {group.value}" if group.field else "nothing in common"
-    return f"{len(group.rows):,} images: {what}, moved {group.far:.1f} spreads"
+    return f"{len(group.rows):,} images: {what}, moved {group.far:.1f} × the map's spread"
 
 
 def _draw_images(

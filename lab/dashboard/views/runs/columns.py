@@ -23,12 +23,14 @@ def choose(known: Sequence[str]) -> list[str]:
         chosen = st.multiselect("Columns", known, key="columns", persist_state="session", placeholder="only the name")
         left, right = st.columns(2)
         left.button("All", on_click=_set, args=(list(known),), width="stretch")
-        if right.button("Keep", help="For everybody who opens this folder of runs", width="stretch"):
+        if right.button("Save", help="Saves this choice for everybody who opens this folder of runs", width="stretch"):
             try:
                 keep(settings.runs_root(), chosen if set(chosen) != set(known) else None)
-                st.toast("These columns are kept with the folder of runs.")
+                st.toast("These columns are saved with the folder of runs.")
             except OSError as error:
-                page_frame.say_error(f"The columns could not be kept in the folder of runs: {error.strerror or error}.")
+                page_frame.say_error(
+                    f"The columns could not be saved in the folder of runs: {error.strerror or error}."
+                )
     return [name for name in known if name in chosen]
 
 

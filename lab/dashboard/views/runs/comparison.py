@@ -117,4 +117,4 @@ def _seeds(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
 
 
 def _word(value: Any) -> str:
-    return "not there" if value is None else str(value)
+    return "not set" if value is None else str(value)

@@ -46,7 +46,9 @@ def panel(known: Library) -> None:
         if folder is None:
             return
         request = _pictures(folder, known) if kind == KINDS[0] else _vectors(folder)
-        name = st.text_input("Name of the run", key="name brought", placeholder="by default after the folder or file")
+        name = st.text_input(
+            "Name of the run", key="name brought", placeholder="optional; default: name of the folder or file"
+        )
         if request is not None:
             request = (*request, name.strip(), str(settings.runs_root()))
             st.button("Import as a run", type="primary", icon=":material/input:", on_click=_ask, args=(request,))

@@ -96,7 +96,7 @@ def _weights(found: knobs.Importance, score: str) -> None:
 def _trend(trend: float | None) -> str:
     """Which way a knob goes with the score, in words."""
     if trend is None:
-        return "no numbers, so without a direction"
+        return "not a number, so it has no direction"
     if abs(trend) < 0.2:
         return f"no clear direction (rank correlation {trend:+.2f})"
     return f"higher values go with {'higher' if trend > 0 else 'lower'} scores (rank correlation {trend:+.2f})"

@@ -143,7 +143,6 @@ def _table(listed: list[dict[str, Any]], shown: list[str], of: int) -> list[str]
         selection_mode="multi-row",
         selection_default={"selection": {"rows": before}},
         column_config={
-            "run": st.column_config.TextColumn("run", pinned=True),
             "progress": st.column_config.ProgressColumn(
                 "progress", width="small", format="percent", min_value=0, max_value=1
             ),

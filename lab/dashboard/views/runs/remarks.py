@@ -27,7 +27,7 @@ def of_one(run: Run, known: Sequence[str]) -> None:
     with st.form(f"remarks of {run.name}", border=False):
         note = st.text_area("Note", written["note"], height=96, max_chars=shelf.MAX_NOTE)
         options = list(dict.fromkeys([*written["tags"], *known]))
-        tags = st.multiselect("Tags", options, written["tags"], accept_new_options=True)
+        tags = st.multiselect("Tags", options, written["tags"], accept_new_options=True, placeholder="none")
         group = st.text_input("Group", written["group"], max_chars=shelf.MAX_GROUP, placeholder="none")
         if st.form_submit_button("Save note, tags and group"):
             _annotated([run], lambda _: {"note": note, "tags": tags, "group": group})

@@ -49,7 +49,7 @@ def train() -> None:
         sections, wrong = _form()
     with plan:
         if st.session_state[my_images.OPEN]:
-            st.caption("This column is about the form with its tabs, not about “My images”.")
+            st.caption("This column belongs to the form with the tabs, not to “My images”.")
         st.session_state[SET] = overrides.words(sections, base)
         if not address.tell("set", st.session_state[SET], []):
             st.caption("There are too many changes for a link; export the YAML to share them.")
@@ -204,7 +204,7 @@ def _queue(config: RunConfig, name: str, refused: bool) -> None:
     knobs = queueing.single_knobs(config)
     page_frame.keep("grid knob", None, knobs, link="grid")
     with page_frame.fold("Sweep over a setting", link="sweep", opened=st.session_state["grid knob"] is not None):
-        path = st.selectbox("Knob", knobs, index=None, key="grid knob", placeholder="none")
+        path = st.selectbox("Setting", knobs, index=None, key="grid knob", placeholder="none")
         page_frame.keep("grid values", "", link="values")
         values = st.text_input("Values", key="grid values", placeholder="0.01, 0.05, 0.1", disabled=path is None)
     place = _place()
@@ -236,9 +236,9 @@ def _place() -> str:
     if len(places) == 1:
         return whereabouts.HERE
     explained = (
-        "A cluster trains a run where it has processors, a GPU and memory free, and tries it again when a node dies. "
-        "Nodes that see the folder of runs save into it; from the others a run comes back at each of its checkpoints, "
-        "and when it is stopped."
+        "A cluster trains a run where processors, a GPU and memory are free, and restarts it when a node fails. "
+        "Nodes that can write to the folder of runs save there as they train. From other nodes the run is copied back "
+        "at each of its checkpoints, and when it is stopped."
     )
     return page_frame.select(
         "Where it runs", list(places), key="where", format=places.__getitem__, help=explained, link="where"

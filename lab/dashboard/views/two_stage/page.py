@@ -181,8 +181,8 @@ def _draw_charts(course: FiledGallery, surveying: Job[FiledGallery], item: int, 
     figure.update_xaxes(type="log", tickformat="~g")
     at = probes - 1
     words = (
-        f"With {probes:,} probed anchors, {share.neighbours[at]:.1%} of the nearest {k} and {share.matches[at]:.1%} "
-        f"of the true matches are compared, for {share.comparisons[at]:.1%} of the comparisons."
+        f"With {probes:,} probed anchor{'s' * (probes > 1)}, {share.neighbours[at]:.1%} of the nearest {k} and "
+        f"{share.matches[at]:.1%} of the true matches are compared, for {share.comparisons[at]:.1%} of the comparisons."
     )
     right.markdown(f"**Recall by number of probed anchors**, mean of {share.queries:,} queries")
     right.plotly_chart(figure, key="recall of anchors", alt=words)

@@ -12,7 +12,7 @@ from lab.dashboard.results.metrics_reader import Journal, journal, title
 from lab.dashboard.shared import charts, page_frame, queueing
 from lab.dashboard.views.watch import panels
 from lab.runs import Run
-from lab.runs.folder import FINISHED
+from lab.runs.folder import ENDED, FINISHED
 from lab.training.stopwatch import in_words
 
 MOST = 11
@@ -70,8 +70,10 @@ def _choose(run: Run, names: Sequence[str]) -> list[Run]:
 def _say_that_there_are_none(run: Run) -> None:
     if run.state == FINISHED:
         st.info("Nothing was trained here, so there are no curves. Browse and Map show the vectors.")
+    elif run.state in ENDED:
+        st.info("This run ended before its first training step, so there are no curves.")
     else:
-        st.info("The first training step is not done yet. The curves begin with it; nothing has to be clicked.")
+        st.info("The first training step is not done yet. The curves will then appear here by themselves.")
 
 
 def _say_where_it_stands(other: Run) -> None:

@@ -22,17 +22,19 @@ from lab.dashboard.views.watch import curves, machine, validation_history
 from lab.data import ImageSet
 from lab.runs import Run
 from lab.runs.execute import check_at_hand
-from lab.runs.folder import FAILED, FINISHED, RUNNING
+from lab.runs.folder import ENDED, FAILED, FINISHED, RUNNING
 from lab.runs.launching import sent
 from lab.runs.launching.detached import kill, working
 
 LOOK_EVERY = 2.0  # seconds between two looks at a run at work
-NONE_KEPT = "This run keeps none of them; set training.keep_frames (Train, Training) for the next one."
+NONE_KEPT = "This run does not store them. For the next one, set “Validations stored for the map” on the Train page."
 STRIPS = 6  # evaluations in the film strip
 PARTS = ("Curves", "Similarities", "Pinned queries", "Decomposability", "Log")
 
 
-@page_frame.page("Watch", "A run while it trains: nothing here slows it down, and closing the tab does not stop it.")
+@page_frame.page(
+    "Watch", "Follow a run while it trains. Nothing here slows it down, and closing the tab does not stop it."
+)
 def watch() -> None:
     known = library()
     if not known.runs:
@@ -84,7 +86,7 @@ def _head(run: Run, status: dict) -> None:
     done = 1.0 if status["state"] == FINISHED else (status.get("step") or 0) / max(1, status.get("steps") or 1)
     config = described(run)
     st.caption(page_frame.as_text(" · ".join((summary(config), *_evaluated(run)))))
-    st.progress(min(1.0, done), text=page_frame.as_text(queueing.progress_words(status) + _until(status)))
+    st.progress(min(1.0, done), text=page_frame.as_text(_capital(queueing.progress_words(status)) + _until(status)))
     if status["state"] in (FAILED, "damaged", "interrupted") and not sent.under_way(run):
         page_frame.say_error(status.get("sentence", ""))
     elif status.get("sentence"):
@@ -96,6 +98,10 @@ def _head(run: Run, status: dict) -> None:
         _buttons(run, status["state"])
     if status["state"] == RUNNING:
         _machine(run)
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def _until(status: dict[str, Any]) -> str:
@@ -111,7 +117,7 @@ def _machine(run: Run) -> None:
     """What the machine is doing that the run is at work on, where that is this one."""
     worker = run.worker
     if worker is None or not worker.here:
-        st.caption("It is running on another machine, whose load cannot be seen from here.")
+        st.caption("It runs on another machine, whose load cannot be shown here.")
         return
     with st.container(horizontal=True, gap="medium"):
         for name, value, explained in machine.load().facts():
@@ -135,13 +141,17 @@ def _buttons(run: Run, state: str) -> None:
         look: dict[str, Any] = {
             "icon": ":material/stop_circle:",
             "disabled": stopping,
-            "help": "Lets the current step finish, then ends the process",
+            "help": "Finishes the current step, saves a checkpoint and ends the run",
         }
         st.button("Stop", on_click=queueing.ask_to_stop, args=(run.name,), **look)
         if (
             stopping
             and not elsewhere
-            and st.button("Kill now", icon=":material/dangerous:", help="It resumes from its last checkpoint")
+            and st.button(
+                "Kill now",
+                icon=":material/dangerous:",
+                help="Ends the process at once; the run can be resumed from its last checkpoint",
+            )
         ):
             kill(run)
             st.rerun()
@@ -164,10 +174,12 @@ def _resumption(run: Run) -> None:
     places, place = whereabouts.places(), whereabouts.HERE
     if len(places) > 1:
         st.session_state.setdefault(key := f"resume {run.name}", whereabouts.last_place(run))
-        place = st.selectbox("Where it goes on", list(places), key=key, format_func=places.__getitem__, width=280)
+        place = st.selectbox("Where to resume", list(places), key=key, format_func=places.__getitem__, width=280)
         if place != whereabouts.HERE and (knobs := whereabouts.knobs_of(whereabouts.handed_to(place, run))):
             st.caption(page_frame.as_text(knobs))
-    if st.button("Resume", icon=":material/play_arrow:", help="It goes on from its last checkpoint, in its turn"):
+    if st.button(
+        "Resume", icon=":material/play_arrow:", help="Adds the run to the queue; it continues from its last checkpoint"
+    ):
         queueing.resume(run, place)
         st.rerun()
 
@@ -295,7 +307,8 @@ def _gap(run: Run, kept: Journal) -> None:
 def _log(run: Run, kept: Journal) -> None:
     for note in kept.notes:
         st.text(note)
-    st.code(run.log_tail() or "Nothing logged yet.", language=None, height=520, wrap_lines=True)
+    nothing = "Nothing was logged." if run.state in ENDED else "Nothing logged yet."
+    st.code(run.log_tail() or nothing, language=None, height=520, wrap_lines=True)
 
 
 watch()

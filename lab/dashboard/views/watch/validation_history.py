@@ -12,6 +12,13 @@ from lab.core.results import EmbeddingSet, Evidence
 from lab.runs import Run
 from lab.runs.folder import tensors
 
+WORDS = {
+    "DG": "gap",
+    "DG bound (eq. 8)": "bound (eq. 8)",
+    "DG bound (eq. 9)": "bound (eq. 9)",
+    "DG premise": "share of queries to which the bounds apply",
+}
+"""Columns of the metric in the words of the page."""
 LARGEST = 5_000
 """Images of a frame that the gap is measured on: larger validation sets give a seeded sample."""
 
@@ -27,11 +34,11 @@ def embeddings(path: Path) -> EmbeddingSet:
 
 
 def gaps(run: Run) -> dict[str, tuple[list[int], list[float]]]:
-    """Column of the decomposability gap to steps and values, over the stored frames."""
+    """What is measured of the decomposability gap, in words, to steps and values, over the stored frames."""
     curves: dict[str, tuple[list[int], list[float]]] = {}
     for step, path in run.frames().items():
         for name, value in _gap(str(path), path.stat().st_mtime).items():
-            steps, values = curves.setdefault(name, ([], []))
+            steps, values = curves.setdefault(WORDS.get(name, name), ([], []))
             steps.append(step)
             values.append(value)
     return curves

@@ -472,7 +472,10 @@ def test_slurm_without_slurm_is_a_sentence(config, tmp_path):
         lab.launchers.create("slurm").submit(runs)
 
 
-def test_needs_come_from_the_forecast_and_are_shared_by_runs_alike(config):
+def test_needs_come_from_the_forecast_and_are_shared_by_runs_alike(config, tmp_path, monkeypatch):
+    from types import SimpleNamespace
+
+    from lab.data.images import ahead
     from lab.launchers import _needs
 
     small = needs_of(config, gpus=False)
@@ -485,6 +488,13 @@ def test_needs_come_from_the_forecast_and_are_shared_by_runs_alike(config):
     assert needs_of(config, gpus=True).gpus == 0  # device cpu asks for none
     on_gpu = needs_of(config.changed("training.device", "auto"), gpus=True)
     assert on_gpu.gpus == 1 and on_gpu.cpus == 1 + _needs.AHEAD and on_gpu.memory > on_gpu.cpus * _needs.PROCESS
+    with monkeypatch.context() as patch:  # on a node of many cores, Ray keeps no process from those of others
+        patch.setattr("os.sched_getaffinity", lambda _: set(range(64)), raising=False)
+        patch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=64 * 10**9))
+        patch.setattr(_work, "_trained", lambda *_: [ahead.processes(True, False, 0), ahead.processes(False, False, 0)])
+        (run,) = runs_of(config, tmp_path, [0])
+        assert _work.train_here(str(run.path), on_gpu.cpus) == [on_gpu.cpus - 1, 1]
+        assert _work.train_here(str(run.path), small.cpus) == [0, 0]
     assert needs_of(config.changed("training.workers", 2), gpus=False).cpus == 3
     chosen = config.changed("training.decode", "gpu").changed("training.device", "cuda")
     chosen = chosen.changed("metrics", ["mean_average_precision"]).changed("training.select_by", "mAP")  # as in recipes

@@ -194,6 +194,33 @@ def test_a_run_that_another_process_took_over_does_not_end_the_others(config, tm
     assert [run.state for run in runs] == ["queued", "failed"]
 
 
+def test_the_last_parcel_of_a_run_is_unpacked_once_its_folder_can_be_written(config, tmp_path, monkeypatch):
+    ray = pytest.importorskip("ray")
+    runs = runs_of(config, tmp_path, range(2))
+    launcher = lab.launchers.create("ray")
+    for number, run in enumerate(runs):
+        sent.hand_over(run, launcher.place, Worker.this(), False)
+        launcher._tasks[number] = ray_launcher._Task(run, needs_of(config, False), str(number))
+        launcher._arrived[str(number)] = _parcels.Parcel(frozenset({"log.txt"}), {"log.txt": b"the last word"})
+    monkeypatch.setattr(type(launcher), "_connected", lambda self: ray)
+    monkeypatch.setattr(ray_launcher, "PAUSE", 0.01)
+    monkeypatch.setattr(ray, "wait", lambda tasks, timeout: (tasks, []))
+    monkeypatch.setattr(ray, "get", lambda task: _work.Outcome("there", "finished", ""))
+    unpack, full = _parcels.unpack, [True]
+
+    def on_a_full_disk(parcel, folder):
+        if full and folder == runs[1].path:
+            raise OSError(28, "No space left on device", full.pop())
+        unpack(parcel, folder)
+
+    monkeypatch.setattr(_parcels, "unpack", on_a_full_disk)
+    ended = launcher.ended()
+    with lab.runs.Writer(runs[0]):
+        assert next(ended) is None and next(ended) == runs[1], "it was unpacked at the second look"
+    assert [run for run in ended if run is not None] == runs[:1]
+    assert all((run.path / "log.txt").read_text() == "the last word" for run in runs)
+
+
 def test_what_fits_on_no_node_is_refused_before_anything_waits(cluster, config, tmp_path):
     made, _ = cluster
     (run,) = runs_of(config.changed("training.workers", 30), tmp_path, [0])

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -490,6 +491,48 @@ def test_a_job_near_its_time_limit_saves_itself_and_goes_on_later(config, tmp_pa
     assert_same_bits(whole, run)
     wishes.leave(run)  # whoever asked to stop meanwhile does not find it in the queue again
     assert Training().checkpoint(str(run.path)) is None
+
+
+@pytest.mark.parametrize(("state", "back"), [("stopped", True), ("finished", False), ("failed", False)])
+def test_only_what_has_more_to_do_goes_back_into_the_queue(state, back, config, tmp_path, monkeypatch):
+    """The signal comes while the job waits for the training, in the same thread."""
+    pytest.importorskip("submitit")
+    (run,) = runs_of(config, tmp_path, [0])
+    with lab.runs.Writer(run) as writer:
+        writer.status(state)
+    monkeypatch.setattr(slurm.children, "python", lambda *_: [sys.executable, "-c", "import time; time.sleep(600)"])
+    monkeypatch.setattr(slurm, "GRACE", 20.0)
+    job, again = slurm.Training(), []
+    before = signal.signal(signal.SIGUSR2, lambda *_: again.append(job.checkpoint(str(run.path))))
+    try:
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGUSR2)).start()
+        assert job(str(run.path)) == -signal.SIGTERM
+    finally:
+        signal.signal(signal.SIGUSR2, before)
+    assert [one is not None for one in again] == [back] and run.written_state == ("queued" if back else state)
+
+
+def test_a_wish_to_stop_that_a_training_hears_at_its_time_limit_is_kept(config, tmp_path):
+    pytest.importorskip("submitit")
+    (run,) = runs_of(config, tmp_path, [0])
+
+    class Ending:
+        """Takes the wish down as it ends."""
+
+        looks = 0
+
+        def poll(self):
+            self.looks += 1
+            (wishes.leave, lambda run: None, wishes.clear)[min(self.looks, 3) - 1](run)
+            return 0 if self.looks > 2 else None
+
+        def terminate(self): ...
+        def kill(self): ...
+        def wait(self, timeout): ...
+
+    job = slurm.Training()
+    job._process = Ending()
+    assert job.checkpoint(str(run.path)) is None and not wishes.left(run)
 
 
 def test_slurm_without_slurm_is_a_sentence(config, tmp_path):

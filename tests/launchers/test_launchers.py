@@ -146,6 +146,24 @@ def test_what_a_run_makes_comes_back_while_it_trains(config, tmp_path):
     assert not list(run.path.rglob("*.tmp"))
 
 
+def test_what_could_not_be_sent_is_in_the_next_parcel(tmp_path):
+    arrived = []
+
+    def call(method, key, parcel):
+        if not arrived:
+            arrived.append("lost")
+            raise ConnectionError("the head is away")
+        arrived.append(parcel.contents)
+
+    courier = _post.Courier(tmp_path, _post.Delivery(_parcels.Parcel(frozenset(), {}), "key", call))
+    (tmp_path / "log.txt").write_text("begun")
+    with pytest.raises(ConnectionError):
+        courier.send()
+    courier.send()
+    courier.send()
+    assert arrived == ["lost", {"log.txt": b"begun"}, {}]
+
+
 def test_parcels_that_nobody_fetched_become_one():
     post = _post.Post()
     post.leave("a", _parcels.Parcel(frozenset({"one", "two"}), {"one": b"1", "two": b"2"}))
@@ -337,6 +355,9 @@ def test_a_run_that_waits_is_taken_back_from_any_machine(host, config, tmp_path)
     gone = Worker(Worker.this().host if host == "here" else "another-machine", 2**22 + 1, 1.0)
     sent.hand_over(run, sent.Sent("slurm"), gone, True)
     assert sent.under_way(run)
+    if host == "here":
+        with lock.take(run.path):  # somebody writes the folder, so that it cannot be said
+            assert detached.stop(run) == "asked" and run.written_state == "queued" and wishes.left(run)
     if host == "elsewhere":  # somebody may be there who hears of it
         assert detached.stop(run) == "asked" and run.state == "queued"
         assert detached.stop(run) == "stopped"  # nobody did

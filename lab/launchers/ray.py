@@ -54,8 +54,8 @@ class Ray(Launcher):
 
     A node that sees the run's folder at the same path (a shared file system) trains in it. One that does not is sent
     the folder and trains in a copy, of which what changed comes back through Ray's object store at every checkpoint and
-    every ten seconds. A run whose node dies goes on from its last checkpoint on another: with a copy, from the last
-    that came back. The nodes need the same version of this library.
+    every ten seconds to a minute. A run whose node dies goes on from its last checkpoint on another: with a copy, from
+    the last that came back. The nodes need the same version of this library.
 
     Example (`run` is that of `lab.launchers`):
         >>> launcher = lab.launchers.create("ray", address="ray://head:10001", retries=5)

@@ -36,8 +36,8 @@ def launcher_of(arguments: argparse.Namespace, before: Sent | None = None) -> La
     """The launcher, or None for this process.
 
     Args:
-        before: where the run was sent to the last time. Its knobs hold where the flags name that launcher again, and
-            none of their own.
+        before: where the run was sent to the last time. Its knobs and address hold where the flags name that launcher
+            again, each unless a flag gives another.
 
     Raises:
         ValueError: there is no such launcher, or a knob is out of range.

@@ -46,13 +46,17 @@ class Packer:
 
     def __init__(self, folder: Path, known: bool = False):
         self.folder = folder
-        self._packed = _states(folder) if known else {}
+        self._arrived = self._packed = _states(folder) if known else {}
 
     def parcel(self) -> Parcel:
-        """What has changed since the last one."""
-        before, self._packed = self._packed, _states(self.folder)
-        changed = [name for name, state in self._packed.items() if before.get(name) != state]
+        """What has changed since the last one that arrived."""
+        self._packed = _states(self.folder)
+        changed = [name for name, state in self._packed.items() if self._arrived.get(name) != state]
         return Parcel(frozenset(self._packed), {name: (self.folder / name).read_bytes() for name in changed})
+
+    def arrived(self) -> None:
+        """Take note that the other side has the last parcel."""
+        self._arrived = self._packed
 
 
 def unpack(parcel: Parcel, folder: Path) -> None:

@@ -18,7 +18,7 @@ from lab.launchers._parcels import Packer, Parcel
 from lab.runs.launching.wishes import EVERY
 
 SIGN = 10.0
-"""Seconds between two signs of life at least, of which each holds the records since the last."""
+"""Seconds between two signs of life at least, of which each holds the files that changed since the last, whole."""
 
 SHARE = 20
 """How many times as long as sending took the training goes on before the next sign of life, for a minute at most."""
@@ -98,6 +98,7 @@ class Courier:
         """Send what changed, and wait until it has arrived."""
         began = self._clock()
         self._delivery.call("leave", self._delivery.key, self._packer.parcel())
+        self._packer.arrived()
         now = self._clock()
         self._next = now + min(max(SIGN, SHARE * (now - began)), 60.0)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.core.explain import explain
+from lab.data.images import ahead
 from lab.launchers._parcels import unpack
 from lab.launchers._post import Courier, Delivery
 from lab.runs import lock
@@ -43,10 +44,15 @@ def train_here(path: str, threads: int, delivery: Delivery | None = None) -> Out
 
     Args:
         path: the run's folder, as its owner sees it.
-        threads: of torch.
+        threads: of torch, and how many cores are reserved for it and what loads images ahead of it.
         delivery: the folder and the way back, for a node that does not see it.
     """
     folder = Path(path)
+    with ahead.reserved(threads):
+        return _trained_in(folder, threads, delivery)
+
+
+def _trained_in(folder: Path, threads: int, delivery: Delivery | None) -> Outcome:
     if (folder / "config.yaml").is_file():
         return _trained(Run(folder), threads)
     if delivery is None:

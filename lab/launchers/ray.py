@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -53,8 +54,8 @@ class Ray(Launcher):
 
     A node that sees the run's folder at the same path (a shared file system) trains in it. One that does not is sent
     the folder and trains in a copy, of which what changed comes back through Ray's object store at every checkpoint and
-    every ten seconds. A run whose node dies goes on from its last checkpoint on another: with a copy, from the last
-    that came back. The nodes need the same version of this library.
+    every ten seconds to a minute. A run whose node dies goes on from its last checkpoint on another: with a copy, from
+    the last that came back. The nodes need the same version of this library.
 
     Example (`run` is that of `lab.launchers`):
         >>> launcher = lab.launchers.create("ray", address="ray://head:10001", retries=5)
@@ -75,6 +76,7 @@ class Ray(Launcher):
     def __init__(self, **knobs: Any):
         super().__init__(**knobs)
         self._tasks: dict[Any, _Task] = {}
+        self._over: dict[Any, _Task] = {}  # those that ended and were not told of yet
         self._taken_back: set[Path] = set()
         self._post: Any = None  # the actor, once a node does not see a folder
         self._arrived: dict[str, Parcel] = {}  # by key, what could not be unpacked yet
@@ -117,7 +119,7 @@ class Ray(Launcher):
         from lab.launchers._parcels import Packer
         from lab.launchers._post import Delivery, Line
 
-        with suppress(lock.Held), Writer(task.run, gone=True) as writer:
+        with suppress(lock.Held, OSError), Writer(task.run, gone=True) as writer:  # or it ends as it is
             try:
                 self._open_post(ray)
             except ray.exceptions.RayError as error:
@@ -142,16 +144,27 @@ class Ray(Launcher):
 
     def ended(self) -> Iterator[Run | None]:
         ray = self._connected()
-        while self._tasks:
-            done, _ = ray.wait(list(self._tasks), timeout=PAUSE)
+        while self._tasks or self._over:
+            done = self._done(ray)
             self._fetch(ray)
             if not done:
                 self._take_back(ray)
                 yield None
             for reference in done:
-                task = self._tasks.pop(reference)
+                self._over[reference] = self._tasks.pop(reference)
+            for reference, task in list(self._over.items()):
+                if task.key in self._arrived:
+                    continue  # its last parcel could not be unpacked: once more at the next look
+                del self._over[reference]
                 if not self._goes_on(ray, reference, task):
                     yield task.run
+
+    def _done(self, ray: ModuleType) -> list[Any]:
+        """The tasks that ended, after a moment at most."""
+        if self._tasks:
+            return list(ray.wait(list(self._tasks), timeout=PAUSE)[0])
+        time.sleep(PAUSE)
+        return []
 
     def _goes_on(self, ray: ModuleType, reference: Any, task: _Task) -> bool:
         """Take in how a task ended; whether its run was handed over once more."""
@@ -163,8 +176,7 @@ class Ray(Launcher):
             return self._begun_anew(ray, task, error)
         if outcome.state == UNSEEN:
             return self._deliver(ray, task)
-        with suppress(lock.Held):  # another process has taken the run over, and writes how it goes
-            self._unpack(task)
+        with suppress(lock.Held, OSError):  # another process has taken the run over, and writes how it goes
             _settle(task.run, outcome)
         if task.key:
             wishes.clear(task.run)  # its copy's was another
@@ -173,45 +185,40 @@ class Ray(Launcher):
     def _begun_anew(self, ray: ModuleType, task: _Task, error: Exception) -> bool:
         """Hand over once more what died with its copy of the folder; or say in the run what became of it."""
         run = task.run
-        with suppress(lock.Held):
-            self._unpack(task)
         if run.path in self._taken_back or wishes.left(run):
-            sent.taken_back(run)
+            with suppress(OSError):
+                sent.taken_back(run)
             return False
         died = not isinstance(error, ray.exceptions.RayTaskError)  # nothing was raised there
         if task.key and died and task.tries < self.knobs.retries:
             task.tries += 1
             return self._deliver(ray, task, f"It is handed over once more, since its task died: {_first_line(error)}")
-        with suppress(lock.Held), Writer(run, gone=True) as writer:
+        with suppress(lock.Held, OSError), Writer(run, gone=True) as writer:
             _fail(error, writer)
         return False
 
     def _fetch(self, ray: ModuleType) -> None:
         """Write what came back of runs whose nodes do not see their folders, and tell these nodes who shall stop."""
-        tasks = {task.key: task for task in self._tasks.values() if task.key}
-        if not tasks or self._post is None:
-            return
+        tasks = {task.key: task for task in (*self._tasks.values(), *self._over.values()) if task.key}
         asked = frozenset(key for key, task in tasks.items() if wishes.left(task.run))
         try:
-            arrived = ray.get(self._post.fetch.remote(asked))
+            arrived = ray.get(self._post.fetch.remote(asked)) if tasks and self._post is not None else {}
         except ray.exceptions.RayError:
-            self._post = None  # its node is gone; the trainings end with a sentence as they miss it
-            return
+            self._post, arrived = None, {}  # its node is gone; the trainings end with a sentence as they miss it
         for key, parcel in arrived.items():
             self._arrived[key] = parcel.after(self._arrived.get(key))
         for key in list(self._arrived):
             with suppress(lock.Held, OSError):  # somebody writes a note, or the disk is full: later, then
-                if key in tasks:
+                if key in tasks and tasks[key].run.sender == Worker.this():
                     self._unpack(tasks[key])
                 else:
-                    del self._arrived[key]  # of an attempt that counts as dead
+                    del self._arrived[key]  # of an attempt that counts as dead, or of a run somebody moved or took over
 
     def _unpack(self, task: _Task) -> None:
         from lab.launchers._parcels import unpack
 
-        if task.key in self._arrived:
-            unpack(self._arrived[task.key], task.run.path)
-            del self._arrived[task.key]
+        unpack(self._arrived[task.key], task.run.path)
+        del self._arrived[task.key]
 
     def _take_back(self, ray: ModuleType) -> None:
         """Cancel what was asked to stop and is not at work, as far as its folder tells; the others hear it there."""

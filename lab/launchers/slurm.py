@@ -15,7 +15,7 @@ from lab.install import children
 from lab.launchers._base import PAUSE, Launcher
 from lab.launchers._needs import needs_of
 from lab.runs import lock
-from lab.runs.folder import ENDED, FAILED, FINISHED, QUEUED, RUNNING, Run
+from lab.runs.folder import ENDED, FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
 from lab.runs.launching import sent, wishes
 from lab.runs.launching.detached import working
 from lab.runs.process import Worker
@@ -31,6 +31,12 @@ FOLDER = ".slurm"
 
 GRACE = 60.0
 """Seconds that a training has to save itself when the time limit comes near."""
+
+LOOK = 0.1
+"""Seconds between two looks at the process of a training."""
+
+LIMITS = 100_000
+"""How often a job may reach its time limit and go back into the queue; submitit says three times, by itself."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,9 @@ class Slurm(Launcher):
             return
         needs = [needs_of(run.config, bool(self.knobs.gpus)) for run in runs]
         try:
-            executor = submitit.AutoExecutor(folder=runs[0].path.parent / FOLDER, cluster=self.knobs.cluster)
+            executor = submitit.AutoExecutor(
+                folder=runs[0].path.parent / FOLDER, cluster=self.knobs.cluster, slurm_max_num_timeout=LIMITS
+            )
         except RuntimeError as error:  # no sbatch here
             raise ValueError(f"{error}. Submit from a machine of the cluster.") from None
         executor.update_parameters(
@@ -151,26 +159,37 @@ class Training:
             return 0
         command = children.python("-m", "lab", "train", "--resume", path, "--quiet")
         self._process = subprocess.Popen(command, env=children.environment())
-        return self._process.wait()
+        while self._process.poll() is None:  # not `wait`, in which `checkpoint`, called by a signal, could not wait too
+            time.sleep(LOOK)
+        return self._process.returncode
 
     def checkpoint(self, path: str) -> DelayedSubmission | None:
-        """What goes back into the queue, once the run has saved itself; None if somebody has asked it to stop."""
+        """What goes back into the queue, once the run has saved itself; None if it has ended, or somebody asked it to.
+
+        It goes back after a kill, too, from the checkpoint before.
+        """
         from submitit.helpers import DelayedSubmission
 
         run = Run(Path(path))
-        asked = wishes.left(run)
-        if self._process is not None:
-            self._process.terminate()
-            try:
-                self._process.wait(GRACE)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-        if asked:
+        if self._asked_while_ending(run) or run.state not in (STOPPED, INTERRUPTED, QUEUED):
             return None
         with suppress(lock.Held, OSError), Writer(run) as writer:  # or its state says less, and it goes on all the same
             writer.status(QUEUED, phase="waiting", sentence="Its time was up; it waits for Slurm.", eta_seconds=None)
         return DelayedSubmission(Training(), path)
+
+    def _asked_while_ending(self, run: Run) -> bool:
+        """End the process; whether somebody has asked the run to stop, of which the training takes the sign down."""
+        asked = wishes.left(run)
+        if self._process is not None:
+            self._process.terminate()
+            until = time.monotonic() + GRACE
+            while self._process.poll() is None and time.monotonic() < until:
+                time.sleep(LOOK)
+                asked = asked or wishes.left(run)
+            self._process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(GRACE)
+        return asked or wishes.left(run)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_process": None}  # a process does not travel

@@ -72,6 +72,9 @@ def test_processes_that_load_ahead_suit_the_machine(on_gpu, in_memory, cores, am
     monkeypatch.setattr("psutil.virtual_memory", lambda: type("M", (), {"available": (4 if part else 64) * 10**9})())
     monkeypatch.setenv("LOCAL_WORLD_SIZE", str(among))
     assert ahead.processes(on_gpu, in_memory, part) == expected
+    with ahead.reserved(1):  # a cluster keeps a process from no other core
+        assert ahead.processes(on_gpu, in_memory, part) == 0
+    assert ahead.processes(on_gpu, in_memory, part) == expected
     monkeypatch.setattr("multiprocessing.get_start_method", lambda allow_none: "spawn")
     assert ahead.processes(on_gpu, in_memory, part) == 0, "started anew each takes seconds"
 

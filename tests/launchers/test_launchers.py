@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -145,6 +146,24 @@ def test_what_a_run_makes_comes_back_while_it_trains(config, tmp_path):
     assert not list(run.path.rglob("*.tmp"))
 
 
+def test_what_could_not_be_sent_is_in_the_next_parcel(tmp_path):
+    arrived = []
+
+    def call(method, key, parcel):
+        if not arrived:
+            arrived.append("lost")
+            raise ConnectionError("the head is away")
+        arrived.append(parcel.contents)
+
+    courier = _post.Courier(tmp_path, _post.Delivery(_parcels.Parcel(frozenset(), {}), "key", call))
+    (tmp_path / "log.txt").write_text("begun")
+    with pytest.raises(ConnectionError):
+        courier.send()
+    courier.send()
+    courier.send()
+    assert arrived == ["lost", {"log.txt": b"begun"}, {}]
+
+
 def test_parcels_that_nobody_fetched_become_one():
     post = _post.Post()
     post.leave("a", _parcels.Parcel(frozenset({"one", "two"}), {"one": b"1", "two": b"2"}))
@@ -192,6 +211,33 @@ def test_a_run_that_another_process_took_over_does_not_end_the_others(config, tm
     with lab.runs.Writer(runs[0]):
         assert [run.name for run in launcher.ended()] == ["seed-0", "seed-1"]
     assert [run.state for run in runs] == ["queued", "failed"]
+
+
+def test_the_last_parcel_of_a_run_is_unpacked_once_its_folder_can_be_written(config, tmp_path, monkeypatch):
+    ray = pytest.importorskip("ray")
+    runs = runs_of(config, tmp_path, range(2))
+    launcher = lab.launchers.create("ray")
+    for number, run in enumerate(runs):
+        sent.hand_over(run, launcher.place, Worker.this(), False)
+        launcher._tasks[number] = ray_launcher._Task(run, needs_of(config, False), str(number))
+        launcher._arrived[str(number)] = _parcels.Parcel(frozenset({"log.txt"}), {"log.txt": b"the last word"})
+    monkeypatch.setattr(type(launcher), "_connected", lambda self: ray)
+    monkeypatch.setattr(ray_launcher, "PAUSE", 0.01)
+    monkeypatch.setattr(ray, "wait", lambda tasks, timeout: (tasks, []))
+    monkeypatch.setattr(ray, "get", lambda task: _work.Outcome("there", "finished", ""))
+    unpack, full = _parcels.unpack, [True]
+
+    def on_a_full_disk(parcel, folder):
+        if full and folder == runs[1].path:
+            raise OSError(28, "No space left on device", full.pop())
+        unpack(parcel, folder)
+
+    monkeypatch.setattr(_parcels, "unpack", on_a_full_disk)
+    ended = launcher.ended()
+    with lab.runs.Writer(runs[0]):
+        assert next(ended) is None and next(ended) == runs[1], "it was unpacked at the second look"
+    assert [run for run in ended if run is not None] == runs[:1]
+    assert all((run.path / "log.txt").read_text() == "the last word" for run in runs)
 
 
 def test_what_fits_on_no_node_is_refused_before_anything_waits(cluster, config, tmp_path):
@@ -309,6 +355,9 @@ def test_a_run_that_waits_is_taken_back_from_any_machine(host, config, tmp_path)
     gone = Worker(Worker.this().host if host == "here" else "another-machine", 2**22 + 1, 1.0)
     sent.hand_over(run, sent.Sent("slurm"), gone, True)
     assert sent.under_way(run)
+    if host == "here":
+        with lock.take(run.path):  # somebody writes the folder, so that it cannot be said
+            assert detached.stop(run) == "asked" and run.written_state == "queued" and wishes.left(run)
     if host == "elsewhere":  # somebody may be there who hears of it
         assert detached.stop(run) == "asked" and run.state == "queued"
         assert detached.stop(run) == "stopped"  # nobody did
@@ -465,6 +514,48 @@ def test_a_job_near_its_time_limit_saves_itself_and_goes_on_later(config, tmp_pa
     assert Training().checkpoint(str(run.path)) is None
 
 
+@pytest.mark.parametrize(("state", "back"), [("stopped", True), ("finished", False), ("failed", False)])
+def test_only_what_has_more_to_do_goes_back_into_the_queue(state, back, config, tmp_path, monkeypatch):
+    """The signal comes while the job waits for the training, in the same thread."""
+    pytest.importorskip("submitit")
+    (run,) = runs_of(config, tmp_path, [0])
+    with lab.runs.Writer(run) as writer:
+        writer.status(state)
+    monkeypatch.setattr(slurm.children, "python", lambda *_: [sys.executable, "-c", "import time; time.sleep(600)"])
+    monkeypatch.setattr(slurm, "GRACE", 20.0)
+    job, again = slurm.Training(), []
+    before = signal.signal(signal.SIGUSR2, lambda *_: again.append(job.checkpoint(str(run.path))))
+    try:
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGUSR2)).start()
+        assert job(str(run.path)) == -signal.SIGTERM
+    finally:
+        signal.signal(signal.SIGUSR2, before)
+    assert [one is not None for one in again] == [back] and run.written_state == ("queued" if back else state)
+
+
+def test_a_wish_to_stop_that_a_training_hears_at_its_time_limit_is_kept(config, tmp_path):
+    pytest.importorskip("submitit")
+    (run,) = runs_of(config, tmp_path, [0])
+
+    class Ending:
+        """Takes the wish down as it ends."""
+
+        looks = 0
+
+        def poll(self):
+            self.looks += 1
+            (wishes.leave, lambda run: None, wishes.clear)[min(self.looks, 3) - 1](run)
+            return 0 if self.looks > 2 else None
+
+        def terminate(self): ...
+        def kill(self): ...
+        def wait(self, timeout): ...
+
+    job = slurm.Training()
+    job._process = Ending()
+    assert job.checkpoint(str(run.path)) is None and not wishes.left(run)
+
+
 def test_slurm_without_slurm_is_a_sentence(config, tmp_path):
     pytest.importorskip("submitit")
     runs = runs_of(config, tmp_path, [0])
@@ -472,7 +563,10 @@ def test_slurm_without_slurm_is_a_sentence(config, tmp_path):
         lab.launchers.create("slurm").submit(runs)
 
 
-def test_needs_come_from_the_forecast_and_are_shared_by_runs_alike(config):
+def test_needs_come_from_the_forecast_and_are_shared_by_runs_alike(config, tmp_path, monkeypatch):
+    from types import SimpleNamespace
+
+    from lab.data.images import ahead
     from lab.launchers import _needs
 
     small = needs_of(config, gpus=False)
@@ -485,6 +579,13 @@ def test_needs_come_from_the_forecast_and_are_shared_by_runs_alike(config):
     assert needs_of(config, gpus=True).gpus == 0  # device cpu asks for none
     on_gpu = needs_of(config.changed("training.device", "auto"), gpus=True)
     assert on_gpu.gpus == 1 and on_gpu.cpus == 1 + _needs.AHEAD and on_gpu.memory > on_gpu.cpus * _needs.PROCESS
+    with monkeypatch.context() as patch:  # on a node of many cores, Ray keeps no process from those of others
+        patch.setattr("os.sched_getaffinity", lambda _: set(range(64)), raising=False)
+        patch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=64 * 10**9))
+        patch.setattr(_work, "_trained", lambda *_: [ahead.processes(True, False, 0), ahead.processes(False, False, 0)])
+        (run,) = runs_of(config, tmp_path, [0])
+        assert _work.train_here(str(run.path), on_gpu.cpus) == [on_gpu.cpus - 1, 1]
+        assert _work.train_here(str(run.path), small.cpus) == [0, 0]
     assert needs_of(config.changed("training.workers", 2), gpus=False).cpus == 3
     chosen = config.changed("training.decode", "gpu").changed("training.device", "cuda")
     chosen = chosen.changed("metrics", ["mean_average_precision"]).changed("training.select_by", "mAP")  # as in recipes

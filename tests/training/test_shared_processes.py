@@ -132,9 +132,14 @@ def test_many_processes_that_are_late_are_asked_about_seldom(rank, monkeypatch):
     calls, clock = [], Clock()
 
     class Store:
+        old = True  # an answer of an earlier start is there
+
         def check(self, keys):
             calls.append(keys)
-            return "arrived" in keys[0]  # they have, and none takes its answer
+            return "arrived" in keys[0] or ("answer" in keys[0] and self.old)  # they have, and none takes its answer
+
+        def delete_key(self, key):
+            self.old = False
 
         def get(self, key):
             calls.append(key)
@@ -151,6 +156,19 @@ def test_many_processes_that_are_late_are_asked_about_seldom(rank, monkeypatch):
         start_name(Store(), rank, 64, timedelta(seconds=100))
     most = 100 * meeting.CALLS / (63 if rank else 1)
     assert 0.5 * most < len(calls) < 1.1 * most
+
+
+def test_who_comes_at_the_last_moment_is_seen(monkeypatch):
+    store, clock = dist.HashStore(), Clock()
+
+    def sleep(seconds):
+        clock.now += seconds
+        if clock.now >= 1:
+            store.set("lab/here/own/1", "1")
+
+    monkeypatch.setattr(meeting, "time", SimpleNamespace(monotonic=clock, sleep=sleep))
+    monkeypatch.setattr(meeting, "secrets", SimpleNamespace(token_hex=lambda size: "own"))
+    assert start_name(store, 0, 2, timedelta(seconds=1)) == "own" and clock.now < 1.001
 
 
 class Clock:

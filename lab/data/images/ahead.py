@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import psutil
 
@@ -21,6 +23,8 @@ A_PROCESS = 200 * MB
 SHARE = 4
 """Images that are loaded ahead may take one part in so many of the free memory."""
 
+_reserved: int | None = None
+
 
 def forks() -> bool:
     """Whether a new process is a copy of this one, ready at once; started anew, it loads its libraries for seconds."""
@@ -30,7 +34,19 @@ def forks() -> bool:
 def cores() -> int:
     """Cores of the processor that this process may use, divided among the processes of one training on this machine."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    usable = usable if _reserved is None else min(usable, _reserved)
     return usable // max(1, int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+
+
+@contextmanager
+def reserved(count: int) -> Iterator[None]:
+    """Let `cores` be `count` at most: a cluster has reserved so many for this process, and keeps it from no other."""
+    global _reserved
+    before, _reserved = _reserved, count
+    try:
+        yield
+    finally:
+        _reserved = before
 
 
 def processes(on_gpu: bool, in_memory: bool, part: int) -> int:

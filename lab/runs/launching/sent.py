@@ -112,16 +112,21 @@ def ask_to_stop(run: Run) -> bool:
     """
     ended = run.sender is not None and run.sender.here and not run.sender.alive
     unheard = waits(run) and (ended or (not seen_through(run) and wishes.left(run)))
-    if unheard:
-        taken_back(run)
+    told = unheard and taken_back(run)
     wishes.leave(run)  # for a job that may begin yet
-    return not unheard
+    return not told
 
 
-def taken_back(run: Run) -> None:
-    """Say of a run that was asked to stop while it waited for its turn, or for a node after its own had died."""
+def taken_back(run: Run) -> bool:
+    """Say of a run that was asked to stop while it waited for its turn, or for a node after its own had died.
+
+    Returns whether it was said: not while another process has the folder.
+    """
+    told = False
     begun = run.checkpoint("last") is not None
     sentence = "it goes on from its last checkpoint" if begun else "nothing of it had come back from the cluster"
     with suppress(lock.Held), Writer(run, gone=True) as writer:
         writer.status(STOPPED, phase="stopped", sentence=f"Taken back; {sentence}.", eta_seconds=None)
+        told = True
     wishes.clear(run)
+    return told

@@ -33,8 +33,9 @@ def start_name(store: Any, rank: int, world: int, patience: timedelta) -> str:
     until, own = time.monotonic() + patience.total_seconds(), secrets.token_hex(8)
     others = [] if rank else list(range(1, world))
     if rank:
+        store.delete_key(f"lab/answer/{rank}")  # of an earlier start, which would be read at every look
         store.set(f"lab/arrived/{rank}", own)
-    while time.monotonic() < until:
+    while True:
         if rank:
             number, _, name = _read(store, f"lab/answer/{rank}").partition(" ")
             if number == own:
@@ -48,8 +49,9 @@ def start_name(store: Any, rank: int, world: int, patience: timedelta) -> str:
                 if number := _read(store, f"lab/arrived/{one}"):
                     store.set(f"lab/answer/{one}", f"{number} {own}")
         # The first asks at most four things of each that is missing, another one thing until it has its answer.
-        time.sleep(max(PAUSE, (world if rank else 4 * len(others)) / CALLS))
-    raise RuntimeError(f"Process {rank} of {world} waited {patience} for the others, which did not come.")
+        if (left := until - time.monotonic()) <= 0:
+            raise RuntimeError(f"Process {rank} of {world} waited {patience} for the others, which did not come.")
+        time.sleep(min(left, max(PAUSE, (world if rank else 4 * len(others)) / CALLS)))
 
 
 def _read(store: Any, key: str) -> str:

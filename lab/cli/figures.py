@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
         "--slide",
         nargs="+",
         metavar="KNOB",
-        help="in html: at most two knobs that move (default two that need no training)",
+        help="in html: at most two knobs that move (default: up to two that need no training; none with --of)",
     )
     parser.add_argument("--width", type=int, default=1000, help="width in pixels (default 1000)")
     parser.add_argument(

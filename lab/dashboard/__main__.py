@@ -26,7 +26,7 @@ HEAVY = (
 """What the server loads when it starts and a page when it is first drawn."""
 
 REHEARSAL = 10
-"""Seconds that the first page may take before anybody has asked for it."""
+"""Seconds after which the first page, drawn before anybody has asked for it, is asked to end."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -69,10 +69,13 @@ def _load() -> None:
     """
     for heavy in HEAVY:
         importlib.import_module(heavy)
+    from streamlit.runtime import Runtime
+
     from lab.dashboard import speed
 
     with contextlib.suppress(Exception):  # what fails here fails again, and is told, where somebody looks at it
         speed.session(speed.FIRST, REHEARSAL).run()
+    Runtime._instance = None  # a headless page that was asked to end leaves its own there: "is already running"
     gc.freeze()
 
 

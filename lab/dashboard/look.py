@@ -13,6 +13,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _STYLE = f"<style>\n{Path(__file__).with_name('look.css').read_text('utf-8')}</style>\n".encode()
 _END = b"</head>"
+_OF_THE_FILE = (b"accept-encoding", b"if-none-match", b"if-modified-since")
+"""What a browser asks of the file alone: to pack it, or to leave it out where it is there already, unstyled."""
 
 
 class Look:
@@ -24,7 +26,7 @@ class Look:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "GET" or b"text/html" not in _header(scope, b"accept"):
             return await self._app(scope, receive, send)
-        plain = [(name, value) for name, value in scope["headers"] if name != b"accept-encoding"]
+        plain = [(name, value) for name, value in scope["headers"] if name not in _OF_THE_FILE]
         await self._app({**scope, "headers": plain}, receive, _Page(send))
 
 

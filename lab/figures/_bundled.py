@@ -191,8 +191,11 @@ def subtitle(study: str) -> str:
     """A subtitle that says where the numbers come from, and what each seed was free to choose."""
     results = trials.bundled(study)
     seeds = len({trial.seed for trial in results.trials})
-    variants, rates = results.choices
-    free = [f"{count} {words}" for count, words in ((variants, "variants"), (rates, "learning rates")) if count > 1]
+    free = [
+        f"{'up to ' if len(counts) > 1 else ''}{counts[-1]} {words}"
+        for counts, words in zip(results.choices, ("variants", "learning rates"), strict=True)
+        if counts[-1] > 1
+    ]
     chosen = f", each with the best of {' and '.join(free)} on validation classes" if free else ""
     return (
         f"measured on {data_of(study)}: mean and deviation over {seeds} seeds{chosen}; study {study} of docs/claims.md"

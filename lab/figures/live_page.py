@@ -32,8 +32,8 @@ def live_page(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence
 
     Args:
         figure: where the knobs start.
-        slide: names of at most two knobs that move; by default those that the figure names, or the first two with a
-            slider, as far as no stop of them has to be trained; none where runs are given.
+        slide: names of at most two knobs that move; by default the first two that need no training, of those that the
+            figure names or else of all with a slider; none where runs are given.
         runs: finished runs, for a figure that reads them.
 
     Raises:

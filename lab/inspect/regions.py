@@ -2,13 +2,13 @@
 
 Where an encoder pools a map of features and only linear maps follow, an embedding is a sum over places,
 e = sum_p e_p + c, and so is the cosine with another one: cos(e, o) = sum_p e_p.o / |e||o| + c.o / |e||o|. The parts
-are those of `Encoder.parts`; what no place brings (c, the bias) is what is left over. The sum is exact for every
+are those of `Encoder.parts`; what no place brings (c, the bias) is the remainder. The sum is exact for every
 pooling. How it is shared out follows from the formula for the average alone: of a generalised mean or a maximum, a
 picture without that place would lose another amount, since the places share one power or one winner. A place is one of
 the last map: what convolutions or attention brought there from around it is counted there.
 
 For everything else there are integrated gradients (Sundararajan et al. 2017) over the pixels, from a picture of the
-mean colour to this one, added up over cells; what is left over is then the similarity that the empty picture has, and
+mean colour to this one, added up over cells; the remainder is then the similarity that the empty picture has, and
 the error of summing in steps.
 """
 
@@ -44,7 +44,7 @@ class AlikeRegions(Insight):
     similarity: the cosine, -1..1.
     maps: two arrays float64 [h w], in units of the cosine; of the first picture, and of the second. Each sums to
         `similarity - left_over`.
-    left_over: what comes from no region, of each picture.
+    left_over: the remainder, which comes from no region, of each picture.
     exact: whether the parts are a sum by algebra; else they are integrated gradients.
     held: what the sum takes as given, in words.
     pictures: uint8 [s s 3] each, as the encoder saw them; None where they were not given.
@@ -53,7 +53,7 @@ class AlikeRegions(Insight):
         >>> import numpy as np
         >>> maps = np.array([[0.5, 0.1], [0.1, 0.1]]), np.array([[0.2, 0.2], [0.2, 0.2]])
         >>> lab.inspect.AlikeRegions(0.9, maps, (0.1, 0.1), exact=True).summary
-        'Cosine 0.9000; an exact sum over regions: 0.8000 + 0.1000 left over and 0.8000 + 0.1000 left over.'
+        'Cosine 0.9000; an exact sum over regions: 0.8000 + remainder 0.1000 and 0.8000 + remainder 0.1000.'
     """
 
     similarity: float
@@ -71,9 +71,9 @@ class AlikeRegions(Insight):
     @property
     def summary(self) -> str:
         sums = " and ".join(
-            f"{one.sum():.4f} + {rest:.4f} left over" for one, rest in zip(self.maps, self.left_over, strict=True)
+            f"{one.sum():.4f} + remainder {rest:.4f}" for one, rest in zip(self.maps, self.left_over, strict=True)
         )
-        kind = "an exact sum over regions" if self.exact else "integrated gradients, a sum up to what is left over"
+        kind = "an exact sum over regions" if self.exact else "integrated gradients, a sum up to the remainder"
         return f"Cosine {self.similarity:.4f}; {kind}: {sums}.{' ' + self.held if self.held else ''}"
 
     def words(self, which: int) -> str:
@@ -136,7 +136,7 @@ def contributions(parts: Tensor, constant: Tensor, other: Tensor) -> tuple[Tenso
         parts: [d h w]. constant: [d], what no place brings. other: [d], of any length.
 
     Returns:
-        contributions [h w] and what is left over, a scalar; together they are the cosine.
+        contributions [h w] and the remainder, a scalar; together they are the cosine.
 
     Example:
         >>> import torch

@@ -77,15 +77,16 @@ class Results:
         return next((session["data"] for session in self.sessions if "data" in session), "emoji7")
 
     @property
-    def choices(self) -> tuple[int, int]:
-        """Between how many variants and how many learning rates the setting with most of them may choose."""
+    def choices(self) -> tuple[range, range]:
+        """Between how many variants and how many learning rates a setting may choose: from the fewest to the most."""
         variants: dict[tuple, set[str]] = {}
         rates: dict[tuple, set[float]] = {}
         for trial in self.trials:
             place = key_of(trial.setting), trial.seed
             variants.setdefault((*place, trial.lr), set()).add(trial.digest)
             rates.setdefault(place, set()).add(trial.lr)
-        return max(map(len, variants.values()), default=1), max(map(len, rates.values()), default=1)
+        counts = [{len(one) for one in found.values()} or {1} for found in (variants, rates)]
+        return range(min(counts[0]), max(counts[0]) + 1), range(min(counts[1]), max(counts[1]) + 1)
 
 
 def read(path: Path | str) -> Results:

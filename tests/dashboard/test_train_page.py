@@ -269,6 +269,9 @@ def test_an_emptied_field_stands_for_its_default(no_runs, open_page):
     page.test.text_input(key="form.loss.recall_at_k.k").set_value("").run()
     assert shown_config(page) == RunConfig.of()
     assert "default 0.01" in page.test.text_input(key="form.loss.recall_at_k.tau2").placeholder
+    empty = {name: page.test.text_input(key=f"form.training.{name}").placeholder for name in ("workers", "clip")}
+    assert empty == {"workers": "automatic", "clip": "none"}, "no number of processes is not no process"
+    assert "automatic" in page.test.selectbox(key="form.encoder.small_cnn.freeze_batchnorm").options
 
 
 def test_a_knob_set_by_hand_is_not_moved_by_another_choice(no_runs, open_page):
@@ -432,6 +435,7 @@ def test_a_clone_differs_in_one_knob(no_runs, open_page, no_worker):
     queueing.enqueue({"": RunConfig.of({"training": {"seed": 7}})}, "first", ())
     page = open_page("train")
     page.test.selectbox(key="clone knob queue first").set_value("loss.tau2").run()
+    assert page.test.text_input(key="clone values queue first").placeholder.startswith("now 0.01;")
     page.test.text_input(key="clone values queue first").set_value("0.02, 0.03").run()
     page.test.button(key="clone queue first").click().run()
     assert page.calm, page.words()
@@ -441,6 +445,9 @@ def test_a_clone_differs_in_one_knob(no_runs, open_page, no_worker):
     page.test.text_input(key="clone values queue first").set_value("-1").run()
     page.test.button(key="clone queue first").click().run()
     assert "tau2" in page.test.error[0].value and len(Queue(no_runs).names) == 3
+    for knob, now in (("training.workers", "now automatic;"), ("training.clip", "now none;")):
+        page.test.selectbox(key="clone knob queue first").set_value(knob).run()
+        assert page.test.text_input(key="clone values queue first").placeholder.startswith(now), knob
 
 
 def test_a_queue_without_its_worker_says_so(no_runs, open_page, monkeypatch):

@@ -162,6 +162,7 @@ def test_the_gap_is_the_metric_of_each_frame(runs):
         embedded = EmbeddingSet(arrays["vectors"], arrays["labels"], arrays["items"])
         ranking = lab.search.create("exact", k=1).build(embedded).rank(embedded, same_source=True)
         expected = lab.metrics.create("decomposability_gap")(Evidence(ranking, embedded, embedded)).values
+        assert set(validation_history.WORDS) == set(expected), "each quantity has its words"
         named = {validation_history.WORDS.get(name, name): value for name, value in expected.items()}
         assert {name: values[at] for name, (_, values) in curves.items()} == pytest.approx(named)
 

@@ -86,6 +86,11 @@ class Knob:
         of = "each " if self.many else ""
         return f"{of}{low}{self.name}{high}" if low or high else f"any {self.kind.__name__}"
 
+    @property
+    def none_in_words(self) -> str:
+        """What None stands for in a form: `automatic` where the help says what is taken by default, else `none`."""
+        return "automatic" if "by default" in self.help.lower() else "none"
+
     def check(self, value: Any) -> str | None:
         """Return what is wrong with `value` (already of the right type), or None."""
         if self.choices and not self.many and value is not None and str(value) not in self.choices:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -217,7 +218,8 @@ def knob_widget(knob: Knob, key: str, section: str = "") -> Any:
     label = f"{title} :gray[{page_frame.as_text(name)}]" if name else title
     options = _options(knob)
     if options:
-        return st.selectbox(label, options, format_func=word, placeholder="none", **common)
+        none = knob.none_in_words
+        return st.selectbox(label, options, format_func=partial(_word, none=none), placeholder=none, **common)
     if knob.kind is bool and not knob.many:
         return st.toggle(label, **common)
     # Numbers are typed, too: 3e-5 reads better than a field of decimals, and only text is checked while it is typed.
@@ -257,7 +259,13 @@ def _parsed(knob: Knob, text: str) -> Any:
 
 def _when_empty(knob: Knob) -> str:
     """What an empty field stands for."""
-    return "none" if knob.optional else "needed" if knob.required else f"default {widget_value(knob, knob.default)}"
+    if knob.optional:
+        return knob.none_in_words
+    return "needed" if knob.required else f"default {widget_value(knob, knob.default)}"
+
+
+def _word(value: Any, none: str) -> str:
+    return none if value is None else word(value)
 
 
 def _as(kind: type, word: str) -> Any:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
+from lab.core.knobs import describe
 from lab.dashboard.shared import page_frame, queueing
 from lab.runs import Run
+from lab.runs.config import Choice
 
 
 def clone(run: Run, knob: str, values: str) -> list[str]:
@@ -22,6 +24,14 @@ def clone(run: Run, knob: str, values: str) -> list[str]:
     return queueing.enqueue(queueing.grid(run.config, knob, values), f"{run.name}-{knob.rpartition('.')[2]}", ())
 
 
+def _now(chosen: Choice, name: str) -> str:
+    """A knob's value; none in the words of the forms."""
+    value = chosen.values[name]
+    if value is not None:
+        return str(value)
+    return next((knob.none_in_words for knob in describe(type(chosen.knobs)) if knob.name == name), "none")
+
+
 @page_frame.guarded
 def form(run: Run, place: str) -> None:
     """What to change in a run, and to what. place: tells forms of one run on one page apart."""
@@ -30,11 +40,11 @@ def form(run: Run, place: str) -> None:
         "Change", list(knobs), index=None, key=f"clone knob {place} {run.name}", placeholder="a setting"
     )
     section, _, name = (knob or "").partition(".")
-    now = getattr(run.config, section).values[name] if knob else ""
+    now = _now(getattr(run.config, section), name) if knob else ""
     values = st.text_input(
         "To",
         key=f"clone values {place} {run.name}",
-        placeholder=f"now {'none' if now is None else now}; several values: a, b" if knob else "",
+        placeholder=f"now {now}; several values: a, b" if knob else "",
         disabled=knob is None,
     )
     if st.button("Queue the clone", key=f"clone {place} {run.name}", disabled=knob is None, width="stretch") and knob:

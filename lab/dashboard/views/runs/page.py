@@ -142,7 +142,7 @@ def _table(listed: list[dict[str, Any]], shown: list[str], of: int) -> list[str]
         on_select="rerun",
         selection_mode="multi-row",
         selection_default={"selection": {"rows": before}},
-        column_config={
+        column_config={  # "run" is not pinned: pinned cells are grey, at a contrast of 4.08 : 1 where 4.5 is needed
             "progress": st.column_config.ProgressColumn(
                 "progress", width="small", format="percent", min_value=0, max_value=1
             ),

@@ -73,7 +73,7 @@ def _say_that_there_are_none(run: Run) -> None:
     elif run.state in ENDED:
         st.info("This run ended before its first training step, so there are no curves.")
     else:
-        st.info("The first training step is not done yet. The curves will then appear here by themselves.")
+        st.info("The curves appear here by themselves once the first training step is done.")
 
 
 def _say_where_it_stands(other: Run) -> None:

@@ -124,6 +124,8 @@ def _run(arguments: argparse.Namespace, folder: Path) -> None:
     from lab.kernels.devices import device_of
 
     launcher = launcher_of(arguments)
+    if launcher and arguments.device == "auto" and not arguments.machine:
+        raise ValueError("--device auto with --on is found elsewhere; say what trains there with --machine WORDS.")
     device = arguments.device if launcher else str(device_of(arguments.device))  # elsewhere it is found there
     cores = f"{os.cpu_count()} {platform.machine()} cores"
     machine = arguments.machine or (cores if device == "cpu" else f"{cores} and {device}")

@@ -24,6 +24,9 @@ Blocks = TypeVar("Blocks", bound=tuple[int, ...])
 _helpers: dict[tuple[int, int], ThreadPoolExecutor] = {}
 """Helping threads by process, since a fork has none of its parent's, and by how many they are."""
 
+_beginning: dict[int, threading.Lock] = {}
+"""Held while helpers begin, so that two threads do not make a pool each; by process, for a fork may copy a held one."""
+
 
 def _nothing() -> None:
     """What is done about a failure where nobody waits for anybody."""
@@ -194,14 +197,16 @@ class _Turns:
 def _pool(size: int) -> ThreadPoolExecutor:
     """So many helping threads, all of them begun, each with one thread of torch to itself."""
     key = os.getpid(), size
-    return _helpers.get(key) or _helpers.setdefault(key, _begun(size))
+    with _beginning.setdefault(os.getpid(), threading.Lock()):
+        return _helpers.get(key) or _helpers.setdefault(key, _begun(size))
 
 
 def _begun(size: int) -> ThreadPoolExecutor:
     """Threads whose number of torch is set before anything else goes on.
 
     torch keeps that number for each thread, and beside it one with which new threads begin, which a helper changes when
-    it begins: so it is put back when the last of them has.
+    it begins: so it is put back when the last of them has. A thread that asks torch for the first time meanwhile gets
+    one and keeps it.
     """
     threads, all_there = torch.get_num_threads(), threading.Barrier(size + 1)
     pool = ThreadPoolExecutor(size, "lab-helper", initializer=_begin)

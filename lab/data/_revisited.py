@@ -44,7 +44,7 @@ class RevisitedSet(PublishedSet):
 
     def _table(self) -> Table:
         judged = self._ground_truth()
-        self._boxes = [one["bbx"] for one in judged["gnd"] if one["bbx"]]
+        self._boxes = [one["bbx"] for one in judged["gnd"]]
         names = judged["qimlist"] + judged["imlist"]
         table = Table(
             # A photograph may be query and gallery image: the query, cut to its box, has a key of its own.
@@ -72,8 +72,8 @@ class RevisitedSet(PublishedSet):
         return self.root / "jpg" / name
 
     def load(self, i: int) -> Image.Image:
-        """The i-th image, RGB; a query cut to its box unless told otherwise."""
-        if not self.knobs.crop_queries or i >= len(self._boxes):
+        """The i-th image, RGB; a query cut to its box, if it has one, unless told otherwise."""
+        if not self.knobs.crop_queries or i >= len(self._boxes) or not self._boxes[i]:
             return super().load(i)
         return open_rgb(self.path(i)).crop(self._boxes[i])
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PIL import Image
-
 from lab.data._revisited import RevisitedKnobs, RevisitedSet
-from lab.data.images.reading import open_rgb
 
 
 class Sfm120kValidation(RevisitedSet):
@@ -39,7 +36,3 @@ class Sfm120kValidation(RevisitedSet):
             return super().path(i)
         name = name.removesuffix(".jpg")
         return self.root / "ims" / name[-2:] / name[-4:-2] / name[-6:-4] / name
-
-    def load(self, i: int) -> Image.Image:
-        """The i-th image, RGB, whole: its queries have no boxes."""
-        return open_rgb(self.path(i))

@@ -67,8 +67,9 @@ class TrainingKnobs(lab.core.knobs.Knobs):
     device: str = knob("auto", "Device to train on: cpu, cuda, cuda:1, or auto for a GPU if there is one.")
     workers: int | None = knob(
         None,
-        "Number of processes that load images in advance. By default what suits the machine: up to 8 beside a GPU; on "
-        "a processor none for images in memory, and one for each four cores, up to 4, for images in files.",
+        "Number of processes that load images in advance. By default what suits the machine, where processes can be "
+        "forked: up to 8 beside a GPU; on a processor none for images in memory, and one for each four cores, up to 4, "
+        "for images in files. Elsewhere none.",
         ge=0,
         le=128,
     )

@@ -181,7 +181,7 @@ def _noise(shape: torch.Size, generator: torch.Generator) -> Tensor:
 
 
 def moved(trial: Trial, exact: tuple[float, Tensor], draws: int) -> float:
-    """How far float64 goes when its rows and products are rounded at random, as float32 does on its way."""
+    """How far float64 goes when its rows, products, sums and functions are rounded at random, as in float32."""
     generator, most = torch.Generator().manual_seed(1), 0.0
     for _ in range(draws):
         rows = trial.rows.double() * (1 + ROUNDING * _noise(trial.rows.shape, generator))

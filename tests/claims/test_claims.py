@@ -190,6 +190,7 @@ def test_a_sweep_refuses_what_it_cannot_do(tmp_path, rows):
         (["--minutes", "-1"], "--minutes must be above 0, got -1."),
         (["--only", "x"], "There is no study 'x'."),
         (["--device", "cuda:99"], "There is no device cuda:99 here"),
+        (["--device", "auto", "--on", "local"], "say what trains there with --machine WORDS."),
         (["--device", "gpu9"], "device must be auto, cpu, cuda or cuda:N, got 'gpu9'."),
     ],
 )

@@ -71,11 +71,12 @@ def test_processes_that_load_ahead_suit_the_machine(on_gpu, in_memory, cores, am
     monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(cores)), raising=False)
     monkeypatch.setattr("psutil.virtual_memory", lambda: type("M", (), {"available": (4 if part else 64) * 10**9})())
     monkeypatch.setenv("LOCAL_WORLD_SIZE", str(among))
+    monkeypatch.setattr(ahead, "forks", lambda: True)
     assert ahead.processes(on_gpu, in_memory, part) == expected
     with ahead.reserved(1):  # a cluster keeps a process from no other core
         assert ahead.processes(on_gpu, in_memory, part) == 0
     assert ahead.processes(on_gpu, in_memory, part) == expected
-    monkeypatch.setattr("multiprocessing.get_start_method", lambda allow_none: "spawn")
+    monkeypatch.setattr(ahead, "forks", lambda: False)
     assert ahead.processes(on_gpu, in_memory, part) == 0, "started anew each takes seconds"
 
 
@@ -87,7 +88,11 @@ def test_a_split_takes_no_more_processes_than_it_has_parts(emoji, monkeypatch):
     loader = loading.Loader(emoji, transforms.testing(16), workers=3)
     for size in (8, 4, 1):
         assert sum(len(batch) for batch in loader.split(np.arange(8), batch_size=size)) == 8
-    assert started == [0, 2, 3]
+    (batch,) = loader.streamed([np.arange(8)])
+    for size in (8, 4):
+        assert sum(len(part) for part in batch.images.parts(batch.images.split(size))) == 8
+    assert len(batch.images[:3]) == 3
+    assert started == [0, 2, 3, 0, 2, 0]
 
 
 def test_loading_leaves_the_random_state_of_the_process_alone(emoji):

@@ -336,6 +336,12 @@ def test_revisited_judgements_and_boxes(put, tmp_path):
     assert judged.grades.tolist() == [EASY, HARD, JUNK, HARD]
     assert found.load(0).size == (10, 12) and found.load(1).size == (20, 8) and found.load(2).size == (20, 16)
     assert create("revisited_oxford", top, crop_queries=False).load(0).size == (20, 16)
+    judgements = next(top.glob("*.json"))
+    boxless = json.loads(judgements.read_text())
+    boxless["gnd"][0]["bbx"] = None
+    judgements.write_text(json.dumps(boxless))
+    found = create("revisited_oxford", top)
+    assert found.load(0).size == (20, 16) and found.load(1).size == (20, 8), "a box stays with its query"
     for name in ("x/1.jpg", "x/2.jpg"):
         miniatures.write_image(tmp_path / "far" / "jpg" / name)
     miniatures.lines(tmp_path / "far" / "revisitop1m.txt", ["x/1.jpg", "x/2.jpg"])

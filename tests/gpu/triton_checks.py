@@ -279,3 +279,11 @@ def test_no_pairs_give_an_empty_sum_with_a_zero_gradient():
     sums = rank_sums(x, x, torch.empty(0, 2, dtype=torch.int64, device=DEVICE), Sigmoid(0.01), True)
     sums.sum().backward()
     assert sums.shape == (0,) and x.grad.eq(0).all()
+
+
+def test_mixtures_are_tried_alone_whoever_asks_first():
+    """Without a group of processes any collective would fail."""
+    from lab.kernels.mixtures import fused
+
+    with sharing.among(sharing.Share(0, 2)), torch.autocast(DEVICE.type, torch.bfloat16):
+        fused.rehearse()

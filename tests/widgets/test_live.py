@@ -65,6 +65,15 @@ def test_logarithmic_sliders_stop_evenly_at_legal_round_numbers(figure, name):
     assert max(steps) <= (2.6 if one.kind is int else 1.3)
 
 
+def test_a_log_slider_of_a_loss_takes_nought_where_that_is_legal():
+    every = [one for name in lab.losses.names() for one in describe(lab.losses.get(name).Knobs)]
+    nought = [one for one in every if one.scale == "log" and not one.many and one.check(0) is None]
+    assert "rho" in {one.name for one in nought}
+    for one in nought:
+        stops = log_steps(one, 0)
+        assert stops[0] == 0 < stops[1] and stops == sorted(set(stops)), one.name
+
+
 def test_a_log_slider_takes_a_value_between_its_stops():
     one = declared("h_minus", "tau")
     made = control(one, 0.0123)

@@ -23,6 +23,8 @@ def span(knob: Knob, value: float | None = None) -> tuple[float, float]:
     near = knob.default if isinstance(knob.default, int | float) else 1
     known = [near] if value is None else [near, value]
     if knob.scale == "log":
+        known = [number for number in known if number > 0] or [1]  # a knob may be 0, which has no logarithm
+        near = known[0]
         return low or min(near / 1000, *known), max(near * 1000, *known) if high is None else high
     reach = max(LEAST if knob.kind is int else 1.0, *(4 * abs(number) for number in known))
     return (min(known) - reach if low is None else low), (max(known) + reach if high is None else high)
@@ -62,7 +64,7 @@ def log_steps(knob: Knob, value: float) -> list[float]:
     else:
         decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
         stops = {float(f"{m}e{d}") for d in decades for m in ROUND} | {low, high}
-    return sorted(s for s in stops | {start, value} if low <= s <= high and not knob.check(s))
+    return sorted(s for s in stops | {start, value} if (low <= s <= high or s == value) and not knob.check(s))
 
 
 def tidy(knob: Knob, value: float) -> float:

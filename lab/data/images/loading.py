@@ -47,7 +47,7 @@ class Loader:
         share: (rank, world) loads only the rank-th of `world` parts of each batch, with the crops that the whole batch
             would have.
         decode_on: a GPU that decodes and crops JPEG files, while the loading processes only read them; see
-            `lab.data.images.gpu_decoding`. Batches then come on it.
+            `lab.data.images.gpu_decoding`. Batches then come on it, except of images that are in memory.
 
     Attributes:
         problems: one sentence for each image that could not be decoded so far, each named once.
@@ -175,24 +175,21 @@ class Streamed:
 
     def __getitem__(self, places: slice) -> torch.Tensor:
         """Some of the images, float32 [k 3 h w]."""
-        (images,) = self._parts([self.positions[places]])
+        (images,) = self.parts([places])
         return images
 
     def split(self, size: int) -> list[slice]:
         """The parts of at most `size` images, to be asked for by `parts`."""
         return [slice(start, start + size) for start in range(0, len(self), size)]
 
-    def parts(self, wanted: Iterable[slice]) -> Iterator[torch.Tensor]:
+    def parts(self, wanted: Sequence[slice]) -> Iterator[torch.Tensor]:
         """The images of each part, float32 [k 3 h w], loaded ahead by the loader's workers.
 
         Raises:
             ImageError: one of them cannot be decoded; leaving it out would change the batch between two passes.
         """
-        return self._parts(self.positions[part] for part in wanted)
-
-    def _parts(self, positions: Iterable[np.ndarray]) -> Iterator[torch.Tensor]:
-        parts = (_Part(self.step, self.whole, part) for part in positions)
-        for _, pixels, _, failed in self.loader._loaded(parts):
+        parts = (_Part(self.step, self.whole, self.positions[part]) for part in wanted)
+        for _, pixels, _, failed in self.loader.limited(len(wanted))._loaded(parts):
             if failed:
                 raise ImageError(
                     f"{next(iter(failed.values()))} A batch that is loaded part by part cannot leave it out; take the "

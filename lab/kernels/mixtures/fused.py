@@ -47,7 +47,7 @@ class MixedTileLoop:
         self.exclude_self = exclude_self
 
     def forward(self, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
-        """Rank sums [p]; excess and violations are not asked of mixtures. Nothing is kept for `backward`."""
+        """Rank sums [p]; excess and violations are not asked of mixtures. Little is kept for `backward`."""
         self.scores = self.rows.new_empty(len(self.order))
         sums = torch.zeros_like(self.scores)
         with on_device(self.rows.device):
@@ -94,13 +94,15 @@ def rehearse() -> None:
     pairs = ((classes[:, None] == classes) & ~torch.eye(12, dtype=torch.bool, device=device)).nonzero()
     blocks, step = blocks_of(8, mixture, pairs, 4), Sigmoid(0.1)
     assert blocks is not None, "classes are complete"
-    loops = (
-        MixedTileLoop(rows, blocks, pairs, step, True),
-        plain.PlainTileLoop(rows, None, mixture, pairs, step, True, False, None),
-    )
-    sums, exact = (loop.forward(True)[0] for loop in loops)
-    weights, none = torch.ones_like(sums), rows.new_zeros(12)
-    gradient, exact_gradient = (loop.backward(weights, none)[0] for loop in loops)
+    # Whoever asks first may share a loss with others or be under autocast; what is tried here is neither.
+    with sharing.among(sharing.ALONE), torch.autocast(device, enabled=False):
+        loops = (
+            MixedTileLoop(rows, blocks, pairs, step, True),
+            plain.PlainTileLoop(rows, None, mixture, pairs, step, True, False, None),
+        )
+        sums, exact = (loop.forward(True)[0] for loop in loops)
+        weights, none = torch.ones_like(sums), rows.new_zeros(12)
+        gradient, exact_gradient = (loop.backward(weights, none)[0] for loop in loops)
     for one, other in ((sums, exact), (gradient, exact_gradient)):
         if not torch.allclose(one, other, rtol=1e-3, atol=1e-3 * float(other.abs().max())):
             raise ArithmeticError("mixtures of Triton's kernels are not those of plain tensors")

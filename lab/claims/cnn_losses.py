@@ -1,6 +1,7 @@
 """000 table 2 and 001 table 3 once more, with the small CNN trained as a whole."""
 
-from lab.claims._study import Claim, Point, Study
+from lab.claims._axes import arms
+from lab.claims._study import Claim, Study
 from lab.claims.losses import ahead
 
 NAMES = ("recall_at_k", "smooth_ap", "sup_ap", "roadmap", "contrastive")
@@ -9,8 +10,8 @@ STUDY = Study(
     turn=14,
     title="Five losses, the whole small CNN trained",
     source="RS@k, table 2; ROADMAP, table 3",
-    points=tuple(Point({"loss": name}, {"loss": {"name": name}}) for name in NAMES),
-    lrs=(2e-3,),
+    points=tuple(arms({name: {"name": name} for name in NAMES})),
+    lrs=(1e-3, 2e-3),
     tier="cnn",
     claims=(
         Claim("RS@k, table 2", "RS@k beats SmoothAP in r@1.", ahead("recall_at_k", "smooth_ap", column="r@1")),

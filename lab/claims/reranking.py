@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import lab.metrics
 import lab.reranking
-from lab.claims._study import Claim, Contrast, Point, Study
+from lab.claims._axes import arms
+from lab.claims._study import Claim, Contrast, Study
 from lab.core.results import Evidence
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ STUDY = Study(
     turn=16,
     title="Contextual re-ranking",
     source="Contextual, table 10",
-    points=tuple(Point({"loss": name}, {"loss": loss}) for name, loss in LOSSES.items()),
-    lrs=(1e-3,),
+    points=tuple(arms(LOSSES)),
+    lrs=(2.5e-4, 1e-3),
     column="r@1",
     extra=reranked,
     claims=(

@@ -419,6 +419,22 @@ def test_whatever_a_launcher_raises_is_said_in_the_run(config, tmp_path, monkeyp
     assert run.state == "failed" and "invalid partition" in run.status["sentence"]
 
 
+def test_pages_say_what_stop_and_a_place_mean(config, tmp_path, monkeypatch):
+    from lab.dashboard import speed
+    from lab.dashboard.shared import whereabouts
+
+    monkeypatch.setenv("LAB_RUNS", str(tmp_path))
+    (run,) = runs_of(config, tmp_path, [0])
+    sent.hand_over(run, sent.Sent("slurm"), Worker.this(), True)
+    page = speed.session("watch", 60, watched=run.name).run()
+    assert "before it begins" in next(one for one in page.button if one.label == "Stop").help
+    for clusters, words in ({"slurm": "Slurm"}, ""), ({"ray": "Ray", "slurm": "Slurm"}, "A Ray cluster trains"):
+        monkeypatch.setattr(whereabouts, "places", lambda clusters=clusters: {"here": "This machine", **clusters})
+        page = speed.session("train", 60).run()
+        told = next(one for one in page.selectbox if one.label == "Where it runs").help or ""
+        assert told.startswith(words) and bool(told) == bool(words)
+
+
 def test_what_cannot_be_sent_is_said_in_the_run(config, tmp_path, capfd):
     (run,) = runs_of(config, tmp_path, [0])
     assert main_of(run, {"launcher": "slurm"}) == 1  # there is no Slurm here

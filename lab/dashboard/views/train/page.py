@@ -236,10 +236,11 @@ def _place() -> str:
     if len(places) == 1:
         return whereabouts.HERE
     explained = (
-        "A cluster trains a run where processors, a GPU and memory are free, and restarts it when a node fails. "
+        "A Ray cluster trains a run where processors, a GPU and memory are free, and restarts it when a node fails. "
         "Nodes that can write to the folder of runs save there as they train. From other nodes the run is copied back "
-        "at each of its checkpoints, and when it is stopped."
+        "every ten seconds to a minute, at each checkpoint and at its end."
     )
+    explained = explained if whereabouts.RAY in places else ""
     return page_frame.select(
         "Where it runs", list(places), key="where", format=places.__getitem__, help=explained, link="where"
     )

@@ -22,7 +22,7 @@ from lab.dashboard.views.watch import curves, machine, validation_history
 from lab.data import ImageSet
 from lab.runs import Run
 from lab.runs.execute import check_at_hand
-from lab.runs.folder import ENDED, FAILED, FINISHED, RUNNING
+from lab.runs.folder import ENDED, FAILED, FINISHED, QUEUED, RUNNING
 from lab.runs.launching import sent
 from lab.runs.launching.detached import kill, working
 
@@ -141,7 +141,11 @@ def _buttons(run: Run, state: str) -> None:
         look: dict[str, Any] = {
             "icon": ":material/stop_circle:",
             "disabled": stopping,
-            "help": "Finishes the current step, saves a checkpoint and ends the run",
+            "help": (
+                "Takes the run back before it begins"
+                if run.written_state == QUEUED
+                else "Finishes the current step, saves a checkpoint and ends the run"
+            ),
         }
         st.button("Stop", on_click=queueing.ask_to_stop, args=(run.name,), **look)
         if (

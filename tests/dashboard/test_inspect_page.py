@@ -317,6 +317,13 @@ def test_random_weights_are_said_where_bounds_are_asked(runs, open_page):
     )
 
 
+def test_a_sentence_of_the_library_names_the_loss_as_the_page_does():
+    error = ValueError("SmoothAP looks at more; SmoothAPs are others.")
+    asked = inspector.ChosenLoss("smooth_ap", {}, False)
+    words = inspector._in_words(error, lab.losses.create("smooth_ap"), asked)
+    assert words == "Smooth-AP looks at more; SmoothAPs are others."
+
+
 def test_a_damaged_batch_is_a_sentence(runs, open_page):
     run = lab.runs.open(runs / "recall")
     code, _ = saved(run)

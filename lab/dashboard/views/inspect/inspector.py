@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -151,11 +152,16 @@ def _found(
     try:
         pairs, limits = inspect.pair_gradients(loss, vectors, labels), ""
     except ValueError as error:
-        pairs, limits = inspect.pair_motion(loss, vectors, labels), str(error)
+        pairs, limits = inspect.pair_motion(loss, vectors, labels), _in_words(error, loss, _asked)
     pairs = replace(pairs, name=knob_labels.named(_asked.name))
     # SiMix asks with mixtures, too; they come after the images.
     values = inspect.query_values(loss, vectors, labels).values[: len(_batch)]
     return Findings(pairs, inspect.wrong_direction(pairs), inspect.dead_gradients(pairs), values, limits, weights)
+
+
+def _in_words(error: ValueError, loss: Any, asked: ChosenLoss) -> str:
+    """What the library says, with the loss called as everywhere on the page and not by its class."""
+    return re.sub(rf"\b{type(loss).__name__}\b", knob_labels.named(asked.name), str(error))
 
 
 @background.job("Comparing the loss with the metrics", keep=32)
@@ -166,7 +172,10 @@ def _bounds(
 
     loss, labels, weights = loss_for(lab.runs.open(cache.run_path(name)), plain(_asked), _batch, split)
     vectors = _batch.embedded.vectors
-    by_metric = {"AP": inspect.metric_bound(loss, vectors, labels)}
+    try:
+        by_metric = {"AP": inspect.metric_bound(loss, vectors, labels)}
+    except ValueError as error:
+        raise ValueError(_in_words(error, loss, _asked)) from error
     for k in (1, 4):
         by_metric[f"recall@{k}"] = inspect.metric_bound(loss, vectors, labels, "recall_at_k", k)
     name = knob_labels.named(_asked.name)

@@ -37,7 +37,7 @@ def _galleries(dataset: ImageSet, gallery: EmbeddingSet) -> dict[str, EmbeddingS
 
 
 def _means(scores: Mapping[tuple[str, str], Mapping[str, float]]) -> list[OutcomeRow]:
-    """As 000 prints them: the mean over medium and hard, sets and galleries; and over those with distractors alone."""
+    """As RS@k prints them: the mean over medium and hard, sets and galleries; and over those with distractors alone."""
     crowded = {place: values for place, values in scores.items() if place[1] == CROWDED}
     wanted = {"mean": scores} | ({f"mean, {CROWDED}": crowded} if crowded else {})
     return [
@@ -53,7 +53,7 @@ class Revisited(JudgingProtocol):
     three scales whose embeddings are averaged. The embeddings are then whitened by what the training images of the run
     look like, seen in the same way: learnt from their matching pairs, or by their covariance alone. What whitens is
     never a test image. With both sets, the mean over medium and hard of them is told, too; with distractors, each
-    set is measured without and with them. `validation` measures on photographs of other landmarks, by which 000 chose
+    set is measured without and with them. `validation` measures on photographs of other landmarks, by which RS@k chose
     its settings (after Tolias et al. 2020); their mAP is the column mAP.
 
     The encoder has to take images of any shape, so a transformer of fixed size is refused.

@@ -81,7 +81,7 @@ def test_from_a_form_to_a_comparison(serve, tab, train_tiny, tmp_path, no_run_le
     server.start()
 
     again = tab(f"{server.url}/watch?watched=long")
-    expect(again.get_by_text(re.compile(r"training, step \d+ of 20000"))).to_be_visible()
+    expect(again.get_by_text(re.compile(r"Training, step \d+ of 20000"))).to_be_visible()
     wait_for(lambda: long.status["step"] > reached, "going on without a server")
     assert long.worker == worker
     again.get_by_role("button", name="Stop").last.click()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,8 @@ def ask(tmp_path):
             "type": "http", "method": method, "path": path, "raw_path": path.encode(), "headers": headers,
             "query_string": b"", "http_version": "1.1", "scheme": "http", "server": ("here", 80), "root_path": "",
         }  # fmt: skip
-        asyncio.run(app(scope, receive, send))
+        with ThreadPoolExecutor(1) as thread:  # browser tests of the same process leave a loop in this one
+            thread.submit(asyncio.run, app(scope, receive, send)).result()
         told = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
         return sent[0]["status"], told, b"".join(one.get("body", b"") for one in sent[1:])
 

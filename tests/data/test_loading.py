@@ -1,3 +1,5 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
@@ -76,6 +78,8 @@ def test_processes_that_load_ahead_suit_the_machine(on_gpu, in_memory, cores, am
     with ahead.reserved(1):  # a cluster keeps a process from no other core
         assert ahead.processes(on_gpu, in_memory, part) == 0
     assert ahead.processes(on_gpu, in_memory, part) == expected
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(ahead.processes, on_gpu, in_memory, part).result() == 0, "a copy keeps others' locks"
     monkeypatch.setattr(ahead, "forks", lambda: False)
     assert ahead.processes(on_gpu, in_memory, part) == 0, "started anew each takes seconds"
 

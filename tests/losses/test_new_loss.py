@@ -117,7 +117,7 @@ def test_it_trains_is_forecast_and_measured(found):
 
 def test_it_is_in_the_form(found):
     options, asked, wrong = found["form"]
-    assert "my loss" in options and "'my_loss'" in asked and "'power': 1.0" in asked and wrong == ""
+    assert "My loss" in options and "'my_loss'" in asked and "'power': 1.0" in asked and wrong == ""
 
 
 def test_the_contract_tests_take_it(told):

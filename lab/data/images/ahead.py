@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -55,14 +56,15 @@ def processes(on_gpu: bool, in_memory: bool, part: int) -> int:
     A GPU trains so quickly that images come late from one process, even those that are decoded already; so there all
     cores but one load, up to `BESIDE_GPU`. On a processor the same cores train: images in memory are cropped between
     two steps, and for others one core in four decodes ahead. None is started that memory has no room for, nor where
-    processes are started anew instead of forked.
+    processes are started anew instead of forked, nor from a thread beside others (a page of the dashboard), whose locks
+    a copy of the process would find taken for ever.
 
     Args:
         on_gpu: the training runs on a GPU.
         in_memory: images lie decoded in memory.
         part: bytes of the images that are loaded at once, one byte a colour.
     """
-    if not forks():
+    if not forks() or threading.current_thread() is not threading.main_thread():
         return 0
     wanted = min(BESIDE_GPU, cores() - 1) if on_gpu else 0 if in_memory else min(BESIDE_CPU, cores() // 4)
     room = psutil.virtual_memory().available // SHARE // (A_PROCESS + 2 * part)

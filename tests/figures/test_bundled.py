@@ -105,7 +105,7 @@ def test_a_subtitle_tells_between_what_each_seed_chose():
     assert "each with the best of 2 variants and 2 learning rates on validation classes; study" in slope
     assert "each with" not in gap
     noise = _bundled.subtitle("contextual_noise")  # of whose losses only some have two variants
-    assert "each with the best of up to 2 variants on validation classes; study" in noise
+    assert "each with the best of up to 2 variants and 2 learning rates on validation classes; study" in noise
 
 
 def test_batch_sizes_are_judged_by_the_score_of_the_paper():

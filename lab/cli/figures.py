@@ -86,9 +86,7 @@ def _save_page(figure: Figure, arguments: argparse.Namespace, runs: list[Run] | 
     from lab.figures.live_page import live_page
 
     if figure.training_steps():
-        say(
-            "Training at every stop beforehand; this takes up to half a minute, and longer if --slide names other knobs."
-        )
+        say("Training at every stop beforehand: up to half a minute, longer if --slide names other knobs.")
     page = live_page(figure, arguments.slide, runs)
     Path(arguments.save).write_text(page, encoding="utf-8")
     say(f"A page of {len(page) / 1e6:.1f} MB that needs neither Python nor a network.")

@@ -142,8 +142,8 @@ class Searched(OtherRanking):
         """
         depth = min(DEPTH, len(whole.gallery))
         index = lab.search.create(engine, k=depth, similarity=whole.similarity).build(whole.gallery)
-        found = lab.search.recall(index, whole.gallery)
-        return cls(f"searched by {engine}, recall@10 against exact search {found:.3f}", whole, index)
+        share = lab.search.recall(index, whole.gallery)
+        return cls(f"searched by {engine}, recall@10 against exact search {share:.3f}", whole, index)
 
     def ask(self, item: int) -> Evidence:
         query = self.collection.one(item)

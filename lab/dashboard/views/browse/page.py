@@ -199,11 +199,11 @@ def _draw_answer(scene: BrowseView, item: int, tools: DeltaGenerator) -> list[Ev
             source = cache.thumbnail(run.name, run.stamp, item, cards.LARGE)
             refining.ask_part(source, f"the query: {cards.class_name(collection, item)}", refined.part)
     refined = refining.show(run, collection, refined)
-    asked, ready = refining.asked(run, scene.split, collection, item, refined)
+    vectors, ready = refining.query_vectors(run, scene.split, collection, item, refined)
     if not ready:
         return None
     verdicts = judging.of_query(run, collection, item)
-    evidence = collection.ask(item, bool(wish.chosen), asked, verdicts)
+    evidence = collection.ask(item, bool(wish.chosen), vectors, verdicts)
     weighed = scene.weighed(item)
     _say_why(weighed)
     whole = ranked_answer.part(evidence, wish.chosen, collection.images, 0, wish.size, wish.k, weighed)
@@ -212,7 +212,7 @@ def _draw_answer(scene: BrowseView, item: int, tools: DeltaGenerator) -> list[Ev
     facts = ranked_answer.facts(evidence, wish.k)
     if refined or verdicts:
         facts = ranked_answer.both(ranked_answer.facts(collection.ask(item), wish.k), facts)
-    shown = ranked_answer.sections(run, collection, evidence, replace(whole, start=start, stop=stop))
+    sections = ranked_answer.sections(run, collection, evidence, replace(whole, start=start, stop=stop))
     gallery(
         [
             replace(
@@ -220,7 +220,7 @@ def _draw_answer(scene: BrowseView, item: int, tools: DeltaGenerator) -> list[Ev
                 cards=[cards.judged(card, verdicts) for card in one.cards],
                 current=st.session_state.get(clicks.PAIR) if wish.click == "why" else None,
             )
-            for one in shown
+            for one in sections
         ],
         key="results",
         on_pick=clicks.on_pick(wish.click, run, collection, item),

@@ -159,9 +159,9 @@ def _found(
     return Findings(pairs, inspect.wrong_direction(pairs), inspect.dead_gradients(pairs), values, limits, weights)
 
 
-def _in_words(error: ValueError, loss: Any, asked: ChosenLoss) -> str:
+def _in_words(error: ValueError, loss: Any, choice: ChosenLoss) -> str:
     """What the library says, with the loss called as everywhere on the page and not by its class."""
-    return re.sub(rf"\b{type(loss).__name__}\b", knob_labels.named(asked.name), str(error))
+    return re.sub(rf"\b{type(loss).__name__}\b", knob_labels.named(choice.name), str(error))
 
 
 @background.job("Comparing the loss with the metrics", keep=32)

@@ -69,7 +69,7 @@ def machine(cpu_time: bool = False) -> dict[str, Any]:
     from lab import __version__, kernels
 
     return {
-        "date": datetime.date.today().isoformat(),
+        "date": datetime.datetime.now().isoformat(" ", "minutes"),
         "clock": "processor time" if cpu_time else "wall clock",
         "processor": _processor() or platform.machine(),
         "cores": os.cpu_count(),

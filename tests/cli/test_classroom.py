@@ -3,6 +3,7 @@
 import nbformat
 import pytest
 
+import lab.figures
 from lab.cli._classroom import answers, prepare, unsolved
 from lab.install import shipped
 
@@ -95,6 +96,7 @@ def test_slides_hold_figures_that_live_and_ask_nobody_for_anything(tmp_path, mon
     from lab.cli import _slides
 
     monkeypatch.setattr(_slides, "STOPS", (2, 2))
+    monkeypatch.setattr(lab.figures.get("concentric_circles"), "stops", {})  # one training is enough here
     monkeypatch.chdir(tmp_path)
     page = _slides.write(ORIGINALS, "02").read_text()
     assert page.count('class="live"') == page.count('class="pictures"') >= 3

@@ -10,6 +10,7 @@ import streamlit as st
 
 import lab.runs
 from lab.core.results import Ranking
+from lab.dashboard import origin
 from lab.dashboard.components.gallery import Card, Section, gallery
 from lab.dashboard.results import cache, cards, run_choice
 from lab.dashboard.results.cache import RunView
@@ -39,7 +40,8 @@ def check() -> None:
         split = page_frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
         part = page_frame.few("Show", list(PARTS), key="checked", format=PARTS.__getitem__, link="show")
     whole = cache.collection(run.name, split, run.stamp)
-    st.caption(page_frame.as_text(f"{run.summary} · {split}, {len(whole.query):,} images"))
+    about = f"{run.summary} · {split}, {len(whole.query):,} images · {origin.words(run.name, split)}"
+    st.caption(page_frame.as_text(about))
     if part == "marks":
         _marked(run, whole)
         return

@@ -82,7 +82,7 @@ class Calibration(Loss):
     """
 
     family = "pair"
-    peak = Peak(4, tiles=0.3)
+    peak = Peak(3, tiles=0.3)
     bench = (Case(lean=True),)
 
     class Knobs(CalibrationKnobs, RankingKnobs):

@@ -54,7 +54,7 @@ class MarginContrastive(Loss):
     """
 
     family = "pair"
-    peak = Peak(4, tiles=0.3)
+    peak = Peak(3, tiles=0.3)
     bench = (Case(lean=True),)
     mean_of_queries = False
     learns_from_negatives = True

@@ -78,7 +78,7 @@ class Shown(NamedTuple):
 
 
 def shown(source: str) -> Shown | None:
-    """The figure that a cell ends with, or None."""
+    """The figure that a cell ends with; None where there is none, or one of what only a kernel knows."""
     try:
         last = ast.parse(source).body[-1:]
     except SyntaxError:
@@ -86,8 +86,11 @@ def shown(source: str) -> Shown | None:
     call = last[0].value if last and isinstance(last[0], ast.Expr) else None
     if not (isinstance(call, ast.Call) and ast.unparse(call.func) == "show" and call.args):
         return None
-    knobs = {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
-    return Shown(ast.literal_eval(call.args[0]), knobs)
+    try:
+        knobs = {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
+        return Shown(ast.literal_eval(call.args[0]), knobs)
+    except ValueError:  # of runs that only the notebook has
+        return None
 
 
 def _place(figure: Figure, number: int) -> str:

@@ -13,7 +13,7 @@ ORIGINALS = shipped.folder("notebooks")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("class")
-    assert len(prepare(ORIGINALS, folder)) == 12
+    assert len(prepare(ORIGINALS, folder)) == 13
     return folder
 
 
@@ -87,7 +87,7 @@ def test_the_first_cells_check_the_installation_and_lead_to_colab_and_binder(tmp
         assert cells[0].source.startswith("# 02") and "doctor.examine()" in cells[2].source
         assert ("colab.research.google.com/github/somebody/rankscope/blob/main/" in cells[1].source) is linked
         assert ("git+https://github.com/somebody/rankscope" in cells[2].source) is linked
-        nbformat.validate(nbformat.read(where / "teacher" / "12_tricks_and_reality_check.ipynb", as_version=4))
+        nbformat.validate(nbformat.read(where / "teacher" / "13_your_own_vectors_and_loop.ipynb", as_version=4))
     with pytest.raises(ValueError, match="OWNER/NAME"):
         prepare(ORIGINALS, tmp_path / "none", "no name")
 

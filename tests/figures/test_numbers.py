@@ -411,7 +411,14 @@ def test_the_gradient_of_algorithm_1_is_that_of_eq_39_and_not_of_eq_9():
         np.testing.assert_allclose(appendix["autograd_i"], appendix["second_i"] + own, atol=1e-12)
         np.testing.assert_allclose(appendix["autograd_j"], appendix["second_j"], atol=1e-12)
         np.testing.assert_allclose(appendix["autograd_i"] - text["second_i"] - own, missing, atol=1e-12)
+        drawn = appendix["entries"]
+        np.testing.assert_allclose(drawn["eq. 39"], drawn["autograd of algorithm 1"], atol=1e-12)
+        np.testing.assert_allclose(drawn["eq. 9"], text["second_i"] + own, atol=1e-12)
     assert not (numbers("gradient_parts", equation="9")["second_i"] > 0).any()
+    assert (
+        "eq. 9 on 12 of 12 images, by up to 0.62; eq. 39 on none"
+        in figures.create("gradient_parts").figure().layout.meta["alt"]
+    )
 
 
 def test_neighbourhood_pull_touches_exactly_the_misplaced():

@@ -70,7 +70,7 @@ def machine(cpu_time: bool = False) -> dict[str, Any]:
     from lab.install.environment import device_name
 
     return {
-        "date": datetime.date.today().isoformat(),
+        "date": datetime.datetime.now().isoformat(" ", "minutes"),
         "clock": "processor time" if cpu_time else "wall clock",
         "processor": device_name("cpu"),
         "cores": os.cpu_count(),

@@ -70,7 +70,7 @@ def drag_about(page: Page, handle, times: int) -> None:
 
 @pytest.mark.parametrize(("throttle", "count", "turns"), [(1, 3, 6), (SLOW, 1, 2)])
 def test_the_last_value_of_a_dragged_slider_wins(jupyter, tab, wait_for, throttle, count, turns):
-    """The slow page has one figure and fewer turns; the other shows ten times as fast that all of a lesson's are drawn."""
+    """The slow page has one figure and fewer turns; the other shows that all of a lesson's figures are drawn."""
     page = open_and_run(jupyter, tab, f"drag{throttle}", count, throttle)
     all_drawn(page, count)
     expect(page.get_by_text("official Jupyter news")).to_have_count(0)

@@ -53,7 +53,7 @@ class TwoStageAccuracy(Figure):
         told = ". ".join(f"{name}: {_apart(group)}" for name, group in numbers["groups"].items())
         figure = style.canvas(
             self.title,
-            f"{told}. Emoji: {_bundled.data_of(STUDY)}, one point for each seed; study {STUDY} of docs/claims.md",
+            f"{told} (a point for each seed, study {STUDY} of docs/claims.md)",
             panels=("each network", "two-stage mAP less the other"),
             column_widths=[0.5, 0.5],
             horizontal_spacing=0.2,
@@ -82,7 +82,7 @@ class TwoStageAccuracy(Figure):
         figure.update_xaxes(title_text=f"{beside}, %", range=[0, 100], row=1, col=1)
         figure.update_yaxes(title_text="two-stage mAP, %", range=[0, 100], row=1, col=1)
         figure.update_xaxes(title_text="points", row=1, col=2)
-        figure.update_yaxes(title_text="network and data set", type="category", autorange="reversed", row=1, col=2)
+        figure.update_yaxes(type="category", autorange="reversed", row=1, col=2)
         style.legend_below(figure)
         return figure
 

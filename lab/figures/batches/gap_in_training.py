@@ -95,5 +95,7 @@ def _trained(
     """One training, and the labels of its points."""
     toy = _toy.hidden_classes(noise=noise, seed=seed)
     loss = losses.create("contextual", lam=lam, gamma=0.0)
-    batch = {"classes": classes, "per_class": per_class}
-    return _toy.train(loss, toy, **batch, steps=steps, every=max(1, steps // 6), seed=seed), toy.train.labels
+    trace = _toy.train(
+        loss, toy, classes=classes, per_class=per_class, steps=steps, every=max(1, steps // 6), seed=seed
+    )
+    return trace, toy.train.labels

@@ -190,7 +190,7 @@ def _draw_entries(figure: PlotlyFigure, numbers: Numbers) -> None:
             ),
             row=1, col=2,
         )  # fmt: skip
-    figure.update_xaxes(title_text="entry of the gradient, per squared distance", row=1, col=2)
+    figure.update_xaxes(title_text="gradient per squared distance", row=1, col=2)
     figure.update_yaxes(title_text="image", type="category", autorange="reversed", row=1, col=2)
 
 

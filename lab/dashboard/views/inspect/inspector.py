@@ -76,7 +76,7 @@ def choose_loss(run: Run) -> ChosenLoss:
     """Draw the loss and its knobs; the run's own first, with its knobs."""
     config = run.config
     names = knob_forms.offered("lab.losses")
-    first = SECTIONS["loss"].default if config.loss.outside else config.loss.name
+    first = config.loss.name if config.loss.name in names else SECTIONS["loss"].default  # it may not be here
     if st.session_state.setdefault("loss of", run.name) != run.name:  # another run brings its own loss
         st.session_state["loss of"], st.session_state["loss"] = run.name, first
     name = page_frame.select(

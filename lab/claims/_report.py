@@ -69,9 +69,9 @@ Versions: {"; ".join(versions) or "none yet"}.
 - **Choice.** All losses of a study had the same learning rates, and each seed takes the rate that did best on its
   validation classes. Ranking losses had two variants as well, as printed (`paper`) and as the authors' code has it
   (`released`): each seed takes what did best, and the rows below it show each variant by itself. Where a claim was
-  tried with fewer, the table of all claims says so, and its verdict is of those alone: a single rate is the one that
-  the study `losses` chose for nearly all. The variants of the contextual loss are two ways to weigh its parts; a study
-  that gives the weights itself has none. Nothing is chosen on test classes.
+  tried with fewer, the table of all claims says so, and its verdict is of those alone. The variants of the contextual
+  loss are two ways to weigh its parts; a study that gives the weights itself has none. Nothing is chosen on test
+  classes.
 - **Intervals** are Student's t, 95 %, over seeds, widened for what the seeds share: the variance of a mean is
   s² (1/n + r), n being the seeds and r the classes that a seed tests on for each that it does not (Nadeau and Bengio,
   2003). Half of the classes test, so r = 1 and intervals are {_wider("unseen", seeds)} times as wide as for

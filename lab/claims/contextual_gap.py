@@ -40,7 +40,7 @@ STUDY = Study(
         for size, sampler in SAMPLERS.items()
         for lam in LAM
     ),
-    lrs=(1e-3,),
+    lrs=_context.LRS,
     column="r@1",
     extra=_context.train_score,
     claims=(

@@ -147,11 +147,11 @@ class Sigmoid(Surrogate):
 
     def value(self, gap: Tensor) -> Tensor:
         exponent = gap / self.tau
-        return torch.sigmoid(exponent if self.clamp is None else exponent.clamp(-self.clamp, self.clamp))
+        return (exponent if self.clamp is None else exponent.clamp_(-self.clamp, self.clamp)).sigmoid_()
 
     def derivative(self, gap: Tensor) -> Tensor:
         exponent = gap / self.tau
-        slope = _sigmoid_slope(exponent) / self.tau
+        slope = _sigmoid_slope(exponent).div_(self.tau)
         return slope if self.clamp is None else slope * (exponent.abs() <= self.clamp)
 
     @property
@@ -331,7 +331,7 @@ class SoftBins(Surrogate):
 
 def _sigmoid_slope(exponent: Tensor) -> Tensor:
     """sigma'(u) as sigma(u) sigma(-u): unlike sigma (1 - sigma) it keeps its digits on both sides."""
-    return torch.sigmoid(exponent) * torch.sigmoid(-exponent)
+    return torch.sigmoid(exponent).mul_((-exponent).sigmoid_())
 
 
 def _positive(owner: Surrogate, name: str) -> None:

@@ -31,22 +31,29 @@ def excess_of_negatives(batch: Batch, beta: float) -> Excess:
     return Excess(total[:n], violations[:n])
 
 
-def calibration_values(batch: Batch, alpha: float, include_self: bool, excess: Excess) -> Tensor:
+def positive_similarities(batch: Batch, include_self: bool) -> Tensor:
+    """The similarity of each positive to its query, [p].
+
+    To be asked for before the tiles are walked: backward goes the other way, and their memory is free by then.
+    """
+    return pair_similarities(*batch.sides, batch.pairs(include_self))
+
+
+def calibration_values(batch: Batch, similarities: Tensor, alpha: float, include_self: bool, excess: Excess) -> Tensor:
     """001 eq. 7, one value a query, [n]."""
     pairs, n = batch.pairs(include_self), len(batch)
-    similarities = pair_similarities(*batch.sides, pairs)
     too_far = mean_per_query((alpha - similarities).clamp_min(0), pairs[:, 0], n)
     alike = torch.bincount(batch.pairs(include_self=True)[:, 0], minlength=n)
     return too_far + excess.total / (len(batch.items) - alike).clamp_min(1)
 
 
-def active_pair_values(batch: Batch, alpha: float, include_self: bool, excess: Excess) -> Tensor:
+def active_pair_values(batch: Batch, similarities: Tensor, alpha: float, include_self: bool, excess: Excess) -> Tensor:
     """Contrastive loss averaged over the pairs that violate their threshold (004, eq. 29), [n].
 
     n times each query's share: their mean over the n queries is the loss.
     """
     pairs = batch.pairs(include_self)
-    too_far = (alpha - pair_similarities(*batch.sides, pairs)).clamp_min(0)
+    too_far = (alpha - similarities).clamp_min(0)
     share_far = too_far.new_zeros(len(batch)).index_add(0, pairs[:, 0], too_far) / (too_far > 0).sum().clamp_min(1)
     return len(batch) * (share_far + excess.total / excess.violations.sum().clamp_min(1))
 
@@ -75,7 +82,7 @@ class Calibration(Loss):
     """
 
     family = "pair"
-    peak = Peak(4, tiles=0.3)
+    peak = Peak(3, tiles=0.3)
     bench = (Case(lean=True),)
 
     class Knobs(CalibrationKnobs, RankingKnobs):
@@ -90,23 +97,27 @@ class Calibration(Loss):
         return self.knobs.variant == "released"
 
     def values(self, batch: Batch) -> Tensor:
-        return self.values_with(batch, excess_of_negatives(batch, self.knobs.beta))
+        return self.values_with(batch, self.similarities(batch), excess_of_negatives(batch, self.knobs.beta))
 
     def total(self, batch: Batch) -> Tensor:
-        return self.total_with(batch, excess_of_negatives(batch, self.knobs.beta))
+        return self.total_with(batch, self.similarities(batch), excess_of_negatives(batch, self.knobs.beta))
 
-    def values_with(self, batch: Batch, excess: Excess) -> Tensor:
-        """`values`, from an excess that is known already."""
-        shares = self._shares(batch, excess)
+    def similarities(self, batch: Batch) -> Tensor:
+        """`positive_similarities` of the pairs that the loss looks at."""
+        return positive_similarities(batch, self.ranks_itself)
+
+    def values_with(self, batch: Batch, similarities: Tensor, excess: Excess) -> Tensor:
+        """`values`, from similarities and an excess that are known already."""
+        shares = self._shares(batch, similarities, excess)
         alone = torch.bincount(batch.pairs(self.ranks_itself)[:, 0], minlength=len(batch)) == 0
         return shares.masked_fill(alone, torch.nan)
 
-    def total_with(self, batch: Batch, excess: Excess) -> Tensor:
-        """`total`, from an excess that is known already."""
+    def total_with(self, batch: Batch, similarities: Tensor, excess: Excess) -> Tensor:
+        """`total`, from similarities and an excess that are known already."""
         if self.knobs.variant == "paper":
-            return self.values_with(batch, excess).nanmean()
-        return self._shares(batch, excess).mean()
+            return self.values_with(batch, similarities, excess).nanmean()
+        return self._shares(batch, similarities, excess).mean()
 
-    def _shares(self, batch: Batch, excess: Excess) -> Tensor:
+    def _shares(self, batch: Batch, similarities: Tensor, excess: Excess) -> Tensor:
         values = calibration_values if self.knobs.variant == "paper" else active_pair_values
-        return values(batch, self.knobs.alpha, self.ranks_itself, excess)
+        return values(batch, similarities, self.knobs.alpha, self.ranks_itself, excess)

@@ -33,7 +33,7 @@ from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
 from lab.losses._declared import Case
 from lab.losses._ranks import Excess
-from lab.losses.calibration import active_pair_values, excess_of_negatives
+from lab.losses.calibration import active_pair_values, excess_of_negatives, positive_similarities
 from lab.surrogates import ConstantGradient, LinearTail, Sigmoid, Surrogate
 
 
@@ -151,9 +151,11 @@ class Contextual(Loss):
     def parts(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         """L_context and L_contrast as shares whose mean is the part, [n] each, and L_reg, []."""
         knobs = self.knobs
+        mean = batch.queries.mean(0)
+        mean_similarity = mean @ (mean if batch.items is batch.queries else batch.items.mean(0))
+        similarities = positive_similarities(batch, include_self=False)
         wrong, excess = self._sparse(batch) or (self._wrong(batch), excess_of_negatives(batch, knobs.delta_neg))
-        contrast = active_pair_values(batch, knobs.delta_pos, include_self=False, excess=excess)
-        mean_similarity = batch.queries.mean(0) @ batch.items.mean(0)
+        contrast = active_pair_values(batch, similarities, knobs.delta_pos, include_self=False, excess=excess)
         return wrong / len(batch.items), contrast, (knobs.s_tilde - mean_similarity).square()
 
     @property

@@ -17,7 +17,7 @@ from lab.kernels import Peak
 from lab.losses._base import Loss
 from lab.losses._batch import Batch
 from lab.losses._declared import Case
-from lab.losses.calibration import active_pair_values, excess_of_negatives
+from lab.losses.calibration import active_pair_values, excess_of_negatives, positive_similarities
 
 
 class MarginKnobs(Knobs):
@@ -33,8 +33,9 @@ class MarginKnobs(Knobs):
 
 def contrastive_shares(batch: Batch, margins: MarginKnobs) -> Tensor:
     """n times each query's share of eq. 29, [n]; their mean is the loss. Rows are of unit length."""
+    similarities = positive_similarities(batch, include_self=False)
     excess = excess_of_negatives(batch, margins.delta_neg)
-    return active_pair_values(batch, margins.delta_pos, include_self=False, excess=excess)
+    return active_pair_values(batch, similarities, margins.delta_pos, include_self=False, excess=excess)
 
 
 class MarginContrastive(Loss):
@@ -53,7 +54,7 @@ class MarginContrastive(Loss):
     """
 
     family = "pair"
-    peak = Peak(4, tiles=0.3)
+    peak = Peak(3, tiles=0.3)
     bench = (Case(lean=True),)
     mean_of_queries = False
     learns_from_negatives = True

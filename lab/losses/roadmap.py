@@ -56,12 +56,14 @@ class Roadmap(Loss):
         self.calibration = Calibration(variant=self.knobs.variant, alpha=calibration["alpha"], beta=calibration["beta"])
 
     def values(self, batch: Batch) -> Tensor:
+        similarities = self.calibration.similarities(batch)
         ranking, excess = self._walk(batch)
-        return self._mix(ranking, self.calibration.values_with(batch, excess))
+        return self._mix(ranking, self.calibration.values_with(batch, similarities, excess))
 
     def total(self, batch: Batch) -> Tensor:
+        similarities = self.calibration.similarities(batch)
         ranking, excess = self._walk(batch)
-        return self._mix(ranking.nanmean(), self.calibration.total_with(batch, excess))
+        return self._mix(ranking.nanmean(), self.calibration.total_with(batch, similarities, excess))
 
     def _walk(self, batch: Batch) -> tuple[Tensor, Excess]:
         """SupAP's values, [n], and the excess of the negatives, from one walk over the similarities."""

@@ -28,8 +28,9 @@ from lab.surrogates import Sigmoid, Surrogate
 
 def smooth_ap_values(positives: Ranked, step: Surrogate) -> Tensor:
     """1 - soft AP, one value a query, [n]."""
+    among_positives = positives.positives_above(step)  # first, so that backward has the tiles behind it by then
     negatives = positives.negatives_above(step)
-    return positives.mean(negatives / (1 + positives.positives_above(step) + negatives))
+    return positives.mean(negatives / (1 + among_positives + negatives))
 
 
 class SmoothAP(Loss):

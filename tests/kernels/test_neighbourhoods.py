@@ -43,7 +43,7 @@ def by_whole_matrices(rows, labels, k):
 def test_value_and_gradient(counts, d, spread, k, path, dtype, blocks, monkeypatch):
     if blocks == "many blocks":
         monkeypatch.setattr(contextual, "BLOCK_BYTES", 1)
-        monkeypatch.setattr(tiles, "TILE", 7)
+        monkeypatch.setattr(tiles, "LARGE_TILE", 7)
     x, labels = batch(counts, d, spread)
     leaf, twin = x.to(dtype, copy=True).requires_grad_(), x.clone().requires_grad_()
     with force(path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -225,6 +226,25 @@ def test_compiled_tiles(function, step, exclude_self, counts, kept, small_tiles)
     compare_compiled(function, x, positives_of(labels, include_self=not exclude_self), step, exclude_self)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_tiles_in_the_gradients_memory_are_read_before_it_is_written_to(threads, small_tiles):
+    from lab.kernels.ranks import compiled, tiles
+
+    kept, take = [], tiles.LentGradient.keep
+    small_tiles.setattr(compiled, "SPARSE", -1.0)
+    small_tiles.setattr(compiled, "KEPT_BYTES", 0)
+    small_tiles.setattr(tiles.LentGradient, "keep", lambda *args: kept.append(take(*args)) or kept[-1])
+    x, labels = batch([1, 30, 1, 7, 3, 2, 40, 5, 5, 2], d=32)  # four rows of tiles
+    x[1] += 1e-3  # as above
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        compare_compiled(rank_sums, x, positives_of(labels), Sigmoid(0.1), True)
+    finally:
+        torch.set_num_threads(before)
+    assert sum(tile is not None for tile in kept) == (3 if threads == 1 else 2)
+
+
 @pytest.mark.parametrize("step", [*COMPILED, HPlus()], ids=repr)
 @pytest.mark.parametrize("exclude_self", [True, False])
 @pytest.mark.parametrize("counts", [[4] * 25, [1, 30, 1, 7, 3, 2, 40, 5, 5, 2]], ids=["equal", "unequal"])
@@ -311,6 +331,15 @@ def test_a_symmetric_product_is_its_mirror(n, monkeypatch):
     expected = folded + folded.T
     turning.fold(folded.numpy())
     assert torch.equal(folded, expected)
+
+
+def test_a_tile_of_a_batch_with_itself_is_its_product_in_either_precision():
+    from lab.kernels.ranks import tiles
+
+    rows = torch.randn(tiles.LARGE_TILE, 16, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    for some in (rows, rows.float()):
+        tile = tiles.Tiles(some, np.arange(len(some)), tiles.LARGE_TILE).product(0, 0)
+        torch.testing.assert_close(tile, some @ some.T)
 
 
 @pytest.mark.parametrize("shape", [(16, 16), (1, 1), (5, 40), (40, 5), (48, 320), (33, 31)], ids=str)

@@ -25,7 +25,7 @@ from lab.kernels import gathering, sharing
 from lab.kernels.neighbours import numba_panels
 from lab.kernels.neighbours import numba_rows as compiled
 from lab.kernels.products import add_product
-from lab.kernels.ranks.tiles import TILE, Tiles
+from lab.kernels.ranks import tiles as ranked
 
 MOST_LISTED = 256
 """Mean length of a row's list of what may be near, 12 bytes each; embeddings that fill it have collapsed."""
@@ -33,13 +33,14 @@ MOST_LISTED = 256
 
 def scan(rows: Tensor, k: int, half: int, eps: float, margin: float) -> tuple[tuple[np.ndarray, ...], ...] | None:
     """Rows and items of both masks, and rows, items and excess of similarities over the margin; None if too many."""
-    tiles, n, numbers = Tiles(rows, np.arange(len(rows))), len(rows), rows.numpy().dtype
+    share, n, numbers = sharing.current(), len(rows), rows.numpy().dtype
+    height = ranked.LARGE_TILE if share.world == 1 else ranked.TILE
+    tiles = ranked.Tiles(rows, np.arange(n), height)
     eps, margin = numbers.type(eps), numbers.type(margin)
     nearest, least = np.full((n, k), compiled.FAR, numbers), np.full(n, -compiled.FAR, numbers)
     most, count = MOST_LISTED * n, 0
-    room = most + 2 * min(n, TILE) ** 2  # only what is written to takes memory
+    room = most + 2 * min(n, height) ** 2  # only what is written to takes memory
     row, item, similarity = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, numbers)
-    share = sharing.current()
 
     def product(place: tuple[int, int]) -> np.ndarray | None:
         return tiles.product(*place).numpy() if count <= most else None

@@ -24,14 +24,14 @@ from lab.kernels import sharing
 from lab.kernels.ranks import numba_pairs, numba_tiles, tiles
 from lab.kernels.ranks.diagonals import Layout
 from lab.kernels.ranks.layout import NEVER, Mixture, Shape, reach, shape_of
-from lab.kernels.ranks.tiles import MixedTiles, Tiles, symmetric
+from lab.kernels.ranks.tiles import LentGradient, MixedTiles, Tiles, symmetric
 from lab.surrogates import Heaviside, HMinus, HPlus, Sigmoid
 
 if TYPE_CHECKING:
     from lab.surrogates import Surrogate
 
 KEPT_BYTES = 11 << 20
-"""Budget for tiles that forward keeps for backward."""
+"""Budget for tiles that forward keeps for backward, beside those that lie in the gradient's own memory."""
 
 LISTED_BYTES = 64 << 20
 """Budget for lists of living entries, 8 bytes each."""
@@ -72,14 +72,25 @@ class CompiledTileLoop:
             Tiles(rows, self.layout.order, height) if mixture is None else MixedTiles(rows, mixture, self.layout)
         )
         self.places = self.share.places(self.tiles.places())
+        # A tile of the diagonal holds pairs' own similarities: it comes last, when what they are owed is known.
+        self.backward_places = threads.in_rounds(self.places, diagonal_last=True)
+        self.gradient: LentGradient | None = None
         self.pairs_of_tile = self._pairs_by_tile()
         self.kept: dict[Place, Tensor] = {}
         self.listed: dict[Place, tuple[np.ndarray, np.ndarray]] = {}
         self.living: dict[Place, tuple[int, np.ndarray, np.ndarray]] = {}
         self.room, self.list_room, self.sparse = KEPT_BYTES, LISTED_BYTES, SPARSE
 
+    @property
+    def rows(self) -> tuple[Tensor, Tensor | None]:
+        """The rows as they lie in memory, [n d], and where each given one is among them, [n], if not at its place."""
+        tiles = self.tiles
+        return tiles.rows, None if tiles.row_at is tiles.order else torch.from_numpy(np.argsort(tiles.order))
+
     def forward(self, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
         """Rank sums [p], excess [n] and violations [n]; `keep` when a backward will follow."""
+        if keep and not self.tiles.whole:
+            self.gradient = LentGradient(self.tiles, self.backward_places)
         self._sort_slots(self._own_similarities())
         low, high = self.layout.spans(self.scores)
         self._prepare()
@@ -144,7 +155,8 @@ class CompiledTileLoop:
             of_tile = self._slopes(self._tile(0, 0)[1], (0, 0), None, *of_slots)
             self.kept.pop((0, 0), None)  # the gradient took its place
             return tiles.in_given_order(tiles.gradient_of_whole(of_tile)), None
-        gradient, rooms = torch.zeros_like(tiles.rows), threading.local()
+        lent, self.gradient = self.gradient or LentGradient(tiles, ()), None
+        gradient, rooms = lent.begin(), threading.local()
 
         def similarities(place: Place) -> np.ndarray | None:
             return None if place in self.listed or not self.living[place][0] else self._tile(*place)[1]
@@ -157,10 +169,12 @@ class CompiledTileLoop:
                 if len(room) < ranked.size:  # torch's memory is aligned as products like it, and numpy's is not
                     room = rooms.room = torch.empty(ranked.size)
                 of_tile = self._slopes(ranked, place, room[: ranked.size].view(ranked.shape).numpy(), *of_slots)
+                lent.give_back(place)
                 tiles.spread(tiles.narrow(of_tile, *place), *place, gradient)
 
-        # A tile of the diagonal holds pairs' own similarities: it comes last, when what they are owed is known.
-        threads.in_turns(threads.in_rounds(self.places, diagonal_last=True), similarities, spread)
+        threads.in_turns(self.backward_places, similarities, spread)
+        for place in lent.lent:
+            self.kept.pop(place, None)
         rest = np.flatnonzero(owed)
         tiles.spread_pairs(layout.first[rest], layout.second[rest], -owed[rest], gradient)
         return tiles.in_given_order(gradient), None
@@ -172,7 +186,7 @@ class CompiledTileLoop:
         (places, similarities), layout, edges = self.listed[place], self.layout, self.tiles.ranked_edges
         numba_tiles.spread_listed(
             places, similarities, edges[place[1] + 1] - edges[place[1]], *self._corner(*place), self.scores, weights,
-            layout.base, layout.counts, self.margin, of_excess, owed, self.shape, self.tiles.order,
+            layout.base, layout.counts, self.margin, of_excess, owed, self.shape, self.tiles.row_at,
             self.tiles.rows.numpy(), gradient.numpy(), self.kind[0],
         )  # fmt: skip
 
@@ -288,9 +302,13 @@ class CompiledTileLoop:
             self.list_room -= 8 * active
             if self.kept.pop((i, j), None) is not None:
                 self.room += tile.nbytes
-        elif (i, j) not in self.kept and active and self.room >= tile.nbytes:
-            self.kept[i, j] = tile
-            self.room -= tile.nbytes
+        elif (i, j) not in self.kept and active:
+            in_gradient = None if self.gradient is None else self.gradient.keep((i, j), tile)
+            if in_gradient is not None:
+                self.kept[i, j] = in_gradient
+            elif self.room >= tile.nbytes:
+                self.kept[i, j] = tile
+                self.room -= tile.nbytes
 
 
 def pair_similarities(queries: Tensor, items: Tensor | None, pairs: Tensor) -> Tensor:

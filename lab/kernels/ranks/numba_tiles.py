@@ -279,6 +279,47 @@ def _slope(gap: F, e: F, delta: F, rho: F, peak: F, lifted: bool | None) -> F:
     return v
 
 
+CACHE_LINE = 16
+"""Numbers of a line of the cache."""
+
+
+@njit(inline="always", **OPTIONS)
+def _lines(count: int, columns: int) -> np.ndarray:
+    """Room for lines of so many numbers, float32 [count length], each from the start of a line of the cache on: of the
+    vectors of a line that starts elsewhere, as in numba's own memory it may, some or all lie across two."""
+    length = (columns + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
+    room = np.empty(count * length + CACHE_LINE, np.float32)
+    start = -(room.ctypes.data // 4) % CACHE_LINE
+    return room[start : start + count * length].reshape(count, length)
+
+
+@njit(inline="always", **OPTIONS)
+def _room(columns: int) -> tuple[np.ndarray, ...]:
+    """Powers and exponents of a line; totals, similarities, powers and exponents of the columns' positives, by line."""
+    n, m = _lines(1, columns)[0].view(np.int32), _lines(GROUP, columns).view(np.int32)
+    return _lines(1, columns)[0], n, _lines(GROUP, columns), _lines(GROUP, columns), _lines(GROUP, columns), m
+
+
+@njit(inline="always", **OPTIONS)
+def _take_columns(
+    source: np.ndarray, base: np.ndarray, first: int, last: int, j0: int, columns: int, into: np.ndarray
+) -> None:
+    """The columns' k-th slots into line k - first, for k from `first` to `last`."""
+    for k in range(first, last):
+        for z in range(min(columns, base[k + 1] - base[k] - j0)):
+            into[k - first, z] = source[base[k] + j0 + z]
+
+
+@njit(inline="always", **OPTIONS)
+def _add_columns(
+    lines: np.ndarray, base: np.ndarray, first: int, last: int, j0: int, columns: int, into: np.ndarray
+) -> None:
+    """The same lines added to the slots."""
+    for k in range(first, last):
+        for z in range(min(columns, base[k + 1] - base[k] - j0)):
+            into[base[k] + j0 + z] += lines[k - first, z]
+
+
 @compiled
 def add_values(
     tile: np.ndarray, i0: int, j0: int, scores: np.ndarray, power: np.ndarray, exponent: np.ndarray, centre: F,
@@ -288,13 +329,15 @@ def add_values(
     """Add the items of a tile to the rank sums of the row queries and, with `both`, of the column queries."""
     scale, delta, rho, after, start, _ = shape
     rows, columns = tile.shape
-    u, n = np.empty(columns, np.float32), np.empty(columns, np.int32)
-    totals, lowest = np.empty((GROUP, columns), np.float32), np.empty(GROUP, np.float32)
+    (u, n, totals, t_of, w_of, m_of), lowest = _room(columns), np.empty(GROUP, np.float32)
     most = max(counts[i0], counts[j0])
     for first in range(0, most, GROUP):
         totals[:] = F(0)
         last_column = min(first + GROUP, counts[j0]) if both else first
         lowest_of_columns(scores, base, first, last_column, j0, columns, lowest)
+        _take_columns(scores, base, first, last_column, j0, columns, t_of)
+        _take_columns(power, base, first, last_column, j0, columns, w_of)
+        _take_columns(exponent, base, first, last_column, j0, columns, m_of)
         for a in range(rows):
             ceiling = top[a] + reach
             last_row = reached_by_row(scores, base, first, min(first + GROUP, counts[i0 + a]), i0 + a, ceiling)
@@ -311,15 +354,12 @@ def add_values(
                 sums[slot] += total
             for k in range(first, last_above):
                 width = min(columns, base[k + 1] - base[k] - j0)
-                slots = slice(base[k] + j0, base[k] + j0 + width)
-                t, w, m, line = scores[slots], power[slots], exponent[slots], totals[k - first]
+                t, w, m, line = t_of[k - first], w_of[k - first], m_of[k - first], totals[k - first]
                 for z in range(width):
                     line[z] += _value(
                         tile[a, z] - t[z], _times(u[z], w[z], n[z], m[z], narrow), delta, rho, after, start, lifted
                     )
-        for k in range(first, last_column):
-            for z in range(min(columns, base[k + 1] - base[k] - j0)):
-                sums[base[k] + j0 + z] += totals[k - first, z]
+        _add_columns(totals, base, first, last_column, j0, columns, sums)
 
 
 @compiled
@@ -333,16 +373,19 @@ def add_slopes(
 
     That of their excess over the margin is added. Without `both` the gradient may take the place of the tile.
     """
-    scale, delta, rho, _, _, peak = shape
-    rows, columns = tile.shape
-    u, n, line = np.empty(columns, np.float32), np.empty(columns, np.int32), np.empty(columns, np.float32)
-    totals, lowest = np.empty((GROUP, columns), np.float32), np.empty(GROUP, np.float32)
+    (scale, delta, rho, _, _, peak), (rows, columns) = shape, tile.shape
+    (u, n, totals, t_of, w_of, m_of), lowest = _room(columns), np.empty(GROUP, np.float32)
+    line, weight_of = _lines(1, columns)[0][:columns], _lines(GROUP, columns)
     most = max(counts[i0], counts[j0], 1)  # without a positive there is the excess all the same
     group = GROUP if both else most
     for first in range(0, most, group):
         totals[:] = F(0)
         last_column = min(first + GROUP, counts[j0]) if both else first
         lowest_of_columns(scores, base, first, last_column, j0, columns, lowest)
+        _take_columns(scores, base, first, last_column, j0, columns, t_of)
+        _take_columns(power, base, first, last_column, j0, columns, w_of)
+        _take_columns(exponent, base, first, last_column, j0, columns, m_of)
+        _take_columns(weights, base, first, last_column, j0, columns, weight_of)
         for a in range(rows):
             ceiling = top[a] + reach
             last_row = reached_by_row(scores, base, first, min(first + group, counts[i0 + a]), i0 + a, ceiling)
@@ -362,9 +405,8 @@ def add_slopes(
                 owed[slot] += total
             for k in range(first, last_above):
                 width = min(columns, base[k + 1] - base[k] - j0)
-                slots = slice(base[k] + j0, base[k] + j0 + width)
-                t, w, m = scores[slots], power[slots], exponent[slots]
-                weight, total_line = weights[slots], totals[k - first]
+                t, w, m, weight = t_of[k - first], w_of[k - first], m_of[k - first], weight_of[k - first]
+                total_line = totals[k - first]
                 for z in range(width):
                     v = weight[z] * _slope(
                         tile[a, z] - t[z], _times(u[z], w[z], n[z], m[z], narrow), delta, rho, peak, lifted
@@ -380,9 +422,7 @@ def add_slopes(
                     g = of_row + (excess_weights[j0 + z] if both else F(0))
                     line[z] += g if tile[a, z] > margin else F(0)
             gradient[a] = line
-        for k in range(first, last_column):
-            for z in range(min(columns, base[k + 1] - base[k] - j0)):
-                owed[base[k] + j0 + z] += totals[k - first, z]
+        _add_columns(totals, base, first, last_column, j0, columns, owed)
 
 
 @compiled

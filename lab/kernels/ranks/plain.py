@@ -166,14 +166,14 @@ def forward(
     excess, violations = source.anchor.new_zeros(2, source.height)
     for chosen, pairs, local, item in _blocks(source, positives, margin is not None, share):
         similarities = source.rows(chosen)
-        ranked = _ranked(similarities, chosen, local, item, exclude_self, against)
+        itself = chosen if exclude_self else None
         if step is not None:
             for part in _parts(len(pairs), similarities):
-                value = step.value(_gaps(similarities, local[part], item[part])).mul_(ranked[local[part]])
-                value[torch.arange(len(value), device=value.device), item[part]] = 0
+                value = step.value(_gaps(similarities, local[part], item[part]))
+                _leave_out(value, local[part], item[part], itself, local, item, against)
                 sums[pairs[part]] = value.sum(1)
         if margin is not None:
-            over = (similarities - margin).clamp_min_(0).mul_(ranked)
+            over = _unranked_as_zero((similarities - margin).clamp_min_(0), itself, local, item, against)
             excess[chosen] = over.sum(1)
             violations[chosen] = (over > 0).sum(1).to(over)
     return sums, excess, violations
@@ -194,17 +194,17 @@ def backward(
     source.start()
     for chosen, pairs, local, item in _blocks(source, positives, margin is not None, share):
         similarities = source.rows(chosen)
-        ranked = _ranked(similarities, chosen, local, item, exclude_self, against)
+        itself = chosen if exclude_self else None
         gradient = torch.zeros_like(similarities)
         if margin is not None:
-            gradient = (similarities > margin) * ranked * excess_weights[chosen, None]
+            gradient = (similarities > margin) * excess_weights[chosen, None]
+            gradient = _unranked_as_zero(gradient, itself, local, item, against)
         if step is not None:
             for part in _parts(len(pairs), similarities):
-                slope = step.derivative(_gaps(similarities, local[part], item[part])).mul_(ranked[local[part]])
-                itself = torch.arange(len(slope), device=slope.device), item[part]
-                slope[itself] = 0
+                slope = step.derivative(_gaps(similarities, local[part], item[part]))
+                _leave_out(slope, local[part], item[part], itself, local, item, against)
                 slope *= weights[pairs[part], None]
-                slope[itself] = -slope.sum(1)
+                slope[torch.arange(len(slope), device=slope.device), item[part]] = -slope.sum(1)
                 gradient.index_add_(0, local[part], slope)
         source.accumulate(chosen, gradient)
     return source.gradients()
@@ -243,16 +243,32 @@ def _gaps(similarities: Tensor, local: Tensor, item: Tensor) -> Tensor:
     return similarities[local].sub_(similarities[local, item][:, None])
 
 
-def _ranked(
-    similarities: Tensor, chosen: Tensor, local: Tensor, item: Tensor, exclude_self: bool, against: bool
-) -> Tensor:
-    """[b r], 1 where an item is ranked for a query and 0 where not. (A positive is never ranked against itself.)"""
-    ranked = torch.ones_like(similarities)
+def _unranked_as_zero(matrix: Tensor, itself: Tensor | None, local: Tensor, item: Tensor, against: bool) -> Tensor:
+    """The matrix, [b r], with zeros where an item is not ranked: a query `itself`, [b], and `against` its positives."""
+    if itself is not None:
+        matrix[torch.arange(len(matrix), device=matrix.device), itself] = 0
     if against:
-        ranked[local, item] = 0
-    if exclude_self:
-        ranked[torch.arange(len(chosen), device=chosen.device), chosen] = 0
-    return ranked
+        matrix[local, item] = 0
+    return matrix
+
+
+def _leave_out(
+    matrix: Tensor, query: Tensor, positive: Tensor, itself: Tensor | None, local: Tensor, item: Tensor, against: bool
+) -> None:
+    """The same of a matrix with a row for each of some pairs, [c r], in place; nor is a positive ranked against itself.
+
+    query, positive: [c], those pairs. local, item: all pairs of the block, by query.
+    """
+    line = torch.arange(len(matrix), device=matrix.device)
+    matrix[line, positive] = 0
+    if itself is not None:
+        matrix[line, itself[query]] = 0
+    if against:
+        first = torch.searchsorted(local, query)
+        count = torch.searchsorted(local, query, right=True) - first
+        owner = torch.repeat_interleave(line, count)
+        nth = torch.arange(len(owner), device=matrix.device) - (count.cumsum(0) - count)[owner]
+        matrix[owner, item[first[owner] + nth]] = 0
 
 
 def pair_similarities(queries: Tensor, items: Tensor | None, pairs: Tensor) -> Tensor:

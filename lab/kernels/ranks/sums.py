@@ -188,23 +188,26 @@ class _RankSums(torch.autograd.Function):
     def forward(
         ctx: Any, queries: Tensor, items: Tensor | None, mixture: Mixture | None, positives: Tensor, *rest: Any
     ) -> tuple[Tensor, ...]:
-        ctx.save_for_backward(queries, items, positives)
         ctx.chosen, ctx.mixture, ctx.rest = paths.choose(queries, items, mixture, positives, *rest), mixture, rest
         ctx.share = sharing.current()
         with torch.autocast(queries.device.type, enabled=False):
             # What forward kept goes with the first backward; a second one, which is rare, walks forward again.
             ctx.loop = _tile_loop(ctx.chosen, queries, items, mixture, positives, *rest)
             outputs = ctx.loop.forward(keep=any(ctx.needs_input_grad))
+        # Rows that the loop has copied are saved in place of those given, so that these can go before backward comes.
+        rows, place = ctx.loop.rows if ctx.chosen == "compiled" else (queries, None)
+        ctx.save_for_backward(rows, place, items, positives)
         ctx.mark_non_differentiable(outputs[2])
         return outputs
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, weights: Tensor, excess_weights: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        queries, items, positives = ctx.saved_tensors
-        with torch.autocast(queries.device.type, enabled=False), sharing.among(ctx.share):
+        rows, place, items, positives = ctx.saved_tensors
+        with torch.autocast(rows.device.type, enabled=False), sharing.among(ctx.share):
             loop, ctx.loop = ctx.loop, None
             if loop is None:
+                queries = rows if place is None else rows[place]
                 loop = _tile_loop(ctx.chosen, queries, items, ctx.mixture, positives, *ctx.rest)
                 loop.forward(keep=False)
             grads = loop.backward(weights.contiguous(), excess_weights.contiguous())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -33,13 +34,14 @@ WIDEST_CLASS = 2048
 """Ranked rows of the largest class that mixtures may have here: its tile takes 16 MB, twice."""
 
 HELD_BYTES = 8 << 20
-"""Budget for rows that are held in the order of the layout."""
+"""Budget for rows that are held in the order of the layout; a batch that fits is copied as a whole."""
 
 
 class Tiles:
     """Similarities of a batch, tile by tile of its triangle.
 
-    rows: [n d], as given. order: [n], the row at each place of the layout.
+    rows: [n d], as given or, in a batch that is no larger than `HELD_BYTES`, in the order of the layout.
+    order: [n], the given row at each place of the layout; row_at: the row of `rows`.
     edges: where tiles begin and end among the rows; ranked_edges: among what is ranked, which is the same here.
     listable: an entry's gradient goes straight to its two rows.
     """
@@ -56,8 +58,10 @@ class Tiles:
         return len(self.edges) == 2 and self.listable
 
     def take(self, rows: Tensor, order: np.ndarray) -> None:
-        self.rows, self.order = rows.contiguous(), order
+        self.rows, self.order, self.row_at = rows.contiguous(), order, order
         self.sorted = bool((np.diff(order) == 1).all())
+        if not self.sorted and rows.nbytes <= HELD_BYTES:
+            self.rows, self.row_at = rows.index_select(0, torch.from_numpy(order)), np.arange(len(order))
         self.held: dict[int, Tensor] = {}
         self.latest = threading.local()
 
@@ -69,7 +73,7 @@ class Tiles:
     def part(self, i: int) -> Tensor:
         """The rows of one tile. Some are held, each thread's last two always; a large batch is not copied."""
         places = slice(self.edges[i], self.edges[i + 1])
-        if self.sorted:
+        if self.sorted or self.row_at is not self.order:
             return self.rows[places]
         if i in self.held:
             return self.held[i]
@@ -90,7 +94,8 @@ class Tiles:
     def product(self, i: int, j: int) -> Tensor:
         """Similarities of the embeddings of one tile."""
         rows = self.part(i)
-        return symmetric(rows) if i == j and len(rows) > LARGE_TILE else product(rows, self.part(j))
+        mirrored = i == j and len(rows) >= LARGE_TILE and rows.dtype == torch.float32
+        return symmetric(rows) if mirrored else product(rows, self.part(j))
 
     def widen(self, tile: Tensor, i: int, j: int) -> np.ndarray:
         """Similarities of what is ranked from those of the embeddings."""
@@ -117,7 +122,7 @@ class Tiles:
 
     def spread_pairs(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray, gradient: Tensor) -> None:
         """Add the gradient of single similarities to that of their rows."""
-        numba_tiles.spread_pairs(first, second, weights, self.order, self.rows.numpy(), gradient.numpy())
+        numba_tiles.spread_pairs(first, second, weights, self.row_at, self.rows.numpy(), gradient.numpy())
 
     def in_given_order(self, gradient: Tensor) -> Tensor:
         """The rows of a gradient back where the caller's rows are, in place."""
@@ -171,6 +176,46 @@ class MixedTiles(Tiles):
                 share = weights * of_a[first] * of_b[second]
                 some = share != 0
                 super().spread_pairs(a[first][some], b[second][some], share[some], gradient)
+
+
+class LentGradient:
+    """The gradient of the rows, [n d], whose memory keeps tiles until backward writes to it.
+
+    A tile lies in the block of rows to which backward, taking tiles in the order of `places`, adds nothing before that
+    tile's own gradient; by then it has been read.
+    """
+
+    def __init__(self, tiles: Tiles, places: Sequence[tuple[int, int]]):
+        self.whole = torch.empty_like(tiles.rows)
+        self.blocks = [self.whole[first:last] for first, last in pairwise(tiles.edges)]
+        self.block_of: dict[tuple[int, int], int] = {}
+        untouched = set(range(len(self.blocks)))
+        for place in places:
+            if first_touched := untouched.intersection(place):
+                self.block_of[place] = max(first_touched)
+            untouched.difference_update(place)
+        self.lent: set[tuple[int, int]] = set()
+
+    def keep(self, place: tuple[int, int], tile: Tensor) -> Tensor | None:
+        """A copy of a tile in the gradient's memory; None where there is no room for it."""
+        block = self.blocks[self.block_of[place]] if place in self.block_of else None
+        if block is None or block.numel() < tile.numel():
+            return None
+        self.lent.add(place)
+        return block.view(-1)[: tile.numel()].view(tile.shape).copy_(tile)
+
+    def begin(self) -> Tensor:
+        """The gradient, zero but for where tiles lie."""
+        lent = {self.block_of[place] for place in self.lent}
+        for number, block in enumerate(self.blocks):
+            if number not in lent:
+                block.zero_()
+        return self.whole
+
+    def give_back(self, place: tuple[int, int]) -> None:
+        """Make zero where a tile lay, if one did: it has been read."""
+        if place in self.lent:
+            self.blocks[self.block_of[place]].zero_()
 
 
 def symmetric(rows: Tensor) -> Tensor:

@@ -223,8 +223,8 @@ class Model:
         built = lab.search.create(index, **made).build(self.gallery)
         own, images = maker_of_run(self._examiner.trained), self.images
         names = [images.keys[item] if images.root is None else str(images.path(item)) for item in self.gallery.items]
-        told = {"made_by": {"words": own.words, "weights": own.weights}, "class_names": list(images.class_names)}
-        return built.save(path, names, told)
+        about = {"made_by": {"words": own.words, "weights": own.weights}, "class_names": list(images.class_names)}
+        return built.save(path, names, about)
 
     def _some(self, pictures: Pictures) -> np.ndarray:
         """Vectors of pictures, of which there may be none."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import re
@@ -50,19 +52,24 @@ def run(copy: Path, *words: str, also: Path | None = None, fails: bool = False) 
     return done.stderr if fails else done.stdout
 
 
-FOLLOW = """
-import contextlib, io, json, sys
-import pytest
-from lab.__main__ import main
-mains, said = {"lab": main, "pytest": pytest.main}, []
-for program, *words in json.loads(sys.argv[1]):
-    with contextlib.redirect_stdout(io.StringIO()) as heard:
-        status = int(mains[program](words))
-    if status:
-        sys.exit(f"{program} {words} ended with {status}: {heard.getvalue()[-3000:]}")
-    said.append(heard.getvalue())
-print(json.dumps(said))
-"""
+FOLLOW = "import json, sys; from tests.scratch import heard; print(json.dumps(heard(json.loads(sys.argv[1]))))"
+
+
+def heard(commands: list[list[str]]) -> list[str]:
+    """What these commands of `lab` and pytest say, given one after the other in this process, which a command that
+    fails ends."""
+    import pytest
+
+    from lab.__main__ import main
+
+    mains, said = {"lab": main, "pytest": pytest.main}, []
+    for program, *words in commands:
+        with contextlib.redirect_stdout(io.StringIO()) as heard:
+            status = int(mains[program](words))
+        if status:
+            sys.exit(f"{program} {words} ended with {status}: {heard.getvalue()[-3000:]}")
+        said.append(heard.getvalue())
+    return said
 
 
 def follow(copy: Path, commands: list[list[str]], also: Path | None = None) -> list[str]:

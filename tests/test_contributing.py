@@ -113,6 +113,7 @@ DOCTOR = "from lab import doctor; print(*doctor._plugins())"
 def test_a_notebook_adds_a_loss():
     import torch
 
+    import lab.figures
     import lab.losses
 
     ((kind, path, text),) = [block for block in HOW_TOS[NOTEBOOK] if block[1] == "notebook"]
@@ -121,6 +122,8 @@ def test_a_notebook_adds_a_loss():
         exec(text, names)
         loss = names["loss"](torch.tensor([[1.0, 0.0], [0.8, 0.6]]), torch.tensor([0, 0]))
         assert loss.item() == pytest.approx(0.2) and "near_loss" in lab.losses.names()
+        shown = lab.figures.create("ap_strip", loss="near_loss").numbers()
+        assert (shown["push"]["near_loss"] > 0).tolist() == shown["relevant"].tolist(), "positives are pulled"
     finally:
         lab.losses._catalog._added.pop("near_loss", None)
 

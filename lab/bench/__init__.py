@@ -67,11 +67,12 @@ def machine(cpu_time: bool = False) -> dict[str, Any]:
     import torch
 
     from lab import __version__, kernels
+    from lab.install.environment import device_name
 
     return {
-        "date": datetime.date.today().isoformat(),
+        "date": datetime.datetime.now().isoformat(" ", "minutes"),
         "clock": "processor time" if cpu_time else "wall clock",
-        "processor": _processor() or platform.machine(),
+        "processor": device_name("cpu"),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
@@ -80,17 +81,6 @@ def machine(cpu_time: bool = False) -> dict[str, Any]:
         "torch": torch.__version__,
         "rankscope": __version__,
     }
-
-
-def _processor() -> str:
-    """The processor's name, where the system tells."""
-    import platform
-
-    try:
-        with open("/proc/cpuinfo") as lines:
-            return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor()
 
 
 def as_json(rows: list[BenchRow], about: dict[str, Any]) -> str:

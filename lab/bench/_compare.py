@@ -15,10 +15,13 @@ LEAST = 0.05
 """Nothing below this share is called a change."""
 MORE_IS_BETTER = ("share",)
 TIMES = ("s", "ms", "us")
-COMPARED = (*TIMES, "x", "MB", "share")
-"""Units in which a number is a cost or a gain. A power of n is a fit, and told by the rows that it is fitted to."""
+TRAVEL = ("x", "MB", "share")
+"""Units of what another machine may be compared by."""
+ALIKE = ("share",)
+"""Units of what is the same with any number of threads: a product gains more by a second one than what stands beside
+it, and each thread holds a tile."""
 MACHINE = ("processor", "cores", "gpu", "kernels", "threads", "clock")
-"""Facts of which none may differ where times are compared; ratios, sizes and shares travel."""
+"""Facts of which none may differ where times are compared."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +73,12 @@ def read(path: str | Path) -> tuple[list[BenchRow], dict]:
         ) from None
 
 
-def changes(before: Sequence[BenchRow], after: Sequence[BenchRow], times: bool = True) -> list[Change]:
-    """Every row that both runs hold, the one that got worst first; rows of seconds only with `times`."""
-    old, units = {_key(row): row for row in before}, COMPARED if times else COMPARED[len(TIMES) :]
+def changes(
+    before: Sequence[BenchRow], after: Sequence[BenchRow], units: Sequence[str] = (*TIMES, *TRAVEL)
+) -> list[Change]:
+    """Every row of these units that both runs hold, the one that got worst first. A power of n is a fit, and told by
+    the rows that it is fitted to."""
+    old = {_key(row): row for row in before}
     pairs = [(old[_key(row)], row) for row in after if _key(row) in old and row.unit in units]
     all_changes = [Change(new, was.value, max(LEAST, _noise(was) + _noise(new))) for was, new in pairs]
     return sorted(all_changes, key=lambda change: -change.worse)
@@ -81,13 +87,19 @@ def changes(before: Sequence[BenchRow], after: Sequence[BenchRow], times: bool =
 def as_text(before: Sequence[BenchRow], then: dict, after: Sequence[BenchRow], now: dict) -> str:
     """What changed by more than the noise, as sentences, a line each."""
     unlike = [name for name in MACHINE if then.get(name) != now.get(name)]
-    compared = changes(before, after, times=not unlike)
-    if not compared:
-        return "The two benchmarks have no row in common; measure the same sections at the same sizes."
+    units: tuple[str, ...] = (*TIMES, *TRAVEL)
+    left_out = ""
+    if "threads" in unlike:
+        units, left_out = ALIKE, f"times, ratios and memory are left out; set OMP_NUM_THREADS={then.get('threads')}"
+    elif unlike:
+        units, left_out = TRAVEL, "times are left out"
+    compared = changes(before, after, units)
     lines = [f"Compared with {then.get('date', 'an unknown date')}, {len(compared)} rows."]
     if unlike:
         words = ", ".join(f"{name} {then.get(name)} then and {now.get(name)} now" for name in unlike)
-        lines.append(f"The machines differ ({words}): times are left out.")
+        lines.append(f"The machines differ ({words}): {left_out}.")
+    elif not compared:
+        return "The two benchmarks have no row in common; measure the same sections at the same sizes."
     lines += [change.sentence for change in compared if change.matters]
     if len(lines) == 1 + bool(unlike):
         lines.append("Nothing changed by more than the noise.")

@@ -61,11 +61,11 @@ def tried(study: Study, claim: Claim) -> str:
     Where a study weighs the parts of the contextual loss itself, its variants, which weigh them, say nothing.
     """
     rates = f"{len(study.lrs)} rate{'s' * (len(study.lrs) > 1)}"
-    asked, variants = _asked(claim), dict[str, set[str]]()
+    compared, variants = _compared(claim), dict[str, set[str]]()
     for point in study.points:
         loss = dict(point.config["loss"])
         weighed = loss["name"] == "contextual" and "lam" in loss
-        if key_of(point.setting) in asked and loss["name"] in RELEASED and not weighed:
+        if key_of(point.setting) in compared and loss["name"] in RELEASED and not weighed:
             variant = loss.pop("variant", "paper")
             same = json.dumps([{**point.config, "loss": loss}, vars(point.task)], sort_keys=True)
             variants.setdefault(same, set()).add(variant)
@@ -76,14 +76,14 @@ def tried(study: Study, claim: Claim) -> str:
 _VARIANTS = {("paper",): "as printed", ("released",): "as released", ("paper", "released"): "both variants"}
 
 
-def _asked(claim: Claim) -> set[tuple]:
+def _compared(claim: Claim) -> set[tuple]:
     """Keys of the settings whose scores a claim compares."""
-    asked = set()
+    keys = set()
 
     def score(_column: str | None = None, **setting: Any) -> float:
-        asked.add(key_of(setting))
+        keys.add(key_of(setting))
         return 1.0
 
     for contrast in claim.contrasts:
         contrast.of(score)
-    return asked
+    return keys

@@ -58,8 +58,9 @@ Versions: {"; ".join(versions) or "none yet"}.
 
 - **Three tiers.** `head`: a linear embedding of 128 numbers on frozen EfficientNet-Lite0 features of Emoji-7 (seen at
   128 pixels), batches of 128 with four images a class, 150 steps of AdamW. `cnn`: the whole small CNN, 100 steps.
-  `end_to_end`: a pretrained EfficientNet-Lite0 that learns as a whole at 64 pixels, batches of 64, 40 steps. What a
-  study changes stands in its table. The loop, samplers, losses and metrics are those of `lab train`.
+  `end_to_end`: a pretrained EfficientNet-Lite0 that learns as a whole at 64 pixels, batches of 64, 40 steps.
+{_short(trials)}  What a study changes stands in its table. The loop, samplers, losses and metrics are those of
+  `lab train`.
 - **Three sets.** Emoji-7, 1,014 emoji as seven vendors drew them; and, where a study says so, letters, 497 letters of
   three scripts in ten typefaces, or digits, ten handwritten digits of some 180 images each.
 - **Seeds.** {seeds} a setting. The seed decides which classes train, validate and test, the weights and the batches.
@@ -92,6 +93,21 @@ Versions: {"; ".join(versions) or "none yet"}.
   classes; or, where no number of those would, seeds *apart*, each with classes of its own, which takes a larger set.
 
 `lab claims run --folder lab/claims/results` makes what is missing here; `lab claims report` writes this page again."""
+
+
+FIVE_MINUTES = 300
+"""Seconds of processor time that a training of a whole pretrained network should have."""
+
+
+def _short(trials: dict[str, list]) -> str:
+    """What trainings of the last tier cost, and what they would have cost at their full length."""
+    whole = [t.cpu for name, made in trials.items() if _studies.get(name).tier == "end_to_end" for t in made]
+    if not whole:
+        return ""
+    return (
+        f"  These took {sum(whole) / len(whole):.0f} seconds of a core each, where five minutes were the goal: all "
+        f"{len(whole)} would\n  have taken {FIVE_MINUTES * len(whole) / 3600:.0f} hours of it, more than there was.\n"
+    )
 
 
 def _ratio(protocol: str) -> float:

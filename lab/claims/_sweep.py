@@ -104,7 +104,8 @@ def sweep(
         device: what trains: cpu, cuda, cuda:1, or auto, a GPU where there is one.
 
     Raises:
-        ValueError: fewer than one seed, no such device, another sweep at work in the folder, or a damaged file there.
+        ValueError: fewer than one seed, no such device, another sweep at work in the folder, a damaged file there, or
+            one whose trainings are of another kind of device.
         OSError: the folder cannot be written.
     """
     from filelock import FileLock, Timeout
@@ -142,6 +143,8 @@ def _swept(
     total = 0
     for name in names:
         _repair(file_of(name, folder))
+        if device != "auto":  # elsewhere `auto` is found out by what trains
+            _refuse_mixture(file_of(name, folder), device.split(":")[0])
         trainings = _studies.get(name).trainings(seeds)
         made = {trial.key for trial in trials.read(file_of(name, folder)).trials}
         todo += [(name, training, device) for training in trainings if training.key not in made]
@@ -151,8 +154,8 @@ def _swept(
         for data in sorted({training.study.data for _, training, _ in todo if training.study.tier == "head"}):
             yield from features(lab.data.create(data))
     trials_made = (mapped or map)(_made, todo)
-    for number, (name, trial) in enumerate(_within(limit, began, trials_made), start=1):
-        _append(file_of(name, folder), trial, _session(_studies.get(name), machine))
+    for number, (name, trial, where) in enumerate(_within(limit, began, trials_made), start=1):
+        _append(file_of(name, folder), trial, _session(_studies.get(name), machine, where))
         pace = (time.monotonic() - began) / number
         yield Ran(name, trial, done + number, total, pace * (len(todo) - number))
 
@@ -170,14 +173,38 @@ Piece = tuple[str, Training, str]
 """A study's name, one of its trainings, and the device that makes it."""
 
 
-def _made(piece: Piece) -> tuple[str, Trial]:
-    """One training, in this process or in one elsewhere."""
+Where = dict[str, str]
+"""What made a training: `device`, cpu or cuda, and `device_name`."""
+
+
+def _made(piece: Piece) -> tuple[str, Trial, Where]:
+    """One training, in this process or in one elsewhere, and what made it."""
     from lab.claims._train import run
 
     name, training, device = piece
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # batches without a positive, where labels are wrong: nothing to act on
-        return name, run(training, _rows(training.study.data) if training.study.tier == "head" else None, device)
+        rows = _rows(training.study.data) if training.study.tier == "head" else None
+        return name, run(training, rows, device), _where(device)
+
+
+def _where(device: str) -> Where:
+    """Of the machine that this runs on."""
+    from lab.install.environment import device_name
+    from lab.kernels.devices import device_of
+
+    found = device_of(device)
+    return {"device": found.type, "device_name": device_name(str(found))}
+
+
+def _refuse_mixture(path: Path, device: str) -> None:
+    """A study's scores are compared, and a GPU rounds and draws otherwise than a processor."""
+    held = trials.read(path).device
+    if held and held != device:
+        raise ValueError(
+            f"{path} holds trainings of the device {held}, and those of the device {device} must not be compared with "
+            f"them; choose another folder, or the device {held}."
+        )
 
 
 @lru_cache(maxsize=1)
@@ -186,7 +213,7 @@ def _rows(data: str) -> Any:
     return result_of(features(lab.data.create(data)))
 
 
-def _session(study: Study, machine: str) -> dict:
+def _session(study: Study, machine: str, where: Where) -> dict:
     """What stands beside the trials: with what, where and at which budget they were made."""
     import torch
 
@@ -195,6 +222,7 @@ def _session(study: Study, machine: str) -> dict:
     return {
         "versions": versions(),
         "machine": machine,
+        **where,
         "threads": torch.get_num_threads(),
         "data": study.data,
         "tier": study.tier,
@@ -205,6 +233,7 @@ def _session(study: Study, machine: str) -> dict:
 
 def _append(path: Path, trial: Trial, session: dict) -> None:
     """Add one line, and before it who adds it unless that is known from the last sitting."""
+    _refuse_mixture(path, session["device"])
     known = trials.read(path).sessions
     line = trial.as_json() + "\n"
     if not known or known[-1] != json.loads(json.dumps(session)):

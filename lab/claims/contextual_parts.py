@@ -36,7 +36,7 @@ STUDY = Study(
         for lam in LAM
         for name, knobs in CHANGES.items()
     ),
-    lrs=(1e-3,),
+    lrs=_context.LRS,
     column="r@1",
     claims=tuple(
         Claim("Contextual, table 5", words, tuple(less(change, lam) for lam in LAM))

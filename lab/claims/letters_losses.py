@@ -12,7 +12,7 @@ STUDY = Study(
     source="RS@k, table 2; Contextual, table 2 and figure 7",
     data="letters",
     points=(
-        *pretrained_losses.STUDY.points,
+        *(Point({"loss": name}, {"loss": {"name": name}}) for name in pretrained_losses.NAMES),
         Point({"loss": SIMIX}, {"loss": {"name": "recall_at_k", "simix": True}}),
         Point({"loss": MIXTURE}, {"loss": _context.contextual(0.8, 0.1)}),
     ),

@@ -1,6 +1,7 @@
 """000 table 2 and 004 table 2 in small: a pretrained network that learns from end to end."""
 
-from lab.claims._study import Claim, Point, Study
+from lab.claims._axes import arms
+from lab.claims._study import Claim, Study
 from lab.claims.losses import ahead
 
 NAMES = ("recall_at_k", "smooth_ap", "contrastive", "multi_similarity")
@@ -9,7 +10,7 @@ STUDY = Study(
     turn=25,
     title="Four losses, a pretrained EfficientNet-Lite0 trained as a whole",
     source="RS@k, table 2; Contextual, table 2",
-    points=tuple(Point({"loss": name}, {"loss": {"name": name}}) for name in NAMES),
+    points=tuple(arms({name: {"name": name} for name in NAMES})),
     lrs=(3e-4, 1e-3),
     tier="end_to_end",
     column="r@1",

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def staged(outcome: Outcome) -> dict[str, float]:
-    """mAP of a search among the images of the nearest anchor, with both denominators, and the comparisons it takes."""
+    """mAP of a search among the images of the nearest anchor, with both denominators, the comparisons it takes, and
+    how often the nearest anchor is right."""
     index: Any = lab.search.create(
         "two_stage", device=outcome.config.training.knobs.device, k=10, similarity=outcome.config.similarity
     )
@@ -27,7 +28,11 @@ def staged(outcome: Outcome) -> dict[str, float]:
     for name, denominator in (("two-stage mAP", "positives"), ("two-stage mAP (retrieved)", "retrieved")):
         metric = lab.metrics.create("mean_average_precision", denominator=denominator)
         scores[name] = next(iter(metric(evidence).values.values()))
-    return {**scores, "share compared": float(ranking.comparisons.mean() / len(outcome.searched))}
+    return {
+        **scores,
+        **_anchors.accuracy(outcome),
+        "share compared": float(ranking.comparisons.mean() / len(outcome.searched)),
+    }
 
 
 STUDY = Study(

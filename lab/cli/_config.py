@@ -83,7 +83,7 @@ def _merged_many(section: Section, current: Any, chosen: list[str] | None, argum
     ]
     if chosen:
         before = {e.get("name"): e for e in entries}
-        entries = [before.get(name, {"name": name}) for name in chosen]
+        entries = [before.get(name, {"name": name}) for name in chosen if chosen != ["none"]]
     return [{**e, **_given(section, f"{section.name}.{e.get('name')}", e.get("name"), arguments)} for e in entries]
 
 
@@ -97,7 +97,7 @@ def _add_choice(parser: argparse.ArgumentParser, section: Section) -> None:
     names = ", ".join(section.names())
     if section.many:
         default = ", ".join(section.default) or "none"
-        help = f"{section.help}; can be given several times: {names} (default {default})"
+        help = f"{section.help}; can be given several times, none is an empty list: {names} (default {default})"
     else:
         help = f"{section.help}: {names} (default {section.default})"
     parser.add_argument(f"--{section.name}", metavar="NAME", action="append" if section.many else "store", help=help)

@@ -51,8 +51,8 @@ def knobs_of(section: Section, choice: str | None) -> list[Knob]:
     return knobs
 
 
-def _knob(told: dict[str, Any]) -> Knob:
-    return Knob(**{**told, "kind": KINDS[told["kind"]], "choices": tuple(told["choices"])})
+def _knob(fields: dict[str, Any]) -> Knob:
+    return Knob(**{**fields, "kind": KINDS[fields["kind"]], "choices": tuple(fields["choices"])})
 
 
 def _read(place: Path) -> dict[str, dict[str, Any]]:

@@ -11,7 +11,10 @@ import gzip
 import re
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from lab.figures import Figure
 
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+(?:\n[^$\n]+)?)\$", re.DOTALL)
 STOPS = (13, 5)
@@ -37,7 +40,8 @@ def write(originals: Path, name: str) -> Path:
 
 def page(notebook: Any) -> str:
     """The slides of a notebook, without its solutions."""
-    from lab.figures import plotly_js
+    import lab.figures
+    from lab.figures import live_page, plotly_js
 
     slides: list[str] = []
     data: list[str] = []
@@ -47,8 +51,9 @@ def page(notebook: Any) -> str:
         if cell.cell_type == "markdown":
             slides += [_words(part) for part in re.split(r"(?m)^(?=## )", cell.source) if part.strip()]
         elif figure := shown(cell.source):
-            data.append(_data(*figure))
-            slides.append(_place(figure.name, len(data) - 1))
+            made = lab.figures.create(figure.name, **figure.knobs)
+            data.append(live_page.packed_pictures(made, most=STOPS)[0].decode())
+            slides.append(_place(made, len(data) - 1))
         else:
             slides += [picture for output in cell.get("outputs", ()) if (picture := _picture(output))]
     here = Path(__file__).parents[1]
@@ -73,7 +78,7 @@ class Shown(NamedTuple):
 
 
 def shown(source: str) -> Shown | None:
-    """The figure that a cell ends with, or None."""
+    """The figure that a cell ends with; None where there is none, or one of what only a kernel knows."""
     try:
         last = ast.parse(source).body[-1:]
     except SyntaxError:
@@ -81,24 +86,21 @@ def shown(source: str) -> Shown | None:
     call = last[0].value if last and isinstance(last[0], ast.Expr) else None
     if not (isinstance(call, ast.Call) and ast.unparse(call.func) == "show" and call.args):
         return None
-    knobs = {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
-    return Shown(ast.literal_eval(call.args[0]), knobs)
+    try:
+        knobs = {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
+        return Shown(ast.literal_eval(call.args[0]), knobs)
+    except ValueError:  # of runs that only the notebook has
+        return None
 
 
-def _data(name: str, knobs: dict[str, Any]) -> str:
-    import lab.figures
-    from lab.figures.live_page import packed_pictures
+def _place(figure: Figure, number: int) -> str:
+    from lab.figures.live_page import trained_words
 
-    return packed_pictures(lab.figures.create(name, **knobs), most=STOPS)[0].decode()
-
-
-def _place(name: str, number: int) -> str:
-    import lab.figures
-
-    kind = lab.figures.get(name)
+    kind = type(figure)
     return (
         f'<h2>{escape(kind.question)}</h2><div class="live" data-number="{number}"><form class="knobs"></form>'
-        f'<div class="picture"></div><p class="words"></p><code class="code"></code></div><p>{escape(kind.source)}</p>'
+        f'<div class="picture"></div><p class="words"></p><code class="code"></code></div>'
+        f"<p>{escape(kind.source)}. {trained_words(figure)}</p>"
     )
 
 

@@ -47,7 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
         "--device",
         default="cpu",
         metavar="NAME",
-        help="what trains: cpu, as the results that come along (default), cuda, cuda:1, or auto",
+        help="what trains: cpu, as the results that come along (default), cuda, cuda:1, or auto; trainings of a "
+        "processor and of a GPU are never compared, so give each a --folder of its own",
     )
     parser.add_argument("--minutes", type=float, help="start no more trainings after this many minutes")
     parser.add_argument(

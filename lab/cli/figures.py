@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
         "--slide",
         nargs="+",
         metavar="KNOB",
-        help="in html: at most two knobs that move (default: up to two that need no training; none with --of)",
+        help="in html: at most two knobs that move (default: those that the figure names; none with --of)",
     )
     parser.add_argument("--width", type=int, default=1000, help="width in pixels (default 1000)")
     parser.add_argument(
@@ -85,6 +85,8 @@ def _save_page(figure: Figure, arguments: argparse.Namespace, runs: list[Run] | 
     from lab.cli._output import say
     from lab.figures.live_page import live_page
 
+    if figure.training_steps():
+        say("Training at every stop beforehand: up to half a minute, longer if --slide names other knobs.")
     page = live_page(figure, arguments.slide, runs)
     Path(arguments.save).write_text(page, encoding="utf-8")
     say(f"A page of {len(page) / 1e6:.1f} MB that needs neither Python nor a network.")

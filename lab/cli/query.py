@@ -99,11 +99,11 @@ def run(arguments: argparse.Namespace) -> int:
     config = run.config_of(arguments.split)
     if arguments.index:
         index, gallery = _saved(run, arguments, examiner)
-        found = ""
+        share = ""
     else:
         gallery = _gallery(run, arguments, examiner)
         assert isinstance(gallery.vectors, EmbeddingSet)
-        index, found = _index(arguments, gallery.vectors, config, run)
+        index, share = _index(arguments, gallery.vectors, config, run)
     queries = _queries(run, arguments, examiner.embed_of, config.similarity == "cosine")
     rows = []
     for name, vectors in queries:
@@ -115,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.least is None or score >= arguments.least
         ]
     show(rows, as_json=arguments.json, empty="No image has that score.")
-    say(f"Searched in {gallery.title}, {run.origin(arguments.split).words}{found}.")
+    say(f"Searched in {gallery.title}, {run.origin(arguments.split).words}{share}.")
     return 0
 
 
@@ -216,9 +216,9 @@ def _saved(run: Run, arguments: argparse.Namespace, examiner: Examiner) -> tuple
     from lab.galleries.maker import Maker
     from lab.runs.building.fingerprints import maker_of_run
 
-    for flag, given in (("--gallery", arguments.gallery), ("--search", arguments.search)):
-        if given:
-            raise ValueError(f"--index names what is searched and how; leave out {flag} {given}.")
+    for flag, value in (("--gallery", arguments.gallery), ("--search", arguments.search)):
+        if value:
+            raise ValueError(f"--index names what is searched and how; leave out {flag} {value}.")
     path, wanted = Path(arguments.index).expanduser(), run.config_of(arguments.split).similarity
     index: Any = lab.search.FaissFile(path) if lab.search.FaissFile.fits(path) else lab.search.open(path)
     whole = index if isinstance(index, lab.search.FaissFile) else index.gallery

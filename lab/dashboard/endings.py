@@ -55,8 +55,8 @@ class Endings:
             if time.monotonic() - self._looked >= LOOK_EVERY:
                 self._look()
                 self._looked = time.monotonic()
-            told = [one for one in self._seen if number is not None and one.number > number]
-            return self._count, told
+            later = [one for one in self._seen if number is not None and one.number > number]
+            return self._count, later
 
     def _look(self) -> None:
         states: dict[str, tuple[int, str]] = {}

@@ -39,9 +39,9 @@ def class_evidence(state: Mapping[str, Tensor], labels: np.ndarray) -> dict[str,
         state: of the loss. labels: int64 [c], the class label of each row of its weights.
     """
     anchors, classifier = anchors_in(state), classifier_in(state)
-    found: dict[str, Any] = {}
+    weights: dict[str, Any] = {}
     if anchors is not None and len(anchors) == len(labels):
-        found |= {"anchors": anchors, "anchor_labels": labels}
+        weights |= {"anchors": anchors, "anchor_labels": labels}
     if classifier is not None and len(classifier[0]) == len(labels):
-        found["classifier"] = Classifier(*classifier, labels)
-    return found
+        weights["classifier"] = Classifier(*classifier, labels)
+    return weights

@@ -101,13 +101,13 @@ def _walked(
 
 def _side_by_side(walk: Callable[[np.ndarray], Iterator[Made]], pieces: list[np.ndarray]) -> list[list[Made]]:
     """All that each piece gives, by place."""
-    found: list[list[Made]] = [[] for _ in pieces]
+    parts: list[list[Made]] = [[] for _ in pieces]
 
     def work(place: int) -> None:
-        found[place] += walk(pieces[place])
+        parts[place] += walk(pieces[place])
 
     threads.each(range(len(pieces)), work)
-    return found
+    return parts
 
 
 def rows_of(

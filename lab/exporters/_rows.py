@@ -80,7 +80,7 @@ def rows_of(
 def _places(run: Run, by_split: Sequence[tuple[str, str, EmbeddingSet]]) -> dict[str, np.ndarray]:
     """Where each row lies on the maps that are kept: one split's map says nothing of another's."""
     kept = {split: kept_maps.places(run, split) for split in dict.fromkeys(split for split, *_ in by_split)}
-    found = {}
+    places = {}
     for method in sorted({method for maps in kept.values() for method in maps}):
         parts = []
         for split, _, embeddings in by_split:
@@ -91,5 +91,5 @@ def _places(run: Run, by_split: Sequence[tuple[str, str, EmbeddingSet]]) -> dict
                 at = order[np.searchsorted(items[order], embeddings.items).clip(max=len(items) - 1)]
                 on_map = items[at] == embeddings.items
                 parts[-1][on_map] = flat[at[on_map]]
-        found[method] = np.concatenate(parts)
-    return found
+        places[method] = np.concatenate(parts)
+    return places

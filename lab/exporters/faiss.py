@@ -50,8 +50,8 @@ class Faiss(Exporter):
         index.add(rows.vectors)
         faiss.write_index(index, str(path / "index.faiss"))
         names = {"keys": rows.keys, "labels": rows.labels.tolist(), "classes": rows.classes}
-        told = {**rows.about, "metric": "inner product" if cosine else "L2", "made_by": _maker(run, split)}
-        write_json(path / "keys.json", {**told, **names})
+        about = {**rows.about, "metric": "inner product" if cosine else "L2", "made_by": _maker(run, split)}
+        write_json(path / "keys.json", {**about, **names})
 
 
 def _maker(run: Run, split: str) -> dict[str, str] | None:

@@ -63,8 +63,8 @@ class Projector(Exporter):
         sheet = sheet_of(run, rows.keys, side) if side >= SMALLEST else None
         if sheet is not None:
             sheet.save(path / "sprite.png")
-        told = CONFIG.format(name=run.name, sprite="" if sheet is None else SPRITE.format(side=side))
-        (path / "projector_config.pbtxt").write_text(told, encoding="utf-8")
+        config = CONFIG.format(name=run.name, sprite="" if sheet is None else SPRITE.format(side=side))
+        (path / "projector_config.pbtxt").write_text(config, encoding="utf-8")
 
 
 def sheet_of(run: Run, keys: Sequence[str], side: int) -> Image.Image | None:

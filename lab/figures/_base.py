@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from lab.core.catalog import name_of
@@ -36,6 +36,8 @@ class Figure(ABC):
     plays: an int knob that gets a play button.
     shows_code: whether its points carry the names of the code that they stand for, which a click then shows.
     moves: knobs that move in a page without Python unless others are named; by default the first two with a slider.
+    stops: instead of `moves`, knobs with the values at which they stop there, two of them or any number of ticks. For a
+        figure that trains at each: all of a page's pictures together should take half a minute at most.
     bound_together: knobs whose extremes may contradict the default of another; the figure then says so in a sentence.
     """
 
@@ -48,6 +50,7 @@ class Figure(ABC):
     plays: ClassVar[str | None] = None
     shows_code: ClassVar[bool] = False
     moves: ClassVar[tuple[str, ...]] = ()
+    stops: ClassVar[Mapping[str, tuple]] = {}
     bound_together: ClassVar[tuple[str, ...]] = ()
     Knobs: ClassVar[type[Knobs]]
 

@@ -8,13 +8,16 @@ import sys
 from collections.abc import Callable
 from typing import Any, TextIO
 
+from lab.figures._kept import keeping
+
 
 def main() -> None:
     """One request a line until the other side is gone. Whatever else is printed goes where errors go."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    for line in sys.stdin:
-        _tell(answers, **_answer(json.loads(line), answers))
+    with keeping():
+        for line in sys.stdin:
+            _tell(answers, **_answer(json.loads(line), answers))
 
 
 def _tell(answers: TextIO, **news: Any) -> None:

@@ -120,6 +120,8 @@ class Training:
                 self._moved(self)
                 continue
             self._drawn = news.get("figure", "")
+            if self._drawn:
+                self.progress = 1.0  # what another picture was trained for is not trained and counted again
             _keep(process)
             return self._end(news.get("refused", ""))
         process.wait()

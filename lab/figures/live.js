@@ -10,6 +10,17 @@ function recoloured(part, inks) {
   if (part === null || typeof part !== "object") return part;
   return Object.fromEntries(Object.entries(part).map(([name, one]) => [name, name === "bdata" ? one : recoloured(one, inks)]));
 }
+// A tick for yes and no, a list for words, a slider for numbers; `moved` is told the number of the stop.
+function control({ name, stops, start }, moved) {
+  const tick = typeof stops[start] === "boolean", words = typeof stops[start] === "string";
+  const input = document.createElement(words ? "select" : "input");
+  input.setAttribute("aria-label", name);
+  if (words) input.append(...stops.map((one, i) => new Option(one, i, i === start, i === start)));
+  else if (tick) Object.assign(input, { type: "checkbox", checked: stops[start] });
+  else Object.assign(input, { type: "range", min: 0, max: stops.length - 1, step: 1, value: start });
+  input.addEventListener("input", () => moved(tick ? stops.indexOf(input.checked) : Number(input.value)));
+  return input;
+}
 function liveFigure(place, { inks, sliders, frames, parts }, plotly, dark) {
   const at = (name) => place.querySelector(`.${name}`);
   const places = sliders.map((one) => one.start);
@@ -34,22 +45,22 @@ function liveFigure(place, { inks, sliders, frames, parts }, plotly, dark) {
     at("words").textContent = layout.meta.alt;
     at("code").textContent = code;
   };
-  sliders.forEach(({ name, unit, help, stops, start }, i) => {
+  sliders.forEach((slider, i) => {
+    const { name, unit, help, stops } = slider;
     const label = Object.assign(document.createElement("label"), { title: help });
-    const input = Object.assign(document.createElement("input"), { type: "range", min: 0, max: stops.length - 1, step: 1, value: start });
-    input.setAttribute("aria-label", name);
     const value = document.createElement("output");
-    const told = () => {
-      value.textContent = `${stops[places[i]]}`;
-      input.setAttribute("aria-valuetext", value.textContent);
-    };
-    input.addEventListener("input", () => {
-      places[i] = Number(input.value);
+    const input = control(slider, (place) => {
+      places[i] = place;
       told();
       draw();
     });
+    const told = () => {
+      value.textContent = `${stops[places[i]]}`;
+      if (input.type === "range") input.setAttribute("aria-valuetext", value.textContent);
+    };
     told();
-    label.append(unit && unit !== name ? `${name} (${unit})` : name, input, value);
+    const text = unit && unit !== name ? `${name} (${unit})` : name;
+    label.append(...(input.type === "checkbox" ? [input, text] : input.type === "range" ? [text, input, value] : [text, input]));
     at("knobs").append(label);
   });
   draw();

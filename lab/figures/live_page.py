@@ -19,6 +19,7 @@ from lab.core import style
 from lab.core.knobs import Knob, describe
 from lab.core.knobs.sliders import linear_steps, log_steps, tidy
 from lab.figures._base import Figure
+from lab.figures._kept import keeping
 from lab.figures.plotly_js import source
 
 LARGEST = 1_200_000
@@ -32,8 +33,9 @@ def live_page(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence
 
     Args:
         figure: where the knobs start.
-        slide: names of at most two knobs that move; by default the first two that need no training, of those that the
-            figure names or else of all with a slider; none where runs are given.
+        slide: names of at most two knobs that move; by default those for which the figure says its `stops`, or else the
+            first two that need no training, of those that it names in `moves` or of all with a slider; none where
+            runs are given.
         runs: finished runs, for a figure that reads them.
 
     Raises:
@@ -45,6 +47,7 @@ def live_page(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence
         "TITLE": escape(type(figure).title),
         "QUESTION": escape(type(figure).question),
         "SOURCE": escape(type(figure).source),
+        "TRAINED": trained_words(figure),
         "LIVE": (here / "live.js").read_text(encoding="utf-8"),
         "PICTURES": packed.decode(),
         "PLOTLY": base64.b64encode(gzip.compress(source(kinds).encode(), 9, mtime=0)).decode(),
@@ -68,9 +71,11 @@ def packed_pictures(
         ValueError: as `live_page`.
     """
     moving = _moving(figure, slide, runs)
-    stops = [_thinned(_stops(knob, getattr(figure.knobs, knob.name)), getattr(figure.knobs, knob.name), count)
-             for knob, count in zip(moving, most, strict=False)]  # fmt: skip
-    pictures = {values: _picture(figure, moving, values, runs) for values in itertools.product(*stops)}
+    counts = (*most, *[2] * len(moving))  # what moves beside two sliders is a tick
+    stops = [_thinned(_offered(figure, knob), getattr(figure.knobs, knob.name), count)
+             for knob, count in zip(moving, counts, strict=False)]  # fmt: skip
+    with keeping():
+        pictures = {values: _picture(figure, moving, values, runs) for values in itertools.product(*stops)}
     packed = _packed(moving, stops, pictures, figure)
     while len(packed) > LARGEST and (fewer := _halved(moving, stops, figure)) != stops:
         stops, packed = fewer, _packed(moving, fewer, pictures, figure)
@@ -83,13 +88,27 @@ def movable(figure: Figure) -> list[str]:
     return [knob.name for knob in _moving(figure, None, None)]
 
 
+def trained_words(figure: Figure) -> str:
+    """A sentence of HTML for the page of a figure that trains: what was trained, and where the rest is; else ""."""
+    if not figure.training_steps():
+        return ""
+    where = "are trained where Python runs: in the notebook, and on the page Figures of <code>lab app</code>."
+    if not movable(figure):
+        return f"It trains a small network; other settings {where}"
+    return f"It trains a small network. These stops were trained beforehand; other settings {where}"
+
+
 def _moving(figure: Figure, slide: Sequence[str] | None, runs: Sequence | None) -> list[Knob]:
     knobs = {knob.name: knob for knob in describe(type(figure).Knobs) if knob.name not in type(figure).drag}
-    able = [name for name, knob in knobs.items() if _stops(knob, getattr(figure.knobs, name))]
+    able = [name for name, knob in knobs.items() if _offered(figure, knob)]
+    if slide is None and runs is not None:
+        return []
+    if slide is None and type(figure).stops:
+        return [knobs[name] for name in type(figure).stops]
     if slide is None:
         wanted = type(figure).moves or [name for name in able if name != "seed"]
         free = [knobs[name] for name in wanted if name in able and _trains_nothing(figure, knobs[name])]
-        return free[: len(STOPS)] if runs is None else []
+        return free[: len(STOPS)]
     if len(slide) > len(STOPS):
         raise ValueError(f"At most {len(STOPS)} knobs can move in a saved page, got {', '.join(slide)}.")
     for name in slide:
@@ -110,6 +129,15 @@ def _trains_nothing(figure: Figure, knob: Knob) -> bool:
 def _with(figure: Figure, values: Mapping[str, Any]) -> Figure:
     """The same figure with other values of some knobs."""
     return type(figure)(**{**dict(figure.knobs), **values})
+
+
+def _offered(figure: Figure, knob: Knob) -> list:
+    """Where a knob of a figure may stop: at what the figure says, or else wherever its control does."""
+    value = getattr(figure.knobs, knob.name)
+    said = type(figure).stops.get(knob.name)
+    if said is None:
+        return _stops(knob, value)
+    return list(said) if value in said else sorted([*said, value])
 
 
 def _stops(knob: Knob, value: Any) -> list:

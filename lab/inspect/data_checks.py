@@ -109,7 +109,7 @@ def _counted_pairs(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, n
     return pairs // span, pairs % span, counts
 
 
-def worst_classes(found: Confusion, most: int, around: Sequence[int] = ()) -> np.ndarray:
+def worst_classes(confused: Confusion, most: int, around: Sequence[int] = ()) -> np.ndarray:
     """The labels of the most confused pairs in the order of these pairs, at most so many: int64 [c].
 
     around: labels that come first, whatever their number; then only pairs with one of them count.
@@ -120,7 +120,7 @@ def worst_classes(found: Confusion, most: int, around: Sequence[int] = ()) -> np
         >>> worst_classes(pairs, 3).tolist(), worst_classes(pairs, 3, around=[2]).tolist()
         ([4, 1, 0], [2, 0, 4])
     """
-    pairs = np.stack([found.own, found.other], 1)
+    pairs = np.stack([confused.own, confused.other], 1)
     if len(around):
         pairs = pairs[np.isin(pairs, around).any(1)]
     labels, place = np.unique(np.concatenate([np.asarray(around, np.int64), pairs.ravel()]), return_index=True)
@@ -147,8 +147,8 @@ def most_confused(ranking: Ranking, k: int, own: int, other: int) -> int | None:
     ones, None where the class has no query."""
     mine = np.flatnonzero(ranking.query_labels == own)
     near = ranking.neighbours[mine, :k]
-    found = ((near >= 0) & (ranking.gallery_labels[near] == other)).sum(1)
-    return int(mine[found.argmax()]) if len(mine) else None
+    counts = ((near >= 0) & (ranking.gallery_labels[near] == other)).sum(1)
+    return int(mine[counts.argmax()]) if len(mine) else None
 
 
 def suspects(ranking: Ranking, k: int) -> Suspects:

@@ -47,18 +47,28 @@ def _git(*words: str) -> str | None:
     return answer.stdout.strip() if answer.returncode == 0 else None
 
 
+def device_name(device: str) -> str:
+    """The name of a GPU, or of the processor where the system tells it; else the processor's kind, such as x86_64."""
+    if device.startswith("cuda"):
+        import torch
+
+        return torch.cuda.get_device_name(device)
+    try:
+        with open("/proc/cpuinfo") as lines:
+            return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
 def meta(device: str) -> dict[str, Any]:
     """What meta.json says about the machine and the software; which kernels run is told by `kernels`."""
     import torch
 
-    name = (
-        torch.cuda.get_device_name(device) if device.startswith("cuda") else platform.processor() or platform.machine()
-    )
     return {
         "host": platform.node(),
         "platform": platform.platform(),
         "device": device,
-        "device_name": name,
+        "device_name": device_name(device),
         "threads": torch.get_num_threads(),
         "versions": versions(),
         "git": git_revision(),

@@ -82,13 +82,13 @@ def unpack(parcel: Parcel, folder: Path) -> None:
 
 def _states(folder: Path) -> dict[str, tuple[int, int, int]]:
     """The files that travel, and what tells a changed one from what it was."""
-    found = {}
+    states = {}
     for file in sorted(folder.rglob("*")):
         name = file.relative_to(folder).as_posix()
         if _travels(name) and file.is_file():
             state = os.stat(file)
-            found[name] = state.st_ino, state.st_mtime_ns, state.st_size
-    return found
+            states[name] = state.st_ino, state.st_mtime_ns, state.st_size
+    return states
 
 
 def _travels(name: str) -> bool:

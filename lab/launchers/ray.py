@@ -200,9 +200,9 @@ class Ray(Launcher):
     def _fetch(self, ray: ModuleType) -> None:
         """Write what came back of runs whose nodes do not see their folders, and tell these nodes who shall stop."""
         tasks = {task.key: task for task in (*self._tasks.values(), *self._over.values()) if task.key}
-        asked = frozenset(key for key, task in tasks.items() if wishes.left(task.run))
+        to_stop = frozenset(key for key, task in tasks.items() if wishes.left(task.run))
         try:
-            arrived = ray.get(self._post.fetch.remote(asked)) if tasks and self._post is not None else {}
+            arrived = ray.get(self._post.fetch.remote(to_stop)) if tasks and self._post is not None else {}
         except ray.exceptions.RayError:
             self._post, arrived = None, {}  # its node is gone; the trainings end with a sentence as they miss it
         for key, parcel in arrived.items():

@@ -179,17 +179,17 @@ class Training:
 
     def _asked_while_ending(self, run: Run) -> bool:
         """End the process; whether somebody has asked the run to stop, of which the training takes the sign down."""
-        asked = wishes.left(run)
+        to_stop = wishes.left(run)
         if self._process is not None:
             self._process.terminate()
             until = time.monotonic() + GRACE
             while self._process.poll() is None and time.monotonic() < until:
                 time.sleep(LOOK)
-                asked = asked or wishes.left(run)
+                to_stop = to_stop or wishes.left(run)
             self._process.kill()
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(GRACE)
-        return asked or wishes.left(run)
+        return to_stop or wishes.left(run)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_process": None}  # a process does not travel

@@ -27,8 +27,8 @@ class Case:
 
     def goal(self, n: int, kind: str) -> float | None:
         """The goal for a batch of n, None where there is none."""
-        asked = [size for size in self.goals if size <= n]
-        return self.goals[max(asked)].get(kind) if asked else None
+        sizes = [size for size in self.goals if size <= n]
+        return self.goals[max(sizes)].get(kind) if sizes else None
 
 
 TILED = Case(

@@ -22,8 +22,8 @@ class Ami(Metric):
     One value for the whole query set. Slightly negative values occur.
 
     Example (`evidence` is that of `lab.metrics`):
-        >>> found = lab.metrics.create("ami", seed=0)(evidence)
-        >>> round(found.values["AMI"], 3)  # each group holds one image of the other class
+        >>> measured = lab.metrics.create("ami", seed=0)(evidence)
+        >>> round(measured.values["AMI"], 3)  # each group holds one image of the other class
         -0.111
     """
 

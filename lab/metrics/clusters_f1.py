@@ -30,8 +30,8 @@ class ClustersF1(Metric):
     """Pairwise F1 of k-means clusters against classes. Column `F1`. One value for the whole query set.
 
     Example (`evidence` is that of `lab.metrics`):
-        >>> found = lab.metrics.create("clusters_f1", seed=0)(evidence)
-        >>> round(found.values["F1"], 3)  # 2 of the 6 pairs in a cluster share a class
+        >>> measured = lab.metrics.create("clusters_f1", seed=0)(evidence)
+        >>> round(measured.values["F1"], 3)  # 2 of the 6 pairs in a cluster share a class
         0.333
     """
 

@@ -286,8 +286,8 @@ class DecomposabilityGap(Metric):
     The gallery is split at random, so that the number depends on `batch_size` and `seed`.
 
     Example (`evidence` is that of `lab.metrics`):
-        >>> found = lab.metrics.create("decomposability_gap", batch_size=3)(evidence)
-        >>> found.values["DG"] > 0  # batches of three flatter the ranking of six
+        >>> measured = lab.metrics.create("decomposability_gap", batch_size=3)(evidence)
+        >>> measured.values["DG"] > 0  # batches of three flatter the ranking of six
         True
     """
 

@@ -26,8 +26,8 @@ class HierarchicalAp(Metric):
     Example (`evidence` is that of `lab.metrics`):
         >>> kind = np.array([0, 0, 0, 1, 1, 1])  # a super-class of each image
         >>> levels = {"coarse": (kind, kind)}
-        >>> found = lab.metrics.create("hierarchical_ap")(Evidence(ranking, images, images, levels=levels))
-        >>> {name: round(value, 3) for name, value in found.values.items()}
+        >>> measured = lab.metrics.create("hierarchical_ap")(Evidence(ranking, images, images, levels=levels))
+        >>> {name: round(value, 3) for name, value in measured.values.items()}
         {'AP-fine': 0.635, 'AP-coarse': 1.0}
     """
 

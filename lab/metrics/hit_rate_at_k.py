@@ -13,8 +13,8 @@ class HitRateAtK(Metric):
     Benchmarks often call this recall@k; it is not the recall of RS@k, eq. 1 (see `recall_at_k`).
 
     Example (`evidence` is that of `lab.metrics`):
-        >>> found = lab.metrics.create("hit_rate_at_k", k=(1, 2))(evidence)
-        >>> found.per_query["r@1"]
+        >>> measured = lab.metrics.create("hit_rate_at_k", k=(1, 2))(evidence)
+        >>> measured.per_query["r@1"]
         array([1., 1., 0., 1., 1., 0.])
     """
 

@@ -10,8 +10,8 @@ class MapAtR(Metric):
     """Sum of the precisions at the positives among the first R, over R; mean over queries. Column `MAP@R`.
 
     Example (`evidence` is that of `lab.metrics`):
-        >>> found = lab.metrics.create("map_at_r")(evidence)
-        >>> found.per_query["MAP@R"]
+        >>> measured = lab.metrics.create("map_at_r")(evidence)
+        >>> measured.per_query["MAP@R"]
         array([0.5, 0.5, 0. , 0.5, 0.5, 0. ])
     """
 

@@ -17,8 +17,8 @@ class MeanAveragePrecision(Metric):
     (CAM, table 2). On a full ranking both are the same.
 
     Example (`evidence` is that of `lab.metrics`):
-        >>> found = lab.metrics.create("mean_average_precision")(evidence)
-        >>> found.per_query["mAP"].round(3)
+        >>> measured = lab.metrics.create("mean_average_precision")(evidence)
+        >>> measured.per_query["mAP"].round(3)
         array([0.7  , 0.7  , 0.417, 0.833, 0.833, 0.325])
     """
 

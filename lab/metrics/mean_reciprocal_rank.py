@@ -12,8 +12,8 @@ class MeanReciprocalRank(Metric):
     """1 / rank of the first positive, 0 when none was retrieved; mean over queries. Column `MRR`.
 
     Example (`evidence` is that of `lab.metrics`):
-        >>> found = lab.metrics.create("mean_reciprocal_rank")(evidence)
-        >>> round(found.values["MRR"], 3)
+        >>> measured = lab.metrics.create("mean_reciprocal_rank")(evidence)
+        >>> round(measured.values["MRR"], 3)
         0.764
     """
 

@@ -28,8 +28,8 @@ class NearestAnchorAccuracy(Metric):
 
     Example (`evidence` is that of `lab.metrics`):
         >>> anchors = np.array([[1.0, 0.0], [0.0, 1.0]])  # one a class, as training might have left them
-        >>> found = lab.metrics.create("nearest_anchor_accuracy")(Evidence(ranking, images, images, anchors=anchors))
-        >>> round(found.values["anchor accuracy"], 3)
+        >>> measured = lab.metrics.create("nearest_anchor_accuracy")(Evidence(ranking, images, images, anchors=anchors))
+        >>> round(measured.values["anchor accuracy"], 3)
         0.667
     """
 

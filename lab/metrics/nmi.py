@@ -23,8 +23,8 @@ class Nmi(Metric):
     `ami`).
 
     Example (`evidence` is that of `lab.metrics`):
-        >>> found = lab.metrics.create("nmi", seed=0)(evidence)
-        >>> round(found.values["NMI"], 3)
+        >>> measured = lab.metrics.create("nmi", seed=0)(evidence)
+        >>> round(measured.values["NMI"], 3)
         0.082
     """
 

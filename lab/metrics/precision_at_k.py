@@ -15,8 +15,8 @@ class PrecisionAtK(Metric):
     Divides by k even where the search returned fewer items, so that a short list is no advantage.
 
     Example (`evidence` is that of `lab.metrics`):
-        >>> found = lab.metrics.create("precision_at_k", k=(2,))(evidence)
-        >>> found.per_query["P@2"]
+        >>> measured = lab.metrics.create("precision_at_k", k=(2,))(evidence)
+        >>> measured.per_query["P@2"]
         array([0.5, 0.5, 0. , 0.5, 0.5, 0. ])
     """
 

@@ -10,8 +10,8 @@ class RPrecision(Metric):
     """Positives among the first R over R, where the query has R positives; mean over queries. Column `R-precision`.
 
     Example (`evidence` is that of `lab.metrics`):
-        >>> found = lab.metrics.create("r_precision")(evidence)
-        >>> found.per_query["R-precision"]
+        >>> measured = lab.metrics.create("r_precision")(evidence)
+        >>> measured.per_query["R-precision"]
         array([0.5, 0.5, 0. , 0.5, 0.5, 0. ])
     """
 

@@ -14,8 +14,8 @@ class RecallAtK(Metric):
     rate (see `hit_rate_at_k`).
 
     Example (`evidence` is that of `lab.metrics`):
-        >>> found = lab.metrics.create("recall_at_k", k=(1, 5))(evidence)
-        >>> {name: round(value, 3) for name, value in found.values.items()}
+        >>> measured = lab.metrics.create("recall_at_k", k=(1, 5))(evidence)
+        >>> {name: round(value, 3) for name, value in measured.values.items()}
         {'recall@1': 0.333, 'recall@5': 1.0}
     """
 

@@ -29,8 +29,8 @@ class RevisitedMap(Metric):
     lost count as precision 0. Source: Radenovic et al., CVPR 2018.
 
     Example (`evidence` is that of `lab.metrics`):
-        >>> found = lab.metrics.create("revisited_map", protocol="medium")(evidence)
-        >>> round(found.values["mAP-M"], 3)
+        >>> measured = lab.metrics.create("revisited_map", protocol="medium")(evidence)
+        >>> round(measured.values["mAP-M"], 3)
         0.571
     """
 

@@ -168,10 +168,10 @@ def report(
     if lacking:
         first = runs[names.index(lacking[0])]
         others = [name for name in first.splits if first.scores(name)]
-        told = f"{', '.join(lacking)} {'has' if len(lacking) == 1 else 'have'} no scores of split {split}; "
+        sentence = f"{', '.join(lacking)} {'has' if len(lacking) == 1 else 'have'} no scores of split {split}; "
         if others and split not in first.splits:  # a recorded loop has a validation split alone
-            raise ValueError(f"{told}there are those of {', '.join(others)}: --split {others[0]}.")
-        raise ValueError(f"{told}run: lab evaluate {first.path} --split {split}.")
+            raise ValueError(f"{sentence}there are those of {', '.join(others)}: --split {others[0]}.")
+        raise ValueError(f"{sentence}run: lab evaluate {first.path} --split {split}.")
     known = tuple(dict.fromkeys(column for run in runs for column in (run.scores(split) or {})["values"]))
     if unknown := [column for column in columns or () if column not in known]:
         raise ValueError(f"No run has a score {', '.join(unknown)}; there are {', '.join(known)}.")

@@ -327,18 +327,31 @@ class RunConfig:
         return RunConfig.of({**changed, section: {**changed[section], knob: value}}, stored=self._stored)
 
     def flags(self) -> list[str]:
-        """Words that, after `lab train`, give this configuration: names, and knobs that differ from their defaults."""
+        """Words that, after `lab train`, give this configuration: names and knobs, where they are not the default ones.
+
+        Example:
+            >>> import lab
+            >>> lab.runs.RunConfig.of({"loss": "smooth_ap", "metrics": [{"name": "hit_rate_at_k", "k": [1]}]}).flags()
+            ['--loss', 'smooth_ap', '--metrics', 'hit_rate_at_k', '--metrics.hit_rate_at_k.k', '1']
+        """
         words: list[str] = []
         for name, chosen in self:
             section = SECTIONS[name]
-            if section.many:
-                for one in chosen:
-                    words += [f"--{name}", one.name, *_knob_flags(f"{name}.{one.name}", one)]
-                continue
-            if section.package and chosen.name != section.default:
-                words += [f"--{name}", chosen.name]
-            words += _knob_flags(name, chosen)
+            entries, default = (chosen, section.default) if section.many else ((chosen,), (section.default,))
+            names = tuple(one.name for one in entries)
+            if section.package and names != default:
+                words += [word for one in names or ("none",) for word in (f"--{name}", one)]
+            for one in entries:
+                words += _knob_flags(f"{name}.{one.name}" if section.many else name, one, self._defaults(one))
         return words
+
+    def _defaults(self, chosen: Choice) -> dict[str, Any]:
+        """What its knobs are where nobody says otherwise; one that has to be given is not among them."""
+        declared = type(chosen.knobs).model_fields
+        defaults = {knob: field.default for knob, field in declared.items() if not field.is_required()}
+        if chosen.section == "encoder" and _lengths_matter(self.loss.name):
+            defaults["normalise"] = False
+        return defaults
 
 
 def without_followed_lengths(sections: Mapping[str, Any]) -> dict[str, Any]:
@@ -495,10 +508,10 @@ def _lengths_matter(loss: str) -> bool:
     return loss in losses.names() and loss not in losses.broken() and losses.get(loss).lengths_matter
 
 
-def _knob_flags(prefix: str, chosen: Choice) -> list[str]:
-    words, declared = [], type(chosen.knobs).model_fields
+def _knob_flags(prefix: str, chosen: Choice, defaults: Mapping[str, Any]) -> list[str]:
+    words = []
     for knob, value in chosen.values.items():
-        if knob not in declared or value != declared[knob].default:
+        if knob not in defaults or value != defaults[knob]:
             # A flag needs a word, so an empty list is called none.
             listed = (value or (None,)) if isinstance(value, tuple) else (value,)
             words += [f"--{prefix}.{knob}", *map(word, listed)]

@@ -174,9 +174,9 @@ class Index:
         check_set(more, "added set")
         vectors = np.concatenate([before.vectors, more.vectors.astype(before.vectors.dtype, copy=False)])
         labels, items = (np.concatenate(pair) for pair in ((before.labels, more.labels), (before.items, more.items)))
-        told = self.names, self.about
+        description = self.names, self.about
         self._again(EmbeddingSet(vectors, labels, items))
-        self.names, self.about = told
+        self.names, self.about = description
         return self
 
     def save(self, path: str | Path, names: Sequence[str] = (), about: Mapping[str, Any] | None = None) -> Path:
@@ -204,8 +204,8 @@ class Index:
         if len(names) > len(gallery):  # fewer are well: items may have been added since
             raise ValueError(f"There are {len(names):,} names for {len(gallery):,} items; give one for each.")
         kept = {"vectors": gallery.vectors, "labels": gallery.labels, "items": gallery.items} | packed(names)
-        told = {"index": name_of(type(self)), "knobs": dict(self.knobs), "about": about}
-        arrays.write(Path(path), kept | self.learnt, told)
+        description = {"index": name_of(type(self)), "knobs": dict(self.knobs), "about": about}
+        arrays.write(Path(path), kept | self.learnt, description)
         return Path(path)
 
     def restored(self, gallery: EmbeddingSet, learnt: Mapping[str, np.ndarray]) -> Self:

@@ -9,7 +9,7 @@ import torch
 
 from lab.core.results import EmbeddingSet
 from lab.kernels import sort_keys
-from lab.search._lists import ListIndex
+from lab.search._listed import ListIndex
 
 if TYPE_CHECKING:
     import faiss

@@ -54,9 +54,11 @@ class FaissFile:
         self.about = _about(path / "keys.json") if path.is_dir() else {}
         self.names: list[str] = self.about.pop("keys", [])
         self.classes: list[str] = self.about.pop("classes", [])
-        for what, told in (("keys", self.names), ("classes", self.classes)):
-            if len(told) not in (0, len(self)):
-                raise ValueError(f"{path / 'keys.json'} holds {len(told):,} {what} for an index of {len(self):,} rows.")
+        for what, strings in (("keys", self.names), ("classes", self.classes)):
+            if len(strings) not in (0, len(self)):
+                raise ValueError(
+                    f"{path / 'keys.json'} holds {len(strings):,} {what} for an index of {len(self):,} rows."
+                )
 
     @staticmethod
     def fits(path: str | Path) -> bool:

@@ -1,12 +1,13 @@
 """The compiled way to an exact ranking: approximate tiles, decisions by margin, exact looks at what is close.
 
 Same result as the plain way of `_ranking`, at about the price of half a product when queries and gallery are one set:
-a tile then serves its rows as queries and, turned over, its columns.
+a tile then serves its rows as queries and its columns, too.
 """
 
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 
 import numpy as np
 import torch
@@ -14,12 +15,13 @@ import torch
 from lab.core import threads
 from lab.core.results import Ranking
 from lab.kernels import sort_keys
-from lab.search import _approximate_scores, _scans
+from lab.kernels.ranks.turning import turned
+from lab.search import _approximate_scores, _scans, _tile_scans
 from lab.search._base import ReportProgress
 from lab.search._ranking import Task, assemble
 
 TILE = 512
-"""Rows and columns of a tile: 1 MB of scores, and as much turned over."""
+"""Rows and columns of a tile: 1 MB of scores."""
 
 MANY = 64
 """Positives of a query on average beyond which the product with the smallest margin is taken."""
@@ -32,60 +34,69 @@ DOUBTFUL = TILE * TILE // 16
 
 
 class Scan:
-    """The state of one pass: a counter for each positive, and the candidates of every query."""
+    """The state of one pass: a counter for each positive, and the candidates of every query.
+
+    many: bool [parts], whether a query of this part, TILE of them, has more than FEW positives.
+    """
 
     def __init__(self, task: Task, queries: np.ndarray, items: np.ndarray, k: int, margins: np.ndarray):
-        self.task, self.queries, self.items, self.k, self.margins = task, queries, items, k, margins
+        self.task, self.queries, self.items = task, queries, items
         scores = np.empty(len(task.items), np.float32)
         _scans.pair_scores(queries, items, task.queries_of_items, task.items, scores)
         keys = sort_keys.pack(torch.from_numpy(scores), torch.from_numpy(task.items)).numpy()
         self.order = np.lexsort((keys, task.queries_of_items))
-        self.keys, self.thresholds, self.owners = keys[self.order], scores[self.order], task.items[self.order]
+        self.keys = keys[self.order]
+        self.ladders = _tile_scans.ladders(task.offsets, scores[self.order], self.keys, task.items[self.order], margins)
+        counts = np.diff(task.offsets)
+        self.many = [bool(counts[first : first + TILE].max() > _scans.FEW) for first in range(0, len(counts), TILE)]
         # Three ways of counting, summed in the end: by tile, by a look at single pairs, by exact tiles.
         self.by_tile, self.by_look, self.by_exact_tile = (np.zeros(len(keys), np.int64) for _ in range(3))
-        room = k + k // 2 + SPARE
-        self.floors = np.full(len(queries), np.finfo(np.float32).min, np.float32)
-        self.counts = np.zeros(len(queries), np.int64)
-        self.scores = np.empty((len(queries), room), np.float32)
-        self.columns = np.empty((len(queries), room), np.int32)
+        self.candidates = _tile_scans.candidates(k, queries, items, margins, self.ladders.low, k + k // 2 + SPARE)
 
-    def add(self, tile: np.ndarray, first_row: int, first_column: int) -> None:
-        """Take in the scores [a b] of neighbouring queries with neighbouring items."""
-        self_column = self.task.self_index[first_row : first_row + len(tile)] - first_column
-        rows = np.flatnonzero((self_column >= 0) & (self_column < tile.shape[1]))
-        tile[rows, self_column[rows]] = -np.inf
-        self._count(tile, first_row, first_column)
-        _scans.gather_tile(
-            tile, first_row, first_column, self.k, self.margins, self.floors, self.counts, self.scores, self.columns,
-            self.queries, self.items,
-        )  # fmt: skip
+    def add(self, tile: np.ndarray, first_row: int, first_column: int, both: bool) -> None:
+        """Take in the scores [a b] of neighbouring queries with neighbouring items; with `both` the items are queries,
+        too, and the rows their items."""
+        if both and self.many[first_column // TILE]:
+            self._scan(tile, first_row, first_column, False)
+            self._scan(turned(tile), first_column, first_row, False)
+            return
+        if not both:
+            self_column = self.task.self_index[first_row : first_row + len(tile)] - first_column
+            rows = np.flatnonzero((self_column >= 0) & (self_column < tile.shape[1]))
+            tile[rows, self_column[rows]] = -np.inf
+        self._scan(tile, first_row, first_column, both)
 
-    def _count(self, tile: np.ndarray, first_row: int, first_column: int) -> None:
-        offsets, last_row = self.task.offsets, first_row + len(tile)
-        mine = slice(offsets[first_row], offsets[last_row])
-        before = self.by_tile[mine].copy()
+    def _scan(self, tile: np.ndarray, first_row: int, first_column: int, both: bool) -> None:
+        offsets, ends = self.task.offsets, (first_row + len(tile), first_column + tile.shape[1])
+        sides = [((first_row, ends[0]), (first_column, ends[1]))]
+        if both:
+            sides.append(sides[0][::-1])
+        owned = [slice(offsets[first], offsets[last]) for (first, last), _ in sides]
+        before = [self.by_tile[mine].copy() for mine in owned]
         doubtful = np.empty((DOUBTFUL, 3), np.int64)
-        listed = _scans.count_tile(
-            tile, first_row, first_column, offsets, self.thresholds, self.keys, self.owners, self.margins,
-            self.by_tile, doubtful, self.queries, self.items,
-        )  # fmt: skip
+        listed = _tile_scans.scan(
+            tile, first_row, first_column, both, self.by_tile, doubtful, self.ladders, self.candidates
+        )
         if listed <= len(doubtful):
-            _scans.look_exactly(self.queries, self.items, self.thresholds, self.owners, doubtful[:listed], self.by_look)
+            _scans.look_exactly(
+                self.queries, self.items, self.ladders.thresholds, self.ladders.owners, doubtful[:listed], self.by_look
+            )
             return
         # Embeddings so alike that the margin decides too little.
-        self.by_tile[mine] = before
-        _scans.count_exactly(
-            self.queries, self.items, (first_row, last_row), (first_column, first_column + tile.shape[1]),
-            self.task.self_index, offsets, self.keys, self.by_exact_tile,
-        )  # fmt: skip
+        for mine, counted, (rows, columns) in zip(owned, before, sides, strict=True):
+            self.by_tile[mine] = counted
+            _scans.count_exactly(
+                self.queries, self.items, rows, columns, self.task.self_index, offsets, self.keys, self.by_exact_tile
+            )
 
     def best(self) -> np.ndarray:
         """Keys, int64 [q k], of the k best of each query, descending."""
-        out = np.full((len(self.queries), self.k), sort_keys.NOTHING)
+        found = self.candidates
+        out = np.full((len(self.queries), found.k), sort_keys.NOTHING)
         threads.parts(
             len(out),
             lambda first, last: _scans.best_keys(
-                first, last, self.k, self.counts, self.scores, self.columns, self.queries, self.items, out
+                first, last, found.k, found.counts, found.scores, found.columns, self.queries, self.items, out
             ),
         )
         return out
@@ -121,7 +132,9 @@ def rank_all(
     tiles for each thread, q (1.5 k + 16) candidates, three counters for each positive. A thread takes a tile from the
     product to its counts; counts are whole numbers and candidates are decided exactly, so no order shows.
     """
-    same = len(queries) == len(items) and (queries is items or torch.equal(queries, items))
+    same = (
+        len(queries) == len(items) and _found_as_themselves(task) and (queries is items or torch.equal(queries, items))
+    )
     if same:
         queries = items
     product = product_for(task, queries, items)
@@ -135,15 +148,11 @@ def rank_all(
         nonlocal done
         rows, columns = (slice(TILE * part, TILE * part + TILE) for part in place)
         tile = product.tile(rows, columns)
-        turned = torch.from_numpy(tile).T.contiguous().numpy() if same and place[0] < place[1] else None
-        for part, scores, first_row, first_column in (
-            (place[0], tile, rows.start, columns.start), (place[1], turned, columns.start, rows.start)
-        ):  # fmt: skip
-            if scores is not None:
-                with adding[part]:
-                    scan.add(scores, first_row, first_column)
+        both = same and place[0] < place[1]
+        with adding[place[0]], adding[place[1]] if both else nullcontext():
+            scan.add(tile, rows.start, columns.start, both)
         with counting:
-            done += tile.size * (1 if turned is None else 2)
+            done += tile.size * (2 if both else 1)
         if progress and threading.current_thread() is caller:  # a page can be written to by its own thread only
             progress(done, total)
 
@@ -155,6 +164,12 @@ def rank_all(
     best, above = torch.from_numpy(scan.best()), scan.above()
     compared = np.full(len(queries), len(items))
     return assemble(task, scan.order, scan.keys, above, best, retrieved, compared, shift)
+
+
+def _found_as_themselves(task: Task) -> bool:
+    """Whether every query that is in the gallery stands at its own place there."""
+    place = task.self_index
+    return bool(((place == np.arange(len(place))) | (place < 0)).all())
 
 
 def rehearse() -> None:

@@ -12,6 +12,8 @@ from typing import Any
 import numba
 import numpy as np
 
+from lab.kernels.neighbours.bits import fetch
+
 STRETCH = 256
 """Columns looked at together: one kilobyte of scores, which stays in the first cache through several passes."""
 
@@ -20,6 +22,9 @@ BINS = 512
 
 HANDFUL = 16
 """Columns looked at one by one once a vector has found something among them."""
+
+AHEAD = 2
+"""Rows that are asked for while another one is multiplied: they lie anywhere in memory."""
 
 FEW = 24
 """Up to this many thresholds a row are compared one by one, with vectors; more are found by bins."""
@@ -122,89 +127,6 @@ def count_at_least(stretch: np.ndarray, bound: float) -> int:
     return int(count)
 
 
-@vectors
-def count_between(stretch: np.ndarray, low: float, high: float) -> tuple[int, int]:
-    """How many are at least low, and at least high."""
-    possible, sure = NONE, NONE
-    for j in range(stretch.shape[0]):
-        possible += ONE if stretch[j] >= low else NONE
-        sure += ONE if stretch[j] >= high else NONE
-    return int(possible), int(sure)
-
-
-@scalars
-def count_tile(
-    tile: np.ndarray, first_row: int, first_column: int, offsets: np.ndarray, thresholds: np.ndarray,
-    keys: np.ndarray, owners: np.ndarray, margins: np.ndarray, above: np.ndarray, doubtful: np.ndarray,
-    queries: np.ndarray, items: np.ndarray,
-) -> int:  # fmt: skip
-    """Count for each threshold the scores of its row that are surely above; list those too close to tell.
-
-    Args:
-        tile: float32 [a b], scores of queries first_row.. with items first_column..
-        offsets: int64 [q+1]; query i owns thresholds offsets[i]:offsets[i+1], ascending.
-        thresholds: float32 [p], exact scores of the positives; keys: int64 [p], their sort keys; owners: int64 [p],
-            their gallery positions.
-        margins: float32 [q], more than the greatest error of a query's scores in any tile.
-        above: int64 [p], counters to add to. Where a query has more than FEW thresholds a score is counted once, at
-            the highest it exceeds (`settle` passes it down), and nothing is doubtful.
-        doubtful: int64 [c 3], to be filled with (query, threshold, item).
-
-    Returns:
-        the number of doubtful triples; if it is more than c, the rest of them are lost.
-    """
-    listed = 0
-    starts = np.empty(BINS + 1, np.int64)
-    for i in range(tile.shape[0]):
-        query = first_row + i
-        first, last = offsets[query], offsets[query + 1]
-        if first == last:
-            continue
-        margin = margins[query]
-        if last - first > FEW:
-            count_many(
-                tile[i], query, first_column, first, last, thresholds, keys, margin, above, starts, queries, items
-            )
-            continue
-        for start in range(0, tile.shape[1], STRETCH):
-            stretch = tile[i, start : start + STRETCH]
-            if count_at_least(stretch, thresholds[first] - margin) == 0:
-                continue
-            for t in range(first, last):
-                possible, sure = count_between(stretch, thresholds[t] - margin, thresholds[t] + margin)
-                if possible == 0:
-                    break
-                above[t] += sure
-                if possible > sure:
-                    listed = list_near(
-                        stretch, first_column + start, query, t, thresholds[t], owners[t], margin, doubtful, listed
-                    )
-            if listed > doubtful.shape[0]:
-                return listed
-    return listed
-
-
-@scalars
-def list_near(
-    stretch: np.ndarray, first_column: int, query: int, t: int, threshold: float, owner: int, margin: float,
-    doubtful: np.ndarray, listed: int,
-) -> int:  # fmt: skip
-    for start in range(0, stretch.shape[0], HANDFUL):
-        handful = stretch[start : start + HANDFUL]
-        possible, sure = count_between(handful, threshold - margin, threshold + margin)
-        if possible == sure:
-            continue
-        for j in range(handful.shape[0]):
-            column = first_column + start + j
-            if threshold - margin <= handful[j] < threshold + margin and column != owner:
-                if listed < doubtful.shape[0]:
-                    doubtful[listed, 0] = query
-                    doubtful[listed, 1] = t
-                    doubtful[listed, 2] = column
-                listed += 1
-    return listed
-
-
 @scalars
 def bin_of(score: float, lowest: float, width: float) -> int:
     return min(max(int((score - lowest) * width), 0), BINS - 1)
@@ -262,6 +184,9 @@ def look_exactly(
     """Count the doubtful triples by exact scores; equal scores are ordered by gallery position."""
     for d in range(doubtful.shape[0]):
         query, t, item = doubtful[d]
+        if d + AHEAD < doubtful.shape[0]:
+            fetch(queries, doubtful[d + AHEAD, 0])
+            fetch(items, doubtful[d + AHEAD, 2])
         score = exact_score(queries[query], items[item])
         if score > thresholds[t] or (score == thresholds[t] and item < owners[t]):
             above[t] += 1
@@ -303,7 +228,8 @@ def gather_tile(
     """Keep what may be among the k best of each query.
 
     Args:
-        tile, first_row, first_column, margins: as for `count_tile`.
+        tile: float32 [a b], scores of queries first_row.. with items first_column..
+        margins: float32 [q], more than the greatest error of a query's scores in any tile.
         floors: float32 [q], scores below cannot be among the k best any more.
         counts: int64 [q], candidates of each query.
         scores: float32 [q c], their scores; columns: int32 [q c], their positions, ~position once the score is exact.
@@ -360,22 +286,30 @@ def make_room(
     query: int, k: int, margin: float, floors: np.ndarray, counts: np.ndarray, scores: np.ndarray,
     columns: np.ndarray, queries: np.ndarray, items: np.ndarray,
 ) -> None:  # fmt: skip
-    count = counts[query]
-    bound = largest(scores[query, :count].copy(), k) - 2 * margin
-    kept = 0
-    for c in range(count):
-        if scores[query, c] >= bound:
-            scores[query, kept] = scores[query, c]
-            columns[query, kept] = columns[query, c]
-            kept += 1
-    counts[query] = kept
-    floors[query] = max(floors[query], bound)
+    drop_below(query, floors[query], counts, scores, columns)  # it may have risen since they were taken
+    if counts[query] - k <= (scores.shape[1] - k) // 2:
+        return
+    bound = largest(scores[query, : counts[query]].copy(), k) - 2 * margin
+    drop_below(query, bound, counts, scores, columns)
+    kept, floors[query] = counts[query], max(floors[query], bound)
     if kept - k > (scores.shape[1] - k) // 2:  # a crowd within the margin: only exact scores thin it out
         keep_best(query, k, counts, scores, columns, queries, items)
         lowest = scores[query, 0]
         for c in range(k):
             lowest = min(lowest, scores[query, c])
         floors[query] = max(floors[query], lowest - margin)
+
+
+@scalars
+def drop_below(query: int, bound: float, counts: np.ndarray, scores: np.ndarray, columns: np.ndarray) -> None:
+    """Drop the candidates of a query whose scores do not reach a bound."""
+    kept = 0
+    for c in range(counts[query]):
+        if scores[query, c] >= bound:
+            scores[query, kept] = scores[query, c]
+            columns[query, kept] = columns[query, c]
+            kept += 1
+    counts[query] = kept
 
 
 @scalars
@@ -386,6 +320,8 @@ def keep_best(
     """Make all candidates of a query exact and keep the k best of them."""
     count = counts[query]
     for c in range(count):
+        if c + AHEAD < count and columns[query, c + AHEAD] >= 0:
+            fetch(items, columns[query, c + AHEAD])
         if columns[query, c] >= 0:
             scores[query, c] = exact_score(queries[query], items[columns[query, c]])
             columns[query, c] = ~columns[query, c]

@@ -173,8 +173,8 @@ def columns_of(
     toy = EmbeddingSet(np.stack([np.cos(angles), np.sin(angles)], axis=1), labels, np.arange(4))
     anchors, classes = toy.vectors[::2], np.arange(2)
     had = {"anchors": anchors, "classifier": Classifier(anchors, np.zeros(2, np.float32), classes)}
-    given: dict[str, Any] = {name: weights for name, weights in had.items() if name in class_weights}
-    found = evaluate(
-        toy, None, metrics, k=1, levels=dict.fromkeys(levels, labels), device="cpu", anchor_labels=classes, **given
+    weights_of: dict[str, Any] = {name: weights for name, weights in had.items() if name in class_weights}
+    outcome = evaluate(
+        toy, None, metrics, k=1, levels=dict.fromkeys(levels, labels), device="cpu", anchor_labels=classes, **weights_of
     )
-    return column_directions(metrics, result_of(found).measurements)
+    return column_directions(metrics, result_of(outcome).measurements)

@@ -61,7 +61,7 @@ def key_of(setting: Setting) -> tuple:
 
 @dataclass(frozen=True)
 class Results:
-    """What a study's file holds. sessions: versions, machine and budget of every sitting that added trials."""
+    """What a study's file holds. sessions: versions, machine, device and budget of every sitting that added trials."""
 
     trials: tuple[Trial, ...] = ()
     sessions: tuple[dict[str, Any], ...] = ()
@@ -75,6 +75,11 @@ class Results:
     def data(self) -> str:
         """The data set that was trained on; sittings of the first months name none and took Emoji-7."""
         return next((session["data"] for session in self.sessions if "data" in session), "emoji7")
+
+    @property
+    def device(self) -> str:
+        """The kind of device that trained them all, `cpu` or `cuda`; "" while there are none."""
+        return _kinds(self.sessions)[0] if self.sessions else "cpu" if self.trials else ""
 
     @property
     def choices(self) -> tuple[range, range]:
@@ -93,7 +98,7 @@ def read(path: Path | str) -> Results:
     """Read a study's file; a torn last line, as a kill leaves it, is left out. No file is an empty result.
 
     Raises:
-        ValueError: another line is no trial; names file and line.
+        ValueError: another line is no trial; names file and line. Or the trials are of several kinds of devices.
     """
     path = Path(path)
     if not path.is_file():
@@ -112,7 +117,17 @@ def read(path: Path | str) -> Results:
             trials.append(Trial(**values))
         except (ValueError, TypeError) as error:
             raise ValueError(f"{path}, line {number} is no trial ({error}); delete that line or the file.") from None
+    if len(kinds := _kinds(sessions)) > 1:
+        raise ValueError(
+            f"{path} mixes trainings of the devices {' and '.join(kinds)}, whose scores must not be compared; keep "
+            "those of each in a folder of its own."
+        )
     return Results(tuple(trials), tuple(sessions))
+
+
+def _kinds(sessions: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The kinds of devices of some sittings; those of the first months name none and took the processor."""
+    return sorted({session.get("device", "cpu") for session in sessions})
 
 
 def studies(folder: Path | str = BUNDLED) -> tuple[str, ...]:

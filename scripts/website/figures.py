@@ -20,7 +20,6 @@ STOPS = (13, 5)
 LAB = places.ROOT / "lab"
 BELOW = ("core", "figures/examples", "inspect", "kernels", "losses", "metrics", "papers", "surrogates.py", "trials")
 """What a figure's numbers may depend on besides its own file: see tests/test_architecture.py."""
-TRAINS = "It trains a small network, so its settings move only where Python runs: in the notebook and on the dashboard."
 FIRST = "surrogates"
 """The figure on the home page."""
 
@@ -47,8 +46,8 @@ class Figures:
         if not self.packed[key]:
             draws = f"<code>lab figures {name} --save {name}.html</code>"
             words = f'<p class="words">This copy of the site was built without the pictures; {draws} draws them.</p>'
-        if kind.tier == "toy_training" and not live_page.movable(figure):
-            words += f'<p class="source">{TRAINS}</p>'
+        if trained := live_page.trained_words(figure):
+            words += f'<p class="source">{trained}</p>'
         return (
             f'<div class="live-figure{"" if self.packed[key] else " missing"}" data-figure="{key}">'
             f'<p class="question">{escape(kind.question)}</p>{words}'

@@ -40,17 +40,16 @@ def test_without_a_gpu_it_says_so_and_claims_nothing(tmp_path):
     assert not (tmp_path / "gpu.json").exists()
 
 
-def test_the_measurements_can_be_rehearsed_on_a_cpu(tmp_path):
+def test_the_measurements_can_be_rehearsed_on_a_cpu(tmp_path, capsys):
     target = tmp_path / "rehearsed.json"
-    done = run(sys.executable, "tests/gpu/gpu_bench.py", str(target), "--device", "cpu")
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert load("gpu_bench").command([str(target), "--device", "cpu"]) == 0
     told = json.loads(target.read_text())
     sections = {"losses", "large batches", "recipes", "forecast", "search"}
     assert told["device"] == "cpu" and {row["section"] for row in told["rows"]} == sections
     assert not [row for row in told["rows"] if "refused" in row]
     timed = [row for row in told["rows"] if "ms" in row]
     assert {row["section"] for row in timed} == sections - {"forecast"} and all(row["ms"] > 0 for row in timed)
-    table = done.stdout[done.stdout.index("### losses") :]
+    table = capsys.readouterr().out.partition("### losses")[2]
     assert "| rsk_sop_r50_512 | 8 | 32 | 4 |" in table and "### forecast" in table
 
 

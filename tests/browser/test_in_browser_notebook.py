@@ -23,11 +23,11 @@ LATE = "[anywidget] Failed to initialize model."
 figure draws all the same, for its letters come another way."""
 
 
-def open_and_run(jupyter, tab, name: str, throttle: int = 1) -> Page:
-    """The imports of tutorial 02 and all of its live figures, run in JupyterLab."""
+def open_and_run(jupyter, tab, name: str, count: int, throttle: int) -> Page:
+    """The imports of tutorial 02 and the first `count` of its live figures, run in JupyterLab."""
     whole = nbformat.read(shipped.folder("notebooks") / "02_the_step_and_its_surrogates.ipynb", as_version=4)
     code = [cell for cell in whole.cells if cell.cell_type == "code"]
-    whole.cells = [code[0], *(cell for cell in code if cell.source.startswith("show("))]
+    whole.cells = [code[0], *[cell for cell in code if cell.source.startswith("show(")][:count]]
     page = tab(jupyter(name, whole), harmless=LATE)
     expect(page.locator(".jp-Notebook")).to_be_visible()
     expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible()
@@ -68,15 +68,16 @@ def drag_about(page: Page, handle, times: int) -> None:
     page.mouse.up()
 
 
-@pytest.mark.parametrize("throttle", [1, SLOW])
-def test_the_last_value_of_a_dragged_slider_wins(jupyter, tab, wait_for, throttle):
-    page = open_and_run(jupyter, tab, f"drag{throttle}", throttle)
-    all_drawn(page, 3)
+@pytest.mark.parametrize(("throttle", "count", "turns"), [(1, 3, 6), (SLOW, 1, 2)])
+def test_the_last_value_of_a_dragged_slider_wins(jupyter, tab, wait_for, throttle, count, turns):
+    """The slow page has one figure and fewer turns; the other shows that all of a lesson's figures are drawn."""
+    page = open_and_run(jupyter, tab, f"drag{throttle}", count, throttle)
+    all_drawn(page, count)
     expect(page.get_by_text("official Jupyter news")).to_have_count(0)
     page.locator(".jp-Cell").nth(1).scroll_into_view_if_needed()
     figure = page.locator(".js-plotly-plot").first
     before = curves(figure)
-    drag_about(page, page.locator(".widget-slider .noUi-handle").first, 6)
+    drag_about(page, page.locator(".widget-slider .noUi-handle").first, turns)
     tau1 = next(knob for knob in describe(lab.figures.get("two_sigmoids").Knobs) if knob.name == "tau1")
     wanted = lab.figures.create("two_sigmoids", tau1=log_steps(tau1, tau1.default)[-1]).figure()
     words = page.locator("[role=status]").filter(has_text="sigmoid of temperature").first

@@ -30,6 +30,7 @@ def test_a_benchmark_is_compared_with_an_earlier_one(monkeypatch, capsys, tmp_pa
             BenchRow("losses", "noisy", "n=8", 1 + seconds / 10, "x", spread=0.5),
             BenchRow("search", "two-stage", "5 items", 60 * seconds, "x", "faiss flat", spread=0.01),
             BenchRow("maps", "pca", "n=9", seconds**0.1, "s", spread=0.01),  # moves, but by less than is a change
+            BenchRow("maps", "trustworthiness", "n=9", 0.9, "share"),
         ]
         monkeypatch.setattr(bench, "measure", lambda chosen, quick, cpu_time: iter(rows))
         assert main(["bench", *words]) == 0
@@ -50,6 +51,11 @@ def test_a_benchmark_is_compared_with_an_earlier_one(monkeypatch, capsys, tmp_pa
     told = run(1.0, "--compare", file)  # other clocks, other times: only what is no time is told
     assert "(clock processor time then and wall clock now): times are left out" in told and "9 to 1 x" in told
     assert "maps: pca, n=9: better" not in told
+    threads = bench.machine()["threads"]
+    (tmp_path / "before.json").write_text(text.replace(f'"threads": {threads}', '"threads": 77'))
+    told = run(1.3, "--compare", file)  # a second thread helps a product more than what stands beside it
+    assert f"(threads 77 then and {threads} now): times, ratios and memory are left out" in told
+    assert "set OMP_NUM_THREADS=77" in told and "factor" not in told
     assert main(["bench", "--compare", str(tmp_path / "none.json")]) == 2
     assert "is not a benchmark to compare with" in capsys.readouterr().err
 

@@ -3,6 +3,7 @@
 import nbformat
 import pytest
 
+import lab.figures
 from lab.cli._classroom import answers, prepare, unsolved
 from lab.install import shipped
 
@@ -12,7 +13,7 @@ ORIGINALS = shipped.folder("notebooks")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("class")
-    assert len(prepare(ORIGINALS, folder)) == 12
+    assert len(prepare(ORIGINALS, folder)) == 13
     return folder
 
 
@@ -86,7 +87,7 @@ def test_the_first_cells_check_the_installation_and_lead_to_colab_and_binder(tmp
         assert cells[0].source.startswith("# 02") and "doctor.examine()" in cells[2].source
         assert ("colab.research.google.com/github/somebody/rankscope/blob/main/" in cells[1].source) is linked
         assert ("git+https://github.com/somebody/rankscope" in cells[2].source) is linked
-        nbformat.validate(nbformat.read(where / "teacher" / "12_tricks_and_reality_check.ipynb", as_version=4))
+        nbformat.validate(nbformat.read(where / "teacher" / "13_your_own_vectors_and_loop.ipynb", as_version=4))
     with pytest.raises(ValueError, match="OWNER/NAME"):
         prepare(ORIGINALS, tmp_path / "none", "no name")
 
@@ -95,6 +96,7 @@ def test_slides_hold_figures_that_live_and_ask_nobody_for_anything(tmp_path, mon
     from lab.cli import _slides
 
     monkeypatch.setattr(_slides, "STOPS", (2, 2))
+    monkeypatch.setattr(lab.figures.get("concentric_circles"), "stops", {})  # one training is enough here
     monkeypatch.chdir(tmp_path)
     page = _slides.write(ORIGINALS, "02").read_text()
     assert page.count('class="live"') == page.count('class="pictures"') >= 3

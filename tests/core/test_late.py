@@ -58,6 +58,9 @@ def test_who_needs_them_behind_the_blocks_gets_them():
             print(early.rankdata([3.0, 1.0]).sum())
         import scipy.stats
         print(scipy.stats.rankdata([3.0, 1.0]).sum(), scipy.stats.__file__ is not None)
+        inside = sys.modules["scipy.stats._qmc"]
+        assert scipy.stats._qmc is inside and scipy.stats.qmc.Sobol is inside.Sobol, "it was loaded twice"
+        assert inside.__spec__.origin == inside.__file__ and "_Inside" not in str(sys.meta_path)
     """) == ["3.0", "3.0", "True"]
 
 

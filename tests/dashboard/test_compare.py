@@ -156,9 +156,9 @@ def test_changes_leave_out_what_no_metric_counts():
 
 def test_every_answer_measures_the_columns_that_it_promises():
     whole = collection(5)
-    course = FiledGallery(whole, Anchors.means(whole.gallery))
+    filed = FiledGallery(whole, Anchors.means(whole.gallery))
     searched = Searched.by("faiss_ivf_pq", whole)
-    for answer in (whole, OtherRun("b", whole), Reranked.by("contextual", whole), TwoStage(course), searched):
+    for answer in (whole, OtherRun("b", whole), Reranked.by("contextual", whole), TwoStage(filed), searched):
         assert list(answer.measure()) == answer.columns
     assert searched.title.startswith("searched by faiss_ivf_pq, recall@10 against exact search ")
     kept = Collection(None, whole.query, whole.gallery, stored={"mAP": np.zeros(30)})

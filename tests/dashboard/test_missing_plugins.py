@@ -53,3 +53,11 @@ def test_a_run_is_browsed_without_the_plug_in_that_made_it(runs, open_page, sect
     page = open_page("browse", run="recall")
     assert page.calm and page.gallery("results")
     assert sentence in page.words().replace("\\", "")
+
+
+def test_inspect_shows_another_loss_where_that_of_the_run_is_missing(runs, open_page):
+    stored(runs / "recall", "loss", {"name": "far_away"})
+    page = open_page("inspect", run="recall")
+    assert page.calm and "There is no loss 'far_away'" in page.words().replace("\\", "")
+    (box,) = (one for one in page.test.selectbox if one.label == "Loss")
+    assert box.value == "recall_at_k"

@@ -1,4 +1,4 @@
-"""The Two-stage page and the race behind it, against plain loops over the embeddings."""
+"""The Two-stage page and the costs behind it, against plain loops over the embeddings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lab.runs.writer import Writer
 
 
 @pytest.fixture(scope="module")
-def course() -> FiledGallery:
+def filed() -> FiledGallery:
     """Ninety images of nine loose classes, under anchors that lie a little beside their means."""
     random = np.random.default_rng(0)
     centres = random.normal(size=(9, 6))
@@ -26,10 +26,10 @@ def course() -> FiledGallery:
     return FiledGallery(Collection(None, embedded, embedded), Anchors(anchors, np.arange(9), learnt=True))
 
 
-def by_hand(course: FiledGallery, row: int, probes: int) -> tuple[np.ndarray, set[int], int]:
+def by_hand(filed: FiledGallery, row: int, probes: int) -> tuple[np.ndarray, set[int], int]:
     """The exact order of a query's neighbours, the positions it reaches, and its comparisons."""
-    vectors = course.collection.gallery.vectors.astype(float)
-    anchors = course.anchors.vectors / np.linalg.norm(course.anchors.vectors, axis=1, keepdims=True)
+    vectors = filed.collection.gallery.vectors.astype(float)
+    anchors = filed.anchors.vectors / np.linalg.norm(filed.anchors.vectors, axis=1, keepdims=True)
     home = (vectors @ anchors.T).argmax(1)
     opened = np.argsort(-(anchors @ vectors[row]))[:probes]
     order = np.argsort(-(vectors @ vectors[row]), kind="stable")
@@ -38,29 +38,29 @@ def by_hand(course: FiledGallery, row: int, probes: int) -> tuple[np.ndarray, se
 
 
 @pytest.mark.parametrize("probes", [1, 3, 9])
-def test_a_race_tells_what_is_lost(course, probes):
+def test_a_cost_tells_what_is_lost(filed, probes):
     for row in (0, 17, 44):
-        race = course.race(row * 2, probes, k=10)
-        order, reached, compared = by_hand(course, row, probes)
-        assert race.lost.tolist() == [rank for rank, one in enumerate(order[:10]) if one not in reached]
-        labels = course.collection.gallery.labels
+        cost = filed.cost(row * 2, probes, k=10)
+        order, reached, compared = by_hand(filed, row, probes)
+        assert cost.lost.tolist() == [rank for rank, one in enumerate(order[:10]) if one not in reached]
+        labels = filed.collection.gallery.labels
         matches = [one for one in order if labels[one] == labels[row]]
-        assert race.lost_matches.tolist() == [one for one in matches if one not in reached]
-        assert race.fast.comparisons[0] == compared
-        assert race.brute.comparisons[0] == 90
-        assert race.fast_ms > 0 and race.brute_ms > 0
-        kept = race.fast.neighbours[0][race.fast.neighbours[0] >= 0]
+        assert cost.lost_matches.tolist() == [one for one in matches if one not in reached]
+        assert cost.fast.comparisons[0] == compared
+        assert cost.brute.comparisons[0] == 90
+        assert cost.fast_ms > 0 and cost.brute_ms > 0
+        kept = cost.fast.neighbours[0][cost.fast.neighbours[0] >= 0]
         assert kept.tolist() == [one for one in order if one in reached]
 
 
-def test_curves_are_the_means_of_the_races(course):
-    curves = course.curves(k=10)
+def test_curves_are_the_means_of_the_costs(filed):
+    curves = filed.curves(k=10)
     assert curves.queries == 90
     for probes in (1, 4, 9):
         found, matched, compared = [], [], []
-        labels = course.collection.gallery.labels
+        labels = filed.collection.gallery.labels
         for row in range(90):
-            order, reached, count = by_hand(course, row, probes)
+            order, reached, count = by_hand(filed, row, probes)
             mine = [one for one in order if labels[one] == labels[row]]
             found.append(np.mean([one in reached for one in order[:10]]))
             matched.append(np.mean([one in reached for one in mine]))
@@ -70,19 +70,19 @@ def test_curves_are_the_means_of_the_races(course):
         assert curves.comparisons[probes - 1] == pytest.approx(np.mean(compared))
 
 
-def test_losers_come_with_what_they_lose(course):
-    items, lost = course.losers(2, k=10)
+def test_losers_come_with_what_they_lose(filed):
+    items, lost = filed.losers(2, k=10)
     assert (np.diff(lost) <= 0).all() and (lost > 0).all()
     for item, count in list(zip(items.tolist(), lost.tolist(), strict=True))[:5]:
-        assert len(course.race(item, 2, 10).lost) == count
-    assert len(course.losers(9, k=10)[0]) == 0
+        assert len(filed.cost(item, 2, 10).lost) == count
+    assert len(filed.losers(9, k=10)[0]) == 0
 
 
-def test_a_queries_way_ends_at_every_anchor(course):
-    order = course.order(34)
+def test_a_queries_way_ends_at_every_anchor(filed):
+    order = filed.order(34)
     assert sorted(order.tolist()) == list(range(9))
-    assert course.sizes.sum() == 90
-    assert course.matches(34).sum() == 9
+    assert filed.sizes.sum() == 90
+    assert filed.matches(34).sum() == 9
 
 
 def test_class_means_stand_in():
@@ -100,12 +100,12 @@ def test_the_page_says_whose_anchors_and_shows_what_is_lost(runs, open_page):
     assert "means of the classes of this gallery" in page.words()
     assert page.test.query_params["probes"] == "2"
     whole = Collection(None, embedded, embedded)
-    race = FiledGallery(whole, Anchors.means(embedded)).race(int(embedded.items[3]), 2, 24)
+    cost = FiledGallery(whole, Anchors.means(embedded)).cost(int(embedded.items[3]), 2, 24)
     shown = page.section("lost", "lost")["cards"]
-    assert [card["rank"] for card in shown] == (race.lost + 1).tolist()
+    assert [card["rank"] for card in shown] == (cost.lost + 1).tolist()
     metrics = {one.label: one.value for one in page.test.metric}
-    assert metrics["Comparisons"] == f"{int(race.fast.comparisons[0]):,}"
-    assert metrics["True matches"] == f"{int(race.brute.num_positives[0]) - len(race.lost_matches)} in reach"
+    assert metrics["Comparisons"] == f"{int(cost.fast.comparisons[0]):,}"
+    assert metrics["True matches"] == f"{int(cost.brute.num_positives[0]) - len(cost.lost_matches)} in reach"
     count = len(np.unique(embedded.labels))
     page.test.select_slider(key="probes").set_value(count).run()
     assert page.calm, page.words()

@@ -84,16 +84,11 @@ def test_what_cannot_move_is_a_sentence():
         page_of(lab.figures.create("h_minus"), ["tau", "rho", "delta"])
 
 
-def test_a_figure_that_trains_moves_only_what_is_asked_for():
-    figure = lab.figures.create("concentric_circles", steps=5)
-    assert live_page.movable(figure) == []
-
-
 def test_what_needs_no_training_moves_in_the_page_of_any_figure():
     """Measured sweeps beside a toy, figures of runs, tables; runs of one's own may be large, so those stand still."""
     wanted = {
         "tau1_sweep": ["data"], "disagreeing_neighbours": ["threshold", "k"], "run_costs": ["memory"],
-        "reality_check": ["by", "metric"], "tricks": ["upto", "table"], "embeddings_2d": [],
+        "reality_check": ["by", "metric"], "tricks": ["upto", "table"], "run_map": ["study", "metric"],
     }  # fmt: skip
     assert {name: live_page.movable(lab.figures.create(name)) for name in wanted} == wanted
     measured = lab.figures.create("roadmap_sweep", data="Emoji-7")
@@ -107,6 +102,12 @@ def test_what_a_figure_wants_to_move_can_move(name):
     values, declared = dict(figure.knobs), describe(type(figure).Knobs)
     able = {knob.name for knob in declared if live_page._stops(knob, values[knob.name])}
     assert set(figure.moves) <= able - set(figure.drag)
+    assert live_page.movable(figure), "a figure that stands still in a page without Python"
+    said = {knob.name: knob for knob in declared if knob.name in figure.stops}
+    assert said.keys() == figure.stops.keys() and sum(knob.kind is not bool for knob in said.values()) <= 2
+    for knob in said.values():
+        assert not [value for value in figure.stops[knob.name] if knob.check(value)]
+        assert values[knob.name] in figure.stops[knob.name]
 
 
 AT_ONCE = [name for name in lab.figures.names() if lab.figures.create(name).training_steps() == 0]

@@ -300,11 +300,16 @@ def write(target: Path, about: dict, device: torch.device, rows: list[dict]) -> 
     target.write_text(json.dumps({"machine": about, "device": str(device), "rows": rows}, indent=1))
 
 
-if __name__ == "__main__":
+def command(words: list[str]) -> int:
+    """What these words of a command line ask for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("target", nargs="?", type=Path, default=Path("gpu-bench.json"))
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--also", type=Path, help="rows of another script, for the table")
-    given = parser.parse_args()
+    given = parser.parse_args(words)
     chosen = Sizes() if given.device == "cuda" else REHEARSAL
-    sys.exit(min(1, main(given.target, torch.device(given.device), chosen, given.also)))
+    return min(1, main(given.target, torch.device(given.device), chosen, given.also))
+
+
+if __name__ == "__main__":
+    sys.exit(command(sys.argv[1:]))

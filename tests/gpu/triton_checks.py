@@ -191,7 +191,7 @@ class Part(sharing.Share):
 
 @pytest.mark.parametrize("references", [False, True], ids=["among itself", "references"])
 def test_the_parts_of_three_processes_add_up_to_the_whole(references):
-    (x, labels), (ref, ref_labels) = batch(150, 40, 16, seed=6), batch(70, 40, 16, seed=7)
+    (x, labels), (ref, ref_labels) = batch(100, 40, 16, seed=6), batch(70, 40, 16, seed=7)
     pairs = positive_pairs(labels, ref_labels if references else labels, exclude_self=not references).to(DEVICE)
 
     def part(share):

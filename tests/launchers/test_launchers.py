@@ -59,10 +59,10 @@ def cluster():
 def test_runs_survive_the_death_of_a_node_and_are_those_of_this_machine(cluster, config, tmp_path):
     made, nodes = cluster
     longer = config.changed("training.steps", 100).changed("training.checkpoint_every", 10)
-    here = runs_of(longer, tmp_path / "here", range(3))
+    here = runs_of(longer, tmp_path / "here", range(2))
     for run in here:
         assert _work.train_here(str(run.path), 1).state == "finished"
-    there = runs_of(longer, tmp_path / "there", range(3))
+    there = runs_of(longer, tmp_path / "there", range(2))
     launcher = lab.launchers.create("ray", address=made.address)
     launcher.submit(there)
     lost, ended = False, []

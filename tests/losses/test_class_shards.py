@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-import torch.multiprocessing as processes
 
 import lab
 from lab.losses import _class_shards, class_anchor_margin
 from lab.training.processes import class_shards, gradient_norm
+from tests import several
 
 from .test_gathered import start
 
@@ -76,7 +76,7 @@ def found(request, tmp_path_factory):
         a_step(case, 1, loss, optimiser, held)
         held.save(place / case, 1)
         one[case] = a_step(case, 2, loss, optimiser, held), loss, optimiser
-    processes.spawn(start, (len(shares), str(place), work, place, shares), nprocs=len(shares))
+    several.run(start, (len(shares), str(place), work, place, shares), len(shares))
     return place, one, [torch.load(place / f"{rank}.pt", weights_only=True) for rank in range(len(shares))]
 
 

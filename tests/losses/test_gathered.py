@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-import torch.multiprocessing as processes
 from torch import nn
 
 from lab import losses, wrappers
+from tests import several
 
 SHARES = (7, 5)
 
@@ -42,7 +42,7 @@ def start(rank, world, place, work, *given):
 
 
 def in_two_processes(place, work, *given):
-    processes.spawn(start, (2, str(place), work, *given), nprocs=2)
+    several.run(start, (2, str(place), work, *given), 2)
     return [torch.load(place / f"{rank}.pt", weights_only=True) for rank in range(2)]
 
 

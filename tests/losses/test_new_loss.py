@@ -63,8 +63,11 @@ checks = {{check.name: [check.verdict, check.sentence] for check in preflight.pr
 page = AppTest.from_string({PAGE!r}, default_timeout=300).run()
 page.selectbox(key="form.loss").set_value("my_loss").run()
 assert not page.exception, page.exception
+from tests.scratch import heard
+contract = ["pytest", "tests/losses/test_contract.py", "-k", "my_loss", "-p", "no:cacheprovider"]
 small = dict(sizes=(32,), d=8, naive_sizes=(), library_sizes=(), memory_of=(), largest=32, repeats=1)
 print(json.dumps({{
+    "said": heard([["lab", "losses", "--json"], contract]),
     "sections": [*SECTIONS["loss"].names(), *SECTIONS["wrappers"].names()],
     "flags": config.flags(),
     "checks": checks,
@@ -88,22 +91,15 @@ def copy(tmp_path_factory):
     return root
 
 
-@pytest.fixture(scope="module")
-def told(copy):
-    """What the list of losses and the contract tests say."""
-    contract = ["pytest", "tests/losses/test_contract.py", "-k", "my_loss", "-p", "no:cacheprovider"]
-    return scratch.follow(copy, [["lab", "losses", "--json"], contract])
-
-
-def test_it_is_listed(copy, told):
-    rows = {row["name"]: row for row in json.loads(told[0])}
+def test_it_is_listed(copy, found):
+    rows = {row["name"]: row for row in json.loads(found["said"][0])}
     assert rows["my_loss"]["knobs"] == "power" and rows["my_loss"]["family"] == "pair"
     assert set(rows) == {path.stem for path in (copy / "lab" / "losses").glob("[a-z]*.py")}
 
 
 @pytest.fixture(scope="module")
 def found(copy):
-    """What is found of it everywhere, by one process."""
+    """What is found of it everywhere, by one process; `said`: by the list of losses and by the contract tests."""
     return json.loads(run(copy, "-c", EVERYWHERE, str(copy)).splitlines()[-1])
 
 
@@ -120,8 +116,9 @@ def test_it_is_in_the_form(found):
     assert "My loss" in options and "'my_loss'" in asked and "'power': 1.0" in asked and wrong == ""
 
 
-def test_the_contract_tests_take_it(told):
-    assert "passed" in told[1] and "failed" not in told[1]
+def test_the_contract_tests_take_it(found):
+    said = found["said"][1]
+    assert "passed" in said and "failed" not in said
 
 
 def test_a_peak_that_is_declared_is_no_guess(found):

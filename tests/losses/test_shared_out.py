@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 import torch
-import torch.multiprocessing as processes
 
 import lab
 from lab.kernels import sharing
 from lab.losses import _gathered
+from tests import several
 
 from .test_gathered import start
 
@@ -151,7 +151,7 @@ def references(rank):
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     place: Path = tmp_path_factory.mktemp("shared")
-    processes.spawn(start, (len(SHARES), str(place), work), nprocs=len(SHARES))
+    several.run(start, (len(SHARES), str(place), work), len(SHARES))
     return [torch.load(place / f"{rank}.pt") for rank in range(len(SHARES))]
 
 

@@ -31,8 +31,8 @@ def code(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def test_there_are_twelve():
-    assert [path.name[:2] for path in PATHS] == [f"{i:02d}" for i in range(1, 13)]
+def test_there_are_thirteen():
+    assert [path.name[:2] for path in PATHS] == [f"{i:02d}" for i in range(1, 14)]
 
 
 @each

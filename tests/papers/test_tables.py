@@ -163,7 +163,7 @@ def test_two_stage_map_of_003_is_its_accuracy():
     searched = {(r.data, r.encoder): r.values["mAP"] for r in rows() if r.method == "CAM, two-stage"}
     exact = {(r.data, r.encoder): r.values["mAP"] for r in rows() if r.method == "CAM, brute force"}
     assert len(accuracy) == 8
-    assert max(abs(searched[one] - accuracy[one]) for one in accuracy) < 0.0035
+    assert max(abs(searched[one] - accuracy[one]) for one in accuracy) < 0.003
     assert max(abs(exact[one] - accuracy[one]) for one in accuracy) > 0.2
 
 

@@ -56,6 +56,10 @@ def test_the_yaml_is_complete_and_reads_back_equal(tiny, tmp_path):
             "metrics": ["nmi", {"name": "recall_at_k", "k": [3]}],
         },
         {"testing": {"resize": 20}, "schedule": {"name": "step", "milestones": [0.5]}, "training": {"clip": 1.0}},
+        {"metrics": []},
+        {"metrics": ["map_at_r", "hit_rate_at_k"]},
+        {"loss": "class_anchor_margin", "encoder": {"name": "small_cnn", "normalise": True}},
+        {"loss": "contrastive", "encoder": {"name": "small_cnn", "normalise": False}},
     ],
     ids=str,
 )
@@ -63,6 +67,33 @@ def test_flags_give_the_same_configuration(tiny, change):
     config = RunConfig.of({**tiny, **change})
     _, arguments = parse(["train", *config.flags()])
     assert _config.config_of(arguments) == config
+
+
+@pytest.mark.parametrize(
+    ("given", "flags"),
+    [
+        ({}, []),
+        ({"loss": "class_anchor_margin"}, ["--loss", "class_anchor_margin"]),
+        (
+            {"metrics": [{"name": "hit_rate_at_k", "k": [1]}, "map_at_r"], "training": {"steps": 7}},
+            ["--training.steps", "7", "--metrics.hit_rate_at_k.k", "1"],
+        ),
+        ({"metrics": []}, ["--metrics", "none"]),
+        ({"wrappers": ["simix"]}, ["--wrappers", "simix"]),
+    ],
+    ids=str,
+)
+def test_flags_leave_out_what_is_the_default(given, flags):
+    config = RunConfig.of(given)
+    assert config.flags() == flags
+    assert _config.config_of(parse(["train", *flags])[1]) == config
+
+
+def test_none_on_the_command_line_empties_a_section_of_many(tmp_path):
+    file = tmp_path / "wrapped.yaml"
+    file.write_text("wrappers: [simix]")
+    _, arguments = parse(["train", "--config", str(file), "--wrappers", "none"])
+    assert _config.config_of(arguments) == RunConfig.of()
 
 
 def test_another_loss_decides_anew_whether_embeddings_get_unit_length():

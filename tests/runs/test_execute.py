@@ -137,32 +137,51 @@ KILLS = [("before", 3), ("after", 9), ("before", 10), ("before", 16), ("before",
 
 KILLER = """
     import os, signal, sys
-    from lab.core import files
-    when, count = sys.argv[2], int(sys.argv[3])
-    replace = os.replace
-    def killing(source, target):
-        global count
-        count -= 1
-        if count == 0 and when == "before":
-            os.kill(os.getpid(), signal.SIGKILL)
-        replace(source, target)
-        if count == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-    files.os.replace = killing
     import lab.runs
-    list(lab.runs.execute(lab.runs.open(sys.argv[1])))
+    from lab.core import files
+    from lab.runs.building import parts  # torch, before the first fork
+
+    def train(path, when, count):
+        replace = os.replace
+        def killing(source, target):
+            nonlocal count
+            count -= 1
+            if count == 0 and when == "before":
+                os.kill(os.getpid(), signal.SIGKILL)
+            replace(source, target)
+            if count == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+        files.os.replace = killing
+        list(lab.runs.execute(lab.runs.open(path)))
+
+    for path, when, count in zip(*[iter(sys.argv[1:])] * 3):
+        pid = os.fork()
+        if not pid:
+            try:
+                train(path, when, int(count))
+            finally:
+                os._exit(1)
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 """
+"""Trains each run in a process of its own, forked from one that has loaded everything, and prints how it ended."""
 
 
-@pytest.mark.parametrize(("when", "count"), KILLS)
-def test_killed_at_any_file_the_run_resumes_to_the_same_end(whole, tiny_once, tmp_path, when, count):
-    run = lab.runs.create(RunConfig.of(tiny_once), tmp_path, "killed")
+@pytest.fixture(scope="module")
+def killed(whole, tiny_once, tmp_path_factory):
+    """A run for each kill, killed there."""
+    root = tmp_path_factory.mktemp("killed")
+    runs = {kill: lab.runs.create(RunConfig.of(tiny_once), root, f"{kill[0]}-{kill[1]}") for kill in KILLS}
+    words = [word for (when, count), run in runs.items() for word in (str(run.path), when, str(count))]
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(KILLER), str(run.path), when, str(count)],
-        capture_output=True,
-        text=True,
+        [sys.executable, "-c", textwrap.dedent(KILLER), *words], capture_output=True, text=True, check=True
     )
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert done.stdout.split() == [str(-signal.SIGKILL)] * len(KILLS), done.stderr
+    return runs
+
+
+@pytest.mark.parametrize("kill", KILLS, ids=lambda kill: f"{kill[0]}-{kill[1]}")
+def test_killed_at_any_file_the_run_resumes_to_the_same_end(whole, killed, kill):
+    run, count = killed[kill], kill[1]
     assert run.state == "interrupted" or (run.state == "queued" and count <= 3)
     assert [r["step"] for r in run.metrics("stepped")] == list(range(1, len(run.metrics("stepped")) + 1))
     list(execute(run))

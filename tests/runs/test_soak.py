@@ -13,25 +13,71 @@ import pytest
 SOAK = Path(__file__).parents[2] / "scripts" / "soak"
 
 
-def survived(script: str, *words: str) -> list[str]:
-    """The row that a script printed, in its columns."""
+TRIALS = {"kills": 3, "points": 4, "writers": 4, "power": 4, "disk": 4, "memory": 8, "fuzz_losses": 26}
+"""Scripts and how many trials of each; they are forked from one process."""
+
+
+def columns(said: str) -> list[str]:
+    """Those of the row that a script printed last."""
+    return [column.strip() for column in said.splitlines()[-1].split("|")[1:-1]]
+
+
+FORKED = """
+import os, runpy, sys
+folder, into, *words = sys.argv[1:]
+sys.path.insert(0, folder)
+import common  # what takes longest to load, once for all
+for script, trials in zip(words[::2], words[1::2]):
+    pid = os.fork()
+    if not pid:
+        status = 1
+        try:
+            target = os.open(os.path.join(into, script), os.O_WRONLY | os.O_CREAT)
+            os.dup2(target, 1)
+            os.dup2(target, 2)
+            sys.argv = [script, "--seed", "1", "--trials", trials]
+            runpy.run_path(os.path.join(folder, script + ".py"), run_name="__main__")
+        except SystemExit as end:
+            status = int(end.code or 0)
+        except BaseException:
+            common.traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+    print(script, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    """Each script's exit status and the words that it said."""
+    into = tmp_path_factory.mktemp("soak")
+    words = [word for script, trials in TRIALS.items() for word in (script, str(trials))]
     done = subprocess.run(
-        [sys.executable, str(SOAK / f"{script}.py"), "--seed", "1", *words], capture_output=True, text=True, timeout=600
+        [sys.executable, "-c", FORKED, str(SOAK), str(into), *words], capture_output=True, text=True, timeout=1800
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return [column.strip() for column in done.stdout.splitlines()[-1].split("|")[1:-1]]
+    return {
+        script: (int(status), (into / script).read_text())
+        for script, status in map(str.split, done.stdout.splitlines())
+    }
 
 
-@pytest.mark.parametrize(
-    ("script", "trials"),
-    [("kills", 3), ("points", 4), ("writers", 4), ("power", 4), ("disk", 4), ("memory", 8), ("fuzz_losses", 26)],
-)
-def test_a_few_trials_survive(script, trials):
-    assert survived(script, "--trials", str(trials))[1:3] == [str(trials), str(trials)]
+@pytest.mark.parametrize("script", TRIALS)
+def test_a_few_trials_survive(ended, script):
+    status, said = ended[script]
+    assert status == 0, said
+    assert columns(said)[1:3] == [str(TRIALS[script])] * 2
 
 
 def test_browsers_see_their_own_run_and_no_other():
-    assert survived("browsers", "--sessions", "3", "--loads", "6", "--minutes", "0.05")[1:3] == ["6", "6"]
+    words = ["--seed", "1", "--sessions", "3", "--loads", "6", "--minutes", "0.05"]
+    done = subprocess.run(
+        [sys.executable, str(SOAK / "browsers.py"), *words], capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert columns(done.stdout)[1:3] == ["6", "6"]
 
 
 def test_files_of_the_guided_fuzzer_are_read_or_refused_in_a_sentence(tmp_path, monkeypatch):

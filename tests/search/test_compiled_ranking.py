@@ -81,6 +81,16 @@ def test_some_queries_of_the_gallery(product):
         np.testing.assert_array_equal(getattr(fast, name), expected, err_msg=name)
 
 
+def test_a_query_that_stands_elsewhere_in_the_gallery(product):
+    """Equal rows in the same order, but each query is another one's image: a tile cannot serve both of its sides."""
+    gallery = EmbeddingSet(unit(np.ones((300, 8))), np.arange(300) % 60, np.arange(300))
+    query = EmbeddingSet(gallery.vectors, np.roll(gallery.labels, 7), np.roll(gallery.items, 7))
+    index = {path: search.create("exact", k=9, path=path).build(gallery) for path in ("plain", "compiled")}
+    plain, fast = (i.rank(query, True) for i in index.values())
+    for name, expected in vars(plain).items():
+        np.testing.assert_array_equal(getattr(fast, name), expected, err_msg=name)
+
+
 def test_judged_relevance(product):
     gallery, query = clustered(n=300, d=24, classes=9, noise=1), clustered(n=4, d=24, classes=9, noise=1, seed=1)
     items = np.concatenate([np.random.default_rng(i).permutation(300)[:30] for i in range(3)])

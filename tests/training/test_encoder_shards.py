@@ -2,12 +2,12 @@
 
 import pytest
 import torch
-import torch.multiprocessing as processes
 from torch import nn
 
 import lab
 from lab.training.distributed import Processes
 from lab.training.processes import encoder_shards, gradient_norm
+from tests import several
 
 SHARES = (9, 7)
 
@@ -79,7 +79,7 @@ def found(tmp_path_factory):
     optimiser = adam(encoder)
     a_step(encoder, optimiser, 1)
     torch.save({"encoder": encoder.state_dict(), "optimiser": optimiser.state_dict()}, place / "first.pt")
-    processes.spawn(start, (place,), nprocs=2)
+    several.run(start, (place,), 2)
     norm = a_step(encoder, optimiser, 2)
     state = {"encoder": {k: v.clone() for k, v in encoder.state_dict().items()}, "norm": norm}
     state["embedded"] = encoder(a_batch(3)[0]).detach()

@@ -4,12 +4,12 @@ import warnings
 
 import pytest
 import torch
-import torch.multiprocessing as processes
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import lab
 from lab.training.graphs import Keep
+from tests import several
 
 from .toys import ToyEncoder, toy_batch
 
@@ -48,7 +48,7 @@ def counted(bucket, reduced):
 
 
 def test_two_passes_in_ddp_are_the_plain_step_of_one_process(tmp_path):
-    processes.spawn(in_ddp, (str(tmp_path),), nprocs=2)
+    several.run(in_ddp, (str(tmp_path),), 2)
     encoder, loss = encoder_and_loss()
     images, labels = toy_batch(16)
     value = loss(encoder(images), labels)

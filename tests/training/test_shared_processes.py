@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as processes
 from torch import nn
 
 from lab.core.results import EmbeddingSet
@@ -24,6 +23,7 @@ from lab.training.processes import batchnorm as shared_batchnorm
 from lab.training.processes import heartbeat, meeting
 from lab.training.processes.heartbeat import Heartbeat
 from lab.training.processes.meeting import start_name
+from tests import several
 
 SHARES = (5, 3)
 
@@ -64,7 +64,7 @@ def share_in(rank, place):
 
 
 def test_two_processes_normalise_as_one(tmp_path):
-    processes.spawn(share_in, (str(tmp_path),), nprocs=2)
+    several.run(share_in, (str(tmp_path),), 2)
     model, (images, weights) = a_model(), an_input()
     for _ in range(2):
         model.zero_grad()

@@ -175,7 +175,9 @@ def catalog_of(field: FieldInfo) -> str:
 def describe(knobs: type[Knobs]) -> tuple[Knob, ...]:
     """Every knob of a `Knobs` class, in the order of declaration."""
     return tuple(
-        replace(one, choices=(str(one.default), *importlib.import_module(catalog).names())) if catalog else one
+        replace(one, choices=tuple(dict.fromkeys((str(one.default), *importlib.import_module(catalog).names()))))
+        if catalog
+        else one
         for one, catalog in _declared(knobs)
     )
 

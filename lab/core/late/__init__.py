@@ -13,6 +13,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -27,13 +30,47 @@ class _StandIn(ModuleType):
         vars(self).update(known)
 
     def __getattr__(self, name: str) -> Any:
-        # The import system and `inspect` ask every module for names of this kind, and no answer is one, too; but who
-        # looks for a module inside this one needs the path.
-        if name.startswith("__") and sys._getframe(1).f_code.co_name != "_find_and_load_unlocked":
+        if name == "__path__" and sys._getframe(1).f_code.co_name == "_find_and_load_unlocked":
+            return []  # somebody imports a module inside this one: `_Inside` finds it
+        # The import system and `inspect` ask every module for names of this kind, and no answer is one, too.
+        if name.startswith("__"):
             raise AttributeError(name)
+        return getattr(self.loaded(), name)
+
+    def loaded(self) -> ModuleType:
+        """The module itself; no stand-in is left among the modules."""
         for other in [other for other, module in list(sys.modules.items()) if isinstance(module, _StandIn)]:
             del sys.modules[other]
-        return getattr(importlib.import_module(self.__name__), name)
+        return importlib.import_module(self.__name__)
+
+
+class _Inside(MetaPathFinder):
+    """Finds what is imported from inside a module that is not loaded yet.
+
+    The module is loaded first. It may bring what is looked for, which Python would then load a second time: so that
+    is given as it is.
+    """
+
+    def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        outer = sys.modules.get(name.rpartition(".")[0])
+        if not isinstance(outer, _StandIn):
+            return None
+        outer.loaded()
+        brought = sys.modules.pop(name, None)  # of one that is there Python would take the finder, and load it
+        return ModuleSpec(name, _Brought(brought)) if brought else find_spec(name)
+
+
+class _Brought(Loader):
+    """Gives a module that is loaded already."""
+
+    def __init__(self, module: ModuleType):
+        self.module, self.spec = module, module.__spec__
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self.module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self.spec  # Python has put the one that led here in its place
 
 
 @contextmanager
@@ -41,9 +78,14 @@ def _standing_in(*modules: _StandIn) -> Iterator[None]:
     """Within the block these stand for modules that nobody has loaded yet."""
     mine = [module for module in modules if module.__name__ not in sys.modules]
     sys.modules.update((module.__name__, module) for module in mine)
+    inside = _Inside()
+    if mine:
+        sys.meta_path.insert(0, inside)
     try:
         yield
     finally:
+        if mine:
+            sys.meta_path.remove(inside)
         for module in mine:
             if sys.modules.get(module.__name__) is module:
                 del sys.modules[module.__name__]

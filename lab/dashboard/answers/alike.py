@@ -35,19 +35,20 @@ def panel(run: RunView, split: str, whole: Collection, first: int, second: int) 
     names = [cards.class_name(whole, item) for item in (first, second)]
     st.subheader("Why these two are alike", anchor=False)
     try:
-        found = background.if_ready(cache.alike(run.name, split, run.stamp, first, second, whole.images))
+        explanation = background.if_ready(cache.alike(run.name, split, run.stamp, first, second, whole.images))
     except ValueError as error:
         st.info(page_frame.as_text(str(error)))
         return
-    if found is None:
+    if explanation is None:
         return
     titles = f"Query: {names[0]}", f"Result: {names[1]}"
     drawn = [
-        Regions(_source(found, at), titles[at], found.maps[at].round(5).tolist(), found.words(at)) for at in (0, 1)
+        Regions(_source(explanation, at), titles[at], explanation.maps[at].round(5).tolist(), explanation.words(at))
+        for at in (0, 1)
     ]
-    regions(drawn, key="regions", largest=found.largest, unit="of the cosine")
+    regions(drawn, key="regions", largest=explanation.largest, unit="of the cosine")
     st.dataframe(
-        _sums(found, titles), hide_index=True, width=620,
+        _sums(explanation, titles), hide_index=True, width=620,
         column_config={
             name: st.column_config.NumberColumn(format="%.4f") for name in ("regions", "remainder", "cosine")
         },
@@ -55,30 +56,30 @@ def panel(run: RunView, split: str, whole: Collection, first: int, second: int) 
     )  # fmt: skip
     rest = (
         "the bias of the last layer"
-        if found.exact
+        if explanation.exact
         else "the similarity of an empty picture and the error of the numerical sum"
     )
-    words = f"{HOW[found.exact]} The remainder is {rest}. {found.held}"
+    words = f"{HOW[explanation.exact]} The remainder is {rest}. {explanation.held}"
     if whole.similarity != "cosine":
         words += " This run ranks by distance; the picture explains the cosine."
     st.caption(page_frame.as_text(words))
 
 
-def _sums(found: AlikeRegions, titles: tuple[str, str]) -> pd.DataFrame:
+def _sums(explanation: AlikeRegions, titles: tuple[str, str]) -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame(
         {
             "picture": list(titles),
-            "regions": [float(one.sum()) for one in found.maps],
-            "remainder": list(found.left_over),
-            "cosine": [found.similarity] * 2,
+            "regions": [float(one.sum()) for one in explanation.maps],
+            "remainder": list(explanation.left_over),
+            "cosine": [explanation.similarity] * 2,
         }
     )
 
 
-def _source(found: AlikeRegions, which: int) -> str:
+def _source(explanation: AlikeRegions, which: int) -> str:
     """The picture as the encoder saw it, which small ones are enlarged from."""
-    pixels = np.zeros((1, 1, 3), np.uint8) if found.pictures is None else found.pictures[which]
+    pixels = np.zeros((1, 1, 3), np.uint8) if explanation.pictures is None else explanation.pictures[which]
     seen = Image.fromarray(pixels)
     return thumbnail(seen.resize((SIDE, SIDE), Image.Resampling.BICUBIC), SIDE)

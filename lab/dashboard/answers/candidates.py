@@ -136,18 +136,18 @@ def _upload(collection: Collection, allowed: np.ndarray) -> Candidates:
 def _compared(
     source: str, collection: Collection, allowed: np.ndarray, measured: Measured, comparison: ComparisonChoice
 ) -> Candidates:
-    """Queries by how much the rival changed them."""
+    """Queries by how much the other ranking changed them."""
     by_rank = source in ("fixed", "broken")
-    rival = comparison.rival
-    if rival is None:
+    compared = comparison.compared
+    if compared is None:
         return Candidates([], [], COMPARED[source], waits_for=comparison.waits_for)
-    both = [name for name in collection.columns if name in rival.columns]
+    both = [name for name in collection.columns if name in compared.columns]
     column = "r@1" if by_rank else _column("By", both)
     ours, theirs = measured(), comparison.measured()
     here, there = ours.value, theirs.value
     if here is None or there is None:
         return Candidates([], [], COMPARED[source], waits_for=ours if here is None else theirs)
-    items, before, after = changes(collection, rival.collection, here[column], there[column])
+    items, before, after = changes(collection, compared.collection, here[column], there[column])
     if not allowed.all():
         kept = np.isin(items, collection.query.items[allowed])
         items, before, after = items[kept], before[kept], after[kept]
@@ -160,7 +160,7 @@ def _compared(
     count = f"{len(order):,} of {len(items):,} queries" + (
         f", the first {len(rows)} shown" if len(rows) < len(order) else ""
     )
-    other = rival.title
+    other = compared.title
     note = {
         "improved": f"{ONE_QUERY.get(column, column)} is higher in {other}",
         "regressed": f"{ONE_QUERY.get(column, column)} is lower in {other}",

@@ -104,25 +104,25 @@ class TwoStage(OtherRanking):
     probes: anchors whose files each query opens.
     """
 
-    course: FiledGallery
+    filed: FiledGallery
     probes: int = 1
 
     @property
     def title(self) -> str:  # type: ignore[override]  # read, and never written, of every other ranking
-        whose = "learnt anchors" if self.course.anchors.learnt else "class means"
-        return f"two-stage by {whose}, {self.probes} of {self.course.count:,} probed"
+        whose = "learnt anchors" if self.filed.anchors.learnt else "class means"
+        return f"two-stage by {whose}, {self.probes} of {self.filed.count:,} probed"
 
     @property
     def collection(self) -> Collection:  # type: ignore[override]
-        return self.course.collection
+        return self.filed.collection
 
     def ask(self, item: int) -> Evidence:
         query = self.collection.one(item)
-        return Evidence(self.course.rank(query, self.probes), query, self.collection.gallery)
+        return Evidence(self.filed.rank(query, self.probes), query, self.collection.gallery)
 
     def measure(self) -> dict[str, np.ndarray]:
         query = self.collection.query
-        return per_query(Evidence(self.course.rank(query, self.probes), query, self.collection.gallery))
+        return per_query(Evidence(self.filed.rank(query, self.probes), query, self.collection.gallery))
 
 
 @dataclass(frozen=True)
@@ -142,8 +142,8 @@ class Searched(OtherRanking):
         """
         depth = min(DEPTH, len(whole.gallery))
         index = lab.search.create(engine, k=depth, similarity=whole.similarity).build(whole.gallery)
-        found = lab.search.recall(index, whole.gallery)
-        return cls(f"searched by {engine}, recall@10 against exact search {found:.3f}", whole, index)
+        share = lab.search.recall(index, whole.gallery)
+        return cls(f"searched by {engine}, recall@10 against exact search {share:.3f}", whole, index)
 
     def ask(self, item: int) -> Evidence:
         query = self.collection.one(item)

@@ -30,7 +30,7 @@ lose."""
 class ComparisonChoice:
     """Another answer, and the run whose images its cards show.
 
-    code: as it stands in the address. answer: the rival, or the job that makes it or the course that it runs on.
+    code: as it stands in the address. answer: the other ranking, or the job that makes it or its filed gallery.
     """
 
     code: str
@@ -39,7 +39,7 @@ class ComparisonChoice:
     answer: OtherRanking | Job[Any]
 
     @property
-    def rival(self) -> OtherRanking | None:
+    def compared(self) -> OtherRanking | None:
         """None while it is being prepared.
 
         Raises:
@@ -50,13 +50,13 @@ class ComparisonChoice:
 
     @property
     def waits_for(self) -> Job[Any] | None:
-        """The job that makes the rival or its course, done or not; None where nothing has to be prepared."""
+        """The job that makes the ranking or its filed gallery, done or not; None where nothing has to be prepared."""
         return self.answer if isinstance(self.answer, Job) else None
 
     def measured(self) -> Job[dict[str, np.ndarray]]:
-        """A value for every query; only of a rival that is there."""
+        """A value for every query; only of a ranking that is there."""
         code = "" if isinstance(self.answer, OtherRun) else self.code
-        return cache.measured(code, self.view.name, self.split, self.view.stamp, self.rival)
+        return cache.measured(code, self.view.name, self.split, self.view.stamp, self.compared)
 
 
 def choose(run: RunView, split: str, collection: Collection) -> ComparisonChoice | None:
@@ -90,6 +90,6 @@ def _comparison(code: str, run: RunView, split: str, collection: Collection) -> 
     if kind == "search":
         return ComparisonChoice(code, split, run, cache.searched(run.name, split, run.stamp, name, collection))
     if kind == "two-stage":
-        return ComparisonChoice(code, split, run, cache.course(run.name, split, run.stamp, collection))
+        return ComparisonChoice(code, split, run, cache.filed(run.name, split, run.stamp, collection))
     other = run_choice.view(run_choice.library()[name])
     return ComparisonChoice(code, split, other, OtherRun(name, cache.collection(name, split, other.stamp)))

@@ -27,25 +27,27 @@ Verdicts = Mapping[int, bool]
 
 def of_query(run: RunView, whole: Collection, item: int) -> dict[int, bool]:
     """What a person said of the results of one query."""
-    said = marks.verdicts(lab.runs.open(cache.run_path(run.name))).get(str(whole.images.keys[item]), {})
-    return _by_item(whole, said) if said else {}
+    verdicts = marks.verdicts(lab.runs.open(cache.run_path(run.name))).get(str(whole.images.keys[item]), {})
+    return _by_item(whole, verdicts) if verdicts else {}
 
 
-def _by_item(whole: Collection, said: Mapping[str, str]) -> dict[int, bool]:
+def _by_item(whole: Collection, verdicts: Mapping[str, str]) -> dict[int, bool]:
     keys = whole.images.keys
-    return {int(item): said[str(keys[item])] == "right" for item in whole.gallery.items if str(keys[item]) in said}
+    return {
+        int(item): verdicts[str(keys[item])] == "right" for item in whole.gallery.items if str(keys[item]) in verdicts
+    }
 
 
 def turn(run: RunView, whole: Collection, query: int, item: int) -> None:
     """A click: against what the label says, or, of a marked image, the mark away. An image whose class is not known is
     marked right, then wrong, then not at all."""
-    said, keys = of_query(run, whole, query).get(item), whole.images.keys
+    before, keys = of_query(run, whole, query).get(item), whole.images.keys
     verdict: str | None
     if cards.has_class(whole, query):
         verdict = "wrong" if whole.images.labels[item] == whole.images.labels[query] else "right"
-        verdict = None if said is not None else verdict
+        verdict = None if before is not None else verdict
     else:
-        verdict = {None: "right", True: "wrong", False: None}[said]
+        verdict = {None: "right", True: "wrong", False: None}[before]
     try:
         marks.judge(lab.runs.open(cache.run_path(run.name)), str(keys[query]), str(keys[item]), verdict)
     except OSError as error:
@@ -54,9 +56,9 @@ def turn(run: RunView, whole: Collection, query: int, item: int) -> None:
 
 def panel(run: RunView, split: str, whole: Collection, k: int) -> None:
     """Every judged query: its scores without and with the marks, their means, and the marks as CSV."""
-    known = marks.verdicts(lab.runs.open(cache.run_path(run.name)))
-    place = {str(whole.images.keys[item]): int(item) for item in whole.query.items} if known else {}
-    here = {place[key]: said for key, said in known.items() if key in place}
+    judged = marks.verdicts(lab.runs.open(cache.run_path(run.name)))
+    place = {str(whole.images.keys[item]): int(item) for item in whole.query.items} if judged else {}
+    here = {place[key]: verdicts for key, verdicts in judged.items() if key in place}
     count = sum(map(len, here.values()))
     title = f"My marks: {count:,} on {len(here):,} quer{'y' if len(here) == 1 else 'ies'}" if here else "My marks"
     with page_frame.fold(title, link="my-marks", icon=":material/rule:"):
@@ -75,7 +77,7 @@ def panel(run: RunView, split: str, whole: Collection, k: int) -> None:
         labels = zip(whole.images.keys, whole.images.labels.tolist(), strict=True)
         names = {str(key): str(whole.images.class_names[label]) for key, label in labels}
         st.download_button(
-            "Marks as CSV", marks.verdicts_as_csv(known, names), f"{run.name}-relevance.csv", "text/csv",
+            "Marks as CSV", marks.verdicts_as_csv(judged, names), f"{run.name}-relevance.csv", "text/csv",
             icon=":material/download:", on_click="ignore",
         )  # fmt: skip
 
@@ -89,14 +91,14 @@ def scores(whole: Collection, item: int, verdicts: Verdicts, k: int) -> tuple[fl
 def _table(whole: Collection, here: Mapping[int, Mapping[str, str]], k: int) -> pd.DataFrame:
     import pandas as pd
 
-    shown, values = list(here.items())[:SHOWN], []
-    for item, said in shown:
-        before, after = scores(whole, item, {}, k), scores(whole, item, _by_item(whole, said), k)
+    queries, values = list(here.items())[:SHOWN], []
+    for item, verdicts in queries:
+        before, after = scores(whole, item, {}, k), scores(whole, item, _by_item(whole, verdicts), k)
         values.append([value for pair in zip(before, after, strict=True) for value in pair])
     table = pd.DataFrame(values, columns=["AP", "AP with marks", f"recall@{k}", f"recall@{k} with marks"])
     table.loc[len(table)] = table.mean()
-    table.insert(0, "query", [*(cards.class_name(whole, item) for item, _ in shown), "mean"])
-    counts = [len(said) for _, said in shown]
+    table.insert(0, "query", [*(cards.class_name(whole, item) for item, _ in queries), "mean"])
+    counts = [len(verdicts) for _, verdicts in queries]
     table.insert(1, "marks", [*counts, sum(counts)])
     return table.round(3)
 
@@ -107,8 +109,8 @@ def _overall(run: RunView, split: str, whole: Collection, here: Mapping[int, Map
         return
     values = measured["mAP"].copy()
     before = np.nanmean(values)
-    for item, said in here.items():
-        values[whole.row(item)] = scores(whole, item, _by_item(whole, said), 1)[0]
+    for item, verdicts in here.items():
+        values[whole.row(item)] = scores(whole, item, _by_item(whole, verdicts), 1)[0]
     st.caption(
         f"mAP of all {len(values):,} queries: {before:.4f} without the marks, {np.nanmean(values):.4f} with them."
     )

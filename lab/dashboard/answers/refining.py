@@ -126,36 +126,38 @@ def show(run: RunView, whole: Collection, refined: Refined) -> Refined:
     return Refined(refined.like, refined.unlike, refined.part, together)
 
 
-def vectors(whole: Collection, refined: Refined, own: Sequence[np.ndarray]) -> np.ndarray:
+def vectors(whole: Collection, refined: Refined, unrefined: Sequence[np.ndarray]) -> np.ndarray:
     """What to search with, float32 [n d], the best of which counts.
 
     Args:
-        own: vectors [d] of the query, or of each picture of it.
+        unrefined: vectors [d] of the query, or of each picture of it.
 
     Raises:
         ValueError: liked and disliked images cancel the query out.
     """
-    unit, asked = whole.similarity == "cosine", np.stack(own)
+    unit, queries = whole.similarity == "cosine", np.stack(unrefined)
     like, unlike = whole.vectors_of(refined.like), whole.vectors_of(refined.unlike)
     if len(like) and refined.together != "rocchio":
-        asked = np.concatenate([asked, like])
+        queries = np.concatenate([queries, like])
         if refined.together == "mean":
-            asked = lab.search.mean_query(asked, unit)[None]
+            queries = lab.search.mean_query(queries, unit)[None]
         like = like[:0]
     if not len(like) and not len(unlike):
-        return asked
-    return np.stack([lab.search.rocchio(one, like, unlike, unit=unit) for one in asked])
+        return queries
+    return np.stack([lab.search.rocchio(one, like, unlike, unit=unit) for one in queries])
 
 
-def asked(run: RunView, split: str, whole: Collection, item: int, refined: Refined) -> tuple[np.ndarray | None, bool]:
+def query_vectors(
+    run: RunView, split: str, whole: Collection, item: int, refined: Refined
+) -> tuple[np.ndarray | None, bool]:
     """What to search with instead of an image's own vector (None: with that), and whether it is there yet."""
     if not refined:
         return None, True
-    own = whole.one(item).vectors[0]
+    vector = whole.one(item).vectors[0]
     if refined.part:
         job: Job = cache.embedded_part(run.name, split, run.stamp, item, refined.part, whole.images)
         embedded = background.if_ready(job)
         if embedded is None:
             return None, False
-        own = embedded
-    return vectors(whole, refined, [own]), True
+        vector = embedded
+    return vectors(whole, refined, [vector]), True

@@ -93,12 +93,12 @@ class FiledGallery:
         return self.collection.exact(DEPTH)
 
     def prepare(self) -> FiledGallery:
-        """File the gallery; the course itself, quick from now on but for what `survey` prepares."""
+        """File the gallery; itself, quick from now on but for what `survey` prepares."""
         _ = self._index, self._exact
         return self
 
     def survey(self) -> FiledGallery:
-        """Rank the `sample`; the course itself, with quick curves and losers."""
+        """Rank the `sample`; itself, with quick curves and losers."""
         _ = self._sampled
         return self
 
@@ -128,7 +128,7 @@ class FiledGallery:
         ranking = self.collection.ask(item).ranking
         return np.bincount(self._index.file_of[ranking.positives(0)[0]], minlength=self.count)
 
-    def race(self, item: int, probes: int, k: int) -> QueryCost:
+    def cost(self, item: int, probes: int, k: int) -> QueryCost:
         """Search for one query both ways.
 
         Raises:

@@ -103,7 +103,7 @@ def _prepared(name: str, split: str, stamp: float, deep: bool, _whole: Collectio
 
 @background.job("Measuring every query", keep=16)
 def measured(of: str, name: str, split: str, stamp: float, _whole: Collection | OtherRanking) -> dict[str, np.ndarray]:
-    """Column to float64 [q], a value for every query of a split. of: "" as the run ranks it, or a rival's code."""
+    """Column to float64 [q], a value for every query of a split. of: "" as the run ranks it, or another's code."""
     return _whole.measure()
 
 
@@ -128,7 +128,7 @@ def searched(name: str, split: str, stamp: float, engine: str, _whole: Collectio
 
 
 @background.job("Assigning the gallery to the anchors", keep=3)
-def course(name: str, split: str, stamp: float, _whole: Collection) -> FiledGallery:
+def filed(name: str, split: str, stamp: float, _whole: Collection) -> FiledGallery:
     """The same split filed under the run's class anchors, or under its class means when the run learnt none."""
     anchors = lab.runs.open(run_path(name)).anchors(split)
     return FiledGallery(
@@ -137,9 +137,9 @@ def course(name: str, split: str, stamp: float, _whole: Collection) -> FiledGall
 
 
 @background.job("Ranking queries for the curves", keep=3)
-def surveyed(name: str, split: str, stamp: float, _course: FiledGallery) -> FiledGallery:
-    """The same course, whose curves and losers are quick."""
-    return _course.survey()
+def surveyed(name: str, split: str, stamp: float, _filed: FiledGallery) -> FiledGallery:
+    """The same filed gallery, whose curves and losers are quick."""
+    return _filed.survey()
 
 
 @lru_cache(maxsize=20_000)

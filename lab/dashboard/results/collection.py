@@ -145,41 +145,41 @@ class Collection:
         self,
         item: int,
         deep: bool = False,
-        asked: np.ndarray | None = None,
+        vectors: np.ndarray | None = None,
         verdicts: Mapping[int, bool] | None = None,
     ) -> Evidence:
         """Rank the whole gallery for one query image; keep the first `DEPTH` neighbours, or all when `deep`.
 
         Args:
-            asked: float32 [n d], what to search with instead of the image's own vector; the best of several counts.
+            vectors: float32 [n d], what to search with instead of the image's own vector; the best of several counts.
             verdicts: image to whether it is right for this query, where a person says so, whatever its label.
 
         Raises:
             ValueError: the image is no query of this split.
         """
-        deep = deep or (asked is not None and len(asked) > 1)
+        deep = deep or (vectors is not None and len(vectors) > 1)
         query, index, gallery = self.one(item), self._deep_index if deep else self._index, self.gallery
         if verdicts:
             gallery = replace(gallery, labels=self._labels_by(verdicts, int(query.labels[0])))
             index = self.exact(len(gallery) if deep else DEPTH, gallery)
-        if asked is not None:
-            query = replace(query, vectors=asked[:1])
+        if vectors is not None:
+            query = replace(query, vectors=vectors[:1])
         ranking = index.rank(query, same_source=self.same_source)
-        if asked is not None and len(asked) > 1:
-            ranking = ranked_by(ranking, iter([self._best(asked)]))
+        if vectors is not None and len(vectors) > 1:
+            ranking = ranked_by(ranking, iter([self._best(vectors)]))
         return Evidence(ranking, query, gallery)
 
-    def _labels_by(self, verdicts: Mapping[int, bool], own: int) -> np.ndarray:
+    def _labels_by(self, verdicts: Mapping[int, bool], label: int) -> np.ndarray:
         """The gallery's labels where what is said to be right is of the query's class, and what is wrong is not."""
-        labels, nobody = self.gallery.labels.copy(), int(max(self.gallery.labels.max(), own)) + 1
+        labels, nobody = self.gallery.labels.copy(), int(max(self.gallery.labels.max(), label)) + 1
         for item, right in verdicts.items():
             if (position := self.position(item)) is not None:
-                labels[position] = own if right else nobody
+                labels[position] = label if right else nobody
         return labels
 
-    def _best(self, asked: np.ndarray) -> torch.Tensor:
+    def _best(self, vectors: np.ndarray) -> torch.Tensor:
         """float [1 g]: how near every image is to the nearest of several vectors."""
-        scores, positions = self._deep_index.neighbours(asked, len(self.gallery))
+        scores, positions = self._deep_index.neighbours(vectors, len(self.gallery))
         by_place = np.full(scores.shape, -np.inf, np.float32)
         np.put_along_axis(by_place, positions, scores, axis=1)
         return torch.from_numpy(by_place.max(0, keepdims=True))

@@ -47,7 +47,7 @@ def listen(pages: Pages) -> None:
 
 def _palette(pages: Pages) -> None:
     words = st.session_state.pop(_WORDS, None)
-    places = found(pages, words) if words is not None else []
+    places = matches(pages, words) if words is not None else []
     keys(letters(pages), places, words, key="keys", on_ask=_ask, on_choose=_choose)
     # Only now: a component that was not drawn before the page is left would be unknown to the next choice.
     if goal := st.session_state.pop(_GOAL, None):
@@ -88,7 +88,7 @@ def _query(run: Run, kind: str, name: str) -> dict[str, str]:
     return {**where, "queries": "class", "class": name, **({"query": str(first[0])} if first else {})}
 
 
-def found(pages: Pages, words: str) -> list[Place]:
+def matches(pages: Pages, words: str) -> list[Place]:
     """What fits some words, in the order pages, runs, classes, images; without words pages and the newest runs."""
     listed = [Place("page", name, page.title) for name, page in pages.items() if _fits(page.title, words)]
     known = (run for run in lab.runs.list(settings.runs_root()) if _fits(run.name, words))

@@ -39,12 +39,12 @@ def words(run: Run) -> str:
 def places() -> dict[str, str]:
     """Where a run may be trained, and what a list calls it. The clusters are those that whoever started the dashboard
     named: a visitor cannot send runs to another."""
-    found = {HERE: "This machine"}
+    names = {HERE: "This machine"}
     if os.environ.get(ADDRESS) and _installed("ray"):
-        found[RAY] = f"Ray cluster {os.environ[ADDRESS]}"
+        names[RAY] = f"Ray cluster {os.environ[ADDRESS]}"
     if _installed("submitit") and shutil.which("sbatch"):
-        found[SLURM] = "Slurm"
-    return found
+        names[SLURM] = "Slurm"
+    return names
 
 
 def _installed(library: str) -> bool:
@@ -86,5 +86,5 @@ def _cluster(address: str) -> str:
         free = ray.free()
     except (ValueError, ImportError) as error:
         return str(error)
-    told = [f"{unused:g} of {whole:g} {what}" for what, (unused, whole) in free.items() if whole]
-    return f"Cluster {address}: {' and '.join(told) or 'nothing'} free."
+    parts = [f"{unused:g} of {whole:g} {what}" for what, (unused, whole) in free.items() if whole]
+    return f"Cluster {address}: {' and '.join(parts) or 'nothing'} free."

@@ -14,6 +14,7 @@ from lab.core.estimates import deviation
 from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
 from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._kept import once
 
 
 class AnchorAblation(Figure):
@@ -23,6 +24,7 @@ class AnchorAblation(Figure):
     source = "CAM, table 3"
     tier = "toy_training"
     question = "What happens to random anchors without repeller and without minimum norm?"
+    stops = {"init_scale": (0.001, 0.01, 0.1, 1.0, 10.0), "p": (0.0, 1.0, 3.0)}
 
     class Knobs(Knobs):
         """The toy and the margins."""
@@ -45,21 +47,14 @@ class AnchorAblation(Figure):
         rows = []
         for init, repeller, min_norm in itertools.product(("base", "random"), (True, False), (True, False)):
             parts = {"init": init, "repeller": repeller, "min_norm": min_norm}
-            runs = np.array([self._run(seed, init_scale=k.init_scale, **parts) for seed in range(k.seeds)])
+            said = {"m": k.m, "init_scale": k.init_scale if init == "random" else 1.0, "p": k.p if min_norm else 0.0}
+            knobs = tuple(
+                (parts | said).items()
+            )  # without those that this variant does not read, so that more is shared
+            runs = np.array([once(_run, seed, k.classes, k.noise, k.steps, knobs) for seed in range(k.seeds)])
             mean, spread = runs.mean(axis=0), deviation(runs, axis=0)
             rows.append({**parts, "mean": mean[0], "deviation": spread[0], "apart": mean[1]})
         return {"rows": rows}
-
-    def _run(self, seed: int, **knobs: Any) -> tuple[float, float]:
-        """mAP on unseen points after one training, and how far its anchors then are from each other on average."""
-        k = self.knobs
-        toy = _toy.hidden_classes(k.classes, 16, noise=k.noise, shared=True, seed=seed)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            loss = losses.create("class_anchor_margin", num_classes=k.classes, dim=k.classes, m=k.m, p=k.p, **knobs)
-        anchors: Any = loss.anchors
-        score = _toy.train(loss, toy, dim=k.classes, steps=k.steps, normalise=False, seed=seed).test[-1]["AP"]
-        return score, float(torch.pdist(anchors.detach().double()).mean())
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
@@ -112,6 +107,17 @@ class AnchorAblation(Figure):
             f"mAP of eight variants of the class-anchor loss: best {best['mean']:.3f} ({_named(best)}), worst "
             f"{worst['mean']:.3f} ({_named(worst)}), where the anchors end {worst['apart']:.2f} apart."
         )
+
+
+def _run(seed: int, classes: int, noise: float, steps: int, knobs: tuple[tuple[str, Any], ...]) -> tuple[float, float]:
+    """mAP on unseen points after one training, and how far its anchors then are from each other on average."""
+    toy = _toy.hidden_classes(classes, 16, noise=noise, shared=True, seed=seed)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        loss = losses.create("class_anchor_margin", num_classes=classes, dim=classes, **dict(knobs))
+    anchors: Any = loss.anchors
+    score = _toy.train(loss, toy, dim=classes, steps=steps, normalise=False, seed=seed).test[-1]["AP"]
+    return score, float(torch.pdist(anchors.detach().double()).mean())
 
 
 def _named(row: dict[str, Any]) -> str:

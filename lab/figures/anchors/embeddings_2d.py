@@ -25,6 +25,7 @@ class Embeddings2d(Figure):
     source = "CAM, figure 3"
     tier = "toy_training"
     question = "Which loss leaves room between the classes, and which spreads them into rays?"
+    stops = {"steps": (0, 30, 60, 120, 200, 300), "m": (1.0, 2.0, 4.0)}
 
     class Knobs(Knobs):
         """The toy, the anchors and the time."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 
 from lab import losses
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
 from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._kept import once
 from lab.inspect import decomposability
 
 
@@ -19,6 +21,7 @@ class GapInTraining(Figure):
     source = "Contextual, figure 9 and appendix D; ROADMAP, eq. 6"
     tier = "toy_training"
     question = "Does the contrastive part (small lambda) close the gap, as the paper says?"
+    stops = {"batch": (4, 8, 16, 32), "noise": (0.3, 0.5, 1.0)}
 
     class Knobs(Knobs):
         """The weights, the batch and the toy."""
@@ -40,13 +43,10 @@ class GapInTraining(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
-        toy = _toy.hidden_classes(noise=k.noise, seed=k.seed)
         paths = {}
         for lam in k.lam:
-            loss = losses.create("contextual", lam=lam, gamma=0.0)
-            batch = {"classes": k.classes, "per_class": k.per_class}
-            trace = _toy.train(loss, toy, **batch, steps=k.steps, every=max(1, k.steps // 6), seed=k.seed)
-            gaps = [decomposability(e, toy.train.labels, [k.batch], splits=2) for e, _ in trace.embeddings]
+            trace, labels = once(_trained, lam, k.classes, k.per_class, k.steps, k.noise, k.seed)
+            gaps = [decomposability(e, labels, [k.batch], splits=2) for e, _ in trace.embeddings]
             paths[lam] = {
                 "steps": trace.steps,
                 "inside": np.array([g.batch_ap.mean() for g in gaps]),
@@ -87,3 +87,15 @@ class GapInTraining(Figure):
             f"{p['inside'][-1] - p['whole'][-1]:.3f} at lambda {lam:g}" for lam, p in numbers["paths"].items()
         )
         return f"Decomposability gap along training for batches of {self.knobs.batch}; at the end {values}."
+
+
+def _trained(
+    lam: float, classes: int, per_class: int, steps: int, noise: float, seed: int
+) -> tuple[_toy.Trace, torch.Tensor]:
+    """One training, and the labels of its points."""
+    toy = _toy.hidden_classes(noise=noise, seed=seed)
+    loss = losses.create("contextual", lam=lam, gamma=0.0)
+    trace = _toy.train(
+        loss, toy, classes=classes, per_class=per_class, steps=steps, every=max(1, steps // 6), seed=seed
+    )
+    return trace, toy.train.labels

@@ -21,6 +21,7 @@ class ContextAgainstMap(Figure):
     source = "Contextual, figures 3 and 15"
     tier = "toy_training"
     question = "Is the relation a line? What does lambda change: the line, or how far along it training gets?"
+    stops = {"gamma": (0.0, 0.1, 0.5), "mini_batches": (False, True)}
 
     class Knobs(Knobs):
         """The weights and the toy."""

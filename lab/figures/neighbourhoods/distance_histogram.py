@@ -21,6 +21,7 @@ class DistanceHistogram(Figure):
     source = "Contextual, figure 12"
     tier = "toy_training"
     question = "The paper finds that M₋ keeps the embeddings apart. After how many steps does the toy agree?"
+    stops = {"steps": (0, 20, 40, 80, 150), "gamma": (0.0, 0.1, 0.5)}
 
     class Knobs(Knobs):
         """The terms and the toy."""

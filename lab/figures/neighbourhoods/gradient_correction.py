@@ -20,6 +20,7 @@ class GradientCorrection(Figure):
     source = "Contextual, table 1 and eq. 10"
     tier = "toy_training"
     question = "The paper finds correction better in training and worse in test. Is the toy large enough to agree?"
+    stops = {"wrong_labels": (0.0, 0.1, 0.2, 0.3, 0.5)}
 
     class Knobs(Knobs):
         """The toy."""

@@ -20,7 +20,7 @@ class GradientParts(Figure):
 
     Eq. 9 pushes i from the neighbours of j, and leaves the strangers of j alone. The gradient of algorithm 1 is that of
     eq. 39: it also pulls i towards every stranger of j, with alpha / 2 (n - k), for the shared strangers M- count, too.
-    The two differ by just that much on every entry; autograd says which of them is right.
+    The two differ by just that much on every entry; autograd, drawn beside both, says which of them is right.
     """
 
     title = "The contextual gradient moves whole neighbourhoods"
@@ -60,32 +60,78 @@ class GradientParts(Figure):
         a = 1 / (2 * k.k) + 1 / (2 * (n - k.k))
         b = (n - 2 * k.k) / (2 * (n - k.k))
         shared = near[i] @ near[j].astype(float)
-        pull = k.alpha * g / (2 * (n - k.k)) * near[i, j] * (k.equation == "39")
+        first = -k.alpha * g * (a * shared + b) * near[i, j]
+        left_out = k.alpha * g / (2 * (n - k.k)) * near[i, j]
+        printed = -k.alpha * a * g * near[i, j] * near[j] + first * (np.arange(n) == j)
+        pull = left_out * (k.equation == "39")
         return {
             "points": points, "labels": labels, "i": i, "j": j, "near": near, "radius": np.sqrt(radius),
             "wrong": bool(near[i, j]),
-            "first": -k.alpha * g * (a * shared + b) * near[i, j],
+            "first": first,
             "second_i": pull - k.alpha * a * g * near[i, j] * near[j],
             "second_j": pull - k.alpha * a * g * near[i, j] * near[i],
             "autograd_i": taken[0], "autograd_j": taken[1],
+            "entries": {"eq. 9": printed, "eq. 39": printed + left_out, "autograd of algorithm 1": taken[0]},
         }  # fmt: skip
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
-        k, points, labels, i, j = self.knobs, numbers["points"], numbers["labels"], numbers["i"], numbers["j"]
+        points, labels, i, j = numbers["points"], numbers["labels"], numbers["i"], numbers["j"]
         parted = int((numbers["second_i"][labels == 0] < 0).sum() - (numbers["second_i"][i] < 0))
         parted += int((numbers["second_j"][labels == 1] < 0).sum() - (numbers["second_j"][j] < 0))
         subtitle = (
             f"∂D(i, j) = {numbers['first']:.2f} by part ①, the long arrows; part ②, the short ones, also parts "
-            f"<b>{parted}</b> pairs of one label"
+            f"<b>{parted}</b> pairs of one label."
             if numbers["wrong"]
             else "j is not among the neighbours of i: the pair is ranked right and both parts are zero"
         )
-        figure = style.canvas(self.title, subtitle, x="embedding, first coordinate", y="second coordinate", height=560)
+        figure = style.canvas(
+            self.title,
+            subtitle + _told(numbers) * numbers["wrong"],
+            panels=("the pair and its arrows", "∂W₁(i, j) / ∂D(i, ·), image by image"),
+            column_widths=[0.6, 0.4],
+            height=600,
+        )
         for item, other, name, index in ((i, j, "i", 0), (j, i, "j", 1)):
             outward = -1 if points[item][0] <= points[other][0] else 1
             _neighbourhood(figure, points[item], numbers["radius"][item], index, f"N(k+ε) of {name}", outward)
+        self._draw_arrows(figure, numbers)
+        for index in (0, 1):
+            mine = labels == index
+            figure.add_trace(
+                go.Scatter(
+                    x=points[mine, 0], y=points[mine, 1], mode="markers", marker=style.marker(index, 12),
+                    name=("first class", "second class")[index],
+                ),
+                row=1, col=1,
+            )  # fmt: skip
+        figure.add_trace(
+            go.Scatter(
+                x=points[[i, j], 0], y=points[[i, j], 1], mode="markers+text", text=["<b>i</b>", "<b>j</b>"],
+                textposition="top right", textfont={"size": 17}, name="the pair",
+                marker={"symbol": "circle-open", "size": 22, "color": style.BLACK, "line": {"width": 2.5}},
+            ),
+            row=1, col=1,
+        )  # fmt: skip
+        for index, name in enumerate((f"{style.RIGHT} with the labels", f"{style.WRONG} against the labels")):
+            figure.add_trace(
+                go.Scatter(
+                    x=[None], y=[None], mode="lines+markers", name=name,
+                    line={"color": style.COLOURS[index], "width": 3},
+                    marker={"symbol": ("arrow", "x")[index], "size": 10, "color": style.COLOURS[index]},
+                ),
+                row=1, col=1,
+            )  # fmt: skip
+        _draw_entries(figure, numbers)
+        figure.update_xaxes(title_text="embedding, first coordinate", row=1, col=1)
+        figure.update_yaxes(title_text="second coordinate", scaleanchor="x", row=1, col=1)
+        style.legend_below(figure)
+        return figure
+
+    def _draw_arrows(self, figure: PlotlyFigure, numbers: Numbers) -> None:
+        """What moves i and j, as long as it is strong."""
+        k, points, labels, i, j = self.knobs, numbers["points"], numbers["labels"], numbers["i"], numbers["j"]
         arrows = []
         if k.first and numbers["wrong"]:
             arrows += [(i, j, numbers["first"], "①"), (j, i, numbers["first"], "①")]
@@ -105,31 +151,6 @@ class GradientParts(Figure):
             if part == "①" or not right:  # the others are many and short: their signs would hide the points
                 beyond = points[mover] + 1.15 * (end - points[mover])
                 style.note(figure, part if right else style.WRONG, *beyond, bgcolor="rgba(255,255,255,0.6)")
-        for index in (0, 1):
-            mine = labels == index
-            figure.add_trace(
-                go.Scatter(
-                    x=points[mine, 0], y=points[mine, 1], mode="markers", marker=style.marker(index, 12),
-                    name=("first class", "second class")[index],
-                )
-            )  # fmt: skip
-        figure.add_trace(
-            go.Scatter(
-                x=points[[i, j], 0], y=points[[i, j], 1], mode="markers+text", text=["<b>i</b>", "<b>j</b>"],
-                textposition="top right", textfont={"size": 17}, name="the pair",
-                marker={"symbol": "circle-open", "size": 22, "color": style.BLACK, "line": {"width": 2.5}},
-            )
-        )  # fmt: skip
-        for index, name in enumerate((f"{style.RIGHT} with the labels", f"{style.WRONG} against the labels")):
-            figure.add_trace(
-                go.Scatter(
-                    x=[None], y=[None], mode="lines+markers", name=name,
-                    line={"color": style.COLOURS[index], "width": 3},
-                    marker={"symbol": ("arrow", "x")[index], "size": 10, "color": style.COLOURS[index]},
-                )
-            )  # fmt: skip
-        figure.update_yaxes(scaleanchor="x")
-        return figure
 
     def alt(self, numbers: Numbers) -> str:
         state = "is" if numbers["wrong"] else "is not"
@@ -137,8 +158,40 @@ class GradientParts(Figure):
             f"Twelve points of two classes; j {state} in the neighbourhood of i. Part 1 pushes the pair with "
             f"{numbers['first']:.2f}; part 2 pushes i from {int((numbers['second_i'] < 0).sum())} neighbours of j "
             f"and j from {int((numbers['second_j'] < 0).sum())} neighbours of i, and pulls i towards "
-            f"{int((numbers['second_i'] > 0).sum())} strangers of j."
+            f"{int((numbers['second_i'] > 0).sum())} strangers of j.{_told(numbers) * numbers['wrong']}"
         )
+
+
+def _told(numbers: Numbers) -> str:
+    """How far both equations are from autograd."""
+    *printed, (_, taken) = numbers["entries"].items()
+    gaps = {name: np.abs(entries - taken) for name, entries in printed}
+    off = [
+        f"{name} on {(gap > 1e-9).sum()} of {len(taken)} images, by up to {gap.max():.2f}"
+        if gap.max() > 1e-9
+        else f"{name} on none"
+        for name, gap in gaps.items()
+    ]
+    return f" Off from autograd: {'; '.join(off)}."
+
+
+def _draw_entries(figure: PlotlyFigure, numbers: Numbers) -> None:
+    """Row i of the gradient by both equations and by autograd, a place for each image."""
+    import plotly.graph_objects as go
+
+    i, j = numbers["i"], numbers["j"]
+    names = [{i: "i", j: "j"}.get(item, str(item + 1)) for item in range(len(numbers["points"]))]
+    for index, (name, entries) in enumerate(numbers["entries"].items(), start=2):
+        shape = {"symbol": "circle-open", "size": 17, "line": {"width": 2}} if index == 4 else {"size": 8}
+        figure.add_trace(
+            go.Scatter(
+                x=entries, y=names, mode="markers", name=name, marker={**style.marker(index), **shape},
+                hovertemplate="image %{y}<br>%{x:.3f}",
+            ),
+            row=1, col=2,
+        )  # fmt: skip
+    figure.update_xaxes(title_text="gradient per squared distance", row=1, col=2)
+    figure.update_yaxes(title_text="image", type="category", autorange="reversed", row=1, col=2)
 
 
 def _neighbourhood(figure: PlotlyFigure, centre: np.ndarray, r: float, index: int, name: str, outward: int) -> None:

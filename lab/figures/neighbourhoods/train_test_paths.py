@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lab import losses
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
 from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._kept import once
 
 RECIPES = {
     "contextual": ("contextual", {"lam": 1.0, "gamma": 0.0}),
@@ -26,6 +29,7 @@ class TrainTestPaths(Figure):
     source = "Contextual, figures 2 and 14"
     tier = "toy_training"
     question = "At an equal training score, which loss knows more about unseen classes?"
+    stops = {"snapshot": (0, 10, 20, 30, 40, 50, 60, 70, 80, 90), "wrong_labels": (0.0, 0.1, 0.2, 0.4)}
 
     class Knobs(Knobs):
         """The losses and the toy."""
@@ -46,15 +50,7 @@ class TrainTestPaths(Figure):
         unknown = set(k.losses) - set(RECIPES)
         if unknown:
             raise ValueError(f"TrainTestPaths: losses must be among {', '.join(RECIPES)}, got {', '.join(unknown)}.")
-        toy = _toy.hidden_classes(noise=k.noise, wrong_labels=k.wrong_labels, seed=k.seed)
-        paths = {}
-        for name in k.losses:
-            recipe, knobs = RECIPES[name]
-            trace = _toy.train(losses.create(recipe, **knobs), toy, steps=k.steps, every=k.every, seed=k.seed)
-            paths[name] = {
-                "steps": trace.steps, "train": trace.curve("train", "r@1"), "test": trace.curve("test", "r@1")
-            }  # fmt: skip
-        return {"paths": paths}
+        return {"paths": {n: once(_path, n, k.steps, k.every, k.noise, k.wrong_labels, k.seed) for n in k.losses}}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
@@ -88,3 +84,11 @@ class TrainTestPaths(Figure):
     def alt(self, numbers: Numbers) -> str:
         values = "; ".join(f"{n} {p['train'][-1]:.3f} / {p['test'][-1]:.3f}" for n, p in numbers["paths"].items())
         return f"Paths of training and test r@1 over {self.knobs.steps} steps. At the end, training / test: {values}."
+
+
+def _path(name: str, steps: int, every: int, noise: float, wrong_labels: float, seed: int) -> dict[str, Any]:
+    """One training: its marks, and r@1 there on both sets."""
+    toy = _toy.hidden_classes(noise=noise, wrong_labels=wrong_labels, seed=seed)
+    recipe, knobs = RECIPES[name]
+    trace = _toy.train(losses.create(recipe, **knobs), toy, steps=steps, every=every, seed=seed)
+    return {"steps": trace.steps, "train": trace.curve("train", "r@1"), "test": trace.curve("test", "r@1")}

@@ -55,11 +55,11 @@ class RunCosts(Figure):
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
         _runs.needs(runs, "RunCosts")
-        shown = [run for run in runs if _memory(run) <= self.knobs.memory]
-        if not shown:
+        fitting = [run for run in runs if _memory(run) <= self.knobs.memory]
+        if not fitting:
             raise ValueError(f"RunCosts: every run remembers more than {self.knobs.memory:,} embeddings; raise memory.")
         rows = []
-        for run in shown:
+        for run in fitting:
             stepped = run.metrics("stepped")
             seconds = np.diff([0.0, *(r["seconds"] for r in stepped)]) if stepped else np.array([np.nan])
             rows.append(

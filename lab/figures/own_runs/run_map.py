@@ -20,6 +20,13 @@ class RunMap(Figure):
     source = "Contextual, figures 7, 13, 16, 18 to 29"
     tier = "from_runs"
     question = "Is there a ridge, or a single lucky cell?"
+    stops = {
+        "study": (
+            "anchor_epochs", "anchor_widths", "batch_size", "contextual_classes", "contextual_gap", "contextual_noise",
+            "contextual_parts", "contextual_weights",
+        ),
+        "metric": ("MAP@R", "r@1"),
+    }  # fmt: skip
     reads_runs = True
 
     class Knobs(Knobs):

@@ -25,6 +25,13 @@ class RunSweep(Figure):
     source = "RS@k, figure 4; ROADMAP, figures 4 and 5; CAM, figures 4 and 6; Contextual, figure 6"
     tier = "from_runs"
     question = "Is the difference between two settings larger than the difference between two seeds?"
+    stops = {
+        "study": (
+            "anchor_epochs", "anchor_shots", "anchor_widths", "batch_size", "calibration_gain", "contextual_noise",
+            "contextual_weights", "tau1",
+        ),
+        "metric": ("MAP@R", "r@1"),
+    }  # fmt: skip
     reads_runs = True
 
     class Knobs(Knobs):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
+from lab import losses
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _lists
 from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.figures._strip import draw_strip
+from lab.inspect import list_gradients
 from lab.surrogates import Heaviside, HMinus, HPlus, Sigmoid
 
 
@@ -30,7 +30,11 @@ class ApStrip(Figure):
             (0.88, 0.8, 0.795, 0.7, 0.62, 0.5), "Similarity of each item to the query.", ge=-1, le=1, unit="cosine"
         )
         pattern: str = knob("-+-+--", "One + (same label) or - (other label) per score.")
-        loss: Literal["sup_ap", "smooth_ap"] = knob("sup_ap", "Loss whose gradient the arrows show.")
+        loss: str = knob(
+            "sup_ap",
+            "Loss whose gradient the arrows show, also one of your own.",
+            catalog="lab.inspect.gradients.lists",
+        )
         tau: float = knob(0.01, "Temperature.", ge=0.001, le=1, scale="log", unit="cosine", source="ROADMAP, eq. 4")
         rho: float = knob(100.0, "Slope of H- beyond delta.", ge=0, le=1000, unit="1/cosine", source="ROADMAP, eq. 4")
         delta: float = knob(
@@ -50,19 +54,21 @@ class ApStrip(Figure):
             "smooth_ap": (Sigmoid(k.tau), Sigmoid(k.tau)),
             "ap": (Heaviside(), Heaviside()),
         }
-        losses = {n: 1 - _lists.smooth_precision(scores, relevant, *s).item() for n, s in steps.items()}
+        values = {n: 1 - _lists.smooth_precision(scores, relevant, *s).item() for n, s in steps.items()}
         push = {
             n: -_lists.gradient(lambda x, s=s: 1 - _lists.smooth_precision(x, relevant, *s), scores)
             for n, s in steps.items()
         }
-        return {"scores": scores.numpy(), "relevant": relevant.numpy(), "losses": losses, "push": push}
+        if k.loss not in push:
+            push[k.loss] = -list_gradients(losses.create(k.loss), scores, relevant).gradients
+        return {"scores": scores.numpy(), "relevant": relevant.numpy(), "losses": values, "push": push}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
-        losses, chosen = numbers["losses"], self.knobs.loss
-        name = {"ap": "1 - AP", "smooth_ap": "SmoothAP", "sup_ap": "SupAP"}
-        bounds = {n: losses[n] >= losses["ap"] - 1e-12 for n in ("smooth_ap", "sup_ap")}
+        values, chosen = numbers["losses"], self.knobs.loss
+        name = {chosen: chosen} | {"ap": "1 - AP", "smooth_ap": "SmoothAP", "sup_ap": "SupAP"}
+        bounds = {n: values[n] >= values["ap"] - 1e-12 for n in ("smooth_ap", "sup_ap")}
         badges = " · ".join(
             style.badge(ok, f"{name[n]} {'bounds' if ok else 'is below'} 1 - AP here") for n, ok in bounds.items()
         )
@@ -77,25 +83,25 @@ class ApStrip(Figure):
         order = ["ap", "smooth_ap", "sup_ap"]
         figure.add_trace(
             go.Bar(
-                x=[name[n] for n in order], y=[losses[n] for n in order], showlegend=False,
+                x=[name[n] for n in order], y=[values[n] for n in order], showlegend=False,
                 marker={
                     "color": [style.BLACK, *(style.BLUE if bounds[n] else style.VERMILLION for n in order[1:])],
                     "pattern": {"shape": ["", *("" if bounds[n] else "/" for n in order[1:])]},
                 },
-                text=[f"{losses[n]:.3f}" for n in order], textposition="outside",
+                text=[f"{values[n]:.3f}" for n in order], textposition="outside",
             ),
             row=1, col=2,
         )  # fmt: skip
-        figure.add_hline(y=losses["ap"], line={"dash": "dot", "color": style.BLACK}, row=1, col=2)
+        figure.add_hline(y=values["ap"], line={"dash": "dot", "color": style.BLACK}, row=1, col=2)
         figure.update_yaxes(title_text="loss", range=[0, 1.15], row=1, col=2)
         figure.update_xaxes(title_text="hatched: below 1 - AP", row=1, col=2)
         style.legend_below(figure)
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        losses, push = numbers["losses"], numbers["push"][self.knobs.loss]
+        values, push = numbers["losses"], numbers["push"][self.knobs.loss]
         wrong = int(np.sum(np.where(numbers["relevant"], push < -1e-9, push > 1e-9)))
         return (
-            f"A list of {len(push)} items. 1 - AP is {losses['ap']:.3f}, SmoothAP {losses['smooth_ap']:.3f}, SupAP "
-            f"{losses['sup_ap']:.3f}; {self.knobs.loss} pushes {wrong} items the wrong way."
+            f"A list of {len(push)} items. 1 - AP is {values['ap']:.3f}, SmoothAP {values['smooth_ap']:.3f}, SupAP "
+            f"{values['sup_ap']:.3f}; {self.knobs.loss} pushes {wrong} items the wrong way."
         )

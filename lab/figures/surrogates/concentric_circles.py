@@ -29,6 +29,7 @@ class ConcentricCircles(Figure):
     source = "Contextual, figure 11 and eq. 32"
     tier = "toy_training"
     question = "Raise the noise: which of the three gradients still separates the rings?"
+    stops = {"noise": (0.0, 0.05, 0.1, 0.2, 0.3, 0.5), "tau": (0.03, 0.1, 0.3)}
 
     class Knobs(Knobs):
         """The rings and the training."""

@@ -12,6 +12,7 @@ from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
 from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._kept import once
 from lab.figures._toy import Split, Toy
 from lab.figures.points import list_metrics
 from lab.kernels.neighbours.plain import Steps, contextual_similarity
@@ -27,6 +28,7 @@ class TrickSwitchboard(Figure):
     source = "DML deck, slides on tricks to improve performance; a toy"
     tier = "toy_training"
     question = "Which tricks help without retraining, and could an older loss have had them too?"
+    stops = dict.fromkeys(("wider", "gem", "cooler", "flip", "beta_normalise", "rerank"), (False, True))
 
     class Knobs(Knobs):
         """The switches, their settings and the toy."""
@@ -64,7 +66,7 @@ class TrickSwitchboard(Figure):
             if not on:
                 continue
             recipe |= change
-            views, labels = self._embed(**recipe)
+            views, labels = once(_embed, k.seed, k.steps, *recipe.values())
             names.append(name)
             scores.append(_map_at_r(_cosines(views[:1]), labels))
         used = views[:1]
@@ -81,32 +83,6 @@ class TrickSwitchboard(Figure):
             names.append(f"re-ranked, {k.blend:g}")
             scores.append(_map_at_r(_reranked(_cosines(used, beta), k.blend), labels))
         return {"names": names, "scores": np.array(scores)}
-
-    def _embed(self, dim: int, p: float, temperature: float) -> tuple[list[torch.Tensor], np.ndarray]:
-        """Unnormalised embeddings of two views of the test images, after training; and their labels."""
-        k = self.knobs
-        random = np.random.default_rng(k.seed)
-        mixing = random.normal(size=(4, 24))
-        labels = np.repeat(np.arange(10), 10)
-
-        def images() -> np.ndarray:
-            """[2 views, n, regions, 24]: the class shows in two of the regions, the others hold clutter."""
-            core = random.normal(size=(10, 4))[labels] + 0.3 * random.normal(size=(len(labels), 4))
-            objects = np.maximum(core @ mixing, 0)[None, :, None, :] * (np.arange(REGIONS) < 2)[None, None, :, None]
-            clutter = 0.8 * random.normal(size=(1, len(labels), REGIONS, 24))
-            return np.maximum(objects + clutter + 0.4 * random.normal(size=(2, len(labels), REGIONS, 24)), 0)
-
-        def pooled(regions: np.ndarray) -> torch.Tensor:
-            return torch.from_numpy((np.mean((regions + 1e-6) ** p, axis=-2)) ** (1 / p)).float()
-
-        train, test = pooled(images()), pooled(images())
-        classes = torch.from_numpy(labels)
-        toy = Toy(Split(train[0], classes), Split(test[0], classes), classes)
-        trace = _toy.train(
-            losses.create("nt_xent", temperature=temperature), toy, dim=dim, steps=k.steps, seed=k.seed
-        )  # fmt: skip
-        with torch.no_grad():
-            return [trace.net(view) for view in test], labels
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
@@ -134,6 +110,33 @@ class TrickSwitchboard(Figure):
     def alt(self, numbers: Numbers) -> str:
         rows = zip(numbers["names"], numbers["scores"], strict=True)
         return "MAP@R on unseen classes as tricks are added: " + ", ".join(f"{n} {s:.3f}" for n, s in rows) + "."
+
+
+def _embed(
+    seed: int, steps: int, dim: int, p: float, temperature: float
+) -> tuple[list[torch.Tensor], np.ndarray]:  # fmt: skip
+    """Unnormalised embeddings of two views of the test images, after training; and their labels."""
+    random = np.random.default_rng(seed)
+    mixing = random.normal(size=(4, 24))
+    labels = np.repeat(np.arange(10), 10)
+
+    def images() -> np.ndarray:
+        """[2 views, n, regions, 24]: the class shows in two of the regions, the others hold clutter."""
+        core = random.normal(size=(10, 4))[labels] + 0.3 * random.normal(size=(len(labels), 4))
+        objects = np.maximum(core @ mixing, 0)[None, :, None, :] * (np.arange(REGIONS) < 2)[None, None, :, None]
+        clutter = 0.8 * random.normal(size=(1, len(labels), REGIONS, 24))
+        return np.maximum(objects + clutter + 0.4 * random.normal(size=(2, len(labels), REGIONS, 24)), 0)
+
+    def pooled(regions: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy((np.mean((regions + 1e-6) ** p, axis=-2)) ** (1 / p)).float()
+
+    train, test = pooled(images()), pooled(images())
+    classes = torch.from_numpy(labels)
+    toy = Toy(Split(train[0], classes), Split(test[0], classes), classes)
+    trace = _toy.train(losses.create("nt_xent", temperature=temperature), toy, dim=dim, steps=steps, seed=seed)
+    net: Any = trace.net
+    with torch.no_grad():
+        return [net(view) for view in test], labels
 
 
 def _cosines(views: list[torch.Tensor], beta: float = 0.0) -> torch.Tensor:

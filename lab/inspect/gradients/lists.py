@@ -36,6 +36,10 @@ def list_losses() -> list[str]:
     ]
 
 
+names = list_losses
+"""By which a knob takes these names, as those of a catalogue."""
+
+
 def _fits(kind: type[Loss]) -> bool:
     return kind.takes_references and kind.cosine and not kind.compares_items
 

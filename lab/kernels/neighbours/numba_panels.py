@@ -17,9 +17,10 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from torch import Tensor
 
+from lab.kernels.neighbours.bits import TOGETHER, lowest, repeated, vector
 from lab.kernels.ranks.numba_tiles import compiled
 
-PANEL = 64
+PANEL = TOGETHER
 """Columns of a panel: four vectors of 16 numbers, which are added to without waiting for each other."""
 
 CHUNK = 256
@@ -41,21 +42,6 @@ def panels(rows: Tensor) -> np.ndarray:
     return wide.reshape(n, -1, PANEL).transpose(0, 1).contiguous().numpy()
 
 
-def _vector(context: Any, builder: ir.IRBuilder, kind: Any, array: ir.Value, at: ir.Value) -> ir.Value:
-    """64 numbers of an array, from `at` on."""
-    numbers = context.make_array(kind)(context, builder, array).data
-    vector = ir.VectorType(numbers.type.pointee, PANEL)
-    place = builder.bitcast(builder.gep(numbers, [at]), vector.as_pointer())
-    return builder.load(place, align=vector.element.get_abi_size(context.target_data))
-
-
-def _repeated(builder: ir.IRBuilder, number: ir.Value) -> ir.Value:
-    """A number, 64 times."""
-    nothing = ir.VectorType(number.type, PANEL)(ir.Undefined)
-    first = builder.insert_element(nothing, number, ir.IntType(32)(0))
-    return builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(ir.IntType(32), PANEL), [0] * PANEL))
-
-
 @intrinsic
 def _add_rows(
     typing: Any, panel: Any, items: Any, weights: Any, first: Any, last: Any, line: Any, column: Any
@@ -75,7 +61,7 @@ def _add_rows(
         with cgutils.for_range_slice(builder, arguments[3], arguments[4], whole(1), whole) as (entry, _):
             place = builder.zext(builder.load(builder.gep(places, [entry])), whole)
             row = builder.bitcast(builder.gep(rows, [builder.mul(place, whole(PANEL))]), vector.as_pointer())
-            factor = _repeated(builder, builder.load(builder.gep(factors, [entry])))
+            factor = repeated(builder, builder.load(builder.gep(factors, [entry])))
             scaled = builder.fmul(builder.load(row, align=align), factor, flags=["contract"])
             builder.store(builder.fadd(scaled, builder.load(total), flags=["contract"]), total)
         start = builder.bitcast(builder.gep(target, [arguments[6]]), vector.as_pointer())
@@ -91,34 +77,11 @@ def _nonzero(typing: Any, line: Any, at: Any) -> tuple:
     """Which of 64 numbers of a line, from `at` on, are not zero: a bit each, the first being the lowest."""
 
     def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
-        numbers = _vector(context, builder, signature.args[0], *arguments)
+        numbers = vector(context, builder, signature.args[0], *arguments)
         unlike = builder.fcmp_unordered("!=", numbers, numbers.type(None))
         return builder.bitcast(unlike, ir.IntType(64))
 
     return types.uint64(line, types.intp), build
-
-
-@intrinsic
-def reached(typing: Any, line: Any, bounds: Any, bound: Any, at: Any) -> tuple:
-    """Which of 64 numbers of a line, from `at` on, reach their own bound or the common one: a bit each."""
-
-    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
-        numbers, own = (_vector(context, builder, signature.args[k], arguments[k], arguments[3]) for k in (0, 1))
-        common = _repeated(builder, arguments[2])
-        reach = (builder.fcmp_ordered(">=", numbers, low) for low in (own, common))
-        return builder.bitcast(builder.or_(*reach), ir.IntType(64))
-
-    return types.uint64(line, bounds, line.dtype, types.intp), build
-
-
-@intrinsic
-def lowest(typing: Any, bits: Any) -> tuple:
-    """Place of the lowest bit that is set."""
-
-    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
-        return builder.cttz(arguments[0], ir.IntType(1)(1))
-
-    return types.uint64(types.uint64), build
 
 
 @compiled

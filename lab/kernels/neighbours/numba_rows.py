@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from lab.kernels.neighbours.numba_panels import lowest, reached
+from lab.kernels.neighbours.bits import TOGETHER, lowest, reached
 from lab.kernels.ranks.numba_tiles import compiled
 
 FAR = 9
 """Further than any two unit rows are, in squared distance, and nearer than they are, in similarity."""
-
-TOGETHER = 64
-"""Comparisons that are made together, a bit each."""
 
 
 @compiled

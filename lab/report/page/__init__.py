@@ -29,28 +29,28 @@ SHOWN = 6
 
 
 def of(
-    runs: Sequence[Run], found: Report | None = None, images: Callable[[Run], ImageSet] = lambda run: run.dataset()
+    runs: Sequence[Run], table: Report | None = None, images: Callable[[Run], ImageSet] = lambda run: run.dataset()
 ) -> str:
     """The page: scores with intervals, curves, a map, best and worst queries with pictures, settings, versions.
 
     Args:
-        found: the table, by default that of the runs' test scores; its split is the one that is shown.
+        table: the table, by default that of the runs' test scores; its split is the one that is shown.
         images: where the pictures of a run come from, for who may not show all that a run names.
 
     Raises:
         ValueError: there is no run, one has no scores, or the page would be larger than `MOST`.
     """
-    found = report(runs) if found is None else found
+    table = report(runs) if table is None else table
     names = ", ".join(run.name for run in runs)
     parts = [
         f"<h1>{escape(names)}</h1>",
         f"<p>{_what(runs)} Made with Rankscope {lab.__version__}; nothing on this page is loaded from elsewhere.</p>",
         _section(
-            "Scores", f'<div class="wide" tabindex="0">{write(found, "html")}</div>{_scores.over_classes(runs, found)}'
+            "Scores", f'<div class="wide" tabindex="0">{write(table, "html")}</div>{_scores.over_classes(runs, table)}'
         ),
         _section("Curves", _curves.of(runs)),
-        *(_section(f"Map of {run.name}", _map.of(run, found.split)) for run in runs[:SHOWN]),
-        *(_section(f"Queries of {run.name}", _queries.of(run, found.split, images)) for run in runs[:SHOWN]),
+        *(_section(f"Map of {run.name}", _map.of(run, table.split)) for run in runs[:SHOWN]),
+        *(_section(f"Queries of {run.name}", _queries.of(run, table.split, images)) for run in runs[:SHOWN]),
         _section("Settings", _settings(runs)),
         _section("Versions", _versions(runs)),
     ]
@@ -64,7 +64,7 @@ def of(
     return page
 
 
-def save(runs: Sequence[Run], path: Path | str, found: Report | None = None) -> Path:
+def save(runs: Sequence[Run], path: Path | str, table: Report | None = None) -> Path:
     """Write the page to a file that is not there yet.
 
     Raises:
@@ -73,7 +73,7 @@ def save(runs: Sequence[Run], path: Path | str, found: Report | None = None) -> 
     path = Path(path)
     if path.exists():
         raise ValueError(f"{path} is there already; remove it, or name another file.")
-    write_text(path, of(runs, found))
+    write_text(path, of(runs, table))
     return path
 
 

@@ -53,13 +53,13 @@ def places(run: Run, split: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         >>> kept_maps.places(run, "test")
         {}
     """
-    found, end = {}, ".safetensors"
+    maps, end = {}, ".safetensors"
     for file in sorted((run.path / "maps").glob(f"{split}.*{end}")):
         method = file.name.removeprefix(f"{split}.").removesuffix(end)
         kept = read(file, fingerprint(embedded(run, split)))
         if kept is not None and {"items", "flat"} <= kept.keys():
-            found[method] = kept["items"], kept["flat"][-1]
-    return found
+            maps[method] = kept["items"], kept["flat"][-1]
+    return maps
 
 
 @cache

@@ -112,9 +112,9 @@ def ask_to_stop(run: Run) -> bool:
     """
     ended = run.sender is not None and run.sender.here and not run.sender.alive
     unheard = waits(run) and (ended or (not seen_through(run) and wishes.left(run)))
-    told = unheard and taken_back(run)
+    back = unheard and taken_back(run)
     wishes.leave(run)  # for a job that may begin yet
-    return not told
+    return not back
 
 
 def taken_back(run: Run) -> bool:
@@ -122,11 +122,11 @@ def taken_back(run: Run) -> bool:
 
     Returns whether it was said: not while another process has the folder.
     """
-    told = False
+    written = False
     begun = run.checkpoint("last") is not None
     sentence = "it goes on from its last checkpoint" if begun else "nothing of it had come back from the cluster"
     with suppress(lock.Held), Writer(run, gone=True) as writer:
         writer.status(STOPPED, phase="stopped", sentence=f"Taken back; {sentence}.", eta_seconds=None)
-        told = True
+        written = True
     wishes.clear(run)
-    return told
+    return written

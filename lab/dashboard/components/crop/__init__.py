@@ -25,9 +25,9 @@ def crop(src: str, alt: str, box: Box | None, *, key: str, on_crop: Callable[[Bo
 
     def drawn() -> None:
         value = st.session_state[key]["drawn"]
-        found = checked(value.get("box") if isinstance(value, dict) else None)
-        if found:
-            on_crop(found)
+        rectangle = checked(value.get("box") if isinstance(value, dict) else None)
+        if rectangle:
+            on_crop(rectangle)
 
     component("crop")(key=key, data={"src": src, "alt": alt, "box": box, "smallest": SMALLEST}, on_drawn_change=drawn)
 

@@ -28,15 +28,15 @@ class Matrix:
     note: str
 
 
-def matrix(shown: Matrix, *, key: str, on_pick: Callable[[int, int], None]) -> None:
+def matrix(content: Matrix, *, key: str, on_pick: Callable[[int, int], None]) -> None:
     """Draw it; `on_pick(row, column)` runs before the page is drawn again, after a click or Enter on a cell that is not
     empty."""
 
     def picked() -> None:
         cell = st.session_state[key]["picked"]
         row, column = (cell.get("row"), cell.get("column")) if isinstance(cell, dict) else (None, None)
-        known = range(len(shown.names))
+        known = range(len(content.names))
         if isinstance(row, int) and isinstance(column, int) and row in known and column in known:
             on_pick(row, column)
 
-    component("matrix")(key=key, data=asdict(shown), on_picked_change=picked)
+    component("matrix")(key=key, data=asdict(content), on_picked_change=picked)

@@ -75,11 +75,11 @@ def browse() -> None:
         return
     if not cache.searchable(run, split, collection, deep=bool(scene.wish.chosen)):
         return
-    rival = other.rival if other else None
+    compared = other.compared if other else None
     _explain(scene, item)
     evidence: list[Evidence] | None
-    if other and rival:
-        evidence = _draw_two(scene, other, rival, item)
+    if other and compared:
+        evidence = _draw_two(scene, other, compared, item)
     else:
         if other and other.waits_for and other.waits_for is not chosen.waits_for:
             background.note(other.waits_for)
@@ -88,7 +88,7 @@ def browse() -> None:
         return
     with tools:
         _offer_files(scene, item, evidence)
-    if not rival:
+    if not compared:
         judging.panel(run, split, collection, scene.wish.k)
 
 
@@ -199,11 +199,11 @@ def _draw_answer(scene: BrowseView, item: int, tools: DeltaGenerator) -> list[Ev
             source = cache.thumbnail(run.name, run.stamp, item, cards.LARGE)
             refining.ask_part(source, f"the query: {cards.class_name(collection, item)}", refined.part)
     refined = refining.show(run, collection, refined)
-    asked, ready = refining.asked(run, scene.split, collection, item, refined)
+    vectors, ready = refining.query_vectors(run, scene.split, collection, item, refined)
     if not ready:
         return None
     verdicts = judging.of_query(run, collection, item)
-    evidence = collection.ask(item, bool(wish.chosen), asked, verdicts)
+    evidence = collection.ask(item, bool(wish.chosen), vectors, verdicts)
     weighed = scene.weighed(item)
     _say_why(weighed)
     whole = ranked_answer.part(evidence, wish.chosen, collection.images, 0, wish.size, wish.k, weighed)
@@ -212,7 +212,7 @@ def _draw_answer(scene: BrowseView, item: int, tools: DeltaGenerator) -> list[Ev
     facts = ranked_answer.facts(evidence, wish.k)
     if refined or verdicts:
         facts = ranked_answer.both(ranked_answer.facts(collection.ask(item), wish.k), facts)
-    shown = ranked_answer.sections(run, collection, evidence, replace(whole, start=start, stop=stop))
+    sections = ranked_answer.sections(run, collection, evidence, replace(whole, start=start, stop=stop))
     gallery(
         [
             replace(
@@ -220,7 +220,7 @@ def _draw_answer(scene: BrowseView, item: int, tools: DeltaGenerator) -> list[Ev
                 cards=[cards.judged(card, verdicts) for card in one.cards],
                 current=st.session_state.get(clicks.PAIR) if wish.click == "why" else None,
             )
-            for one in shown
+            for one in sections
         ],
         key="results",
         on_pick=clicks.on_pick(wish.click, run, collection, item),
@@ -230,21 +230,21 @@ def _draw_answer(scene: BrowseView, item: int, tools: DeltaGenerator) -> list[Ev
     return [evidence]
 
 
-def _draw_two(scene: BrowseView, other: ComparisonChoice, rival: OtherRanking, item: int) -> list[Evidence]:
+def _draw_two(scene: BrowseView, other: ComparisonChoice, compared: OtherRanking, item: int) -> list[Evidence]:
     run, collection, wish = scene.run, scene.collection, scene.wish
-    if rival.collection.row(item) is None:
-        st.info(page_frame.as_text(f"{rival.title} has no answer to this query; choose another one."))
+    if compared.collection.row(item) is None:
+        st.info(page_frame.as_text(f"{compared.title} has no answer to this query; choose another one."))
         return [collection.ask(item)]
-    ours, theirs = collection.ask(item), rival.ask(item)
-    if isinstance(rival, TwoStage) and not rival.course.anchors.learnt:
+    ours, theirs = collection.ask(item), compared.ask(item)
+    if isinstance(compared, TwoStage) and not compared.filed.anchors.learnt:
         st.caption(
             f"This run learnt no class anchors, so the means of the gallery's classes stand for them. {FLATTERED}"
         )
     weighed = scene.weighed(item)
     _say_why(weighed)
     left = ranked_answer.part(ours, wish.chosen, collection.images, 0, wish.size, wish.k, weighed)
-    same = rival.collection is collection
-    theirs_weighed = weighed if same else scene.weighed(item, other.view, rival.collection)
+    same = compared.collection is collection
+    theirs_weighed = weighed if same else scene.weighed(item, other.view, compared.collection)
     right = ranked_answer.part(theirs, wish.chosen, collection.images, 0, wish.size, wish.k, theirs_weighed)
     depth = max(len(left.places), len(right.places))
     start, stop = page_of(str(item), depth, wish.size)
@@ -255,7 +255,7 @@ def _draw_two(scene: BrowseView, other: ComparisonChoice, rival: OtherRanking, i
     pairs = zip(
         ranked_answer.sections(run, collection, ours, left, whose=run.name),
         ranked_answer.sections(
-            other.view, rival.collection, theirs, right, whose=rival.title, before=before, seen=left.last
+            other.view, compared.collection, theirs, right, whose=compared.title, before=before, seen=left.last
         ),
         strict=True,
     )

@@ -40,17 +40,17 @@ def ask(scene: BrowseView) -> None:
         refining.ask_part(thumbnail(pictures[0], cards.LARGE), "your picture", refined.part)
     else:
         refined = refining.Refined(refined.like, refined.unlike, None, refined.together)
-    own = _embedded(scene, files, words, refined)
-    if own is None:
+    vectors = _embedded(scene, files, words, refined)
+    if vectors is None:
         return
-    if len(own) > 1:
+    if len(vectors) > 1:
         together = page_frame.choice(
             "Search with", list(TOGETHER), key="several", format=TOGETHER.__getitem__, link="several"
         )
         if together == "mean":
-            own = [lab.search.mean_query(np.stack(own), whole.similarity == "cosine")]
+            vectors = [lab.search.mean_query(np.stack(vectors), whole.similarity == "cosine")]
     refined = refining.show(run, whole, refined)
-    _answer(scene, refining.vectors(whole, refined, own), _query(pictures, words))
+    _answer(scene, refining.vectors(whole, refined, vectors), _query(pictures, words))
 
 
 def _readable(files: Sequence[bytes]) -> tuple[list[bytes], list[Any]]:
@@ -104,12 +104,12 @@ def _embedded(
         for data in files
     ]
     jobs += [cache.embedded_words(*about, words)] if words else []
-    found = [job.value for job in jobs]
-    waiting = next((job for job, one in zip(jobs, found, strict=True) if one is None), None)
+    vectors = [job.value for job in jobs]
+    waiting = next((job for job, one in zip(jobs, vectors, strict=True) if one is None), None)
     if waiting is not None:
         background.note(waiting)
         return None
-    return [one for one in found if one is not None]
+    return [one for one in vectors if one is not None]
 
 
 def _query(pictures: Sequence, words: str) -> Query:
@@ -123,11 +123,11 @@ def _query(pictures: Sequence, words: str) -> Query:
     )
 
 
-def _answer(scene: BrowseView, asked: np.ndarray, query: Query) -> None:
+def _answer(scene: BrowseView, vectors: np.ndarray, query: Query) -> None:
     run, whole, wish = scene.run, scene.collection, scene.wish
     if not cache.searchable(run, scene.split, whole):
         return
-    scores, positions = whole.ask_vectors(asked)
+    scores, positions = whole.ask_vectors(vectors)
     passed = wish.chosen.neighbours(whole.images, whole.gallery.items[positions])
     scores, positions = scores[passed], positions[passed]
     start, stop = page_of("upload", len(positions), wish.size)

@@ -24,11 +24,11 @@ def offer(run: Run, known: dict[str, str], counts: Sequence[tuple[str, int]]) ->
     data = run.config.data
     if data.outside or "leave_out" not in data.values:
         return
-    told = ", ".join(f"{count:,} in {split}" for split, count in counts if count)
+    by_split = ", ".join(f"{count:,} in {split}" for split, count in counts if count)
     if st.button(
         "Train again without them", icon=":material/replay:", type="primary",
         help="Fills the form of the Train page with this run's settings. The marked images are then neither trained on "
-        f"nor tested on ({told or 'none of them is in a split'}), so its scores are of fewer images.",
+        f"nor tested on ({by_split or 'none of them is in a split'}), so its scores are of fewer images.",
     ):  # fmt: skip
         try:
             table = written(settings.runs_root(), known, data.values["leave_out"])

@@ -33,14 +33,14 @@ def confused(run: RunView, split: str, whole: Collection, ranking: Ranking) -> N
     tools = st.container(horizontal=True, vertical_alignment="bottom")
     with tools:
         k = ask_k()
-    found = data_checks.confusion(ranking, k)
-    if not len(found.own):
+    confusion = data_checks.confusion(ranking, k)
+    if not len(confusion.own):
         st.success("No image has a neighbour of another class here.")
         return
     with tools:
         size, around = _ask_classes(whole, ranking)
-    _matrix(run, split, whole, ranking, found, k, size, around)
-    _pairs(run, split, whole, ranking, found, k)
+    _matrix(run, split, whole, ranking, confusion, k, size, around)
+    _pairs(run, split, whole, ranking, confusion, k)
 
 
 def _ask_classes(whole: Collection, ranking: Ranking) -> tuple[int, list[int]]:
@@ -62,13 +62,13 @@ def _matrix(
     split: str,
     whole: Collection,
     ranking: Ranking,
-    found: Confusion,
+    confusion: Confusion,
     k: int,
     size: int,
     around: list[int],
 ) -> None:
     names, of = whole.images.class_names, len(np.union1d(ranking.query_labels, ranking.gallery_labels))
-    labels = data_checks.worst_classes(found, size, around)
+    labels = data_checks.worst_classes(confusion, size, around)
     counted = data_checks.confusion_matrix(ranking, k, labels)
     which = "The chosen classes and those that they are confused with"
     which = which if around else "The most confused classes, the worst pair first"
@@ -76,15 +76,15 @@ def _matrix(
         f"{which}: {len(labels):,} of {of:,}. A cell says what per cent of the {k} nearest neighbours of the row's "
         "images are of the column's class."
     )
-    shown = Matrix(
+    worst = Matrix(
         [str(names[label]) for label in labels.tolist()], counted.counts.tolist(), counted.looked.tolist(),
         "Confusion matrix", note,
     )  # fmt: skip
-    matrix(shown, key="confusion matrix", on_pick=_pick)
+    matrix(worst, key="confusion matrix", on_pick=_pick)
     goal = st.session_state.pop(_GOAL, None)
     if goal is not None:
-        own, other = (int(labels[at]) for at in goal)
-        st.switch_page("views/browse/page.py", query_params=_query(run, split, whole, ranking, k, own, other))
+        label, other = (int(labels[at]) for at in goal)
+        st.switch_page("views/browse/page.py", query_params=_query(run, split, whole, ranking, k, label, other))
 
 
 def _pick(row: int, column: int) -> None:
@@ -92,31 +92,33 @@ def _pick(row: int, column: int) -> None:
 
 
 def _query(
-    run: RunView, split: str, whole: Collection, ranking: Ranking, k: int, own: int, other: int
+    run: RunView, split: str, whole: Collection, ranking: Ranking, k: int, label: int, other: int
 ) -> dict[str, str]:
     """Browse, at the image of one class that has the most neighbours of another, among the images of its class."""
-    row = data_checks.most_confused(ranking, k, own, other)
+    row = data_checks.most_confused(ranking, k, label, other)
     query = {} if row is None else {"query": str(int(whole.query.items[row]))}
-    return {"run": run.name, "split": split, "queries": "class", "class": str(own), "k": str(k), **query}
+    return {"run": run.name, "split": split, "queries": "class", "class": str(label), "k": str(k), **query}
 
 
-def _pairs(run: RunView, split: str, whole: Collection, ranking: Ranking, found: Confusion, k: int) -> None:
+def _pairs(run: RunView, split: str, whole: Collection, ranking: Ranking, confusion: Confusion, k: int) -> None:
     import pandas as pd
 
     names = whole.images.class_names
     rows = [
         {
-            "class": str(names[own]),
+            "class": str(names[label]),
             "taken for": str(names[other]),
             "share of neighbours": round(float(share), 2),
             "neighbours": int(count),
         }
-        for own, other, count, share in zip(
-            *(one[:PAIRS] for one in (found.own, found.other, found.count, found.share)), strict=True
+        for label, other, count, share in zip(
+            *(one[:PAIRS] for one in (confusion.own, confusion.other, confusion.count, confusion.share)), strict=True
         )
     ]
-    more = f"; the first {PAIRS} are listed" if len(found.own) > PAIRS else ""
-    st.markdown(f"**{len(found.own):,} pairs of classes are confused, the worst first{more}.** Select a row to see it.")
+    more = f"; the first {PAIRS} are listed" if len(confusion.own) > PAIRS else ""
+    st.markdown(
+        f"**{len(confusion.own):,} pairs of classes are confused, the worst first{more}.** Select a row to see it."
+    )
     at = page_frame.choose_row(
         pd.DataFrame(rows), key=f"pairs {run.name} {split}",
         column_config={
@@ -125,12 +127,12 @@ def _pairs(run: RunView, split: str, whole: Collection, ranking: Ranking, found:
         alt="Pairs of classes that are confused, the worst first",
     )  # fmt: skip
     if at is not None:
-        own, other = int(found.own[at]), int(found.other[at])
+        label, other = int(confusion.own[at]), int(confusion.other[at])
         st.page_link(
-            "views/browse/page.py", label=page_frame.as_text(f"Browse images of {names[own]}"),
-            icon=":material/image_search:", query_params=_query(run, split, whole, ranking, k, own, other),
+            "views/browse/page.py", label=page_frame.as_text(f"Browse images of {names[label]}"),
+            icon=":material/image_search:", query_params=_query(run, split, whole, ranking, k, label, other),
         )  # fmt: skip
-        _show(run, split, whole, own, other)
+        _show(run, split, whole, label, other)
 
 
 def scores(run: RunView, split: str, whole: Collection) -> None:
@@ -141,18 +143,18 @@ def scores(run: RunView, split: str, whole: Collection) -> None:
         "Score", whole.columns, key="check by", initial="MAP@R", format=lambda one: ONE_QUERY.get(one, one), link="by"
     )
     measured = background.or_wait(cache.measured("", run.name, split, run.stamp, whole))
-    found = data_checks.class_scores(measured[column], whole.query.labels)
-    if not len(found.labels):
+    means = data_checks.class_scores(measured[column], whole.query.labels)
+    if not len(means.labels):
         st.info("No image here has another one of its class, so no class has a score.")
         return
     names = whole.images.class_names
     table = pd.DataFrame(
         {
-            "class": [str(names[label]) for label in found.labels],
-            column: found.mean,
-            "low": found.low,
-            "high": found.high,
-            "images": found.queries,
+            "class": [str(names[label]) for label in means.labels],
+            column: means.mean,
+            "low": means.low,
+            "high": means.high,
+            "images": means.queries,
         }
     )
     st.caption(
@@ -165,7 +167,7 @@ def scores(run: RunView, split: str, whole: Collection) -> None:
         alt=f"Mean {column} of each class, the worst first",
     )  # fmt: skip
     if row is not None:
-        _show(run, split, whole, int(found.labels[row]))
+        _show(run, split, whole, int(means.labels[row]))
 
 
 def _show(run: RunView, split: str, whole: Collection, *labels: int) -> None:
@@ -173,8 +175,8 @@ def _show(run: RunView, split: str, whole: Collection, *labels: int) -> None:
     sections = []
     for label in labels:
         items = whole.gallery.items[whole.gallery.labels == label][:DEPTH]
-        shown = [cards.plain(run, whole, int(item)) for item in items]
-        sections.append(Section(f"class {label}", str(whole.images.class_names[label]), shown, size="small"))
+        images = [cards.plain(run, whole, int(item)) for item in items]
+        sections.append(Section(f"class {label}", str(whole.images.class_names[label]), images, size="small"))
     gallery(sections, key="classes shown", on_pick=to_browse.choose)
     item = st.session_state.get(to_browse.ITEM)
     queries = whole.query.items[whole.query.labels == labels[0]]

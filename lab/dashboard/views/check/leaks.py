@@ -66,11 +66,11 @@ def ranking(run: RunView, split: str, whole: Collection) -> tuple[Ranking, np.nd
         )
         return None
     by = "pixels" if train is None else "embeddings"
-    found = background.or_wait(compared(run.name, split, run.stamp, by, whole, train))
+    comparison = background.or_wait(compared(run.name, split, run.stamp, by, whole, train))
     words = {
         "embeddings": "compared by the run's embeddings",
         "pixels": f"compared as small pictures of {SIDE} x {SIDE} pixels, since the training images are not embedded "
         "(lab evaluate RUN --split train does that, and finds crops and other colours as well)",
     }[by]
     items = train.gallery.items if train is not None else np.asarray(whole.images.splits["train"].items)
-    return found, items, words
+    return comparison, items, words

@@ -10,6 +10,7 @@ import streamlit as st
 
 import lab.runs
 from lab.core.results import Ranking
+from lab.dashboard import origin
 from lab.dashboard.components.gallery import Card, Section, gallery
 from lab.dashboard.results import cache, cards, run_choice
 from lab.dashboard.results.cache import RunView
@@ -39,7 +40,8 @@ def check() -> None:
         split = page_frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
         part = page_frame.few("Show", list(PARTS), key="checked", format=PARTS.__getitem__, link="show")
     whole = cache.collection(run.name, split, run.stamp)
-    st.caption(page_frame.as_text(f"{run.summary} · {split}, {len(whole.query):,} images"))
+    about = f"{run.summary} · {split}, {len(whole.query):,} images · {origin.words(run.name, split)}"
+    st.caption(page_frame.as_text(about))
     if part == "marks":
         _marked(run, whole)
         return
@@ -59,22 +61,24 @@ def check() -> None:
 
 
 def _labels(run: RunView, split: str, whole: Collection, ranking: Ranking) -> None:
-    found = data_checks.suspects(ranking, ask_k())
+    suspects = data_checks.suspects(ranking, ask_k())
     names = whole.images.class_names
-    shown = [
+    images = [
         replace(
             cards.plain(run, whole, int(whole.query.items[row])),
             value=f"confidence {sure:.2f}",
             subtitle=f"looks like {names[label]}",
         )
-        for row, label, sure in zip(*_part("labels", found.rows, found.suggested, found.confidence), strict=True)
+        for row, label, sure in zip(
+            *_part("labels", suspects.rows, suspects.suggested, suspects.confidence), strict=True
+        )
     ]
     note = (
-        f"{len(found.rows):,} images with more neighbours of one other class than of their own, the surest first; "
+        f"{len(suspects.rows):,} images with more neighbours of one other class than of their own, the surest first; "
         "click one to judge it"
     )
-    _judge(run, split, whole, Section("suspects", "Labels that may be wrong", shown, note, NOTHING))
-    _turn("labels", len(found.rows))
+    _judge(run, split, whole, Section("suspects", "Labels that may be wrong", images, note, NOTHING))
+    _turn("labels", len(suspects.rows))
 
 
 def _twice(run: RunView, split: str, whole: Collection, ranking: Ranking) -> None:
@@ -83,21 +87,21 @@ def _twice(run: RunView, split: str, whole: Collection, ranking: Ranking) -> Non
     pairs, scores = data_checks.duplicates(ranking, least if whole.similarity == "cosine" else -np.inf)
     items = whole.gallery.items[pairs] if len(pairs) else np.zeros((0, 2), np.int64)
     labels = whole.gallery.labels[pairs] if len(pairs) else items
-    shown = [
+    images = [
         _pair(run, whole, int(one), int(other), bool(left == right), float(score))
         for (one, other), (left, right), score in zip(*_part("twice", items, labels, scores), strict=True)
     ]
     note = f"{len(items):,} pairs, the most similar first; click one to judge its second image"
-    _judge(run, split, whole, Section("twice", "Possible duplicates", shown, note, NOTHING, size="pairs"))
+    _judge(run, split, whole, Section("twice", "Possible duplicates", images, note, NOTHING, size="pairs"))
     _turn("twice", len(items))
 
 
 def _leaks(run: RunView, split: str, whole: Collection) -> None:
     """Images of this split that were trained on, or nearly."""
-    looked = leaks.ranking(run, split, whole)
-    if looked is None:
+    comparison = leaks.ranking(run, split, whole)
+    if comparison is None:
         return
-    ranking, trained, how = looked
+    ranking, trained, how = comparison
     page_frame.keep("leak least", 0.98, lambda value: 0.5 <= value <= 1, link="least")
     least = st.slider("Minimum similarity", 0.5, 1.0, step=0.005, format="%.3f", key="leak least", width=280)
     rows, positions, scores = data_checks.leaks(ranking, least)
@@ -114,13 +118,13 @@ def _leaks(run: RunView, split: str, whole: Collection) -> None:
         st.success(
             f"No leakage found: none of the {len(whole.query):,} {split} images is this similar to a training image."
         )
-    shown = [
+    images = [
         replace(_pair(run, whole, int(one), int(other), bool(labels[one] == labels[other]), float(score)), id=int(one))
         for one, other, score in zip(*_part("leaks", items, trained[positions], scores), strict=True)
     ]
     note = f"left: {split}, right: train; {how}; click one to mark its {split} image"
     section = Section(
-        "leaks", f"{split.capitalize()} images that are like a training image", shown, note, NOTHING, size="pairs"
+        "leaks", f"{split.capitalize()} images that are like a training image", images, note, NOTHING, size="pairs"
     )
     _judge(run, split, whole, section)
     _turn("leaks", len(rows))
@@ -133,8 +137,8 @@ def _pair(run: RunView, whole: Collection, one: int, other: int, same: bool, sco
     names = [cards.class_name(whole, item) for item in (one, other)]
     title = names[0] if same else " · ".join(names)
     source = cache.pair_thumbnail(run.name, run.stamp, one, other)
-    said = f"{'same class' if same else 'different classes'}, {score:.3f}"
-    return Card(other, source, title, title, value=said)
+    likeness = f"{'same class' if same else 'different classes'}, {score:.3f}"
+    return Card(other, source, title, title, value=likeness)
 
 
 def _part(about: str, *columns: np.ndarray) -> list[np.ndarray]:
@@ -155,8 +159,8 @@ def _judge(run: RunView, split: str, whole: Collection, section: Section) -> Non
     folder = lab.runs.open(cache.run_path(run.name))
     known = marks.read(folder)
     keys = whole.images.keys
-    shown = [_with_mark(one, known.get(str(keys[one.id]))) for one in section.cards]
-    offered = [one.id for one in shown]
+    images = [_with_mark(one, known.get(str(keys[one.id]))) for one in section.cards]
+    offered = [one.id for one in images]
     address.adopt("item", int, offered, key=to_browse.ITEM, default=None)
     item = st.session_state.get(to_browse.ITEM)
     item = item if item in offered else None
@@ -165,7 +169,7 @@ def _judge(run: RunView, split: str, whole: Collection, section: Section) -> Non
         _mark_form(run, split, folder, str(keys[item]), item, known)
     query = None if item is None else cards.query(run, whole, item, [("mark", known.get(str(keys[item]), "none"), "")])
     gallery(
-        [replace(section, cards=shown, current=item, turns=True)], key="judged", on_pick=to_browse.choose, query=query
+        [replace(section, cards=images, current=item, turns=True)], key="judged", on_pick=to_browse.choose, query=query
     )
 
 
@@ -210,8 +214,8 @@ def _marked(run: RunView, whole: Collection) -> None:
     sections = []
     for kind in marks.KINDS:
         items = [item for key, item in at.items() if known[key] == kind]
-        shown = [cards.plain(run, whole, item) for item in items[: 4 * ON_A_PAGE]]
-        sections.append(Section(kind, f"{kind.capitalize()} ({len(items):,})", shown, empty="None."))
+        images = [cards.plain(run, whole, item) for item in items[: 4 * ON_A_PAGE]]
+        sections.append(Section(kind, f"{kind.capitalize()} ({len(items):,})", images, empty="None."))
     gallery(sections, key="marked", on_pick=to_browse.choose)
 
 

@@ -51,38 +51,38 @@ def panel(run: RunView, split: str, whole: Collection) -> None:
     most = max(3, min(1000, len(measured) // 2))
     page_frame.keep("slice least", min(10, most), range(2, most + 1), link="least")
     least = st.slider("Queries that a slice must have", 2, most, key="slice least", width=280, persist_state="session")
-    found = worst_slices(measured, columns, least)
-    if not found.slices:
+    worst = worst_slices(measured, columns, least)
+    if not worst.slices:
         st.info(f"No slice has {least} queries; lower that number.")
         return
-    sure = sum(one.high < found.overall for one in found.slices)
+    sure = sum(one.high < worst.overall for one in worst.slices)
     st.markdown(
-        f"**{sure} of the {len(found.slices)} listed slices are surely below the mean of all queries, "
-        f"{found.overall:.3f}.**"
+        f"**{sure} of the {len(worst.slices)} listed slices are surely below the mean of all queries, "
+        f"{worst.overall:.3f}.**"
     )
     st.caption(
-        f"All {found.tried:,} slices of one or two fields with at least {least} queries were tried. They are ordered "
+        f"All {worst.tried:,} slices of one or two fields with at least {least} queries were tried. They are ordered "
         "by the upper end of their interval, so that what is surely bad comes first; the intervals hold for all slices "
         "together (95%, Student's t, Bonferroni). Two fields are listed where they are worse than each alone."
     )
-    _table(run, split, whole, found.slices, column)
+    _table(run, split, whole, worst.slices, column)
 
 
 def fields(whole: Collection) -> dict[str, np.ndarray]:
     """Field to its value for each query, str [q], of those that make slices; of two that say the same, the first."""
     images, items = whole.images, whole.query.items
     columns = {name: filters.column(images, name, items) for name in filters.fields(images) if name != filters.CLASS}
-    found: dict[str, np.ndarray] = {}
+    slicing: dict[str, np.ndarray] = {}
     known: list[np.ndarray] = []
     for name, column in columns.items():
         values, codes = np.unique(column, return_inverse=True)
         if 1 < len(values) <= MANY and not any(np.array_equal(codes, one) for one in known):
-            found[name] = column
+            slicing[name] = column
             known.append(codes)
-    return found
+    return slicing
 
 
-def _table(run: RunView, split: str, whole: Collection, found: Sequence[Slice], column: str) -> None:
+def _table(run: RunView, split: str, whole: Collection, slices: Sequence[Slice], column: str) -> None:
     import pandas as pd
 
     rows = [
@@ -93,7 +93,7 @@ def _table(run: RunView, split: str, whole: Collection, found: Sequence[Slice], 
             "high": one.high,
             "queries": one.queries,
         }
-        for one in found
+        for one in slices
     ]
     numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in (column, "low", "high")}
     row = page_frame.choose_row(
@@ -101,7 +101,7 @@ def _table(run: RunView, split: str, whole: Collection, found: Sequence[Slice], 
         placeholder="", alt=f"Mean {column} of slices, the worst first",
     )  # fmt: skip
     if row is not None:
-        _link(run, split, found[row])
+        _link(run, split, slices[row])
 
 
 def _link(run: RunView, split: str, one: Slice) -> None:

@@ -76,7 +76,7 @@ def choose_loss(run: Run) -> ChosenLoss:
     """Draw the loss and its knobs; the run's own first, with its knobs."""
     config = run.config
     names = knob_forms.offered("lab.losses")
-    first = SECTIONS["loss"].default if config.loss.outside else config.loss.name
+    first = config.loss.name if config.loss.name in names else SECTIONS["loss"].default  # it may not be here
     if st.session_state.setdefault("loss of", run.name) != run.name:  # another run brings its own loss
         st.session_state["loss of"], st.session_state["loss"] = run.name, first
     name = page_frame.select(
@@ -159,9 +159,9 @@ def _found(
     return Findings(pairs, inspect.wrong_direction(pairs), inspect.dead_gradients(pairs), values, limits, weights)
 
 
-def _in_words(error: ValueError, loss: Any, asked: ChosenLoss) -> str:
+def _in_words(error: ValueError, loss: Any, choice: ChosenLoss) -> str:
     """What the library says, with the loss called as everywhere on the page and not by its class."""
-    return re.sub(rf"\b{type(loss).__name__}\b", knob_labels.named(asked.name), str(error))
+    return re.sub(rf"\b{type(loss).__name__}\b", knob_labels.named(choice.name), str(error))
 
 
 @background.job("Comparing the loss with the metrics", keep=32)

@@ -62,9 +62,9 @@ def pca(name: str, split: str, stamp: float) -> Map:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def coded(
-    name: str, split: str, stamp: float, step: int | None, field: str, shown: int, _images: ImageSet, _sheet: Sheet
+    name: str, split: str, stamp: float, step: int | None, field: str, points: int, _images: ImageSet, _sheet: Sheet
 ) -> tuple[list[str], np.ndarray]:
-    """The values of a field in order, and the value of each point, int64 [n], as a position in them. shown: n."""
+    """The values of a field in order, and the value of each point, int64 [n], as a position in them. points: n."""
     items = _sheet.on_map.items
     if field == filters.CLASS:  # among numbers the same are found in a tenth of the time
         labels, codes = np.unique(_images.labels[items], return_inverse=True)
@@ -258,12 +258,14 @@ HISTOGRAMS = 8
 def histograms(run: cache.RunView, images: ImageSet, split: str, step: int | None, stamp: float) -> list[Filter]:
     """A histogram of each field that tells images apart, the ones with the fewest values first."""
     whole = sheet(run.name, split, stamp, step)
-    found = {
+    coded_by = {
         field: coded(run.name, split, stamp, step, field, len(whole.rows), images, whole)
         for field in filters.fields(images)
     }
-    telling = sorted((field for field in found if len(found[field][0]) > 1), key=lambda field: len(found[field][0]))
-    return [bars(field, *found[field]) for field in telling[:HISTOGRAMS]]
+    telling = sorted(
+        (field for field in coded_by if len(coded_by[field][0]) > 1), key=lambda field: len(coded_by[field][0])
+    )
+    return [bars(field, *coded_by[field]) for field in telling[:HISTOGRAMS]]
 
 
 def bars(field: str, known: list[str], codes: np.ndarray) -> Filter:

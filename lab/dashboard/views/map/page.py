@@ -66,9 +66,9 @@ def show() -> None:
     if sheet.row(item) is None:
         item = None
     address.publish(step=step, item=item)
-    shown = run.name, "validation" if over_time else split, stamp, step, sheet
+    on_screen = run.name, "validation" if over_time else split, stamp, step, sheet
     large = len(sheet.whole) >= cache.MANY
-    if item is not None and large and background.if_ready(colouring.prepared(*shown)) is None:
+    if item is not None and large and background.if_ready(colouring.prepared(*on_screen)) is None:
         item = None  # it is shown with its neighbours as soon as they can be searched
     _say(run, sheet, of, step, shown_method)
     flat, honesty = drawn.at(KEPT if step is None else step)
@@ -78,7 +78,7 @@ def show() -> None:
     _draw(run, collection, sheet, flat, shown_method, of, step, stamp, field, lasso, item, k)
     _draw_honesty(honesty, NAMES[shown_method], len(sheet.rows))
     _draw_images(run, collection, sheet, flat, split, lasso, item, k)
-    colouring.prepared(*shown)
+    colouring.prepared(*on_screen)
 
 
 def _asks_time(steps: list[int]) -> bool:
@@ -181,10 +181,10 @@ def _search(run: cache.RunView, collection: Collection, sheet: Sheet, of: str, s
         if st.session_state.pop(FOUND, None):
             _select_found(key, NOBODY)
         return
-    asked = (key, words)
-    if st.session_state.get(FOUND, (None, 0))[0] != asked:
+    search = (key, words)
+    if st.session_state.get(FOUND, (None, 0))[0] != search:
         rows = colouring.holding(colouring.lines(run.name, split, stamp, step, collection.images, sheet), words)
-        st.session_state[FOUND] = asked, len(rows)
+        st.session_state[FOUND] = search, len(rows)
         _select_found(key, sheet.on_map.items[rows])
     if not st.session_state[FOUND][1]:
         st.caption("No image on this map has these words.")

@@ -61,10 +61,10 @@ def draw(chosen: Sequence[Run], rows: Sequence[dict[str, Any]]) -> None:
     if len(scored) < 2:
         st.info("The chart needs two runs with this score.")
     else:
-        shown = {name: [columns[name][at] for at in scored] for name in axes}
+        axis_values = {name: [columns[name][at] for at in scored] for name in axes}
         with st.container(key="figure-room"):
             st.plotly_chart(
-                parallel(shown, score, [float(value) for value in values if value is not None]), key="parallel",
+                parallel(axis_values, score, [float(value) for value in values if value is not None]), key="parallel",
                 alt=f"One line for each of {len(scored)} runs over {', '.join(axes) or 'no knob'} and {score}",
             )  # fmt: skip
         st.caption("Drag along an axis to pick out lines; drag a name to move an axis.")
@@ -86,10 +86,10 @@ def _importance(key: str, _columns: Mapping[str, list[Any]], _scores: Sequence[f
     return knobs.importance(_columns, _scores)
 
 
-def _weights(found: knobs.Importance, score: str) -> None:
-    st.caption(page_frame.as_text(knobs.in_words(found, score)))
-    if found.explained > 0:
-        bars = [Meter(", ".join(one.knobs), max(0.0, one.share), _trend(one.trend)) for one in found.weights]
+def _weights(importance: knobs.Importance, score: str) -> None:
+    st.caption(page_frame.as_text(knobs.in_words(importance, score)))
+    if importance.explained > 0:
+        bars = [Meter(", ".join(one.knobs), max(0.0, one.share), _trend(one.trend)) for one in importance.weights]
         meters(bars, key="importance")
 
 

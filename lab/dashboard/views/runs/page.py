@@ -53,12 +53,12 @@ def runs() -> None:
         scores = tables.columns(rows.values())
         orders = [tables.NEWEST, "run", "group", "loss", "encoder", "data", *scores]
         order = page_frame.select("Order by", orders, key="order", link="order", help=HOW_ORDERED)
-        shown = columns.choose(tables.shown(scores))
+        table_columns = columns.choose(tables.shown(scores))
         warn(all_runs)
     listed = [one for one in rows.values() if tables.matches(one, words) and fits(one)]
     if lacking := tables.unknown_columns(rows.values(), words):
         st.warning(page_frame.as_text(f"No run has a column {', '.join(lacking)}; compare one of those in the table."))
-    chosen = _table(tables.ordered(listed, order), shown, len(rows))
+    chosen = _table(tables.ordered(listed, order), table_columns, len(rows))
     if not address.tell("runs", ",".join(chosen) or None):
         st.caption("Too many runs are selected for a link.")
     selected = [all_runs[name] for name in chosen]
@@ -96,8 +96,8 @@ def _mailed(chosen: list[Run], split: str) -> None:
         help="One file with table, curves, map and example queries; it opens without a server",
     ):
         try:
-            found = lab.report.report(chosen, split=split)
-            made = lab.report.page.of(chosen, found, images=lambda run: settings.confine_images(run.dataset()))
+            table = lab.report.report(chosen, split=split)
+            made = lab.report.page.of(chosen, table, images=lambda run: settings.confine_images(run.dataset()))
             st.session_state["page to mail"] = names, split, made
         except (ValueError, OSError) as error:
             page_frame.say_error(error)
@@ -122,7 +122,7 @@ def _narrowed(rows: dict[str, dict[str, Any]]) -> Callable[[dict[str, Any]], boo
     )
 
 
-def _table(listed: list[dict[str, Any]], shown: list[str], of: int) -> list[str]:
+def _table(listed: list[dict[str, Any]], table_columns: list[str], of: int) -> list[str]:
     """Draw the table with these columns; returns the names of the selected rows."""
     import pandas as pd
 
@@ -130,7 +130,7 @@ def _table(listed: list[dict[str, Any]], shown: list[str], of: int) -> list[str]
         st.info(f"None of the {of} runs matches the filter; clear it to see them all.")
         return []
     scores = tables.columns(listed)
-    order = ["run", *(name for name in shown if name in tables.FACTS or name in scores)]
+    order = ["run", *(name for name in table_columns if name in tables.FACTS or name in scores)]
     names = [one["run"] for one in listed]
     before = [at for at, name in enumerate(names) if name in st.session_state.get("runs", [])]
     event = st.dataframe(

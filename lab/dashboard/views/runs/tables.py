@@ -80,7 +80,7 @@ def unknown_columns(rows: Iterable[dict[str, Any]], words: str) -> list[str]:
     """The columns that a filter compares and that no row has."""
     known = {column.lower() for one in rows for column in one}
     compared = (COMPARED.fullmatch(word) for word in words.lower().split())
-    return [found[1] for found in compared if found and found[1] not in known]
+    return [comparison[1] for comparison in compared if comparison and comparison[1] not in known]
 
 
 def _holds(one: dict[str, Any], comparison: re.Match[str]) -> bool:

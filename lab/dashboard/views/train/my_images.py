@@ -49,15 +49,15 @@ def _look(folder: str) -> None:
 @background.job("Looking at the images", keep=4)
 def _looked_at(folder: str, times: int) -> tuple[Survey, list[tuple[str, str]]]:
     """What lies in the folder, and the name and picture of some classes."""
-    found = own_images.survey(folder)
+    survey = own_images.survey(folder)
     pictures = []
-    for name, path in found.sample.items():
+    for name, path in survey.sample.items():
         try:
             settings.confine_folder(Path(path).resolve().parent)  # a file may be a link, too
             pictures.append((name, thumbnail(open_rgb(Path(path)))))
         except (ImageError, ValueError):
             continue
-    return found, pictures
+    return survey, pictures
 
 
 def _show(folder: str, times: int) -> None:
@@ -65,18 +65,18 @@ def _show(folder: str, times: int) -> None:
         ready = background.if_ready(_looked_at(folder, times))
         if ready is None:
             return
-        found, pictures = ready
-        chosen = own_images.fitted(found, own_images.this_machine())
+        survey, pictures = ready
+        chosen = own_images.fitted(survey, own_images.this_machine())
     except (ValueError, OSError) as error:
         page_frame.say_error(error)
         _offer_without_classes(Path(folder))
         return
     cards = [Card(at, picture, name, name) for at, (name, picture) in enumerate(pictures)]
-    note = f"one image of {'each class' if len(cards) == len(found.images) else 'some classes'}"
-    section = Section("sample", _counted(found), cards, note=note, size="small")
+    note = f"one image of {'each class' if len(cards) == len(survey.images) else 'some classes'}"
+    section = Section("sample", _counted(survey), cards, note=note, size="small")
     gallery([section], key="my sample", on_pick=lambda *_: None)
-    _tell_counts(found)
-    _tell_problems(found.problems)
+    _tell_counts(survey)
+    _tell_problems(survey.problems)
     st.info(page_frame.as_text(chosen.sentence), icon=":material/tune:")
     with st.container(horizontal=True):
         go = st.button("Train on these images", type="primary", icon=":material/play_arrow:")
@@ -103,9 +103,9 @@ def _offer_without_classes(folder: Path) -> None:
     )  # fmt: skip
 
 
-def _counted(found: Survey) -> str:
-    total = sum(found.images.values())
-    return f"{len(found.images):,} class{'es' * (len(found.images) != 1)}, {total:,} image{'s' * (total != 1)}"
+def _counted(survey: Survey) -> str:
+    total = sum(survey.images.values())
+    return f"{len(survey.images):,} class{'es' * (len(survey.images) != 1)}, {total:,} image{'s' * (total != 1)}"
 
 
 def _range(few: str, least: int, many: str, most: int) -> str:
@@ -114,10 +114,10 @@ def _range(few: str, least: int, many: str, most: int) -> str:
     return f"From {least:,} image{'s' * (least != 1)} ({few}) to {most:,} ({many}) in a class"
 
 
-def _tell_counts(found: Survey) -> None:
+def _tell_counts(survey: Survey) -> None:
     import pandas as pd
 
-    ordered = sorted(found.images.items(), key=lambda one: one[1])
+    ordered = sorted(survey.images.items(), key=lambda one: one[1])
     with page_frame.fold(page_frame.as_text(_range(*ordered[0], *ordered[-1])), link="counts"):
         table = pd.DataFrame(ordered, columns=["class", "images"])
         st.dataframe(table, hide_index=True, height=240, alt="Number of images in each class, fewest first")

@@ -32,7 +32,7 @@ def two_stage() -> None:
         split = page_frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
         whole = cache.collection(run.name, split, run.stamp)
     run_choice.need_classes(whole)
-    course = background.or_wait(cache.course(run.name, split, run.stamp, whole))
+    filed = background.or_wait(cache.filed(run.name, split, run.stamp, whole))
     with st.sidebar:
         address.adopt("query", int, lambda item: whole.row(item) is not None)
         st.divider()
@@ -44,14 +44,14 @@ def two_stage() -> None:
         k = st.slider("Top k", 1, most, key="first", persist_state="session")
     searched = f"{len(whole.query):,} queries in {len(whole.gallery):,} images"
     st.caption(page_frame.as_text(f"{run.summary} · {split}, {searched} · {origin.words(run.name, split)}"))
-    st.caption(_whose(course))
-    if course.count < 2:
+    st.caption(_whose(filed))
+    if filed.count < 2:
         st.info("Two-stage search needs at least two anchors; choose a split with more classes.")
         return
-    probes = _probes(course.count)
-    surveying = cache.surveyed(run.name, split, run.stamp, course)
+    probes = _probes(filed.count)
+    surveying = cache.surveyed(run.name, split, run.stamp, filed)
     with below:
-        chosen = _queries(source, course, surveying, probes, k)
+        chosen = _queries(source, filed, surveying, probes, k)
     if whole.row(st.session_state.get("query")) is None and chosen.items:
         st.session_state["query"] = chosen.items[0]
     item = st.session_state.get("query")
@@ -59,11 +59,11 @@ def two_stage() -> None:
     address.tell("query", item)
     _draw_candidates(run, whole, chosen, item)
     if item is not None:
-        race = course.race(item, probes, k)
-        _tell(race, k)
-        _draw_found(run, course, race, item, k)
-        _draw_charts(course, surveying, item, probes, k)
-        _draw_lost(run, course, race, item, k)
+        cost = filed.cost(item, probes, k)
+        _tell(cost, k)
+        _draw_found(run, filed, cost, item, k)
+        _draw_charts(filed, surveying, item, probes, k)
+        _draw_lost(run, filed, cost, item, k)
 
 
 def _draw_candidates(run: cache.RunView, whole: Collection, chosen: Candidates, item: int | None) -> None:
@@ -92,9 +92,9 @@ def _stops(count: int) -> set[int]:
     return {stop for stop in rounded if stop <= count} | {*range(1, min(20, count) + 1), count}
 
 
-def _whose(course: FiledGallery) -> str:
-    count = f"{course.count:,} anchors"
-    if course.anchors.learnt:
+def _whose(filed: FiledGallery) -> str:
+    count = f"{filed.count:,} anchors"
+    if filed.anchors.learnt:
         return f"{count}, learnt by this run, one for each class that it was trained on."
     return (
         f"{count}: the means of the classes of this gallery, because this run learnt none (class_anchor_margin does). "
@@ -102,10 +102,10 @@ def _whose(course: FiledGallery) -> str:
     )
 
 
-def _queries(source: str, course: FiledGallery, surveying: Job[FiledGallery], probes: int, k: int) -> Candidates:
-    everything = np.ones(len(course.collection.query), bool)
+def _queries(source: str, filed: FiledGallery, surveying: Job[FiledGallery], probes: int, k: int) -> Candidates:
+    everything = np.ones(len(filed.collection.query), bool)
     if source != "lost":
-        return candidates.choose(source, course.collection, everything)
+        return candidates.choose(source, filed.collection, everything)
     title = f"Queries that miss most of their nearest {k}"
     if surveying.value is None:
         return Candidates([], [], title, waits_for=surveying)
@@ -115,7 +115,7 @@ def _queries(source: str, course: FiledGallery, surveying: Job[FiledGallery], pr
         items[first].tolist(),
         [f"{count} missed" for count in lost[first]],
         title,
-        f"{len(items):,} of {len(course.sample):,} sampled queries miss some",
+        f"{len(items):,} of {len(filed.sample):,} sampled queries miss some",
         f"None: with {probes:,} anchor{'s' * (probes > 1)} probed every query finds its nearest {k}.",
     )
 
@@ -124,27 +124,27 @@ def _pick(section: str, item: int) -> None:
     st.session_state["query"] = item
 
 
-def _tell(race: QueryCost, k: int) -> None:
-    """The race in five numbers."""
-    brute, fast = int(race.brute.comparisons[0]), int(race.fast.comparisons[0])
-    matches = int(race.brute.num_positives[0])
-    kept = int((race.brute.neighbours[0, :k] >= 0).sum())
-    whole, cut = (_average_precision(ranking) for ranking in (race.brute, race.fast))
+def _tell(cost: QueryCost, k: int) -> None:
+    """The costs in five numbers."""
+    brute, fast = int(cost.brute.comparisons[0]), int(cost.fast.comparisons[0])
+    matches = int(cost.brute.num_positives[0])
+    kept = int((cost.brute.neighbours[0, :k] >= 0).sum())
+    whole, cut = (_average_precision(ranking) for ranking in (cost.brute, cost.fast))
     columns = st.columns(5)
     columns[0].metric(
         "Comparisons", f"{fast:,}", f"{fast / brute - 1:+.0%} of {brute:,}", delta_color="off",
         help="Similarities computed, those with the anchors included; brute force compares with every image.",
     )  # fmt: skip
     columns[1].metric(
-        "Milliseconds", f"{race.fast_ms:.3f}", f"brute force {race.brute_ms:.3f}", delta_color="off", delta_arrow="off",
+        "Milliseconds", f"{cost.fast_ms:.3f}", f"brute force {cost.brute_ms:.3f}", delta_color="off", delta_arrow="off",
         help=f"Median of repeated searches for the nearest {k} of this query, on this machine, just now.",
     )  # fmt: skip
     columns[2].metric(
-        f"Of the nearest {k}", f"{kept - len(race.lost)} found", f"{len(race.lost)} missed", delta_color="off",
+        f"Of the nearest {k}", f"{kept - len(cost.lost)} found", f"{len(cost.lost)} missed", delta_color="off",
         delta_arrow="off", help="The nearest images by brute force that are assigned to a probed anchor.",
     )  # fmt: skip
     columns[3].metric(
-        "True matches", f"{matches - len(race.lost_matches)} in reach", f"{len(race.lost_matches)} missed",
+        "True matches", f"{matches - len(cost.lost_matches)} in reach", f"{len(cost.lost_matches)} missed",
         delta_color="off", delta_arrow="off", help="Images of the query's class that are assigned to a probed anchor.",
     )  # fmt: skip
     columns[4].metric(
@@ -158,12 +158,12 @@ def _average_precision(ranking: Ranking) -> str:
     return "–" if np.isnan(value) else f"{value:.3f}"
 
 
-def _draw_charts(course: FiledGallery, surveying: Job[FiledGallery], item: int, probes: int, k: int) -> None:
+def _draw_charts(filed: FiledGallery, surveying: Job[FiledGallery], item: int, probes: int, k: int) -> None:
     left, right = st.columns(2)
-    order = course.order(item)[: max(BARS, probes)][:400]
-    names = [course.name_of(int(anchor)) for anchor in order]
-    figure = charts.files(course.sizes[order].tolist(), course.matches(item)[order].tolist(), probes, names)
-    more = f", the first {len(order)} of {course.count:,}" if len(order) < course.count else ""
+    order = filed.order(item)[: max(BARS, probes)][:400]
+    names = [filed.name_of(int(anchor)) for anchor in order]
+    figure = charts.files(filed.sizes[order].tolist(), filed.matches(item)[order].tolist(), probes, names)
+    more = f", the first {len(order)} of {filed.count:,}" if len(order) < filed.count else ""
     left.markdown(f"**Anchors in the order of their similarity to this query**{more}")
     left.plotly_chart(figure, key="files", alt=f"Images assigned to each anchor; the first {probes} are searched")
     with right:
@@ -171,7 +171,7 @@ def _draw_charts(course: FiledGallery, surveying: Job[FiledGallery], item: int, 
     if surveyed is None:
         return
     share = surveyed.curves(k)
-    visits = list(range(1, course.count + 1))
+    visits = list(range(1, filed.count + 1))
     curves = {
         f"nearest {k} that are compared": (visits, share.neighbours.tolist()),
         "true matches that are compared": (visits, share.matches.tolist()),
@@ -189,12 +189,12 @@ def _draw_charts(course: FiledGallery, surveying: Job[FiledGallery], item: int, 
     right.caption(words)
 
 
-def _draw_lost(run: cache.RunView, course: FiledGallery, race: QueryCost, item: int, k: int) -> None:
-    whole = course.collection
-    brute = Evidence(race.brute, whole.one(item), whole.gallery)
+def _draw_lost(run: cache.RunView, filed: FiledGallery, cost: QueryCost, item: int, k: int) -> None:
+    whole = filed.collection
+    brute = Evidence(cost.brute, whole.one(item), whole.gallery)
     unreached = np.zeros(len(whole.gallery), bool)
-    unreached[race.lost_matches] = True
-    lost = cards.neighbours(run, whole, brute, race.lost)
+    unreached[cost.lost_matches] = True
+    lost = cards.neighbours(run, whole, brute, cost.lost)
     beyond = cards.missed(run, whole, brute, k, ranked_answer.MISSED_SHOWN, unreached)
     ranked = "with their rank by brute force"
     sections = [
@@ -209,15 +209,15 @@ def _draw_lost(run: cache.RunView, course: FiledGallery, race: QueryCost, item: 
     gallery(sections, key="lost", on_pick=_pick)
 
 
-def _draw_found(run: cache.RunView, course: FiledGallery, race: QueryCost, item: int, k: int) -> None:
-    whole = course.collection
+def _draw_found(run: cache.RunView, filed: FiledGallery, cost: QueryCost, item: int, k: int) -> None:
+    whole = filed.collection
     query = whole.one(item)
-    before = comparison.ranks(Evidence(race.brute, query, whole.gallery))
-    kept = int(min(k, (race.fast.neighbours[0] >= 0).sum()))
-    came = cards.neighbours(run, whole, Evidence(race.fast, query, whole.gallery), np.arange(kept))
+    before = comparison.ranks(Evidence(cost.brute, query, whole.gallery))
+    kept = int(min(k, (cost.fast.neighbours[0] >= 0).sum()))
+    came = cards.neighbours(run, whole, Evidence(cost.fast, query, whole.gallery), np.arange(kept))
     section = Section(
         "found", f"Result of two-stage search: the first {kept}", [cards.moved(card, before) for card in came],
-        f"of {int(race.fast.retrieved[0]):,} images compared; arrows show the change from brute force",
+        f"of {int(cost.fast.retrieved[0]):,} images compared; arrows show the change from brute force",
         "The probed anchors hold no image but the query; probe more anchors.",
     )  # fmt: skip
     gallery([section], key="found", on_pick=_pick, query=cards.query(run, whole, item, []))

@@ -86,20 +86,22 @@ def _chart(column: DeltaGenerator, panel: panels.Panel, look: curve_look.Look, b
     figure = charts.curves(panel.curves, panel.title, height=250, **look.of(panel.quantity))
     if best is not None and panel.quantity == "validation":
         figure = charts.mark(figure, best, "best checkpoint")
-    told = f"{panel.title} over training steps: {', '.join(panel.curves)}"
-    column.plotly_chart(figure, key=f"watch {panel.title}", alt=told)
+    words = f"{panel.title} over training steps: {', '.join(panel.curves)}"
+    column.plotly_chart(figure, key=f"watch {panel.title}", alt=words)
 
 
 def _best_step(run: Run) -> int | None:
     """The step of the best checkpoint, as far as a split was evaluated with it."""
-    told = (run.origin(split) for split in run.splits)
-    return next((one.step for one in told if one.checkpoint == "best"), None)
+    origins = (run.origin(split) for split in run.splits)
+    return next((one.step for one in origins if one.checkpoint == "best"), None)
 
 
 def _say_what_stays_linear(drawn: Sequence[panels.Panel], look: curve_look.Look) -> None:
-    asked = [panel for panel in drawn if look.of(panel.quantity)["log"]]
+    logarithmic = [panel for panel in drawn if look.of(panel.quantity)["log"]]
     linear = [
-        panel.title for panel in asked if not all(charts.not_negative(values) for _, values in panel.curves.values())
+        panel.title
+        for panel in logarithmic
+        if not all(charts.not_negative(values) for _, values in panel.curves.values())
     ]
     if linear:
         st.caption(page_frame.as_text(f"Linear, because there are values below 0: {', '.join(linear)}."))

@@ -82,10 +82,10 @@ def _look() -> Load:
 
 def _gpus() -> tuple[Gpu, ...]:
     """The GPUs as their driver tells of them: torch would take some hundred megabytes of each to ask."""
-    asked = shutil.which("nvidia-smi")
-    if asked is None:
+    program = shutil.which("nvidia-smi")
+    if program is None:
         return ()
-    command = [asked, f"--query-gpu={ASKED}", "--format=csv,noheader,nounits"]
+    command = [program, f"--query-gpu={ASKED}", "--format=csv,noheader,nounits"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
     except (OSError, subprocess.SubprocessError):

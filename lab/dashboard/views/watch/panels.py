@@ -35,8 +35,8 @@ def of_one(journal: Journal, chosen: Sequence[str]) -> list[Panel]:
     names = [name for name in known if name in chosen] or known
     scores = {name: journal.curve(name) for name in names if name not in COLUMNS}
     shared = [Panel("validation", "validation", scores)] if scores else []
-    own = [name for name in names if name in COLUMNS]
-    return shared + [Panel(title(name), name, {title(name): scaled(journal, name)}) for name in own]
+    columns = [name for name in names if name in COLUMNS]
+    return shared + [Panel(title(name), name, {title(name): scaled(journal, name)}) for name in columns]
 
 
 def of_several(journals: Mapping[str, Journal], chosen: Sequence[str]) -> list[Panel]:
@@ -46,9 +46,9 @@ def of_several(journals: Mapping[str, Journal], chosen: Sequence[str]) -> list[P
     """
     known = quantities(list(journals.values()))
     wanted = [name for name in chosen if name in known] or [name for name in FIRST if name in known] or known[:2]
-    told = {name: {run: one for run, one in journals.items() if _tells(one.curve(name))} for name in wanted}
+    curves = {name: {run: one for run, one in journals.items() if _tells(one.curve(name))} for name in wanted}
     return [
-        Panel(title(name), name, {run: scaled(one, name) for run, one in ones.items()}) for name, ones in told.items()
+        Panel(title(name), name, {run: scaled(one, name) for run, one in ones.items()}) for name, ones in curves.items()
     ]
 
 

@@ -1,0 +1,122 @@
+"""003, tables 2 and 4 side by side: what a two-stage mAP measures."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+import lab.papers.tables
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures import _bundled
+from lab.figures._base import Figure, Numbers, PlotlyFigure
+
+STUDY = "two_stage"
+SHORT = {"ResNet-18": "R18", "ResNet-50": "R50"}
+"""The networks of table 4."""
+SETS = {"cifar100": "CIFAR-100", "food101": "Food-101", "svhn": "SVHN", "tiny_imagenet": "Tiny ImageNet"}
+
+
+class TwoStageAccuracy(Figure):
+    """Two-stage mAP beside the accuracy of nearest anchors, or beside the mAP of an exact search.
+
+    With one anchor opened and a gallery that is filed right, a list holds all positives and nothing else, or none: its
+    AP is 1 where the nearest anchor is right, and 0 elsewhere.
+    """
+
+    title = "Two-stage mAP is the accuracy of nearest anchors"
+    source = "CAM, tables 2 and 4"
+    tier = "instant"
+    question = "Beside which of the two numbers does two-stage mAP stand, and what does it then say of the ranking?"
+    moves = ("beside",)
+
+    class Knobs(Knobs):
+        """What two-stage mAP is compared with."""
+
+        beside: Literal["nearest-anchor accuracy", "exact mAP"] = knob(
+            "nearest-anchor accuracy", "Score of the same network that two-stage mAP is set beside."
+        )
+
+    def numbers(self) -> Numbers:
+        column = 1 if self.knobs.beside == "nearest-anchor accuracy" else 2
+        groups = {}
+        for name, rows in (("The paper's networks", _published()), ("Trained on emoji", _measured())):
+            pairs = 100 * np.array([(row[0], row[column]) for row in rows.values()])
+            groups[name] = {"names": list(rows), "two_stage": pairs[:, 0], "other": pairs[:, 1]}
+        return {"groups": groups}
+
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
+        import plotly.graph_objects as go
+
+        beside = self.knobs.beside
+        told = ". ".join(f"{name}: {_apart(group)}" for name, group in numbers["groups"].items())
+        figure = style.canvas(
+            self.title,
+            f"{told} (a point for each seed, study {STUDY} of docs/claims.md)",
+            panels=("each network", "two-stage mAP less the other"),
+            column_widths=[0.5, 0.5],
+            horizontal_spacing=0.2,
+            height=540,
+        )
+        figure.add_trace(
+            go.Scatter(
+                x=[0, 100], y=[0, 100], mode="lines", name="equal", line={"dash": "dot", "color": style.BLACK}
+            ),
+            row=1, col=1,
+        )  # fmt: skip
+        for index, (name, group) in enumerate(numbers["groups"].items()):
+            for column, x, y in (
+                (1, group["other"], group["two_stage"]),
+                (2, group["two_stage"] - group["other"], group["names"]),
+            ):
+                figure.add_trace(
+                    go.Scatter(
+                        x=x, y=y, mode="markers", name=name, legendgroup=name, showlegend=column == 1,
+                        marker=style.marker(index, 11), customdata=group["names"],
+                        hovertemplate="%{customdata}<br>%{x:.2f}" + ("<br>%{y:.2f}" if column == 1 else " points"),
+                    ),
+                    row=1, col=column,
+                )  # fmt: skip
+        figure.add_vline(x=0, line={"dash": "dot", "color": style.BLACK}, row=1, col=2)
+        figure.update_xaxes(title_text=f"{beside}, %", range=[0, 100], row=1, col=1)
+        figure.update_yaxes(title_text="two-stage mAP, %", range=[0, 100], row=1, col=1)
+        figure.update_xaxes(title_text="points", row=1, col=2)
+        figure.update_yaxes(type="category", autorange="reversed", row=1, col=2)
+        style.legend_below(figure)
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        told = ". ".join(f"{name}: {_apart(group)}" for name, group in numbers["groups"].items())
+        return f"Two-stage mAP beside {self.knobs.beside}. {told}."
+
+
+def _apart(group: Numbers) -> str:
+    """How far the two scores are from each other, in words."""
+    gaps = np.abs(group["two_stage"] - group["other"])
+    return f"{len(gaps)} pairs, at most {gaps.max():.2f} points apart, {gaps.mean():.2f} in the mean"
+
+
+def _published() -> dict[str, tuple[float, float, float]]:
+    """Network and set to two-stage mAP, accuracy of nearest anchors and exact mAP, as printed."""
+
+    def column(name: str, **wanted: str) -> dict[tuple[str, str], float]:
+        rows = lab.papers.tables.rows(data=tuple(SETS))
+        chosen = [row for row in rows if all(getattr(row, key) == value for key, value in wanted.items())]
+        return {(row.data, row.encoder): row.values[name] for row in chosen}
+
+    two_stage = column("mAP", method="CAM, two-stage")
+    accuracy = column("anchor accuracy", source="CAM, table 4", loss="class_anchor_margin")
+    exact = column("mAP", method="CAM, brute force")
+    return {
+        f"{SETS[data]}, {SHORT[encoder]}": (two_stage[data, encoder], right, exact[data, encoder])
+        for (data, encoder), right in accuracy.items()
+    }
+
+
+def _measured() -> dict[str, tuple[float, float, float]]:
+    """The same of the trainings that come along, one a seed, at the rate that its validation images chose."""
+    scores = _bundled.scores(STUDY)
+    (setting,) = scores.settings()
+    columns = [scores.by_seed(name, **setting) for name in ("two-stage mAP", "accuracy", "mAP")]
+    return {f"emoji, seed {seed}": (columns[0][seed], columns[1][seed], columns[2][seed]) for seed in columns[0]}

@@ -1,0 +1,132 @@
+"""004, section 4.3 and appendix: why about half of the pairs of the contextual loss go the wrong way."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from lab import losses
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures import _bundled
+from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.inspect import pair_gradients
+
+VARIANTS = {
+    "contextual": {},
+    "without query expansion": {"expansion": False},
+    "without M₋": {"complement": False},
+    "without either": {"complement": False, "expansion": False},
+}
+KINDS = (
+    "one class, pulled together",
+    "one class, pushed apart",
+    "strangers, pushed apart",
+    "strangers, pulled together",
+)
+
+
+class WrongWayPairs(Figure):
+    """Pairs of a batch of real images by what the contextual gradient does with them, with parts of it switched off.
+
+    Two parts go against labels: the neighbours of a wrong neighbour are pushed away, whatever their class (part 2 of
+    eq. 9), and the count of shared strangers M- draws strangers together (eq. 39, left out of eq. 9).
+    """
+
+    title = "Why do so many pairs go the wrong way?"
+    source = "Contextual, eq. 9 and 39"
+    tier = "instant"
+    question = "Which part of the loss makes most of the wrong pairs, and how much of the gradient do they hold?"
+    moves = ("classes", "per_class")
+
+    class Knobs(Knobs):
+        """The batch, and the network that embedded it."""
+
+        classes: int = knob(12, "Classes of the batch.", ge=3, le=20)
+        per_class: int = knob(4, "Images of each class, and neighbours (k).", ge=2, le=6)
+        eps: float = knob(
+            0.05, "Slack of a neighbourhood.", ge=0, le=0.5, unit="squared distance", source="Contextual, eq. 2"
+        )
+        network: Literal["contrastive", "recall_at_k", "cross_entropy"] = knob(
+            "contrastive", "Loss that the network was trained with; the images are of classes it never saw."
+        )
+        seed: int = knob(0, "Random seed of the batch.", ge=0, le=99)
+
+    def numbers(self) -> Numbers:
+        embeddings, labels = self._batch()
+        share, mass = {}, {}
+        for name, parts in VARIANTS.items():
+            loss = losses.create("contextual", lam=1.0, gamma=0.0, eps=self.knobs.eps, k=self.knobs.per_class, **parts)
+            pairs = pair_gradients(loss, embeddings, labels)
+            upper = np.triu(pairs.active, 1)
+            force, same = np.abs(pairs.gradients), pairs.same
+            kinds = [
+                upper & of_class & (np.sign(pairs.gradients) == sign)
+                for of_class, sign in ((same, -1), (same, 1), (~same, 1), (~same, -1))
+            ]
+            share[name] = np.array([kind.sum() for kind in kinds]) / max(1, upper.sum())
+            mass[name] = np.array([force[kind].sum() for kind in kinds]) / max(1e-12, force[upper].sum())
+        return {"share": share, "mass": mass}
+
+    def _batch(self) -> tuple[np.ndarray, np.ndarray]:
+        """Embeddings and labels of some classes of the example run that have images enough."""
+        k = self.knobs
+        (run,) = _bundled.examples((k.network,))
+        images = run.embeddings()
+        assert images is not None, "example runs hold embeddings"
+        random = np.random.default_rng(k.seed)
+        numbers, counts = np.unique(images.labels, return_counts=True)
+        chosen = random.permutation(numbers[counts >= k.per_class])[: k.classes]
+        rows = np.concatenate([random.permutation(np.flatnonzero(images.labels == c))[: k.per_class] for c in chosen])
+        return images.vectors[rows].astype(np.float64), images.labels[rows]
+
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
+        import plotly.graph_objects as go
+
+        whole, bare = (_wrong(numbers["share"][name]) for name in ("contextual", "without M₋"))
+        force = _wrong(numbers["mass"]["contextual"])
+        figure = style.canvas(
+            self.title,
+            f"<b>{whole:.0%}</b> of the pairs that move go against their label ({force:.0%} of the force), "
+            f"<b>{bare:.0%}</b> without M₋; {self.knobs.classes} classes of emoji that the network never saw",
+            panels=("share of the pairs that move", "share of the force on them"),
+            shared_yaxes=True,
+            horizontal_spacing=0.06,
+        )
+        for index, kind in enumerate(KINDS):
+            wrong = index in (1, 3)
+            sign = style.WRONG if wrong else style.RIGHT
+            for column, of in ((1, "share"), (2, "mass")):
+                parts = [numbers[of][name][index] for name in VARIANTS]
+                figure.add_trace(
+                    go.Bar(
+                        y=list(VARIANTS), x=parts, orientation="h", name=f"{sign} {kind}", legendgroup=kind,
+                        showlegend=column == 1, text=[f"{part:.0%}" if part > 0.06 else "" for part in parts],
+                        textposition="inside", insidetextanchor="middle", textangle=0,
+                        hovertemplate="%{y}<br>%{x:.1%}",
+                        marker={
+                            "color": style.COLOURS[index], "pattern": {"shape": "/" if wrong else "", "fgopacity": 0.3}
+                        },
+                    ),
+                    row=1, col=column,
+                )  # fmt: skip
+        figure.update_layout(barmode="stack", legend_traceorder="normal")
+        figure.update_xaxes(range=[0, 1], tickformat=".0%", title_text="share")
+        figure.update_yaxes(autorange="reversed")
+        figure.update_yaxes(title_text="loss", row=1, col=1)
+        style.legend_below(figure)
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        told = "; ".join(
+            f"{name}: {_wrong(share):.1%} of the pairs and {_wrong(numbers['mass'][name]):.1%} of the force, of which "
+            f"strangers pulled together {share[3]:.1%} and {numbers['mass'][name][3]:.1%}"
+            for name, share in numbers["share"].items()
+        )
+        return f"Pairs that go against their label. {told}."
+
+
+def _wrong(parts: np.ndarray) -> float:
+    """Pushed apart within a class, or pulled together across two."""
+    return float(parts[1] + parts[3])

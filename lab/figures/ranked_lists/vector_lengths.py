@@ -1,0 +1,106 @@
+"""One search by cosine, by inner product and by distance: what the lengths of vectors do to a list."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures._base import Figure, Numbers, PlotlyFigure
+
+OTHERS = (("a", 10, 1.0), ("b", -20, 0.8), ("c", 30, 1.2), ("t", 90, 1.0), ("u", -120, 0.9))
+"""Name, degrees from the query, length; a, b and c are of its class."""
+
+
+class VectorLengths(Figure):
+    """Six vectors ranked for one query in three ways, while a stranger among them grows."""
+
+    title = "What a search makes of lengths"
+    source = "More"
+    tier = "instant"
+    question = "Make the stranger S longer: in which of the three lists does it come first, and in which never?"
+
+    class Knobs(Knobs):
+        """The stranger."""
+
+        length: float = knob(1.0, "Length of the stranger's vector.", ge=0.1, le=2.5)
+        angle: float = knob(40.0, "Angle between stranger and query.", ge=15, le=85, unit="degrees")
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        names, degrees, lengths = zip(("S", k.angle, k.length), *OTHERS, strict=True)
+        radians, sizes = np.radians(degrees), np.array(lengths)
+        vectors = sizes[:, None] * np.column_stack([np.cos(radians), np.sin(radians)])
+        query = np.array([1.0, 0.0])
+        scores = {
+            "cosine": vectors @ query / sizes,
+            "inner product": vectors @ query,
+            "distance": -np.linalg.norm(vectors - query, axis=1),
+        }
+        order = {name: np.argsort(-values, kind="stable") for name, values in scores.items()}
+        place = {name: int(np.flatnonzero(rows == 0)[0]) + 1 for name, rows in order.items()}
+        mine = np.array([name in "abc" for name in names])
+        return {"names": names, "vectors": vectors, "mine": mine, "scores": scores, "order": order, "place": place}
+
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
+        import plotly.graph_objects as go
+
+        figure = style.canvas(
+            self.title,
+            "the stranger S is number " + ", ".join(f"<b>{n}</b> by {name}" for name, n in numbers["place"].items()),
+            panels=("the query and the vectors", "the three lists"),
+            column_widths=[0.45, 0.55],
+            horizontal_spacing=0.18,
+            height=540,
+        )
+        figure.add_trace(
+            go.Scatter(
+                x=[0, 1], y=[0, 0], mode="lines+markers+text", text=["", "query"], textposition="bottom right",
+                line=style.line(6, 4), marker={"size": [0, 9], "color": style.BLACK}, showlegend=False,
+            ),
+            row=1, col=1,
+        )  # fmt: skip
+        for index, (name, mask) in enumerate(
+            ((f"{style.RIGHT} of the query's class", numbers["mine"]), (f"{style.WRONG} a stranger", ~numbers["mine"]))
+        ):
+            self._group(figure, numbers, mask, name, index)
+        figure.update_xaxes(title_text="first coordinate", range=[-0.8, 2.9], constrain="domain", row=1, col=1)
+        figure.update_yaxes(
+            title_text="second coordinate", range=[-1, 2.7], scaleanchor="x", constrain="domain", row=1, col=1
+        )
+        figure.update_xaxes(title_text="rank", range=[0.4, 6.6], dtick=1, row=1, col=2)
+        figure.update_yaxes(title_text="ranked by", range=[2.6, -0.6], type="category", row=1, col=2)
+        style.legend_below(figure)
+        return figure
+
+    def _group(self, figure: PlotlyFigure, numbers: Numbers, mask: np.ndarray, name: str, index: int) -> None:
+        """The vectors of one kind: as lines from the origin, and at their ranks."""
+        import plotly.graph_objects as go
+
+        names, (x, y) = np.array(numbers["names"]), numbers["vectors"][mask].T
+        gap = np.full(len(x), np.nan)
+        figure.add_trace(
+            go.Scatter(
+                x=np.column_stack([0 * x, x, gap]).ravel(), y=np.column_stack([0 * y, y, gap]).ravel(), mode="lines",
+                line=style.line(index, 1.5), hoverinfo="skip", showlegend=False,
+            ),
+            row=1, col=1,
+        )  # fmt: skip
+        places = [(rank, way, row) for way, rows in numbers["order"].items() for rank, row in enumerate(rows, 1)]
+        ranked = [(rank, way, names[row]) for rank, way, row in places if mask[row]]
+        for column, xs, ys, texts in ((1, x, y, names[mask]), (2, *map(list, zip(*ranked, strict=True)))):
+            figure.add_trace(
+                go.Scatter(
+                    x=xs, y=ys, text=texts, mode="markers+text", name=name,
+                    textposition="middle right" if column == 1 and index == 0 else "top center",
+                    legendgroup=name, showlegend=column == 2, marker=style.marker(index, 11),
+                ),
+                row=1, col=column,
+            )  # fmt: skip
+
+    def alt(self, numbers: Numbers) -> str:
+        k, place = self.knobs, numbers["place"]
+        return (
+            f"A stranger of length {k.length:g} at {k.angle:g} degrees from the query: number {place['cosine']} of six "
+            f"by cosine, {place['inner product']} by inner product, {place['distance']} by distance."
+        )

@@ -31,7 +31,11 @@ WHOLE = {
 """Files that are pages as they stand."""
 
 SECTIONS = {
-    "guides/quick-start.md": ("Quick start", "README.md", ("Two commands", "The dashboard", "The lessons", "The command")),
+    "guides/quick-start.md": (
+        "Quick start",
+        "README.md",
+        ("Two commands", "The dashboard", "The lessons", "The command"),
+    ),
     "guides/own-images.md": ("Your own images", "README.md", ("Your own images", "Bring your own")),
     "guides/gpu.md": ("A GPU, or several", "README.md", ("A GPU",)),
     "guides/own-loss.md": (

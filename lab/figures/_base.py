@@ -69,6 +69,11 @@ class Figure(ABC):
     def alt(self, numbers: Numbers) -> str:
         """The drawing in words, for those who do not see it."""
 
+    @classmethod
+    def origin(cls) -> str:
+        """What it follows, in words: paper and figure, or no paper."""
+        return "Of this lab, after no paper" if cls.source == "More" else cls.source
+
     def clicked(self, x: Any, y: Any) -> Numbers:
         """Knobs that change when the mark at (x, y) is clicked; most figures do not answer to clicks."""
         return {}

@@ -28,6 +28,13 @@ def images(run: _runs.Run) -> ImageSet | None:
         return None
 
 
+def in_words(images: ImageSet | None) -> bool:
+    """Whether the pictures of these images are cards with words, which nobody can read at this size."""
+    from lab.data.images.listing import Listed
+
+    return isinstance(images, Listed) and images.root is None
+
+
 def pictures(images: ImageSet | None, items: Iterable[int]) -> dict[int, str]:
     """Item -> a small picture of it, as an address that holds its data; those that cannot be read are left out."""
     made: dict[int, str] = {}

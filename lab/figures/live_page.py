@@ -46,7 +46,7 @@ def live_page(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence
     blanks = {
         "TITLE": escape(type(figure).title),
         "QUESTION": escape(type(figure).question),
-        "SOURCE": escape(type(figure).source),
+        "SOURCE": escape(type(figure).origin()),
         "TRAINED": trained_words(figure),
         "LIVE": (here / "live.js").read_text(encoding="utf-8"),
         "PICTURES": packed.decode(),

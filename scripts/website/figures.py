@@ -51,7 +51,7 @@ class Figures:
         return (
             f'<div class="live-figure{"" if self.packed[key] else " missing"}" data-figure="{key}">'
             f'<p class="question">{escape(kind.question)}</p>{words}'
-            f'<code class="code"></code><p class="source">{escape(kind.source)}</p></div>'
+            f'<code class="code"></code><p class="source">{escape(kind.origin())}</p></div>'
         )
 
     @property
@@ -111,7 +111,7 @@ def gallery(figures: Figures, lessons: Mapping[str, list[str]]) -> dict[str, str
             still = f'<img src="../images/figures/{name}.webp" alt="" loading="lazy">' if there else ""
             cards.append(
                 f'<a href="{name}.html" class="card">{still}<strong>{escape(kind.title)}</strong>'
-                f"<span>{escape(kind.source)}</span></a>"
+                f"<span>{escape(kind.origin())}</span></a>"
             )
             made[f"gallery/{name}.md"] = _page(name, kind, figures, lessons.get(name, []))
         cards.append("</div>\n")
@@ -126,7 +126,7 @@ def _page(name: str, kind: type[Figure], figures: Figures, lessons: list[str]) -
     return "\n\n".join(
         [
             f"# {kind.title}", f"{doc}", figures.live(name),
-            f"**Source.** {kind.source}. **Lessons.** {used}. **Dashboard.** "
+            f"**Source.** {kind.origin()}. **Lessons.** {used}. **Dashboard.** "
             f"[on your machine](http://127.0.0.1:8501/figures?figure={name}).",
             f"```sh\nlab figures {name} --save {name}.html\n```", "## Its knobs", "\n".join(told),
         ]

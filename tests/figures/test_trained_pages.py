@@ -79,6 +79,7 @@ def test_the_oldest_goes_first(monkeypatch):
 
 
 def test_the_page_says_what_was_trained_and_where_the_rest_is():
+    assert lab.figures.get("vector_lengths").origin() == "Of this lab, after no paper"
     assert "trained beforehand" in live_page.trained_words(lab.figures.create("trick_switchboard"))
     assert live_page.trained_words(lab.figures.create("h_minus")) == ""
     assert live_page.trained_words(lab.figures.create("tau1_sweep", data="Emoji-7")) == ""

@@ -140,3 +140,20 @@ def test_a_guess_says_so_wherever_it_is_shown():
         require(guessed, 10**7)
     with pytest.raises(ValueError, match=r"would fit\.$"):
         require(forecast(RECALL, 4096, 512), 10**7)
+
+
+@pytest.mark.parametrize("name", ["smooth_ap", "roadmap", "contextual"])
+def test_single_pairs_get_their_gradient_when_the_memory_of_the_tiles_is_free(name, monkeypatch):
+    from lab.kernels import force
+    from lab.kernels.neighbours import compiled as neighbours
+    from lab.kernels.ranks import compiled as ranks
+
+    called = []
+    walks = neighbours.CompiledContext, "gradient"
+    for place, function in ((ranks.CompiledTileLoop, "backward"), walks, (ranks, "pair_similarities_backward")):
+        before = getattr(place, function)
+        monkeypatch.setattr(place, function, lambda *args, was=before: (called.append(was.__name__), was(*args))[1])
+    rows = torch.randn(64, 8, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    with force("compiled"):
+        losses.create(name)(rows, torch.arange(64) // 4).backward()  # before which the compiler may be tried
+    assert called[-2:] == ["gradient" if name == "contextual" else "backward", "pair_similarities_backward"]

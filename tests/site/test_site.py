@@ -42,7 +42,7 @@ def test_the_gallery_has_every_figure_with_its_source(site):
     for name in lab.figures.names():
         page = (site / "gallery" / f"{name}.md").read_text()
         assert f'href="{name}.html"' in index and f'data-figure="{name}-' in page
-        assert lab.figures.get(name).source in page
+        assert lab.figures.get(name).origin() in page
 
 
 def test_lessons_show_live_figures_and_typeset_formulas(site):

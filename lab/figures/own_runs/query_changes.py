@@ -55,7 +55,7 @@ class QueryChanges(Figure):
         images = _thumbnails.images(first)
         return {
             "chosen": chosen, "classes": _thumbnails.names(images, items[0]),
-            "pictures": _thumbnails.pictures(images, items[0][chosen]),
+            "pictures": {} if _thumbnails.in_words(images) else _thumbnails.pictures(images, items[0][chosen]),
             "names": (first.name, second.name), "values": columns, "items": items[0], "change": change,
             "improved": order[::-1][: self.knobs.named], "regressed": order[: self.knobs.named],
         }  # fmt: skip

@@ -103,7 +103,8 @@ def read(path: Path | str) -> Results:
     path = Path(path)
     if not path.is_file():
         return Results()
-    trials, sessions = [], []
+    trials: list[Trial] = []
+    sessions: list[dict[str, Any]] = []
     idle = False  # whether the latest sitting has added no trial, as when a kill tore its first one
     text = path.read_text(encoding="utf-8")
     lines = text.split("\n")[:-1]  # what follows the last newline is empty or torn

@@ -12,8 +12,8 @@ TEST_ARGS ?=
 WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); [ $$n -lt 4 ] && echo $$((n + 1)) || echo 4)
 # CONSTRAINTS=1 installs the versions that the tests were last run with.
 PINNED := $(if $(filter 1,$(CONSTRAINTS)),-c constraints.txt)
-# LIGHT=1 is the door without CUDA libraries: faiss-cpu, and torch from TORCH_INDEX, the address of an index of its builds
-# for the CPU. An environment remembers by which door it was made.
+# LIGHT=1 is the installation without CUDA libraries: faiss-cpu, and torch from TORCH_INDEX, the address of an index of its
+# builds for the CPU. An environment remembers which installation it holds.
 LIGHT ?= $(if $(wildcard .venv/.light),1,0)
 TORCH_INDEX ?=
 READY := .venv/.ready$(if $(filter 1,$(LIGHT)),-light)
@@ -59,7 +59,7 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check
 
 # Before the next, which matches, too: make before 3.82 takes the first.
 .venv/.ready-light-%: pyproject.toml scripts/light_requirements.py | .venv/.light
-	@echo "Installing Rankscope with the extra '$*', without CUDA libraries (about 2 GB) ..."
+	@echo "Installing Rankscope with the extra '$*', without CUDA libraries (1.7 GB) ..."
 	$(BIN)/python scripts/light_requirements.py $* > .venv/light-$*.txt
 	$(PIP) install --quiet --no-compile $(PINNED) -r .venv/light-$*.txt
 	$(PIP) install --quiet --no-deps -e .

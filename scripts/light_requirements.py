@@ -1,4 +1,4 @@
-"""What the light door installs beside torch: `python scripts/light_requirements.py app` prints pip's lines.
+"""What the light installation has beside torch: `python scripts/light_requirements.py app` prints pip's lines.
 
 pyproject.toml is the one list. Here faiss-cpu stands in for faiss-gpu, which brings 1.3 GB of CUDA libraries,
 and torch and torchvision are left out: they come first, from an index of builds without CUDA. Runs before anything is

@@ -73,7 +73,7 @@ class Results:
 
     @property
     def data(self) -> str:
-        """The data set that was trained on; sittings of the first months name none and took Emoji-7."""
+        """The data set that was trained on; the first sittings name none and took Emoji-7."""
         return next((session["data"] for session in self.sessions if "data" in session), "emoji7")
 
     @property
@@ -132,7 +132,7 @@ def read(path: Path | str) -> Results:
 
 
 def _kinds(sessions: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The kinds of devices of some sittings; those of the first months name none and took the processor."""
+    """The kinds of devices of some sittings; the first ones name none and took the processor."""
     return sorted({session.get("device", "cpu") for session in sessions})
 
 

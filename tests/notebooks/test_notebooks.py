@@ -12,6 +12,7 @@ from jupyter_core.utils import run_sync
 from nbclient import NotebookClient
 
 import lab.figures
+import lab.papers.tables
 from lab.cli._classroom import answers, solved
 from lab.cli._slides import shown
 from lab.widgets import Live
@@ -85,6 +86,19 @@ def test_the_page_reads_without_a_kernel(path):
         printed = json.dumps([output.get("text", "") for output in cell.outputs])
         assert not re.search(r"\(\d+, \d+\)|[\[(]-?\d+\.\d+,", said + printed), f"raw tuple or list: {cell.source}"
     assert path.stat().st_size < 3_000_000
+
+
+@each
+def test_the_references_spell_out_each_short_title(path):
+    notebook = read(path)
+    prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    page, references = prose.split("**References.**")
+    outputs = [output for cell in code(notebook) for output in cell.outputs]
+    page += "\n".join(output.get("data", {}).get("text/plain", "") for output in outputs)
+    for title in (title.short for title in lab.papers.tables.TITLES.values()):
+        named = rf"\b{title}" + ("," if title == "Contextual" else r"\b")  # it is a plain word, too
+        if re.search(named, page):
+            assert re.search(rf"\b{title}:", references), f"{path.name} names {title}, its references do not"
 
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")

@@ -64,11 +64,11 @@ def heard(commands: list[list[str]]) -> list[str]:
 
     mains, said = {"lab": main, "pytest": pytest.main}, []
     for program, *words in commands:
-        with contextlib.redirect_stdout(io.StringIO()) as heard:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
             status = int(mains[program](words))
         if status:
-            sys.exit(f"{program} {words} ended with {status}: {heard.getvalue()[-3000:]}")
-        said.append(heard.getvalue())
+            sys.exit(f"{program} {words} ended with {status}: {printed.getvalue()[-3000:]}")
+        said.append(printed.getvalue())
     return said
 
 

@@ -90,20 +90,24 @@ def as_text(before: Sequence[BenchRow], then: dict, after: Sequence[BenchRow], n
     units: tuple[str, ...] = (*TIMES, *TRAVEL)
     left_out = ""
     if "threads" in unlike:
-        units, left_out = ALIKE, f"times, ratios and memory are left out; set OMP_NUM_THREADS={then.get('threads')}"
+        advice = f"; set OMP_NUM_THREADS={then['threads']}" if then.get("threads") else ""
+        units, left_out = ALIKE, f"times, ratios and memory are left out{advice}"
     elif unlike:
         units, left_out = TRAVEL, "times are left out"
     compared = changes(before, after, units)
-    lines = [f"Compared with {then.get('date', 'an unknown date')}, {len(compared)} rows."]
+    lines = []
     if unlike:
-        words = ", ".join(f"{name} {then.get(name)} then and {now.get(name)} now" for name in unlike)
+        words = ", ".join(
+            f"{name} {then.get(name, 'unknown')} then and {now.get(name, 'unknown')} now" for name in unlike
+        )
         lines.append(f"The machines differ ({words}): {left_out}.")
-    elif not compared:
+    if not compared and unlike:
+        return f"{lines[0]}\nNo row of the two benchmarks can be compared."
+    if not compared:
         return "The two benchmarks have no row in common; measure the same sections at the same sizes."
-    lines += [change.sentence for change in compared if change.matters]
-    if len(lines) == 1 + bool(unlike):
-        lines.append("Nothing changed by more than the noise.")
-    return "\n".join(lines)
+    lines.insert(0, f"Compared with {then.get('date', 'an unknown date')}, {len(compared)} rows.")
+    changed = [change.sentence for change in compared if change.matters]
+    return "\n".join([*lines, *(changed or ["Nothing changed by more than the noise."])])
 
 
 def _key(row: BenchRow) -> tuple[str, str, str, str]:

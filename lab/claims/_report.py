@@ -92,7 +92,7 @@ Versions: {"; ".join(versions) or "none yet"}.
   the number of seeds that would tell if mean and deviation stayed as they are: seeds such as these, which share
   classes; or, where no number of those would, seeds *apart*, each with classes of its own, which takes a larger set.
 
-`lab claims run --folder lab/claims/results` makes what is missing here; `lab claims report` writes this page again."""
+`lab claims run --folder lab/trials/results` makes what is missing here; `lab claims report` writes this page again."""
 
 
 FIVE_MINUTES = 300

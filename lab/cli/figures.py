@@ -30,7 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
         "--slide",
         nargs="+",
         metavar="KNOB",
-        help="in html: at most two knobs that move (default: those that the figure names; none with --of)",
+        help="in html: at most two knobs that move (default: what the figure names, else up to two that need no "
+        "training; none with --of)",
     )
     parser.add_argument("--width", type=int, default=1000, help="width in pixels (default 1000)")
     parser.add_argument(
@@ -83,10 +84,12 @@ def _check_ending(path: str) -> None:
 
 def _save_page(figure: Figure, arguments: argparse.Namespace, runs: list[Run] | None) -> int:
     from lab.cli._output import say
-    from lab.figures.live_page import live_page
+    from lab.figures.live_page import live_page, trains
 
-    if figure.training_steps():
-        say("Training at every stop beforehand: up to half a minute, longer if --slide names other knobs.")
+    if trains(figure, arguments.slide, runs):
+        chosen = type(figure).stops and not arguments.slide  # with a view to how long they take
+        every = "Training at every stop beforehand: up to half a minute."
+        say(every if chosen else "Training what the page shows; this may take minutes.")
     page = live_page(figure, arguments.slide, runs)
     Path(arguments.save).write_text(page, encoding="utf-8")
     say(f"A page of {len(page) / 1e6:.1f} MB that needs neither Python nor a network.")

@@ -37,7 +37,8 @@ class Figure(ABC):
     shows_code: whether its points carry the names of the code that they stand for, which a click then shows.
     moves: knobs that move in a page without Python unless others are named; by default the first two with a slider.
     stops: instead of `moves`, knobs with the values at which they stop there, two of them or any number of ticks. For a
-        figure that trains at each: all of a page's pictures together should take half a minute at most.
+        figure that trains at each, or whose knobs are free words: all of a page's pictures together should take half a
+        minute at most.
     bound_together: knobs whose extremes may contradict the default of another; the figure then says so in a sentence.
     """
 

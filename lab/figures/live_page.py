@@ -47,7 +47,7 @@ def live_page(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence
         "TITLE": escape(type(figure).title),
         "QUESTION": escape(type(figure).question),
         "SOURCE": escape(type(figure).origin()),
-        "TRAINED": trained_words(figure),
+        "TRAINED": trained_words(figure, slide, runs),
         "LIVE": (here / "live.js").read_text(encoding="utf-8"),
         "PICTURES": packed.decode(),
         "PLOTLY": base64.b64encode(gzip.compress(source(kinds).encode(), 9, mtime=0)).decode(),
@@ -71,9 +71,7 @@ def packed_pictures(
         ValueError: as `live_page`.
     """
     moving = _moving(figure, slide, runs)
-    counts = (*most, *[2] * len(moving))  # what moves beside two sliders is a tick
-    stops = [_thinned(_offered(figure, knob), getattr(figure.knobs, knob.name), count)
-             for knob, count in zip(moving, counts, strict=False)]  # fmt: skip
+    stops = _grid(figure, moving, most)
     with keeping():
         pictures = {values: _picture(figure, moving, values, runs) for values in itertools.product(*stops)}
     packed = _packed(moving, stops, pictures, figure)
@@ -83,19 +81,29 @@ def packed_pictures(
     return packed, {trace.get("type", "scatter") for traces in drawn for trace in traces}
 
 
-def movable(figure: Figure) -> list[str]:
-    """Names of the knobs that move in its page by default."""
-    return [knob.name for knob in _moving(figure, None, None)]
+def trains(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence | None = None) -> bool:
+    """Whether any picture of its page takes a training; arguments and errors are those of `live_page`."""
+    if type(figure).tier != "toy_training":
+        return False
+    moving = _moving(figure, slide, runs)
+    places = itertools.product(*_grid(figure, moving, STOPS))
+    names = [knob.name for knob in moving]
+    return any(_with(figure, dict(zip(names, values, strict=True))).training_steps() for values in places)
 
 
-def trained_words(figure: Figure) -> str:
-    """A sentence of HTML for the page of a figure that trains: what was trained, and where the rest is; else ""."""
-    if not figure.training_steps():
+def trained_words(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence | None = None) -> str:
+    """A sentence of HTML for a page that took a training: what was trained, and where the rest is; else "".
+
+    Args:
+        figure, slide, runs: as `live_page` takes them.
+    """
+    if not trains(figure, slide, runs):
         return ""
-    where = "are trained where Python runs: in the notebook, and on the page Figures of <code>lab app</code>."
-    if not movable(figure):
-        return f"It trains a small network; other settings {where}"
-    return f"It trains a small network. These stops were trained beforehand; other settings {where}"
+    where = "other settings are trained where Python runs: in the notebook, and on the page Figures of "
+    where += "<code>lab app</code>."
+    if type(figure).stops:
+        return f"It trains a small network. These stops were trained beforehand; {where}"
+    return f"Where it shows the toy, it trains a small network; {where}"
 
 
 def _moving(figure: Figure, slide: Sequence[str] | None, runs: Sequence | None) -> list[Knob]:
@@ -115,6 +123,13 @@ def _moving(figure: Figure, slide: Sequence[str] | None, runs: Sequence | None) 
         if name not in able:
             raise ValueError(f"{name!r} cannot move in a saved page; those that can: {', '.join(able) or 'none'}.")
     return [knobs[name] for name in slide]
+
+
+def _grid(figure: Figure, moving: Sequence[Knob], most: Sequence[int]) -> list[list]:
+    """Where each of the knobs stops. most: stops of the first slider and of the second, about."""
+    counts = (*most, *[2] * len(moving))  # what moves beside two sliders is a tick
+    return [_thinned(_offered(figure, knob), getattr(figure.knobs, knob.name), count)
+            for knob, count in zip(moving, counts, strict=False)]  # fmt: skip
 
 
 def _trains_nothing(figure: Figure, knob: Knob) -> bool:

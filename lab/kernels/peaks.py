@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 KEPT_BYTES = 19 << 20
-"""Tiles and rows that a loop keeps, at most; see `lab.kernels.ranks.compiled` and `_tiles`."""
+"""Tiles and rows that a loop keeps, at most; see `lab.kernels.ranks.compiled` and `tiles`."""
 
 BYTES_A_PAIR = 150
 """Places, sums, weights and factors of one positive pair."""

@@ -128,9 +128,12 @@ def rank_all(
 ) -> Ranking:
     """Compare every query [q d] with every item [g d], unit float32 rows on the CPU.
 
-    When both are the same rows in the same order only half of the tiles are computed. Time O(q g d); memory a few
-    tiles for each thread, q (1.5 k + 16) candidates, three counters for each positive. A thread takes a tile from the
-    product to its counts; counts are whole numbers and candidates are decided exactly, so no order shows.
+    When both are the same rows in the same order, and no query is another row's image, only half of the tiles are
+    computed. Time O(q g d). Memory: a few tiles for each thread; q (1.5 k + 16) candidates; three counters for each
+    positive; 2 t (q + 64) bounds, float32 (`Ladders`), t being the most positives of a query that has at most
+    `_scans.FEW`; and, for k up to `_tile_scans.GROUPS`, the greatest k (q + 64) scores, float32 (`Candidates`). A
+    thread takes a tile from the product to its counts; counts are whole numbers and candidates are decided exactly, so
+    no order shows.
     """
     same = (
         len(queries) == len(items) and _found_as_themselves(task) and (queries is items or torch.equal(queries, items))

@@ -25,9 +25,10 @@ QUERIES, ITEMS = 256, 65536
 class Exact(Index):
     """Compare every query with the whole gallery; the rank of every positive is known.
 
-    Time O(q g d), memory O(tile + q k + positives): never a [q g] matrix. Both paths
-    give the same ranking; "compiled" decides by cheap products whose error is bounded and looks exactly at what is
-    close, and computes only half of the tiles when queries and gallery are one set.
+    Time O(q g d), memory O(tile + q k + positives), and on the compiled path q t besides, t <= 24 being the most
+    positives of a query that has no more than 24: never a [q g] matrix. Both paths give the same ranking; "compiled"
+    decides by cheap products whose error is bounded and looks exactly at what is close, and computes only half of the
+    tiles when queries and gallery are one set.
 
     Example:
         >>> import lab, numpy as np

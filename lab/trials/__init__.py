@@ -79,7 +79,7 @@ class Results:
     @property
     def device(self) -> str:
         """The kind of device that trained them all, `cpu` or `cuda`; "" while there are none."""
-        return _kinds(self.sessions)[0] if self.sessions else "cpu" if self.trials else ""
+        return (_kinds(self.sessions) or ["cpu"])[0] if self.trials else ""
 
     @property
     def choices(self) -> tuple[range, range]:
@@ -104,17 +104,22 @@ def read(path: Path | str) -> Results:
     if not path.is_file():
         return Results()
     trials, sessions = [], []
+    idle = False  # whether the latest sitting has added no trial, as when a kill tore its first one
     text = path.read_text(encoding="utf-8")
     lines = text.split("\n")[:-1]  # what follows the last newline is empty or torn
     for number, line in enumerate(lines, start=1):
         try:
             values = json.loads(line)
             if "session" in values:
+                if idle:
+                    sessions.pop()
                 sessions.append(values["session"])
+                idle = True
                 continue
             for scores in ("validation", "test"):
                 values[scores] = {k: math.nan if v is None else v for k, v in values.get(scores, {}).items()}
             trials.append(Trial(**values))
+            idle = False
         except (ValueError, TypeError) as error:
             raise ValueError(f"{path}, line {number} is no trial ({error}); delete that line or the file.") from None
     if len(kinds := _kinds(sessions)) > 1:

@@ -46,7 +46,7 @@ class Figures:
         if not self.packed[key]:
             draws = f"<code>lab figures {name} --save {name}.html</code>"
             words = f'<p class="words">This copy of the site was built without the pictures; {draws} draws them.</p>'
-        if trained := live_page.trained_words(figure):
+        elif trained := live_page.trained_words(figure):
             words += f'<p class="source">{trained}</p>'
         return (
             f'<div class="live-figure{"" if self.packed[key] else " missing"}" data-figure="{key}">'

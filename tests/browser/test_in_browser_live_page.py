@@ -28,3 +28,20 @@ def test_a_slider_shows_what_python_draws(tmp_path, tab, scheme):
     expect(page.locator("#code")).to_have_text(last.code())
     asked = page.evaluate("performance.getEntriesByType('resource').map((one) => one.name)")
     assert not [name for name in asked if name.startswith("http")]
+
+
+def test_a_tick_shows_what_python_draws(tmp_path, tab):
+    from lab.figures.live_page import live_page
+
+    on, off = (lab.figures.create("trick_switchboard", steps=1, rerank=rerank) for rerank in (True, False))
+    file = tmp_path / "trick_switchboard.html"
+    file.write_text(live_page(on, ["rerank"]), encoding="utf-8")
+    page = tab(f"file://{file}", offline=True)
+    tick, words = page.get_by_role("checkbox", name="rerank"), page.locator("#words")
+    expect(tick).to_be_checked()
+    expect(words).to_have_text(on.figure().layout.meta["alt"])
+    tick.uncheck()
+    expect(words).to_have_text(off.figure().layout.meta["alt"])
+    expect(page.locator("#code")).to_have_text(off.code())
+    tick.check()
+    expect(page.locator("#code")).to_have_text(on.code())

@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
 def test_a_figure_lives_and_keys_turn_the_pages(tmp_path, tab, monkeypatch):
     monkeypatch.setattr(_slides, "STOPS", (2, 2))
-    cell = nbformat.v4.new_code_cell('show("rank_plus")')
+    cell = nbformat.v4.new_code_cell('show("contextual_steps")')
     words = nbformat.v4.new_markdown_cell("# Ranks\n\nA formula, $r^+$.\n\n## Second part\n\nMore.")
     file = tmp_path / "slides.html"
     file.write_text(_slides.page(nbformat.v4.new_notebook(cells=[words, cell])), encoding="utf-8")
@@ -20,8 +20,14 @@ def test_a_figure_lives_and_keys_turn_the_pages(tmp_path, tab, monkeypatch):
     expect(page.locator("math")).to_have_count(1)
     for _ in range(2):
         page.keyboard.press("ArrowRight")
-    slider = page.get_by_label("rank_plus")
+    slider, tick = page.get_by_role("slider", name="spread"), page.get_by_role("checkbox", name="complement")
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
     before = page.locator(".words").text_content()
     slider.press("End")
     expect(page.locator(".words")).not_to_have_text(before)
+    there = page.evaluate("scrollY")
+    slider.press("ArrowLeft")
+    assert page.evaluate("scrollY") == there, "arrows move a slider"
+    tick.click()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function("there => scrollY < there", arg=there)

@@ -35,6 +35,23 @@ def test_a_figure_is_drawn_with_its_knobs(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
+        (["embeddings_2d", "--figure.steps", "0"], "Training at every stop beforehand: up to half a minute."),
+        (["embeddings_2d", "--slide", "noise"], "Training what the page shows"),
+        (["embeddings_2d", "--figure.steps", "0", "--slide", "noise"], None),
+        (["tau1_sweep"], "Training what the page shows"), (["tau1_sweep", "--figure.data", "Emoji-7"], None),
+        (["h_minus"], None),
+    ],
+)  # fmt: skip
+def test_a_page_says_beforehand_what_it_trains(words, says, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("lab.figures.live_page.live_page", lambda *_: "a page")
+    assert main(["figures", *words, "--save", str(tmp_path / "a.html")]) == 0
+    told = capsys.readouterr().err
+    assert says in told if says else "Training" not in told
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
         (["--save", "x.html"], "Name a figure"), (["h_minos"], "Did you mean 'h_minus'"),
         (["h_minus", "--save", "x.html", "--figure.tau", "7"], "0.001 <= tau <= 0.2"),
         (["h_minus", "--save", "x.gif"], "gif"),

@@ -56,7 +56,16 @@ def test_every_stop_shows_what_python_trains_there(name, tiny):
         assert (pictures[at]["data"], pictures[at]["layout"]) == (drawn["data"], drawn["layout"]), stops[at]
 
 
-@pytest.mark.parametrize(("name", "trainings"), [("train_test_paths", 2 * 3), ("trick_switchboard", 2**3)])
+SHARED = {
+    "anchor_ablation": 2 + 4 + 4 + 8,  # base or random, without and with the minimum norm, each with repeller or not
+    "gap_in_training": 2,
+    "train_test_paths": 2 * 3,
+    "trick_switchboard": 2**3,
+}
+"""Trainings of a page of two stops for each knob."""
+
+
+@pytest.mark.parametrize(("name", "trainings"), SHARED.items())
 def test_what_stops_share_is_trained_once(name, trainings, tiny):
     figure, taken = tiny(name), []
     token = _toy.on_step.set(lambda: taken.append(1))
@@ -80,6 +89,28 @@ def test_the_oldest_goes_first(monkeypatch):
 
 def test_the_page_says_what_was_trained_and_where_the_rest_is():
     assert lab.figures.get("vector_lengths").origin() == "Of this lab, after no paper"
-    assert "trained beforehand" in live_page.trained_words(lab.figures.create("trick_switchboard"))
+    beforehand = "It trains a small network. These stops were trained beforehand; other settings are trained where"
+    for name in TRAINS:
+        assert live_page.trained_words(lab.figures.create(name)).startswith(beforehand), name
+    for name in ("embeddings_2d", "distance_histogram"):
+        untrained = lab.figures.create(name, steps=0)
+        assert live_page.trained_words(untrained).startswith(beforehand), "its other stops are trained"
+    assert live_page.trained_words(lab.figures.create("embeddings_2d", steps=0), ["m"]) == ""
     assert live_page.trained_words(lab.figures.create("h_minus")) == ""
+
+
+def test_a_page_that_trains_where_it_shows_the_toy_alone_says_so():
+    """Every other stop shows what was measured."""
+    toys = [n for n in lab.figures.names() if lab.figures.create(n).training_steps() and n not in TRAINS]
+    assert len(toys) == 6
+    for name in toys:
+        assert live_page.trained_words(lab.figures.create(name)).startswith("Where it shows the toy, it trains"), name
     assert live_page.trained_words(lab.figures.create("tau1_sweep", data="Emoji-7")) == ""
+
+
+def test_paths_are_told_as_far_as_they_are_drawn():
+    figure = lab.figures.create("train_test_paths", losses=("triplet",), steps=10, every=4, snapshot=7)
+    path = (numbers := figure.numbers())["paths"]["triplet"]
+    assert path["steps"] == [0, 4, 8, 10]
+    there = f"triplet {path['train'][1]:.3f} / {path['test'][1]:.3f}"
+    assert figure.alt(numbers).endswith(f"up to step 7. At the last mark, training / test: {there}.")

@@ -247,6 +247,21 @@ def test_tiles_in_the_gradients_memory_are_read_before_it_is_written_to(threads,
     assert sum(tile is not None for tile in kept) == (3 if threads == 1 else 2)
 
 
+@pytest.mark.parametrize("d", [16, 24], ids=["narrower than a tile", "as wide as a tile"])
+def test_the_gradients_memory_is_taken_early_only_where_a_tile_fits(d, small_tiles):
+    from lab.kernels.ranks import compiled
+
+    small_tiles.setattr(compiled, "SPARSE", -1.0)
+    small_tiles.setattr(compiled, "KEPT_BYTES", 0)
+    x, labels = batch([4] * 24, d=d)  # four whole tiles
+    x[1] += 1e-3  # as above
+    pairs, step = positives_of(labels), Sigmoid(0.1)
+    loop = compiled.CompiledTileLoop(x.float(), None, pairs, step, exclude_self=True, against=False, margin=None)
+    loop.forward(keep=True)
+    assert bool(loop.kept) == ("whole" in vars(loop.gradient)) == (d == 24)
+    compare_compiled(rank_sums, x, pairs, step, True)
+
+
 @pytest.mark.parametrize("step", [*COMPILED, HPlus()], ids=repr)
 @pytest.mark.parametrize("exclude_self", [True, False])
 @pytest.mark.parametrize("counts", [[4] * 25, [1, 30, 1, 7, 3, 2, 40, 5, 5, 2]], ids=["equal", "unequal"])

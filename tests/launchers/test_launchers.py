@@ -10,8 +10,10 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 import torch
 
@@ -56,7 +58,24 @@ def cluster():
             yield made
 
 
-def test_runs_survive_the_death_of_a_node_and_are_those_of_this_machine(cluster, config, tmp_path):
+def end_its_node(run, made, nodes) -> bool:
+    """The node that a run is in the middle of being trained on dies with all its processes; False if there is none."""
+    if run.checkpoint("last") is None or run.written_state != "running":
+        return False
+    with suppress(psutil.NoSuchProcess):
+        worker = psutil.Process(run.worker.pid)
+        above = {one.pid for one in worker.parents()}
+        (node,) = (node for node in nodes if node.all_processes["raylet"][0].process.pid in above)
+        worker.suspend()  # it would train on until it misses its node
+        made.remove_node(node, allow_graceful=False)
+        with suppress(psutil.NoSuchProcess):
+            worker.kill()
+        return True
+    return False
+
+
+def test_runs_survive_the_death_of_a_node_and_are_those_of_this_machine(cluster, config, tmp_path, monkeypatch):
+    monkeypatch.setattr(ray_launcher, "PAUSE", 0.02)
     made, nodes = cluster
     longer = config.changed("training.steps", 100).changed("training.checkpoint_every", 10)
     here = runs_of(longer, tmp_path / "here", range(2))
@@ -69,10 +88,11 @@ def test_runs_survive_the_death_of_a_node_and_are_those_of_this_machine(cluster,
     for run in launcher.ended():
         if run is not None:
             ended.append(run.name)
-        elif not lost and any(one.checkpoint("last") for one in there):  # in the middle of a training
-            made.remove_node(nodes[0], allow_graceful=False)
-            lost = True
+        elif not lost:
+            lost = any(end_its_node(one, made, nodes) for one in there)
     assert lost and sorted(ended) == [run.name for run in there]
+    notes = [note["sentence"] for one in there for note in one.metrics("note")]
+    assert any("Resumed after step" in sentence for sentence in notes), "the node's death lost nothing"
     for one, other in zip(here, there, strict=True):
         assert other.state == "finished"
         assert_same_bits(one, other)

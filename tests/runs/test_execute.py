@@ -136,7 +136,7 @@ def test_a_run_ends_the_same_however_many_processes_load_ahead(whole, tiny_once,
 KILLS = [("before", 3), ("after", 9), ("before", 10), ("before", 16), ("before", 21)]
 
 KILLER = """
-    import os, signal, sys
+    import os, signal, sys, traceback
     import lab.runs
     from lab.core import files
     from lab.runs.building import parts  # torch, before the first fork
@@ -159,6 +159,8 @@ KILLER = """
         if not pid:
             try:
                 train(path, when, int(count))
+            except BaseException:
+                traceback.print_exc()
             finally:
                 os._exit(1)
         print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)

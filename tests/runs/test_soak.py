@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import os
 import random
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -38,7 +40,9 @@ for script, trials in zip(words[::2], words[1::2]):
             sys.argv = [script, "--seed", "1", "--trials", trials]
             runpy.run_path(os.path.join(folder, script + ".py"), run_name="__main__")
         except SystemExit as end:
-            status = int(end.code or 0)
+            status = end.code if isinstance(end.code, int) else bool(end.code)
+            if isinstance(end.code, str):
+                print(end.code, file=sys.stderr)
         except BaseException:
             common.traceback.print_exc()
         finally:
@@ -49,19 +53,26 @@ for script, trials in zip(words[::2], words[1::2]):
 """
 
 
+def finished(words: list[str], seconds: float) -> str:
+    """What a command printed; one that takes longer is killed with all that it started."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as process:
+        try:
+            said, complained = process.communicate(timeout=seconds)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    assert process.returncode == 0, said + complained
+    return said
+
+
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory):
     """Each script's exit status and the words that it said."""
     into = tmp_path_factory.mktemp("soak")
     words = [word for script, trials in TRIALS.items() for word in (script, str(trials))]
-    done = subprocess.run(
-        [sys.executable, "-c", FORKED, str(SOAK), str(into), *words], capture_output=True, text=True, timeout=1800
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return {
-        script: (int(status), (into / script).read_text())
-        for script, status in map(str.split, done.stdout.splitlines())
-    }
+    said = finished([sys.executable, "-c", FORKED, str(SOAK), str(into), *words], 1800)
+    return {script: (int(status), (into / script).read_text()) for script, status in map(str.split, said.splitlines())}
 
 
 @pytest.mark.parametrize("script", TRIALS)
@@ -73,11 +84,7 @@ def test_a_few_trials_survive(ended, script):
 
 def test_browsers_see_their_own_run_and_no_other():
     words = ["--seed", "1", "--sessions", "3", "--loads", "6", "--minutes", "0.05"]
-    done = subprocess.run(
-        [sys.executable, str(SOAK / "browsers.py"), *words], capture_output=True, text=True, timeout=600
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert columns(done.stdout)[1:3] == ["6", "6"]
+    assert columns(finished([sys.executable, str(SOAK / "browsers.py"), *words], 600))[1:3] == ["6", "6"]
 
 
 def test_files_of_the_guided_fuzzer_are_read_or_refused_in_a_sentence(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lab import search
 from lab.core.results import EASY, HARD, EmbeddingSet, Relevance
-from lab.search import _approximate_scores, _fast, _scans, exact
+from lab.search import _approximate_scores, _fast, _scans, _tile_scans, exact
 
 PRODUCTS = {"float": _approximate_scores.FloatProduct, "split": _approximate_scores.SplitProduct}
 
@@ -56,6 +56,22 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_same_source(case, product):
     assert_same(clustered(**CASES[case]))
+
+
+def test_rows_with_many_positives_beside_columns_with_few(product, monkeypatch):
+    """A tile that serves both sides counts for its rows by bins and for its columns one by one."""
+    mixed, scan = [], _tile_scans.scan
+
+    def watched(tile, first_row, first_column, both, *rest):
+        mixed.append(both and first_row == 0)
+        return scan(tile, first_row, first_column, both, *rest)
+
+    monkeypatch.setattr(_tile_scans, "scan", watched)
+    labels = np.concatenate([np.zeros(130, int), 1 + np.arange(390) // 3])  # more than the first 128 are alike
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(131, 16))[labels] + rng.normal(size=(520, 16))
+    assert_same(EmbeddingSet(unit(vectors), labels, np.arange(520)))
+    assert any(mixed)
 
 
 def test_all_images_alike(product):

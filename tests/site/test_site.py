@@ -59,6 +59,7 @@ def test_figures_that_were_not_computed_say_so_and_are_counted(site):
     assert "was built without the pictures" in (site / "index.md").read_text()
     figures = Figures(site / "no cache", compute=False)
     assert 'class="live-figure missing"' in figures.live("rank_plus") and figures.missing == 1
+    assert "trained beforehand" not in figures.live("concentric_circles"), "where no stop is shown"
 
 
 def test_a_link_without_a_page_keeps_its_words_alone():

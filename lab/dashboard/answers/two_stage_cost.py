@@ -93,12 +93,12 @@ class FiledGallery:
         return self.collection.exact(DEPTH)
 
     def prepare(self) -> FiledGallery:
-        """File the gallery; itself, quick from now on but for what `survey` prepares."""
+        """File the gallery; returns itself, quick from now on except for what `survey` prepares."""
         _ = self._index, self._exact
         return self
 
     def survey(self) -> FiledGallery:
-        """Rank the `sample`; itself, with quick curves and losers."""
+        """Rank the `sample`; returns itself, whose curves and losers are then quick."""
         _ = self._sampled
         return self
 

@@ -62,7 +62,7 @@ class TrainTestPaths(Figure):
             y="r@1 on unseen classes",
         )
         for index, (name, path) in enumerate(numbers["paths"].items()):
-            visible = sum(s <= self.knobs.snapshot for s in path["steps"])
+            visible = self._drawn(path)
             figure.add_trace(
                 go.Scatter(
                     x=path["train"][:visible], y=path["test"][:visible], name=name, mode="lines+markers",
@@ -70,20 +70,29 @@ class TrainTestPaths(Figure):
                     hovertemplate="step %{customdata}<br>train %{x:.3f}<br>test %{y:.3f}",
                 )
             )  # fmt: skip
-            if visible:
-                figure.add_trace(
-                    go.Scatter(
-                        x=path["train"][visible - 1 : visible], y=path["test"][visible - 1 : visible], mode="markers",
-                        showlegend=False, hoverinfo="skip",
-                        marker={"symbol": "star", "size": 17, "color": style.COLOURS[index], "line": {"width": 1.5}},
-                    )
-                )  # fmt: skip
+            figure.add_trace(
+                go.Scatter(
+                    x=path["train"][visible - 1 : visible], y=path["test"][visible - 1 : visible], mode="markers",
+                    showlegend=False, hoverinfo="skip",
+                    marker={"symbol": "star", "size": 17, "color": style.COLOURS[index], "line": {"width": 1.5}},
+                )
+            )  # fmt: skip
         figure.update_layout(legend={"x": 0.01, "y": 0.99})
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        values = "; ".join(f"{n} {p['train'][-1]:.3f} / {p['test'][-1]:.3f}" for n, p in numbers["paths"].items())
-        return f"Paths of training and test r@1 over {self.knobs.steps} steps. At the end, training / test: {values}."
+        k, told = self.knobs, []
+        for name, path in numbers["paths"].items():
+            last = self._drawn(path) - 1
+            told.append(f"{name} {path['train'][last]:.3f} / {path['test'][last]:.3f}")
+        return (
+            f"Paths of training and test r@1 up to step {min(k.snapshot, k.steps)}. At the last mark, training / test: "
+            f"{'; '.join(told)}."
+        )
+
+    def _drawn(self, path: dict[str, Any]) -> int:
+        """How many marks of a path are drawn: those up to `snapshot`, the start always among them."""
+        return sum(step <= self.knobs.snapshot for step in path["steps"])
 
 
 def _path(name: str, steps: int, every: int, noise: float, wrong_labels: float, seed: int) -> dict[str, Any]:

@@ -35,11 +35,21 @@ class ApStrip(Figure):
             "Loss whose gradient the arrows show, also one of your own.",
             catalog="lab.inspect.gradients.lists",
         )
-        tau: float = knob(0.01, "Temperature.", ge=0.001, le=1, scale="log", unit="cosine", source="ROADMAP, eq. 4")
-        rho: float = knob(100.0, "Slope of H- beyond delta.", ge=0, le=1000, unit="1/cosine", source="ROADMAP, eq. 4")
+        tau: float = knob(
+            0.01,
+            "Temperature of SupAP and SmoothAP; any other loss is drawn at its own defaults.",
+            ge=0.001,
+            le=1,
+            scale="log",
+            unit="cosine",
+            source="ROADMAP, eq. 4",
+        )
+        rho: float = knob(
+            100.0, "Slope of H- beyond delta, in SupAP alone.", ge=0, le=1000, unit="1/cosine", source="ROADMAP, eq. 4"
+        )
         delta: float = knob(
             0.05,
-            "Gap at which the linear part of H- begins (delta).",
+            "Gap at which the linear part of H- begins (delta), in SupAP alone.",
             ge=0,
             le=0.5,
             unit="cosine",

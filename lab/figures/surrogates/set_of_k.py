@@ -96,7 +96,8 @@ class SetOfK(Figure):
     def alt(self, numbers: Numbers) -> str:
         means = ", ".join(f"{{{one}}} {mean:.1f}" for one, mean in zip(numbers["sets"], numbers["mean"], strict=True))
         gains = ", ".join(
-            f"{{{one}}} {gain.mean:+.2f} ({gain.low:+.2f} to {gain.high:+.2f})" for one, gain in numbers["gains"].items()
+            f"{{{one}}} {gain.mean:+.2f} ({gain.low:+.2f} to {gain.high:+.2f})"
+            for one, gain in numbers["gains"].items()
         )
         return f"{self.knobs.score} in percent by set of k: {means}. Less that of {{{self.knobs.less}}}: {gains}."
 

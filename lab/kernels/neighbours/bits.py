@@ -48,8 +48,8 @@ def reached(typing: Any, line: Any, bounds: Any, bound: Any, at: Any) -> tuple:
     def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
         numbers, own = (vector(context, builder, signature.args[k], arguments[k], arguments[3]) for k in (0, 1))
         common = repeated(builder, arguments[2])
-        reach = (builder.fcmp_ordered(">=", numbers, low) for low in (own, common))
-        return builder.bitcast(builder.or_(*reach), ir.IntType(64))
+        above = (builder.fcmp_ordered(">=", numbers, low) for low in (own, common))
+        return builder.bitcast(builder.or_(*above), ir.IntType(64))
 
     return types.uint64(line, bounds, line.dtype, types.intp), build
 

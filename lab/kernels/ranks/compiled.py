@@ -1,8 +1,9 @@
 """Rank sums on the CPU with compiled tiles: one tile of the similarity matrix serves both of its sides.
 
 Forward walks the upper triangle of tiles and backward walks it again, 4 n^2 d operations in all, against 6 n^2 d of a
-product and its two backward products. Two things make it less: tiles are kept while a small budget lasts, and a tile
-with few living gradients is kept as a list of them, so that backward needs none of its three products.
+product and its two backward products. Two things make it less: tiles are kept in the gradient's own memory and while
+a small budget lasts, and a tile with few living gradients is kept as a list of them, so that backward needs none of its
+three products.
 
 What is left out: a gap below -cut counts as zero, and one outside +-cut has no gradient, where
 cut = tau (ln r + 23 ln 2) for r ranked items. A sigmoid beyond the cut is below 2^-23 / r, so a rank sum errs by less

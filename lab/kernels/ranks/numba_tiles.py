@@ -429,12 +429,12 @@ def add_slopes(
 def spread_listed(
     places: np.ndarray, similarities: np.ndarray, columns: int, i0: int, j0: int, scores: np.ndarray,
     weights: np.ndarray, base: np.ndarray, counts: np.ndarray, margin: F, excess_weights: np.ndarray,
-    owed: np.ndarray, shape: tuple, order: np.ndarray, rows: np.ndarray, grad: np.ndarray,
+    owed: np.ndarray, shape: tuple, row_at: np.ndarray, rows: np.ndarray, grad: np.ndarray,
     lifted: bool | None,
 ) -> None:  # fmt: skip
     """What `add_slopes` and the two products behind it do, for the listed entries of a tile alone.
 
-    rows: [n d], as given; grad: [n d], by place; order: [n], the row at each place.
+    rows: [n d], as `Tiles.rows`; row_at: [n], as `Tiles.row_at`; grad: [n d], by place.
     """
     scale, delta, rho, _, _, peak = shape
     for place in range(len(places)):
@@ -452,8 +452,8 @@ def spread_listed(
                 v = weights[base[k] + j] * _slope(gap, _exp2(-gap * scale, FAR), delta, rho, peak, lifted)
                 owed[base[k] + j] += v
                 g += v
-        _add_scaled(grad[i], g, rows[order[j]])
-        _add_scaled(grad[j], g, rows[order[i]])
+        _add_scaled(grad[i], g, rows[row_at[j]])
+        _add_scaled(grad[j], g, rows[row_at[i]])
 
 
 @compiled
@@ -501,14 +501,14 @@ def add_excess(
 
 @compiled
 def spread_pairs(
-    first: np.ndarray, second: np.ndarray, weights: np.ndarray, order: np.ndarray, rows: np.ndarray,
+    first: np.ndarray, second: np.ndarray, weights: np.ndarray, row_at: np.ndarray, rows: np.ndarray,
     gradient: np.ndarray,
 ) -> None:  # fmt: skip
     """Add weight x row of the other to the gradient of both rows of every pair."""
     for p in range(len(first)):
         i, j, g = first[p], second[p], F(weights[p])
-        _add_scaled(gradient[i], g, rows[order[j]])
-        _add_scaled(gradient[j], g, rows[order[i]])
+        _add_scaled(gradient[i], g, rows[row_at[j]])
+        _add_scaled(gradient[j], g, rows[row_at[i]])
 
 
 @compiled

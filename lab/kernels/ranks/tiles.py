@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -182,40 +183,48 @@ class LentGradient:
     """The gradient of the rows, [n d], whose memory keeps tiles until backward writes to it.
 
     A tile lies in the block of rows to which backward, taking tiles in the order of `places`, adds nothing before that
-    tile's own gradient; by then it has been read.
+    tile's own gradient, if it fits in there; by then it has been read.
     """
 
     def __init__(self, tiles: Tiles, places: Sequence[tuple[int, int]]):
-        self.whole = torch.empty_like(tiles.rows)
-        self.blocks = [self.whole[first:last] for first, last in pairwise(tiles.edges)]
+        self.rows, self.edges = tiles.rows, tiles.edges
+        heights, width = [last - first for first, last in pairwise(self.edges)], self.rows.shape[1]
         self.block_of: dict[tuple[int, int], int] = {}
-        untouched = set(range(len(self.blocks)))
-        for place in places:
-            if first_touched := untouched.intersection(place):
-                self.block_of[place] = max(first_touched)
-            untouched.difference_update(place)
+        untouched = set(range(len(heights)))
+        for i, j in places:
+            first_touched = max(untouched.intersection((i, j)), default=None)
+            if first_touched is not None and heights[first_touched] * width >= heights[i] * heights[j]:
+                self.block_of[i, j] = first_touched
+            untouched.difference_update((i, j))
         self.lent: set[tuple[int, int]] = set()
+
+    @cached_property
+    def whole(self) -> Tensor:
+        """All of it; made when the first tile is kept, or in `begin`, so that it takes no memory before it serves."""
+        return torch.empty_like(self.rows)
+
+    def _block(self, number: int) -> Tensor:
+        return self.whole[self.edges[number] : self.edges[number + 1]]
 
     def keep(self, place: tuple[int, int], tile: Tensor) -> Tensor | None:
         """A copy of a tile in the gradient's memory; None where there is no room for it."""
-        block = self.blocks[self.block_of[place]] if place in self.block_of else None
-        if block is None or block.numel() < tile.numel():
+        if place not in self.block_of:
             return None
         self.lent.add(place)
-        return block.view(-1)[: tile.numel()].view(tile.shape).copy_(tile)
+        return self._block(self.block_of[place]).view(-1)[: tile.numel()].view(tile.shape).copy_(tile)
 
     def begin(self) -> Tensor:
         """The gradient, zero but for where tiles lie."""
         lent = {self.block_of[place] for place in self.lent}
-        for number, block in enumerate(self.blocks):
+        for number in range(len(self.edges) - 1):
             if number not in lent:
-                block.zero_()
+                self._block(number).zero_()
         return self.whole
 
     def give_back(self, place: tuple[int, int]) -> None:
         """Make zero where a tile lay, if one did: it has been read."""
         if place in self.lent:
-            self.blocks[self.block_of[place]].zero_()
+            self._block(self.block_of[place]).zero_()
 
 
 def symmetric(rows: Tensor) -> Tensor:

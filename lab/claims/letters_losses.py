@@ -1,6 +1,7 @@
 """RS@k, table 2, and Contextual, table 2, in small on letters: a pretrained network that learns from end to end."""
 
 from lab.claims import _context, pretrained_losses
+from lab.claims._axes import arms
 from lab.claims._study import Claim, Contrast, Point, Study
 from lab.claims.losses import ahead
 
@@ -12,8 +13,8 @@ STUDY = Study(
     source="RS@k, table 2; Contextual, table 2 and figure 7",
     data="letters",
     points=(
-        *(Point({"loss": name}, {"loss": {"name": name}}) for name in pretrained_losses.NAMES),
-        Point({"loss": SIMIX}, {"loss": {"name": "recall_at_k", "simix": True}}),
+        *pretrained_losses.STUDY.points,
+        *arms({SIMIX: {"name": "recall_at_k", "simix": True}}),
         Point({"loss": MIXTURE}, {"loss": _context.contextual(0.8, 0.1)}),
     ),
     lrs=(1e-4, 3e-4),

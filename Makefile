@@ -67,6 +67,7 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check
 
 .venv/.ready-%: pyproject.toml | .venv/bin/python
 	@! test -e .venv/.light || { echo "This environment is the light one: give LIGHT=1, or begin anew with make clean."; exit 1; }
+	@scripts/need-space 10
 	@echo "Installing Rankscope with the extra '$*' (several GB the first time, torch above all) ..."
 	$(PIP) install --quiet $(PINNED) -e '.[$*]'
 	@touch $@
@@ -78,6 +79,7 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check
 	@test -n "$(TORCH_INDEX)" || test "$$(uname -s)" != Linux || { echo "LIGHT=1 needs the address of an index of PyTorch's builds \
 	for the CPU, as PyTorch's page \"Get started\" shows it for pip and CPU: make demo LIGHT=1 TORCH_INDEX=ADDRESS. \
 	Or use mamba: see environment-light.yml."; exit 1; }
+	@scripts/need-space 3
 	$(PIP) install --quiet --no-compile $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) \
 	  $(if $(PINNED),$$(grep -E '^torch(vision)?==' constraints.txt),torch torchvision)
 	@touch $@

@@ -1,7 +1,9 @@
 """The ordinary installation and the light one: what each holds, and what `lab doctor` says of it."""
 
 import importlib.metadata
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -85,9 +87,9 @@ def test_the_doctor_says_it():
 @pytest.fixture
 def folder(tmp_path):
     """A checkout as far as make needs it, with a Python that installs nothing."""
-    for file in ("Makefile", "pyproject.toml", "scripts/light_requirements.py"):
+    for file in ("Makefile", "pyproject.toml", "scripts/light_requirements.py", "scripts/need-space"):
         (tmp_path / file).parent.mkdir(exist_ok=True)
-        (tmp_path / file).write_bytes((ROOT / file).read_bytes())
+        shutil.copy(ROOT / file, tmp_path / file)
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
     python = tmp_path / ".venv" / "bin" / "python"
     python.write_text(f'#!/bin/sh\ncase "$1" in -m) echo "$@" >> said;; *) exec {sys.executable} "$@";; esac\n')
@@ -109,6 +111,45 @@ def test_make_takes_the_light_door_and_remembers_it(folder):
     assert ".ready-light-notebooks" in make(folder, "-n", "notebooks").stdout, "without LIGHT=1, from now on"
     mixed = make(folder, "app", "LIGHT=0")
     assert mixed.returncode and "make clean" in mixed.stdout
+
+
+@pytest.fixture
+def disks(folder, monkeypatch):
+    """Give `df` what it shall say: a disk's name and its free GB, for here and for temporary files."""
+    shams = folder / "shams"
+    shams.mkdir()
+    monkeypatch.setenv("PATH", f"{shams}:{os.environ['PATH']}")
+    monkeypatch.setenv("TMPDIR", "/elsewhere")
+
+    def give(here: tuple[str, int], there: tuple[str, int]) -> None:
+        lines = [f"echo '{name} 1 1 {gb * 10**9 // 1024 + 1} 1% /'" for name, gb in (here, there)]
+        (shams / "df").write_text(f'#!/bin/sh\necho head\nif [ "$2" = . ]; then {lines[0]}; else {lines[1]}; fi\n')
+        (shams / "df").chmod(0o755)
+
+    return give
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "said"),
+    [
+        (("/dev/a", 14), ("/dev/a", 14), None),
+        (("/dev/a", 13), ("/dev/a", 13), "needs 14 GB of free disk space in {folder}, and 13 GB are free"),
+        (("/dev/a", 10), ("/dev/b", 4), None),
+        (("/dev/a", 9), ("/dev/b", 4), "needs 10 GB of free disk space in {folder}, and 9 GB are free"),
+        (("/dev/a", 10), ("/dev/b", 3), "needs 4 GB of free disk space in /elsewhere, and 3 GB are free"),
+    ],
+)
+def test_a_disk_too_small_is_told_before_anything_is_installed(folder, disks, here, there, said):
+    disks(here, there)
+    done = make(folder, ".venv/.ready-dev")
+    assert (folder / "said").exists() == (said is None) == (done.returncode == 0)
+    assert said is None or said.format(folder=folder) in done.stderr
+
+
+def test_an_environment_that_is_there_asks_for_no_room(folder, disks):
+    disks(("/dev/a", 1), ("/dev/a", 1))
+    (folder / ".venv" / ".ready-app").touch()
+    assert make(folder, ".venv/.ready-dev").returncode == 0
 
 
 def test_make_mixes_no_doors(folder):

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import lab
 from lab.core.catalog import ENTRY_POINTS
 from lab.core.formats import GB, size
-from lab.install import clash, doors, shipped
+from lab.install import clash, installation, shipped
 from lab.runs.launching import webhook
 
 
@@ -43,7 +43,7 @@ PARTS = {
 def examine() -> list[Component]:
     """Look at everything; takes a few seconds, since it loads torch and faiss and lets each compute something."""
     checks = (
-        *(_system, _webhook, _files, _door, _parts, _offline, _plugins),
+        *(_system, _webhook, _files, _installation, _parts, _offline, _plugins),
         *(_torch, _faiss, _kernels, _browser, _threads),
     )
     return [finding for check in checks for finding in check()]
@@ -98,10 +98,10 @@ def _files() -> Iterator[Component]:
         yield Component("tutorials and documents", f"{shipped.folder('notebooks')} and {shipped.folder('docs')}")
 
 
-def _door() -> Iterator[Component]:
+def _installation() -> Iterator[Component]:
     """Which of the two installations this is; the advice is no complaint."""
-    door = doors.door()
-    yield Component("installation", door.detail, advice=door.change)
+    found = installation.current()
+    yield Component("installation", found.detail, advice=found.change)
 
 
 def _parts() -> Iterator[Component]:

@@ -204,7 +204,7 @@ def _kind(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> str:
                 return "label"
             if name in MESSAGES:
                 return "message"
-            if name in ("Section", "Door", "Candidates", "Matrix", "Meter", "Place", "Card", "Query"):
+            if name in ("Section", "Start", "Candidates", "Matrix", "Meter", "Place", "Card", "Query"):
                 return "label"
             if name == "knob":
                 return "knob"

@@ -52,7 +52,7 @@ LONGEST = (
     "browser/test_in_browser_watch.py",
     "browser/test_in_browser_map.py",
     "dashboard/test_train_page.py",
-    "dashboard/test_door.py",
+    "dashboard/test_access.py",
     "training/test_memory.py",
     "training/test_foreign_loops.py",
     "training/test_shared_processes.py",

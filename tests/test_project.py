@@ -1,4 +1,4 @@
-"""The project's own promises: README's tree and commands, the conda door, no names of machines in the files."""
+"""The project's own promises: README's tree and commands, the conda environment, no names of machines in the files."""
 
 import re
 import subprocess

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import lab.runs
 from lab.dashboard import access, endings, served
-from lab.dashboard.look import Look
+from lab.dashboard.look import PageStyle
 from lab.dashboard.shared import settings
 from lab.dashboard.upload_limit import UploadLimit
 from lab.runs.launching.detached import reconcile
@@ -102,7 +102,7 @@ def _serve(address: str, port: int, token: str, ready: str) -> None:
         main,
         lifespan=told,
         routes=(*served.ROUTES, *endings.ROUTES),
-        middleware=[Middleware(access.Door, token=token), Middleware(UploadLimit), Middleware(Look)],
+        middleware=[Middleware(access.AccessControl, token=token), Middleware(UploadLimit), Middleware(PageStyle)],
     )
     named = {"server.address": address, "server.port": port}
     if address not in access.LOCAL:  # nobody knows all names of this machine, and there is always a token here

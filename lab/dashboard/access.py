@@ -1,4 +1,4 @@
-"""The door: it stands before Streamlit, so what it refuses (pages, uploads, the websocket) never reaches a page.
+"""Access control. It stands before Streamlit, so what it refuses (pages, uploads, the websocket) never reaches a page.
 
 It asks three things. Is the machine called by a name of its own (else a foreign web page may have pointed its name
 here)? Does a websocket, or what changes something, come from a page of this dashboard? Does the visitor have the
@@ -26,7 +26,7 @@ from streamlit import runtime
 TOKEN = "LAB_TOKEN"
 """Environment variable that may hold the token; without it one is made up."""
 SHORTEST = 16
-"""Characters of a chosen token: the door does not slow guesses down, so there must be too many of them."""
+"""Characters of a chosen token: the dashboard does not slow guesses down, so there must be too many of them."""
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 
@@ -51,7 +51,7 @@ _stands = False
 
 
 def token(address: str, wanted: bool = True) -> str:
-    """What opens the door of a dashboard that listens on `address`; "" where none is wanted.
+    """What lets a visitor into a dashboard that listens on `address`; "" where none is wanted.
 
     It is taken out of the environment, which the runs that are started inherit.
 
@@ -80,7 +80,7 @@ def stands() -> bool:
     return _stands or not served
 
 
-class Door:
+class AccessControl:
     """ASGI middleware. token: what it asks for; "" for nothing."""
 
     def __init__(self, app: ASGIApp, token: str):

@@ -17,7 +17,7 @@ _OF_THE_FILE = (b"accept-encoding", b"if-none-match", b"if-modified-since")
 """What a browser asks of the file alone: to pack it, or to leave it out where it is there already, unstyled."""
 
 
-class Look:
+class PageStyle:
     """ASGI middleware that adds `look.css` to the head of every page."""
 
     def __init__(self, app: ASGIApp) -> None:

@@ -1,7 +1,7 @@
 """What the browser fetches by itself: long columns as binary files, pictures of points, and the code of the map.
 
 A page offers a column (`offer`) and gives its address to a component; the browser fetches each address once, however
-often the page is drawn again. The door stands before these routes as before every page.
+often the page is drawn again. Access control stands before these routes as before every page.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`lab query --index`: a saved index, by whichever of our doors or by faiss itself, is searched with pictures."""
+"""`lab query --index`: a saved index, by our command, by Python or by faiss itself, is searched with pictures."""
 
 import json
 import shutil

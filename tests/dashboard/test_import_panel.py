@@ -1,4 +1,4 @@
-"""The door for vectors and for folders of pictures: on the Runs page, with runs or without."""
+"""Import vectors and folders of pictures: on the Runs page, with runs or without."""
 
 import shutil
 

@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from lab.dashboard.look import Look
+from lab.dashboard.look import PageStyle
 
 PAGE = "<html><head><title>x</title></head><body>" + "far too long for one piece " * 40_000 + "</body></html>"
 
@@ -30,7 +30,7 @@ def ask(tmp_path):
         Mount("/", StaticFiles(directory=tmp_path, html=True)),
     ]
 
-    def asked(path: str, accept: str = "text/html,*/*", method: str = "GET", middleware=(Look,), **more: str):
+    def asked(path: str, accept: str = "text/html,*/*", method: str = "GET", middleware=(PageStyle,), **more: str):
         sent: list[dict] = []
 
         async def send(message) -> None:

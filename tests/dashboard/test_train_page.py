@@ -350,13 +350,13 @@ def test_preflight_runs_beside_the_page_and_reports(no_runs, open_page, count_ca
     page.test.text_input(key="form.sampler.m_per_class.batch_size").set_value("32").run()
     steps = count_calls("lab.runs.launching.preflight.preflight", "lab.training.steps.gradients")
     next(b for b in page.test.button if b.label == "Pre-flight").click().run()
-    flight = page.test.session_state["flight"]
+    preflight = page.test.session_state["preflight"]
     deadline = time.monotonic() + 300
-    while not flight.done and time.monotonic() < deadline:
+    while not preflight.done and time.monotonic() < deadline:
         time.sleep(0.2)
     page.run()
     assert page.calm, page.words()
-    assert steps == [] and flight.process.pid != os.getpid(), "the work is another process's"
+    assert steps == [] and preflight.process.pid != os.getpid(), "the work is another process's"
     for name in ("data", "memory", "gradients", "pace"):
         assert f"**{name}**" in page.words()
     page.test.text_input(key="form.training.steps").set_value("5").run()

@@ -181,7 +181,7 @@ def say_what_next(unfinished: int = 0, broken: int = 0) -> None:
         st.code(f"lab evaluate RUN --runs {root}", language="bash")
     else:
         st.info("No runs yet. Begin in one of these ways:")
-    empty_state.doors()
+    empty_state.starts()
     if not unfinished:
         st.caption("From a terminal")
         st.code(f"lab train --data emoji7 --loss recall_at_k --runs {root}", language="bash")

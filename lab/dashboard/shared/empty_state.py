@@ -1,4 +1,4 @@
-"""What a page shows while there is nothing to show: the ways in, each one click away."""
+"""What a page shows while there is nothing to show: the ways to begin, each one click away."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ DEMO = "emoji7_first_look"
 
 
 @dataclass(frozen=True)
-class Door:
-    """A way into the lab. draw: its button or link."""
+class Start:
+    """A way to begin. draw: its button or link."""
 
     title: str
     sentence: str
     draw: Callable[[], None]
 
 
-def doors() -> None:
-    """Draw every way in, side by side."""
-    for column, door in zip(st.columns(len(DOORS), gap="medium", border=True), DOORS, strict=True):
+def starts() -> None:
+    """Draw every way to begin, side by side."""
+    for column, start in zip(st.columns(len(STARTS), gap="medium", border=True), STARTS, strict=True):
         with column:
-            st.markdown(f"**{door.title}**")
-            st.caption(door.sentence)
-            door.draw()
+            st.markdown(f"**{start.title}**")
+            st.caption(start.sentence)
+            start.draw()
 
 
 def _demo() -> None:
@@ -56,13 +56,13 @@ def _vectors() -> None:
     )
 
 
-DOORS: list[Door] = [
-    Door("Try it out", "Train a small network on the emoji that come with Rankscope; it takes about a minute.", _demo),
-    Door("Your own images", "Choose a folder with one folder of images for each class, and train on it.", _folder),
-    Door(
+STARTS: list[Start] = [
+    Start("Try it out", "Train a small network on the emoji that come with Rankscope; it takes about a minute.", _demo),
+    Start("Your own images", "Choose a folder with one folder of images for each class, and train on it.", _folder),
+    Start(
         "Without training",
         "Import the vectors of another model, or embed a folder of pictures, to search and map them.",
         _vectors,
     ),
 ]
-"""The ways in, in their order."""
+"""The ways to begin, in their order."""

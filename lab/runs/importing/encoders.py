@@ -196,10 +196,10 @@ class _Pixels(nn.Module):
         self.program = program.module()
         example = program.example_inputs  # positional and by name
         first = next(iter(example[0]), None) if example else None
-        self.whole = first is not None and first.dtype == torch.uint8
+        self.takes_bytes = first is not None and first.dtype == torch.uint8
         if first is not None:
             self.input_size = int(first.shape[-1])
-        if self.whole:
+        if self.takes_bytes:
             self.mean, self.std = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 
     def train(self, mode: bool = True) -> _Pixels:
@@ -208,7 +208,7 @@ class _Pixels(nn.Module):
         return self
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        return self.program((images * 255).round().clamp(0, 255).to(torch.uint8) if self.whole else images)
+        return self.program((images * 255).round().clamp(0, 255).to(torch.uint8) if self.takes_bytes else images)
 
 
 @_reading("an ONNX model")
@@ -227,14 +227,14 @@ class _Onnx:
     def __init__(self, session: Any, program: bytes):
         self.program = program
         self.session, (first, *_) = session, session.get_inputs()
-        self.input, self.whole = first.name, first.type == "tensor(uint8)"
+        self.input, self.takes_bytes = first.name, first.type == "tensor(uint8)"
         if isinstance(first.shape[-1], int):
             self.input_size = first.shape[-1]
-        if self.whole:
+        if self.takes_bytes:
             self.mean, self.std = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
-        pixels = (images * 255).round().clamp(0, 255).to(torch.uint8) if self.whole else images
+        pixels = (images * 255).round().clamp(0, 255).to(torch.uint8) if self.takes_bytes else images
         return torch.from_numpy(self.session.run(None, {self.input: pixels.cpu().numpy()})[0])
 
 

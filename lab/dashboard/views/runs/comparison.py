@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from lab.dashboard.forms import curve_look
+from lab.dashboard.forms import curve_options
 from lab.dashboard.results.metrics_reader import Journal, journal, scaled, title
 from lab.dashboard.results.run_choice import data_of
 from lab.dashboard.shared import charts, page_frame
@@ -65,15 +65,15 @@ def _curves(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
             "Mean over seeds", key="mean", persist_state="session",
             help="Draws runs that differ only in their seed as one line with a band of one sample deviation (n - 1)",
         )  # fmt: skip
-    look = curve_look.ask()
+    options = curve_options.ask()
     columns = st.columns(2)
     for at, name in enumerate(picked):
         if together:
-            figure = charts.bands(_by_group(groups, journals, name), title(name), **look.of(name))
+            figure = charts.bands(_by_group(groups, journals, name), title(name), **options.of(name))
             words = "mean and deviation over seeds"
         else:
             named = {run: scaled(one, name) for run, one in journals.items() if name in one.names}
-            figure, words = charts.curves(named, title(name), **look.of(name)), "one line per run"
+            figure, words = charts.curves(named, title(name), **options.of(name)), "one line per run"
         columns[at % 2].plotly_chart(figure, key=f"curve of {name}", alt=f"{title(name)} over training steps, {words}")
 
 

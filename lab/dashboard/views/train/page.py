@@ -42,7 +42,7 @@ def train() -> None:
         _import()
     if not lab.runs.list(settings.runs_root()):
         st.info("No runs yet. Begin in one of these ways, or with the form below them:")
-        empty_state.doors()
+        empty_state.starts()
     form, plan = st.columns([3, 2], gap="large")
     with form:
         my_images.panel()
@@ -209,8 +209,8 @@ def _queue(config: RunConfig, name: str, refused: bool) -> None:
         values = st.text_input("Values", key="grid values", placeholder="0.01, 0.05, 0.1", disabled=path is None)
     place = _place()
     chosen = _devices(config) if place == whereabouts.HERE else []
-    flight: preflight_process.Flight | None = st.session_state.get("flight")
-    doomed = bool(flight and flight.config == config.as_yaml() and flight.bad)
+    preflight: preflight_process.Preflight | None = st.session_state.get("preflight")
+    doomed = bool(preflight and preflight.config == config.as_yaml() and preflight.bad)
     if doomed:
         st.warning("The pre-flight found what will stop this run; its sentence above says what to change.")
     words = "Add to queue" if place == whereabouts.HERE else "Send to the cluster"
@@ -260,8 +260,8 @@ def _devices(config: RunConfig) -> list[str]:
 
 
 def _preflight(config: RunConfig) -> None:
-    flight: preflight_process.Flight | None = st.session_state.get("flight")
-    busy = flight is not None and not flight.done
+    preflight: preflight_process.Preflight | None = st.session_state.get("preflight")
+    busy = preflight is not None and not preflight.done
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(
             "Pre-flight",
@@ -269,31 +269,31 @@ def _preflight(config: RunConfig) -> None:
             disabled=busy,
             help="Checks data, memory, gradients and speed",
         ):
-            st.session_state["flight"] = preflight_process.start(config)
+            st.session_state["preflight"] = preflight_process.start(config)
             st.rerun()
-        if flight and busy:
-            st.button("Stop the pre-flight", on_click=flight.stop)
-        if flight is None:
+        if preflight and busy:
+            st.button("Stop the pre-flight", on_click=preflight.stop)
+        if preflight is None:
             st.caption(
                 "Checks data, memory, gradients and speed in a few seconds, before you add the run to the queue."
             )
-    if flight:
+    if preflight:
         every = 1.0 if busy else None
-        st.fragment(page_frame.guarded(_follow_flight), run_every=every)(config.as_yaml(), busy)
+        st.fragment(page_frame.guarded(_follow_preflight), run_every=every)(config.as_yaml(), busy)
 
 
-def _follow_flight(text: str, was_busy: bool) -> None:
-    flight: preflight_process.Flight = st.session_state["flight"]
-    if was_busy and flight.done:
+def _follow_preflight(text: str, was_busy: bool) -> None:
+    preflight: preflight_process.Preflight = st.session_state["preflight"]
+    if was_busy and preflight.done:
         st.rerun()
-    if flight.config != text:
+    if preflight.config != text:
         st.caption("The form has changed since this pre-flight; run it again before you add the run to the queue.")
-    for check in flight.checks:
+    for check in preflight.checks:
         st.markdown(f"{MARKS.get(check['verdict'], '')} **{check['name']}** {page_frame.as_text(check['sentence'])}")
         if problems := (check.get("values") or {}).get("problems"):
             with st.expander(f"The first {len(problems)} problems" if len(problems) > 1 else "The problem"):
                 st.text("\n".join(problems))
-    if not flight.done:
+    if not preflight.done:
         st.caption(":material/progress_activity: checking ...")
 
 

@@ -18,7 +18,7 @@ from lab.runs import RunConfig
 
 
 @dataclass
-class Flight:
+class Preflight:
     """One pre-flight under way or done. config: the configuration it looks at, as YAML."""
 
     config: str
@@ -57,7 +57,7 @@ class Flight:
             self.process.terminate()
 
 
-def start(config: RunConfig) -> Flight:
+def start(config: RunConfig) -> Preflight:
     """Begin a pre-flight of a configuration.
 
     Raises:
@@ -75,9 +75,9 @@ def start(config: RunConfig) -> Flight:
             stderr=errors,
             start_new_session=True,
         )
-    flight = Flight(text, folder, process)
-    weakref.finalize(flight, _forget, process, folder)
-    return flight
+    preflight = Preflight(text, folder, process)
+    weakref.finalize(preflight, _forget, process, folder)
+    return preflight
 
 
 def _forget(process: subprocess.Popen, folder: Path) -> None:

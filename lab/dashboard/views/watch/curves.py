@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from lab.dashboard.forms import curve_look
+from lab.dashboard.forms import curve_options
 from lab.dashboard.results.metrics_reader import Journal, journal, title
 from lab.dashboard.shared import charts, page_frame, queueing
 from lab.dashboard.views.watch import panels
@@ -41,15 +41,15 @@ def draw(run: Run, kept: Journal, names: Sequence[str]) -> None:
         "Quantities", known, key="quantities", format_func=title, persist_state="session",
         placeholder=" and ".join(p.title for p in panels.of_several(journals, ())) if beside else "all of them",
     )  # fmt: skip
-    look = curve_look.ask()
+    options = curve_options.ask()
     for other in beside:
         _say_where_it_stands(other)
     drawn = panels.of_several(journals, chosen) if beside else panels.of_one(kept, chosen)
     best = None if beside else _best_step(run)
     for start in range(0, len(drawn), 2):  # row by row, so that they keep their order where they stand in one column
         for column, panel in zip(st.columns(2 if len(drawn) > 1 else 1), drawn[start : start + 2], strict=False):
-            _chart(column, panel, look, best)
-    _say_what_stays_linear(drawn, look)
+            _chart(column, panel, options, best)
+    _say_what_stays_linear(drawn, options)
     if kept.spent and not beside:
         st.caption(in_words(kept.spent))
 
@@ -82,8 +82,8 @@ def _say_where_it_stands(other: Run) -> None:
         st.caption(page_frame.as_text(f"{other.name}: {queueing.progress_words(status)}"))
 
 
-def _chart(column: DeltaGenerator, panel: panels.Panel, look: curve_look.Look, best: int | None) -> None:
-    figure = charts.curves(panel.curves, panel.title, height=250, **look.of(panel.quantity))
+def _chart(column: DeltaGenerator, panel: panels.Panel, options: curve_options.CurveOptions, best: int | None) -> None:
+    figure = charts.curves(panel.curves, panel.title, height=250, **options.of(panel.quantity))
     if best is not None and panel.quantity == "validation":
         figure = charts.mark(figure, best, "best checkpoint")
     words = f"{panel.title} over training steps: {', '.join(panel.curves)}"
@@ -96,8 +96,8 @@ def _best_step(run: Run) -> int | None:
     return next((one.step for one in origins if one.checkpoint == "best"), None)
 
 
-def _say_what_stays_linear(drawn: Sequence[panels.Panel], look: curve_look.Look) -> None:
-    logarithmic = [panel for panel in drawn if look.of(panel.quantity)["log"]]
+def _say_what_stays_linear(drawn: Sequence[panels.Panel], options: curve_options.CurveOptions) -> None:
+    logarithmic = [panel for panel in drawn if options.of(panel.quantity)["log"]]
     linear = [
         panel.title
         for panel in logarithmic

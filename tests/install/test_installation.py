@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from lab import doctor
-from lab.install import doors
+from lab.install import installation
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -45,7 +45,7 @@ def test_the_first_command_installs_what_the_dashboard_offers():
         assert set(light(extra)) <= set(light("app")), f"{path} asks for {extra}"
 
 
-def test_the_light_conda_door_names_the_same():
+def test_the_light_conda_environment_names_the_same():
     conda = yaml.safe_load((ROOT / "environment-light.yml").read_text(encoding="utf-8"))["dependencies"]
     pip = next(line["pip"] for line in conda if isinstance(line, dict))
     listed = {line for line in [*conda, *pip] if isinstance(line, str)}
@@ -55,16 +55,16 @@ def test_the_light_conda_door_names_the_same():
     assert "torch>=2.6,<3" in PROJECT["dependencies"], "the range that pytorch-cpu has here"
 
 
-def made(environment: dict[str, int], monkeypatch) -> doors.Door:
-    """The door of an environment: distribution to its bytes."""
+def made(environment: dict[str, int], monkeypatch) -> installation.Installation:
+    """The installation of an environment: distribution to its bytes."""
     files = {key: [SimpleNamespace(size=size)] for key, size in environment.items()}
     installed = [SimpleNamespace(name=key, files=files[key]) for key in environment]
     monkeypatch.setattr(importlib.metadata, "distributions", lambda: installed)
-    return doors.door()
+    return installation.current()
 
 
 @pytest.mark.parametrize(
-    ("environment", "door"),
+    ("environment", "name"),
     [
         ({"faiss-gpu": 1, "nvidia-cublas": 2 * 10**9, "nvidia-cublas-cu12": 10**9}, "ordinary"),
         ({"faiss-cpu": 1}, "light"),
@@ -72,15 +72,15 @@ def made(environment: dict[str, int], monkeypatch) -> doors.Door:
         ({"faiss-gpu": 1}, "neither"),
     ],
 )
-def test_the_door_is_told(environment, door, monkeypatch):
+def test_the_installation_is_told(environment, name, monkeypatch):
     found = made(environment, monkeypatch)
-    assert found.name == door and found.detail.startswith(door) and "make clean" in found.change
-    assert ("3 GB" in found.detail or "3.0 GB" in found.detail) == (door == "ordinary"), found.detail
+    assert found.name == name and found.detail.startswith(name) and "make clean" in found.change
+    assert ("3 GB" in found.detail or "3.0 GB" in found.detail) == (name == "ordinary"), found.detail
 
 
 def test_the_doctor_says_it():
-    (found,) = doctor._door()
-    assert found.state == "ok" and found.advice == doors.door().change
+    (found,) = doctor._installation()
+    assert found.state == "ok" and found.advice == installation.current().change
     assert (ROOT / "docs" / "installation.md").is_file(), "the advice names it"
 
 
@@ -101,7 +101,7 @@ def make(folder: Path, *words: str) -> subprocess.CompletedProcess:
     return subprocess.run(["make", *words], cwd=folder, capture_output=True, text=True)
 
 
-def test_make_takes_the_light_door_and_remembers_it(folder):
+def test_make_makes_the_light_installation_and_remembers_it(folder):
     done = make(folder, ".venv/.ready-light-app", "TORCH_INDEX=file:///index", "LIGHT=1")
     assert done.returncode == 0, done.stderr
     torch, rest, ours = (folder / "said").read_text().splitlines()
@@ -152,13 +152,13 @@ def test_an_environment_that_is_there_asks_for_no_room(folder, disks):
     assert make(folder, ".venv/.ready-dev").returncode == 0
 
 
-def test_make_mixes_no_doors(folder):
+def test_make_mixes_no_installations(folder):
     (folder / ".venv" / ".ready-app").touch()
     done = make(folder, "demo", "LIGHT=1", "TORCH_INDEX=file:///index")
     assert done.returncode and "make clean" in done.stdout and not (folder / "said").exists()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the ordinary torch has no CUDA libraries")
-def test_the_light_door_asks_for_the_index_before_anything_is_installed(folder):
+def test_the_light_installation_asks_for_the_index_before_anything_is_installed(folder):
     done = make(folder, "demo", "LIGHT=1")
     assert done.returncode and "TORCH_INDEX=ADDRESS" in done.stdout and not (folder / "said").exists()

@@ -88,7 +88,7 @@ class Server:
 def servers(tmp_path_factory):
     """One that asks for the token and one that does not; both stay on this machine."""
     flags = {"token": (), "no token": ("--no-token",)}
-    started = {name: Server(tmp_path_factory.mktemp("door"), *words) for name, words in flags.items()}
+    started = {name: Server(tmp_path_factory.mktemp("access"), *words) for name, words in flags.items()}
     yield {name: server.wait() for name, server in started.items()}
     for server in started.values():
         server.end()
@@ -129,7 +129,7 @@ def test_a_foreign_page_gets_no_websocket_and_no_upload(open_, origin):
 
 
 def test_a_foreign_page_does_not_reach_streamlit_which_would_ask_outside_for_our_address(monkeypatch):
-    monkeypatch.setattr(access, "_stands", True)  # which making a door sets
+    monkeypatch.setattr(access, "_stands", True)  # which making it sets
     sent = []
 
     async def streamlit(*_):
@@ -141,7 +141,7 @@ def test_a_foreign_page_does_not_reach_streamlit_which_would_ask_outside_for_our
     headers = [(b"host", b"localhost:1"), (b"origin", b"http://evil.example")]
     scope = {"type": "websocket", "path": "/_stcore/stream", "query_string": b"", "headers": headers}
     with ThreadPoolExecutor(1) as other:  # a browser test before this one may have left a loop running in this thread
-        other.submit(asyncio.run, access.Door(streamlit, "")(scope, None, send)).result()
+        other.submit(asyncio.run, access.AccessControl(streamlit, "")(scope, None, send)).result()
     assert [message["type"] for message in sent] == ["websocket.close"]
 
 
@@ -244,7 +244,7 @@ def test_this_machine_asks_too_unless_it_is_told_not_to(monkeypatch, address):
         access.token(address)
 
 
-def test_a_dashboard_started_without_a_door_shows_nothing(no_runs, open_page, monkeypatch):
+def test_a_dashboard_started_without_access_control_shows_nothing(no_runs, open_page, monkeypatch):
     monkeypatch.setattr(access, "stands", lambda: False)
     page = open_page("train")
     assert "lab app" in page.words() and not page.test.text_input

@@ -21,7 +21,7 @@ HELP = (
 
 
 @dataclass(frozen=True)
-class Look:
+class CurveOptions:
     """smoothing: 0 to .99. log_steps, log_values: which axes are logarithmic."""
 
     smoothing: float
@@ -34,7 +34,7 @@ class Look:
         return {"smoothing": smoothing, "log_x": self.log_steps, "log": self.log_values or name == "gradient_norm"}
 
 
-def ask() -> Look:
+def ask() -> CurveOptions:
     """The controls, in a row; every page that has them shares what was chosen."""
     page_frame.keep("smoothing", SMOOTHING, lambda weight: 0 <= weight <= 0.99, link="smooth")
     page_frame.keep("log_steps", False, link="logsteps")
@@ -48,4 +48,4 @@ def ask() -> Look:
             "Logarithmic values", key="log_values", persist_state="session",
             help="Leaves zeros out; a chart with values below 0 stays linear. The gradient norm is always logarithmic.",
         )  # fmt: skip
-    return Look(float(smoothing), bool(log_steps), bool(log_values))
+    return CurveOptions(float(smoothing), bool(log_steps), bool(log_values))

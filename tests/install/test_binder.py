@@ -26,7 +26,7 @@ def test_binder_brings_what_the_tutorials_need():
     assert not brought & {"faiss-gpu", "streamlit"}
 
 
-def test_its_bounds_are_those_of_the_light_door():
+def test_its_bounds_are_those_of_the_light_installation():
     light, binder = (
         {one for one in yaml.safe_load((ROOT / path).read_text())["dependencies"] if isinstance(one, str)}
         for path in ("environment-light.yml", ".binder/environment.yml")

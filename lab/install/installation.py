@@ -1,4 +1,4 @@
-"""By which door this environment was made: the ordinary one, with CUDA libraries, or the light one without."""
+"""Which installation this environment holds: the ordinary one, with CUDA libraries, or the light one without."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from lab.core.formats import size
 
 
-class Door(NamedTuple):
+class Installation(NamedTuple):
     """name: ordinary, light, or neither when it is something of both; detail: what shows it; change: how to change."""
 
     name: str
@@ -23,14 +23,14 @@ CHANGE = {
 }
 
 
-def door() -> Door:
-    """The door, told by the build of faiss and by the CUDA libraries that pip installed. Imports neither of them."""
+def current() -> Installation:
+    """This one, told by the build of faiss and by the CUDA libraries that pip installed. Imports neither of them."""
     installed = {(one.name or "").lower(): one for one in importlib.metadata.distributions()}
     cuda = [one for name, one in installed.items() if name.startswith("nvidia-")]
     faiss = "faiss-gpu" if "faiss-gpu" in installed else "faiss-cpu" if "faiss-cpu" in installed else "no faiss"
     name = {("faiss-gpu", True): "ordinary", ("faiss-cpu", False): "light"}.get((faiss, bool(cuda)), "neither")
     libraries = f"CUDA libraries of {size(sum(map(_bytes, cuda)))}" if cuda else "no CUDA libraries"
-    return Door(name, f"{name}: {faiss}, {libraries}", CHANGE[name])
+    return Installation(name, f"{name}: {faiss}, {libraries}", CHANGE[name])
 
 
 def _bytes(distribution: importlib.metadata.Distribution) -> int:

@@ -18,6 +18,7 @@ def nodes(count: int) -> Iterator[tuple[Any, list[Any]]]:
     # Starved cores give up on a node that is only slow, and on a worker whose imports take a minute, again and again.
     os.environ.setdefault("RAY_raylet_start_wait_time_s", "120")
     os.environ.setdefault("RAY_worker_register_timeout_seconds", "600")
+    os.environ.setdefault("RAY_worker_niceness", "0")  # else 15, which gets no time at all beside other work
     import ray
     from ray.cluster_utils import Cluster
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from lab.core.results import UNRANKED, Evidence
 from lab.core.style import BLUE, GREY, VERMILLION
 
@@ -76,7 +78,9 @@ def contact_sheet(
 
 def _short(score: float) -> str:
     """Two decimals; one digit where they would all be zeros, as for distances on a map."""
-    return f"{score:.1g}" if 0 < abs(score) < 0.005 else f"{score:.2f}"
+    if 0 < abs(score) < 0.005:
+        return np.format_float_positional(score, 1, fractional=False)
+    return f"{score:.2f}"
 
 
 def _missed(evidence: Evidence, row: int, k: int) -> list[tuple[int, int]]:

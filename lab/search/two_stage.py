@@ -13,8 +13,9 @@ from lab.core import threads
 from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet, Ranking, Relevance
 from lab.kernels import sort_keys
+from lab.kernels.sort_keys import Space, wide
 from lab.search import _ranking
-from lab.search._base import Index, IndexKnobs, Nearest, ReportProgress, Space, check_vectors, join, nearest_rows
+from lab.search._base import Index, IndexKnobs, Nearest, ReportProgress, check_vectors, join, nearest_rows
 
 
 class TwoStage(Index):
@@ -66,7 +67,7 @@ class TwoStage(Index):
             self.learnt["anchor_labels"] = np.asarray(anchor_labels)
         if self.knobs.filed_by == "label":
             file_of = self._files_by_label(gallery.labels, anchor_labels, len(anchors))
-        anchors = anchors.astype(gallery.vectors.dtype)
+        anchors = anchors.astype(wide(gallery.vectors[:0]).dtype)
         self.anchors = Space.of(anchors, self.knobs.similarity, self.space.items.device)
         if self.knobs.filed_by == "nearest":
             file_of = self.nearest_anchors(gallery.vectors, 1)[:, 0]

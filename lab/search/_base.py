@@ -188,7 +188,8 @@ class Index:
 
         Returns:
             scores float32 [q k] and gallery positions int64 [q k]; NaN and -1 where the index found fewer. Made for
-            quick answers: items whose scores differ by float32 rounding only may stand in another order than in `rank`.
+            quick answers: items whose scores are equal but for float32 rounding may stand in another order than in
+            `rank`, and another of them may be cut off.
 
         Raises:
             ValueError: no gallery yet, another dimension, NaN or infinity, or k < 1.

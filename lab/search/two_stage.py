@@ -23,8 +23,9 @@ class TwoStage(Index):
 
     Every gallery item is filed under one anchor. A query visits the files of its nearest anchors only, so its ranking
     is cut short: positives in other files are `UNRANKED`, and average precision depends on whether it is divided by
-    all positives or by those retrieved (the knob `denominator` of the mAP metric). Queries are grouped by anchor, so
-    that every file is one product. Time O(q c d + q v (g / c) d) for c anchors of which v are probed.
+    all positives or by those retrieved (the knob `denominator` of the mAP metric). CAM compares by Euclidean distance;
+    by cosine, anchors count by their direction alone. Queries are grouped by anchor, so that every file is one product.
+    Time O(q c d + q v (g / c) d) for c anchors of which v are probed.
 
     Example:
         >>> import lab, numpy as np

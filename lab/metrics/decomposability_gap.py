@@ -201,7 +201,7 @@ def batch_counts(evidence: Evidence, members: np.ndarray, alpha: float, beta: fl
     space = Space.of(evidence.gallery.vectors, evidence.similarity, torch.device("cpu"))
     queries, shift = space.queries(query).double(), space.shift(query)
     present = members.ravel() >= 0
-    items = space.items.double()[torch.from_numpy(members.ravel()[present])]
+    items = space.items[torch.from_numpy(members.ravel()[present])].double()
     step = max(1, CELLS // members.size)
     parts = []
     for start in range(0, len(queries), step):

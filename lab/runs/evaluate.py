@@ -213,26 +213,26 @@ def _measure_stored(run: Run, writer: Writer, config: RunConfig, splits: tuple[s
     images, metrics = run.dataset(), metrics_of(config)
     for name in splits:
         query, gallery, anchors = run.embeddings(name), run.embeddings(name, "gallery"), run.anchors(name)
-        config = _as_made(run, name, config)
-        check_search(config, anchors is not None)
-        knobs = config.evaluation.knobs
+        how = _as_made(run, name, config)
+        check_search(how, anchors is not None)
+        knobs = how.evaluation.knobs
         evaluation = yield from evaluate(
             query,
             gallery,
             metrics,
             k=knobs.k,
-            similarity=config.similarity,
+            similarity=how.similarity,
             anchors=anchors and anchors[0],
             anchor_labels=anchors and anchors[1],
             relevant=images.judged(name, query.items, (gallery or query).items),
             levels=images.levels,
-            reranker=reranker_of(config),
+            reranker=reranker_of(how),
             device=config.training.knobs.device,
             what=f"{name} queries",
             search=knobs.search,
         )
         origin = run.origin(name)
-        facts = {"checkpoint": origin.checkpoint, "step": origin.step, "evaluation": config.evaluation.as_dict()}
+        facts = {"checkpoint": origin.checkpoint, "step": origin.step, "evaluation": how.evaluation.as_dict()}
         kept = {} if anchors is None else dict(zip(("anchors", "anchor_labels"), anchors, strict=True))
         yield from _keep(writer, name, evaluation, _columns(query, gallery) | kept, facts)
 
@@ -245,7 +245,7 @@ def _as_made(run: Run, split: str, config: RunConfig) -> RunConfig:
     """
     made = run.config_of(split)
     changed = difference(run.config, config).keys() & difference(made, config).keys()
-    lost = [path for path in sorted(changed) if path.startswith("testing.") or path.split(".")[1] in MAKING]
+    lost = [path for path in sorted(changed) if path.startswith(("testing.", *(f"evaluation.{k}" for k in MAKING)))]
     if lost:
         instead = "" if config.imported else ", or give the encoder: --encoder module:function"
         raise ValueError(

@@ -300,7 +300,7 @@ def _of_split(run: Run, split: str, note: str = "") -> Gallery:
 
 def _of_shards(vectors: Shards, note: str) -> Gallery:
     def name(position: int) -> dict[str, Any]:
-        return {"class": vectors.class_name(int(vectors.labels[position])), "image": vectors.name(position)}
+        return {"class": vectors.class_name(int(vectors.labels[position])) or None, "image": vectors.name(position)}
 
     return Gallery(vectors, name, f"the {len(vectors):,} rows of {vectors.folder}{note}")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -15,12 +14,10 @@ from lab.core.catalog import name_of
 from lab.core.knobs import Knobs, knob
 from lab.core.results import EmbeddingSet, Ranking, Relevance
 from lab.kernels.devices import device_of
+from lab.kernels.sort_keys import Space
 
 ReportProgress = Callable[[int, int], None]
 """Called as `progress(done, total)` now and then during a long search."""
-
-UNIT = 1e-5
-"""Rows whose length differs from 1 by less are taken as unit rows and not copied."""
 
 
 class IndexKnobs(Knobs):
@@ -31,64 +28,6 @@ class IndexKnobs(Knobs):
         "cosine",
         "Similarity of a pair: cosine, or the negative squared Euclidean distance (for embeddings of any length).",
     )
-
-
-@dataclass(frozen=True)
-class Space:
-    """A gallery as rows whose dot product with a query row orders the items by nearness.
-
-    Cosine needs unit rows. Euclidean uses -|q-z|^2 = (2q, -1).(z, |z|^2) - |q|^2, whose last term is the same for all
-    items of one query and is put back when scores are shown.
-    """
-
-    similarity: str
-    items: torch.Tensor
-
-    @classmethod
-    def of(cls, gallery: np.ndarray, similarity: str, device: torch.device) -> Space:
-        """Prepare gallery vectors [g d]."""
-        if similarity == "cosine":
-            return cls(similarity, _tensor(unit_rows(gallery, "gallery"), device))
-        vectors = _tensor(gallery, device).double()
-        return cls(similarity, torch.cat([vectors, vectors.square().sum(1, keepdim=True)], dim=1))
-
-    def queries(self, vectors: np.ndarray) -> torch.Tensor:
-        """Prepare query vectors [q d] -> [q d or d+1], of the items' device and precision."""
-        return _tensor(self.query_rows(vectors), self.items.device).to(self.items.dtype)
-
-    def query_rows(self, vectors: np.ndarray) -> np.ndarray:
-        """The same as an array, of any precision."""
-        if self.similarity == "cosine":
-            return unit_rows(vectors, "query")
-        rows = vectors.astype(np.float64)
-        return np.hstack([2 * rows, np.full_like(rows[:, :1], -1)])
-
-    def shift(self, vectors: np.ndarray) -> np.ndarray:
-        """float64 [q], what to add to a query's dot products to make them scores."""
-        if self.similarity == "cosine":
-            return np.zeros(len(vectors))
-        return -np.square(vectors.astype(np.float64)).sum(1)
-
-
-def _tensor(rows: np.ndarray, device: torch.device) -> torch.Tensor:
-    return torch.from_numpy(np.ascontiguousarray(rows)).to(device)
-
-
-def unit_rows(rows: np.ndarray, what: str) -> np.ndarray:
-    """Rows [n d] scaled to length 1; the same array when they already are.
-
-    Raises:
-        ValueError: a row is zero.
-    """
-    lengths = np.sqrt(np.einsum("nd,nd->n", rows, rows, dtype=np.float64))
-    if not lengths.all():
-        raise ValueError(
-            f"Row {int(np.flatnonzero(lengths == 0)[0])} of the {what} vectors is zero, so its cosine is undefined; "
-            f"remove it or search with similarity='euclidean'."
-        )
-    if np.abs(lengths - 1).max() < UNIT:
-        return rows
-    return (rows / lengths[:, None]).astype(rows.dtype)
 
 
 Nearest = tuple[torch.Tensor, torch.Tensor]
@@ -249,7 +188,8 @@ class Index:
 
         Returns:
             scores float32 [q k] and gallery positions int64 [q k]; NaN and -1 where the index found fewer. Made for
-            quick answers: items whose scores differ by float32 rounding only may stand in another order than in `rank`.
+            quick answers: items whose scores are equal but for float32 rounding may stand in another order than in
+            `rank`, and another of them may be cut off.
 
         Raises:
             ValueError: no gallery yet, another dimension, NaN or infinity, or k < 1.

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lab.search._base import check_vectors, unit_rows
+from lab.kernels.sort_keys import unit_rows
+from lab.search._base import check_vectors
 
 
 class FaissFile:

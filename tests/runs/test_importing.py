@@ -207,6 +207,12 @@ def test_an_export_comes_back_and_is_compared_with_its_run(tmp_path, train_tiny,
     assert main(["runs", "check", "back", "--runs", str(root)]) == 0
     assert main(["evaluate", "back", "--metrics", "mean_average_precision", "--runs", str(root)]) == 0
     assert "mAP" in back.scores()["values"]
+    for words, why in (
+        (["--evaluation.beta", "0.5"], "evaluation.beta cannot be changed; leave it out"),
+        (["--evaluation.search", "two_stage"], "needs class anchors, which this run has not"),
+    ):
+        assert main(["evaluate", "back", *words, "--runs", str(root)]) == 2
+        assert why in capsys.readouterr().err
     with pytest.raises(ValueError, match="made elsewhere|no checkpoint"):
         lab.exporters.create("torch").export(back, tmp_path / "no.pt2")
 

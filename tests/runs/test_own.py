@@ -8,6 +8,7 @@ from torch import nn
 
 import lab
 from lab.__main__ import main
+from lab.core.results import Evidence
 from lab.runs import shelf
 from lab.runs.check import check
 
@@ -95,6 +96,19 @@ def test_a_renamed_run_finds_its_pictures_and_is_measured_anew(tmp_path):
     assert other.dataset().load(0).size == (16, 16)
     (other.path / "scores" / "test.json").unlink()
     assert main(["evaluate", str(other.path)]) == 0 and other.scores()["values"] == pytest.approx(values)
+
+
+def test_stored_vectors_are_measured_as_they_are_and_searched_as_is_asked(tmp_path, capsys):
+    run = lab.train(Net(), Shapes(), "class_anchor_margin", name="own", root=tmp_path, **QUICK)
+    words = ["evaluate", str(run.path), "--metrics", "mean_average_precision"]
+    assert main([*words, "--evaluation.search", "two_stage"]) == 0
+    stored, (anchors, labels) = run.embeddings(), run.anchors()
+    index = lab.search.create("two_stage", similarity=run.config.similarity).build(stored, anchors, labels)
+    evidence = Evidence(index.rank(stored, same_source=True), stored, stored)
+    expected = lab.metrics.create("mean_average_precision")(evidence).values
+    assert run.scores()["values"] == pytest.approx(expected) and expected["mAP"] < 1
+    assert main([*words, "--evaluation.flip"]) == 2
+    assert "evaluation.flip cannot be changed; leave it out, or give the encoder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", ["uint8", "float"])

@@ -88,6 +88,18 @@ def test_duplicates_are_ordered_by_position(name, seed, n, distinct, make_set, a
 
 
 @pytest.mark.parametrize("name", search.names())
+def test_half_precision_is_ranked_by_its_numbers(name, make_set, anchors):
+    """Rows of any length are brought to unit length in float32, not rounded to half precision again."""
+    gallery = make_set(n=60)
+    half = bad(gallery, vectors=(gallery.vectors * np.linspace(1, 3, 60)[:, None]).astype(np.float16))
+    found = build(name, half, anchors).rank(half, True)
+    whole = bad(half, vectors=half.vectors.astype(np.float32))
+    expected = build(name, whole, anchors).rank(whole, True)
+    np.testing.assert_array_equal(found.neighbours, expected.neighbours)
+    np.testing.assert_array_equal(found.scores, expected.scores)
+
+
+@pytest.mark.parametrize("name", search.names())
 def test_single_uploads(name, make_set, anchors):
     gallery = make_set(n=50)
     index = build(name, gallery, anchors)

@@ -63,7 +63,7 @@ def labelled(labels: Sequence[Any] | None, count: int) -> tuple[np.ndarray, list
     """Labels int64 [n] and the names of their classes.
 
     What has no class (None, NaN, an empty text, a negative number) becomes a class of its own, without a name: nothing
-    is a true match of it, and no metric counts it.
+    is a true match of it, so no metric of rankings counts it.
     """
     words = [""] * count if labels is None else ["" if _is_negative(one) else _word(one) for one in _plain(labels)]
     numbers: dict[str, int] = {}

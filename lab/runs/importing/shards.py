@@ -56,15 +56,14 @@ def embed_shards(
     if rows < 1:
         raise ValueError(f"A shard needs at least one picture, got {rows}.")
     images = below(folder)
-    classes = [Path(key).relative_to(folder).parent.as_posix() for key in images.keys]
-    names, labels = np.unique(classes, return_inverse=True)
+    names, labels = _classes([Path(key).relative_to(folder).parent.as_posix() for key in images.keys])
     embedder = embedder_of(images, encoder, weights, seen, device, batch_size, workers, runs)
     listed = hashlib.sha256("\0".join(images.keys).encode()).hexdigest()[:16]
     plan = {
         "encoder": embedder.maker.words, "weights": embedder.maker.weights, "settings": embedder.settings,
         "pictures": listed, "rows of a shard": rows,
     }  # fmt: skip
-    writer = Writer(shards, plan, names.tolist())
+    writer = Writer(shards, plan, names)
     if writer.complete:
         return open_gallery(shards)
     if embedder.untrained:
@@ -76,6 +75,14 @@ def embed_shards(
     if lost := len(images) - sum(writer.about["shards"]):
         yield Note(f"Left out, since no image could be read: {counted(lost, 'file')}.")
     return writer.finish()
+
+
+def _classes(folders: Sequence[str]) -> tuple[list[str], np.ndarray]:
+    """Names of the classes, and the label of each picture by its folder; below 0, another for each, where that is the
+    outermost one: such a picture has no class, and nothing is a true match of it."""
+    names = sorted(set(folders) - {"."})
+    number = {name: label for label, name in enumerate(names)}
+    return names, np.array([number.get(one, -1 - place) for place, one in enumerate(folders)], np.int64)
 
 
 def _next_shard(

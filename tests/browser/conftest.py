@@ -181,7 +181,7 @@ def jupyter(tmp_path_factory):
 def wait_for():
     """Wait until a condition holds; the seconds only guard against waiting for ever."""
 
-    def wait(condition, what: str, seconds: float = 300) -> None:
+    def wait(condition, what: str, seconds: float = 900) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, f"{what} did not happen within {seconds:.0f} s"

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--slides",
         metavar="NOTEBOOK",
-        help="open nothing: write this notebook as slides, one page of HTML, live figures",
+        help="open nothing: write this notebook as slides, one HTML file with live figures",
     )
     parser.add_argument("--reset", metavar="NOTEBOOK", help="restore this notebook; your version gets the ending .mine")
 

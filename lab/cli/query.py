@@ -38,16 +38,22 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
 
     parser.add_argument("run", help="name or folder of the run")
     parser.add_argument("image", nargs="*", help="image files; - reads one from standard input")
-    parser.add_argument("--text", metavar="WORDS", help="search with words, if the run's encoder has a text side")
+    parser.add_argument("--text", metavar="WORDS", help="search with words, if the run's encoder embeds words, too")
     parser.add_argument(
-        "--together", choices=("mean", "best"), help="one search with all images: their mean, or the best of any"
+        "--together",
+        choices=("mean", "best"),
+        help="one search with all images, by their mean or by the best match of any",
     )
     parser.add_argument("--like", nargs="+", metavar="IMAGE", default=[], help="move the search towards these images")
-    parser.add_argument("--unlike", nargs="+", metavar="IMAGE", default=[], help="and away from these")
+    parser.add_argument(
+        "--unlike", nargs="+", metavar="IMAGE", default=[], help="move the search away from these images"
+    )
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     parser.add_argument("--split", default="test", help="split to search (default test)")
     parser.add_argument(
-        "--gallery", metavar="FOLDER|RUN", help="search these images instead, or those of a run by `lab embed`"
+        "--gallery",
+        metavar="FOLDER|RUN",
+        help="search this folder of images or of shards instead, or a run that `lab embed` made",
     )
     parser.add_argument(
         "--encoder", metavar="MODULE:FUNCTION", help="a function that makes the encoder, for a run of your own encoder"

@@ -20,7 +20,7 @@ class GapInTraining(Figure):
     title = "The decomposability gap while a network learns"
     source = "Contextual, figure 9 and appendix D; ROADMAP, eq. 6"
     tier = "toy_training"
-    question = "Does the contrastive part (small lambda) close the gap, as the paper says?"
+    question = "Does the contrastive part (small λ) close the gap, as the paper says?"
     stops = {"batch": (4, 8, 16, 32), "noise": (0.3, 0.5, 1.0)}
 
     class Knobs(Knobs):

@@ -18,8 +18,8 @@ from lab.surrogates import ConstantGradient
 class GradientParts(Figure):
     """A wrongly ranked negative pair i, j in the plane, their neighbourhoods, and the parts of the gradient as arrows.
 
-    Eq. 9 pushes i from the neighbours of j, and leaves the strangers of j alone. The gradient of algorithm 1 is that of
-    eq. 39: it also pulls i towards every stranger of j, with alpha / 2 (n - k), for the shared strangers M- count, too.
+    Eq. 9 pushes i from the neighbours of j, and leaves the others alone. The gradient of algorithm 1 is that of
+    eq. 39: it also pulls i towards every non-neighbour of j, with alpha / 2 (n - k), since M- counts shared ones.
     The two differ by just that much on every entry; autograd, drawn beside both, says which of them is right.
     """
 
@@ -160,7 +160,7 @@ class GradientParts(Figure):
             f"Twelve points of two classes; j {state} in the neighbourhood of i. Part 1 pushes the pair with "
             f"{numbers['first']:.2f}; part 2 pushes i from {int((numbers['second_i'] < 0).sum())} neighbours of j "
             f"and j from {int((numbers['second_j'] < 0).sum())} neighbours of i, and pulls i towards "
-            f"{int((numbers['second_i'] > 0).sum())} strangers of j.{_told(numbers) * numbers['wrong']}"
+            f"{int((numbers['second_i'] > 0).sum())} non-neighbours of j.{_told(numbers) * numbers['wrong']}"
         )
 
 

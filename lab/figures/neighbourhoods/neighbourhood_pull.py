@@ -16,7 +16,7 @@ class NeighbourhoodPull(Figure):
     title = "The simplified contextual loss: inside or outside the neighbourhood"
     source = "Contextual, figure 10 and eq. 32"
     tier = "instant"
-    question = "Raise eps: which items does the margin push although the ranking needs no push?"
+    question = "Raise ε: which items does the margin push although the ranking needs no push?"
 
     class Knobs(Knobs):
         """The neighbourhood."""

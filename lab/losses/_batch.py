@@ -127,7 +127,9 @@ def admit(
     if ref_emb is None:
         return Batch(queries, query_labels, queries, query_labels, self_ranked=True)
     if ref_emb is embeddings:
-        if ref_labels is not None and not torch.equal(ref_labels.to(labels), labels):
+        if ref_labels is not None and not (
+            isinstance(ref_labels, Tensor) and torch.equal(ref_labels.to(labels), labels)
+        ):
             raise ValueError(f"{owner}: ref_emb is embeddings itself, so ref_labels must equal labels.")
         return Batch(queries, query_labels, queries, query_labels, self_ranked=True)
     if ref_labels is None:

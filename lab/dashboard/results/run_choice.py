@@ -12,6 +12,7 @@ import streamlit as st
 
 import lab.runs
 from lab.core.catalog import OUTSIDE
+from lab.core.explain import explain
 from lab.dashboard.results.cache import SPLITS, RunView
 from lab.dashboard.results.collection import Collection
 from lab.dashboard.shared import address, empty_state, page_frame, settings
@@ -62,7 +63,7 @@ def _checked(path: str, changed: int) -> tuple[str, str, dict[str, Any]]:
         run = Run(path)
         return "", " ".join(run.config.missing), run.config_dict
     except (ValueError, ImportError, OSError) as error:
-        return str(error), "", {}
+        return explain(error), "", {}
 
 
 def described(run: Run) -> dict[str, Any]:

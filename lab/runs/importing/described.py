@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lab.core.files import whole
 from lab.data import ImageRecords, Split
 from lab.data.images.reading import ImageError, check_header
 
@@ -122,11 +123,11 @@ def pictures(images: Sequence[Any], base: Path) -> tuple[Path, list[str]]:
         ValueError: one is missing or no picture; says how many are.
     """
     paths = [_word(one) for one in _plain(images)]
-    root, keys = base.expanduser().resolve(), [one.replace("\\", "/") for one in paths]
+    root, keys = whole(base), [one.replace("\\", "/") for one in paths]
     if any(os.path.isabs(one) for one in paths):
-        whole = [os.path.normpath(os.path.join(root, os.path.expanduser(one))) for one in paths]
-        root = Path(os.path.commonpath([os.path.dirname(one) for one in whole]))
-        keys = [Path(one).relative_to(root).as_posix() for one in whole]
+        places = [os.path.normpath(os.path.join(root, os.path.expanduser(one))) for one in paths]
+        root = Path(os.path.commonpath([os.path.dirname(one) for one in places]))
+        keys = [Path(one).relative_to(root).as_posix() for one in places]
 
     def problem(key: str) -> str:
         try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lab.core.files import whole
 from lab.core.formats import counted
 from lab.core.records import Note, Record
 from lab.data.images import ahead
@@ -57,13 +58,14 @@ def embed_folder(
         >>> len(run.embeddings()), run.dataset().keys[0]
         (3, '10.png')
     """
-    root, folder = Path(default_root() if runs is None else runs), Path(folder).expanduser().resolve()
+    root, folder = Path(default_root() if runs is None else runs), whole(folder)
     if not folder.is_dir():
         raise ValueError(f"There is no folder {folder}.")
     name = name or free_name(root, plain_name(folder.name))
     check_available(root, name)  # before the work, not after
     images = below(folder)
     embedder = embedder_of(images, encoder, weights, seen, device, batch_size, workers, runs)
+    yield from map(Note, images.problems)
     if embedder.untrained:
         yield Note(untrained_sentence(encoder))
     rows: EmbeddingSet = yield from embedder.embed(np.arange(len(images)))

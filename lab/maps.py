@@ -91,7 +91,7 @@ def place(vectors: np.ndarray, known: np.ndarray, flat: np.ndarray, k: int = 5) 
     from lab import search
 
     index = search.create("exact", device="cpu", k=k).build(_points(known))
-    vectors = as_array(vectors, "vectors")
+    vectors = _table(vectors, "vector")
     places = np.empty((len(vectors), 2), np.float32)
     for begin in range(0, len(vectors), 20_000):
         part = slice(begin, begin + 20_000)

@@ -157,8 +157,8 @@ def _is_negative(value: Any) -> bool:
 
 def _word(value: Any) -> str:
     """A value as text: nothing for what says nothing, whole numbers without a point."""
-    if value is None or value != value:  # NaN and NaT differ from themselves
-        return ""
+    if value is None or type(value).__name__ == "NAType" or value != value:  # NaN and NaT differ from themselves
+        return ""  # and pandas' NA does not say whether it does
     if isinstance(value, bytes):
         value = value.decode("utf-8", errors="replace")
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()

@@ -155,6 +155,8 @@ def embedder_of(
     from lab.runs.importing.encoders import Seen, encoder_of, is_untrained, refuse_unknown
     from lab.runs.importing.quick import quickened
 
+    if batch_size is not None and batch_size < 1:
+        raise ValueError(f"At least one picture is embedded at once, got a batch size of {batch_size}.")
     where = device_of(device)
     if where.type == "cpu":
         allocator.keep_freed_memory()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -109,8 +110,10 @@ def _until(status: dict[str, Any]) -> str:
     eta = status.get("eta_seconds")
     if not eta or status["state"] != RUNNING:
         return ""
-    zone = st.context.timezone
-    return f", until about {time_of_day(datetime.now(ZoneInfo(zone) if zone else None), eta)}"
+    zone = None
+    with suppress(KeyError, ValueError, OSError):  # a browser may name one that is not known here
+        zone = ZoneInfo(st.context.timezone) if st.context.timezone else None
+    return f", until about {time_of_day(datetime.now(zone), eta)}"
 
 
 def _machine(run: Run) -> None:

@@ -112,7 +112,7 @@ def making(folder: Path) -> Iterator[Path]:
     """Yield a new folder; it becomes `folder`, which must not be there yet, when the block ends well, else it goes."""
     folder = Path(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.tmp")  # a killed one may have left its own
+    temporary = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}.tmp")  # a killed one may have left its own
     temporary.mkdir()
     try:
         yield temporary

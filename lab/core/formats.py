@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 MB, GB = 10**6, 10**9
 """Bytes. Everything here counts memory and files in these, never in powers of two."""
@@ -44,6 +45,20 @@ def time_of_day(now: datetime, seconds: float) -> str:
     """
     then = now + timedelta(seconds=seconds)
     return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%A %H:%M}"
+
+
+def zone_of(name: str | None) -> ZoneInfo | None:
+    """The time zone that a browser names; None where it names none, or one that this machine does not know.
+
+    Example:
+        >>> from lab.core.formats import zone_of
+        >>> zone_of("Etc/Unknown"), zone_of(None)
+        (None, None)
+    """
+    try:
+        return ZoneInfo(name) if name else None
+    except (KeyError, ValueError, OSError):
+        return None
 
 
 def counted(count: int, thing: str, things: str = "") -> str:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import streamlit as st
 
-from lab.core.formats import time_of_day
+from lab.core.formats import time_of_day, zone_of
 from lab.dashboard import origin
 from lab.dashboard.components.bell import bell
 from lab.dashboard.components.gallery import Card, Section, gallery
@@ -110,10 +108,7 @@ def _until(status: dict[str, Any]) -> str:
     eta = status.get("eta_seconds")
     if not eta or status["state"] != RUNNING:
         return ""
-    zone = None
-    with suppress(KeyError, ValueError, OSError):  # a browser may name one that is not known here
-        zone = ZoneInfo(st.context.timezone) if st.context.timezone else None
-    return f", until about {time_of_day(datetime.now(zone), eta)}"
+    return f", until about {time_of_day(datetime.now(zone_of(st.context.timezone)), eta)}"
 
 
 def _machine(run: Run) -> None:

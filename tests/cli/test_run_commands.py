@@ -10,8 +10,9 @@ import pytest
 
 import lab.runs
 from lab.__main__ import main
-from lab.cli import _config
-from lab.runs import RunConfig
+from lab.cli import _config, parse
+from lab.cli.train import _alone, _begun
+from lab.runs import RunConfig, shelf
 
 
 @pytest.fixture(scope="module")
@@ -119,8 +120,6 @@ def test_a_query_from_standard_input_and_a_least_score(trained, capsys, monkeypa
 
 
 def test_a_terminal_that_cannot_show_a_letter_shows_its_number(trained, monkeypatch):
-    from lab.runs import shelf
-
     shelf.annotate(trained, note="café 💥")
     shown = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", shown)
@@ -130,17 +129,12 @@ def test_a_terminal_that_cannot_show_a_letter_shows_its_number(trained, monkeypa
 
 
 def test_numbers_of_torchrun_that_are_none_are_not_believed(monkeypatch):
-    from lab.cli.train import _alone
-
     for word, alone in (("many", True), ("", True), ("1", True), ("2", False)):
         monkeypatch.setenv("WORLD_SIZE", word)
         assert _alone() is alone
 
 
 def test_a_damaged_neighbour_does_not_stop_a_training_that_torchrun_begins_again(trained, tmp_path, monkeypatch):
-    from lab.cli import parse
-    from lab.cli.train import _begun
-
     for name in ("damaged", "[odd"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "config.yaml").write_bytes(b"loss: \xff\n")

@@ -39,7 +39,8 @@ def flatten(
             then resembles; by default the PCA map.
 
     Raises:
-        ValueError: unknown method, too few or non-finite vectors, a zero vector for UMAP, or UMAP is not installed.
+        ValueError: unknown method, too few or non-finite vectors, fewer than two neighbours, a zero vector for UMAP, or
+            UMAP is not installed.
 
     Example:
         >>> import lab, numpy as np

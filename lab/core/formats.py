@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from zoneinfo import ZoneInfo
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
 
 MB, GB = 10**6, 10**9
 """Bytes. Everything here counts memory and files in these, never in powers of two."""
@@ -55,6 +58,8 @@ def zone_of(name: str | None) -> ZoneInfo | None:
         >>> zone_of("Etc/Unknown"), zone_of(None)
         (None, None)
     """
+    from zoneinfo import ZoneInfo
+
     try:
         return ZoneInfo(name) if name else None
     except (KeyError, ValueError, OSError):

@@ -31,7 +31,7 @@ def runs_root() -> Path:
 def data_roots() -> tuple[Path, ...]:
     """The folders below which a configuration may look for images and weights: by default home, and where we stand."""
     named = [Path(one) for one in os.environ.get(DATA, "").split(os.pathsep) if one]
-    return tuple(whole(path) for path in named or ("~", Path.cwd()))
+    return tuple(whole(path) for path in named or (Path("~"), Path.cwd()))
 
 
 def confine_folder(folder: Path) -> Path:

@@ -155,9 +155,8 @@ def embedder_of(
     from lab.runs.importing.encoders import Seen, encoder_of, is_untrained, refuse_unknown
     from lab.runs.importing.quick import quickened
 
-    if batch_size is not None and batch_size < 1:
-        raise ValueError(f"At least one picture is embedded at once, got a batch size of {batch_size}.")
     where = device_of(device)
+    at_once = _at_once(batch_size, where.type)
     if where.type == "cpu":
         allocator.keep_freed_memory()
     refuse_unknown(word, [run.name for run in list_runs(runs)])
@@ -170,7 +169,6 @@ def embedder_of(
     loader = Loader(images, transform, workers=workers)
     precision = Precision(device=where)
     quick = quickened(encoder, encoder.input_size) if where.type == "cpu" else encoder
-    at_once = (8 if where.type == "cpu" else 64) if batch_size is None else batch_size
     abreast = ABREAST * threads if threads > 1 and workers == 0 else 1
     knobs: Any = dict(what="pictures", batch_size=at_once, precision=precision, abreast=abreast)
     return Embedder(
@@ -179,6 +177,17 @@ def embedder_of(
         f"weights {weights}, {encoder.input_size} pixels, {encoder.mean}, {encoder.std}, {at_once} at once",
         is_untrained(word),
     )
+
+
+def _at_once(wanted: int | None, kind: str) -> int:
+    """Pictures that are embedded together on a kind of device.
+
+    Raises:
+        ValueError: none are wanted.
+    """
+    if wanted is not None and wanted < 1:
+        raise ValueError(f"At least one picture is embedded at once, got a batch size of {wanted}.")
+    return wanted or (8 if kind == "cpu" else 64)
 
 
 def _ahead(pictures: int) -> int:

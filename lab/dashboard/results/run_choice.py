@@ -33,7 +33,15 @@ class Library:
     missing: dict[str, str]
 
     def __getitem__(self, name: str) -> Run:
-        return next(run for run in self.runs if run.name == name)
+        """A run by its name.
+
+        Raises:
+            ValueError: it has gone since it was chosen.
+        """
+        for run in self.runs:
+            if run.name == name:
+                return run
+        raise ValueError(f"There is no run {name} any more: somebody has renamed or deleted it.")
 
     @property
     def names(self) -> list[str]:

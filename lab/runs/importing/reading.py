@@ -8,6 +8,7 @@ import json
 import math
 import re
 import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -96,7 +97,7 @@ def _opened(path: Path, read: Callable[[], Any]) -> Any:
         return read()
     except (
         OSError, EOFError, struct.error, zipfile.BadZipFile, zlib.error, pyarrow.ArrowException, KeyError, TypeError,
-        RuntimeError,
+        RuntimeError, tokenize.TokenError,
     ) as error:  # fmt: skip
         reason = " ".join(str(error).split())[:300].rstrip(".")
         raise ValueError(f"{path} cannot be read, it is damaged or of another kind ({reason}).") from None

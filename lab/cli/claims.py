@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise ValueError(f"--seeds must be at least 1, got {arguments.seeds}.")
     if arguments.seeds > MOST_SEEDS:
         raise ValueError(f"--seeds must be at most {MOST_SEEDS:,}, got {str(arguments.seeds)[:20]}.")
-    if arguments.minutes is not None and arguments.minutes <= 0:
+    if arguments.minutes is not None and not arguments.minutes > 0:
         raise ValueError(f"--minutes must be above 0, got {arguments.minutes:g}.")
     folder = _folder(arguments)
     act = {"list": _list, "run": _run, "status": _status, "report": _report}[arguments.action]

@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 
 from lab.cli._output import say
+from lab.core.files import write_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -94,7 +95,7 @@ def working_copy(originals: Path, copy: Path) -> list[str]:
 
 def bring(original: Path, mine: Path) -> None:
     """Copy a notebook; its links to `../docs` lead to the copy's own `docs`."""
-    mine.write_text(original.read_text(encoding="utf-8").replace("](../docs/", "](docs/"), encoding="utf-8")
+    write_text(mine, original.read_text(encoding="utf-8").replace("](../docs/", "](docs/"))
 
 
 def reset(originals: Path, copy: Path, name: str) -> None:

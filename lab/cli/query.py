@@ -127,15 +127,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _piped() -> Any:
     """The picture on standard input."""
-    import io
     import sys
 
-    from PIL import Image
+    from lab.data.images.reading import ImageError, open_rgb
 
     try:
-        return Image.open(io.BytesIO(sys.stdin.buffer.read()))
-    except OSError:
-        raise ValueError("Standard input is no picture; `-` reads one from there.") from None
+        return open_rgb(b"" if sys.stdin is None else sys.stdin.buffer.read(), "it")
+    except ImageError as error:
+        raise ValueError(f"Standard input is no picture, and `-` reads one from there: {error}") from None
 
 
 def _own(run: Run, word: str | None) -> Any:
@@ -321,6 +320,8 @@ def _of_folder(folder: Path, embed: Embed) -> Gallery:
 
     images = below(folder)
     vectors = result_of(embed(images, np.arange(len(images)), f"images of {folder}"))
+    for problem in images.problems:
+        say(problem)
     if lost := len(images) - len(vectors):
         say(f"Left out, since no image could be read: {counted(lost, 'file')}.")
     return Gallery(vectors, lambda position: {"image": images.keys[vectors.items[position]]}, f"the images of {folder}")

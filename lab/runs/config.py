@@ -20,7 +20,7 @@ import yaml
 import lab.papers.recipes
 from lab.core import sealed
 from lab.core.catalog import OUTSIDE
-from lab.core.files import checked
+from lab.core.files import checked, whole
 from lab.core.knobs import Knobs, Unchecked, catalog_of, describe, quoted
 
 _Fast: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -286,7 +286,7 @@ class RunConfig:
         """Every knob that names a file or folder of this machine, as `section.knob`, with the whole path."""
         for knob, value in self._places():
             if "://" not in value:
-                yield knob, Path(value).expanduser().resolve()
+                yield knob, whole(value)
 
     def addresses(self) -> Iterator[tuple[str, str]]:
         """Every knob that names files by an address, such as s3://bucket/folder, as `section.knob`."""

@@ -39,6 +39,29 @@ def test_two_views_may_share_one_tensor_of_labels(name):
         torch.testing.assert_close(same, call(rows, labels, ref_emb=view, ref_labels=labels.clone()), equal_nan=True)
 
 
+@pytest.mark.parametrize(
+    ("mined", "words"),
+    [
+        ((torch.tensor([0]), torch.tensor([1])), "three for triplets .* got torch.int64 \\[1\\], torch.int64"),
+        (([0], [1], [2]), "got list, list, list"),
+        ((torch.tensor([0.0]),) * 3, "got torch.float32"),
+        ((torch.tensor([0]), torch.tensor([1]), torch.tensor([4])), "names rows 4 to 4 of a batch of 4"),
+        ((torch.tensor([-1]), torch.tensor([1])) * 2, "names rows -1 to -1 of a batch of 4"),
+    ],
+)
+def test_mined_pairs_of_another_batch_are_named(mined, words):
+    rows, labels = batch([0, 0, 1, 1])
+    for name in ("contrastive", "triplet_margin"):
+        with pytest.raises(ValueError, match=words):
+            build(name)(rows, labels, mined)
+
+
+def test_references_of_the_batch_itself_come_with_its_labels():
+    rows, labels = batch([0, 0, 1, 1])
+    with pytest.raises(ValueError, match="ref_labels must equal labels"):
+        build("smooth_ap")(rows, labels, ref_emb=rows, ref_labels=[0, 0, 1, 1])
+
+
 @pytest.mark.parametrize("name", LEARN_FROM_NEGATIVES)
 def test_one_class_has_a_value_per_query(name):
     rows, labels = batch([0, 0, 0, 0])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lab.core.results import EmbeddingSet
+from lab.core.results import EmbeddingSet, as_array
 from lab.core.streams import result_of
 from lab.evaluation.scores import Evaluation
 from lab.evaluation.scores import evaluate as _evaluate
@@ -102,17 +102,8 @@ def _refuse_what_needs_more(metrics: Mapping[str, Metric]) -> None:
             )
 
 
-def _array(values: Any) -> np.ndarray:
-    """A numpy array of anything; a tensor comes from wherever it is, without its graph."""
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
-        values = values.float() if values.is_floating_point() and values.element_size() < 4 else values
-        return values.numpy()
-    return np.asarray(values)
-
-
 def _labels(labels: Any, what: str) -> np.ndarray:
-    array = _array(labels)
+    array = as_array(labels, what)
     if array.ndim != 1 or array.dtype.kind not in "iubUSO":
         raise ValueError(f"{what} must be a list [n] of whole numbers or names, got {array.dtype} {list(array.shape)}.")
     if array.dtype.kind in "iu":
@@ -124,7 +115,7 @@ def _labels(labels: Any, what: str) -> np.ndarray:
 
 
 def _set(vectors: Any, labels: np.ndarray, first: int) -> EmbeddingSet:
-    array = _array(vectors)
+    array = as_array(vectors, "vectors")
     if array.dtype.kind == "f":
         array = array.astype(np.promote_types(array.dtype, np.float32), copy=False)
     return EmbeddingSet(array, labels, first + np.arange(len(labels)))

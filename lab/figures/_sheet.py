@@ -18,7 +18,8 @@ def contact_sheet(
     load: Callable[[int], Image.Image], evidence: Evidence, queries: Sequence[int], k: int = 8, missed: int = 2,
     size: int = 84, names: Sequence[str] | None = None, per_line: int | None = None,
 ) -> Image.Image:  # fmt: skip
-    """One line a query: the query, its first neighbours, and the best-placed positives that are not among them.
+    """One line a query: the query, its first neighbours with rank and score, and the best-placed positives that are not
+    among them.
 
     Right neighbours have a solid blue frame and a check mark, wrong ones a dashed vermillion frame and a cross, missed
     positives a grey frame and the rank at which they came.
@@ -64,13 +65,18 @@ def contact_sheet(
             right = bool(ranking.gallery_labels[neighbour] == label)
             left, down = 2 * GAP + (1 + place % width) * cell_width, place // width * cell_height
             picture = load(int(evidence.gallery.items[neighbour]))
-            caption = f"{place + 1}:  {ranking.scores[row, place]:.2f}"
+            caption = f"{place + 1}:  {_short(float(ranking.scores[row, place]))}"
             _tile(sheet, draw, left, top + down, size, picture, right, caption)
         for place, (item, rank) in enumerate(_missed(evidence, row, k)[:missed]):
             left = 3 * GAP + (1 + width + place) * cell_width
             picture = load(int(evidence.gallery.items[item]))
             _tile(sheet, draw, left, top, size, picture, None, "lost" if rank == UNRANKED else f"missed: {rank:,}")
     return sheet
+
+
+def _short(score: float) -> str:
+    """Two decimals; one digit where they would all be zeros, as for distances on a map."""
+    return f"{score:.1g}" if 0 < abs(score) < 0.005 else f"{score:.2f}"
 
 
 def _missed(evidence: Evidence, row: int, k: int) -> list[tuple[int, int]]:

@@ -11,10 +11,10 @@ function recoloured(part, inks) {
   return Object.fromEntries(Object.entries(part).map(([name, one]) => [name, name === "bdata" ? one : recoloured(one, inks)]));
 }
 // A tick for yes and no, a list for words, a slider for numbers; `moved` is told the number of the stop.
-function control({ name, stops, start }, moved) {
+function control({ label, stops, start }, moved) {
   const tick = typeof stops[start] === "boolean", words = typeof stops[start] === "string";
   const input = document.createElement(words ? "select" : "input");
-  input.setAttribute("aria-label", name);
+  input.setAttribute("aria-label", label);
   if (words) input.append(...stops.map((one, i) => new Option(one, i, i === start, i === start)));
   else if (tick) Object.assign(input, { type: "checkbox", checked: stops[start] });
   else Object.assign(input, { type: "range", min: 0, max: stops.length - 1, step: 1, value: start });
@@ -46,7 +46,7 @@ function liveFigure(place, { inks, sliders, frames, parts }, plotly, dark) {
     at("code").textContent = code;
   };
   sliders.forEach((slider, i) => {
-    const { name, unit, help, stops } = slider;
+    const { label: text, help, stops } = slider;
     const label = Object.assign(document.createElement("label"), { title: help });
     const value = document.createElement("output");
     const input = control(slider, (place) => {
@@ -59,7 +59,6 @@ function liveFigure(place, { inks, sliders, frames, parts }, plotly, dark) {
       if (input.type === "range") input.setAttribute("aria-valuetext", value.textContent);
     };
     told();
-    const text = unit && unit !== name ? `${name} (${unit})` : name;
     label.append(...(input.type === "checkbox" ? [input, text] : input.type === "range" ? [text, input, value] : [text, input]));
     at("knobs").append(label);
   });

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.core import style
-from lab.core.knobs import Knob, describe
+from lab.core.knobs import Knob, describe, labels
 from lab.core.knobs.sliders import linear_steps, log_steps, tidy
 from lab.figures._base import Figure
 from lab.figures._kept import keeping
@@ -207,7 +207,7 @@ def _packed(moving: Sequence[Knob], stops: Sequence[list], pictures: dict, figur
     ]
     starts = [one.index(getattr(figure.knobs, k.name)) for k, one in zip(moving, stops, strict=True)]
     sliders = [
-        {"name": k.name, "unit": k.unit or "", "help": k.help, "stops": one, "start": start}
+        {"name": k.name, "label": labels.label(k), "help": k.help, "stops": one, "start": start}
         for k, one, start in zip(moving, stops, starts, strict=True)
     ]
     body = {"inks": style.IN_THE_DARK, "sliders": sliders, "frames": frames}

@@ -12,7 +12,7 @@ import torch
 from lab.core import arrays
 from lab.core.catalog import name_of
 from lab.core.knobs import Knobs, knob
-from lab.core.results import EmbeddingSet, Ranking, Relevance
+from lab.core.results import EmbeddingSet, Ranking, Relevance, as_array
 from lab.kernels.devices import device_of
 from lab.kernels.sort_keys import Space
 
@@ -212,7 +212,7 @@ class Index:
 
     def _check_vectors(self, vectors: np.ndarray, what: str) -> np.ndarray:
         gallery = self._built().vectors
-        vectors = np.atleast_2d(np.asarray(vectors))
+        vectors = np.atleast_2d(as_array(vectors, f"{what} vectors"))
         check_vectors(vectors, what)
         if vectors.shape[1] != gallery.shape[1]:
             raise ValueError(
@@ -263,11 +263,16 @@ def check_set(images: EmbeddingSet, what: str) -> None:
     """Refuse an embedding set that no search can use.
 
     Raises:
-        ValueError: empty, arrays of different lengths, wrong dimensions, NaN or infinity.
+        ValueError: empty, arrays of different lengths, wrong types or dimensions, NaN or infinity.
     """
     check_vectors(images.vectors, what)
     for name in ("labels", "items"):
-        array = np.asarray(getattr(images, name))
+        array = as_array(getattr(images, name), f"{name} of the {what}")
+        if array.dtype.kind not in "biu":
+            raise ValueError(
+                f"The {name} of the {what} must be whole numbers, got {array.dtype}; numpy.unique(names, "
+                "return_inverse=True) numbers names."
+            )
         if array.ndim != 1 or len(array) != len(images.vectors):
             raise ValueError(
                 f"The {what} has {len(images.vectors)} vectors but {name} of shape {array.shape}; "
@@ -281,9 +286,10 @@ def check_vectors(vectors: np.ndarray, what: str) -> None:
     Raises:
         ValueError: names what is wrong and the first bad row.
     """
-    if getattr(vectors, "ndim", None) != 2 or vectors.dtype.kind != "f":
-        shape, dtype = getattr(vectors, "shape", None), getattr(vectors, "dtype", type(vectors).__name__)
-        raise ValueError(f"The {what} vectors must be a float array [n d], got {dtype} of shape {shape}.")
+    dtype, shape = getattr(vectors, "dtype", type(vectors).__name__), getattr(vectors, "shape", ())
+    sound = isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.isnative and dtype.itemsize <= 8
+    if not sound or len(shape) != 2:
+        raise ValueError(f"The {what} vectors must be a float array of numpy [n d], got {dtype} of shape {shape}.")
     if 0 in vectors.shape:
         raise ValueError(f"The {what} is empty (vectors of shape {vectors.shape}); there is nothing to search.")
     for start in range(0, len(vectors), 8192):

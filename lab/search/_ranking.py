@@ -74,8 +74,9 @@ def find_self(query: EmbeddingSet, gallery: EmbeddingSet) -> np.ndarray:
     Raises:
         ValueError: the item of a query stands twice in the gallery.
     """
-    places = among(gallery.items, np.unique(query.items))
-    items = np.asarray(gallery.items[places])
+    numbers = gallery.items if isinstance(gallery, Gallery) else np.asarray(gallery.items)
+    places = among(numbers, np.unique(query.items))
+    items = np.asarray(numbers[places])
     order = np.argsort(items, kind="stable")
     ordered, order = items[order], places[order]
     twice = np.flatnonzero(ordered[1:] == ordered[:-1])

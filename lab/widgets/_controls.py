@@ -9,7 +9,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from lab.core.knobs import Knob
+from lab.core.knobs import Knob, labels
 from lab.core.knobs.sliders import linear_steps, log_steps, span, tidy
 
 STYLE = {"description_width": "135px"}
@@ -84,8 +84,8 @@ def _optional(knob: Knob, value: Any, live: bool) -> Control:
 
 
 def _field(knob: Knob, value: Any, live: bool) -> widgets.Widget:
-    unit = f" ({knob.unit})" if knob.unit and len(knob.unit) <= 8 and knob.unit != knob.name else ""
-    common: dict[str, Any] = {"description": f"{knob.name}{unit}", "style": STYLE, "layout": WIDE}
+    words = labels.label(knob) if len(knob.unit) <= 8 else labels.name_in_words(knob)  # there is little room
+    common: dict[str, Any] = {"description": words, "style": STYLE, "layout": WIDE}
     if knob.choices:
         return widgets.Dropdown(options=knob.choices, value=value, **common)
     if knob.kind is bool:

@@ -15,7 +15,7 @@ def test_a_slider_shows_what_python_draws(tmp_path, tab, scheme):
     file = tmp_path / "two_sigmoids.html"
     file.write_text(live_page(lab.figures.create("two_sigmoids"), ["tau1"]), encoding="utf-8")
     page = tab(f"file://{file}", color_scheme=scheme, offline=True)
-    slider = page.get_by_label("tau1")
+    slider = page.get_by_label("τ₁")
     expect(page.locator(".js-plotly-plot path.js-line").first).to_be_attached()
     slider.press("End")
     last = lab.figures.create("two_sigmoids", tau1=10.0)

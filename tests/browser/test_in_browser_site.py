@@ -21,7 +21,7 @@ def test_figures_draw_move_and_say_what_is_wrong(tmp_path, tab, monkeypatch):
     file.write_text(f'<body data-md-color-scheme="default">{"".join(places)}{scripts}</body>', encoding="utf-8")
     page = tab(f"file://{file}", offline=True)
     moving, unreadable, missing = page.locator(".live-figure").all()
-    slider = moving.get_by_label("rank_plus")
+    slider = moving.get_by_label("rank⁺")
     expect(moving.locator(".main-svg").first).to_be_visible()
     before, ground = moving.locator(".code").text_content(), moving.locator(".main-svg").first.get_attribute("style")
     slider.press("End")

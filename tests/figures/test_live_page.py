@@ -52,6 +52,7 @@ def test_every_picture_is_what_python_draws(page):
     pictures = rebuilt(body)
     stops = [slider["stops"] for slider in body["sliders"]]
     assert [slider["name"] for slider in body["sliders"]] == ["rank_plus", "rank_minus"]
+    assert [slider["label"] for slider in body["sliders"]] == ["rank⁺ (ranks)", "rank⁻ (ranks)"]
     assert len(pictures) == len(stops[0]) * len(stops[1]) and stops[0][body["sliders"][0]["start"]] == 4
     for picture, (plus, minus) in list(zip(pictures, itertools.product(*stops), strict=True))[::17]:
         figure = lab.figures.create("rank_plus", rank_plus=plus, rank_minus=minus)

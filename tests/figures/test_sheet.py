@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
 import lab.figures
 import lab.search
@@ -47,3 +47,13 @@ def test_frames_follow_the_ranking_and_wrong_ones_are_dashed(evidence):
 def test_a_row_that_is_not_there_is_a_sentence(evidence):
     with pytest.raises(ValueError, match="queries 0 to 3, got 4"):
         lab.figures.contact_sheet(lambda item: None, evidence, [4])
+
+
+def test_small_distances_are_no_zeros(evidence, monkeypatch):
+    said, write = [], ImageDraw.ImageDraw.text
+    monkeypatch.setattr(
+        ImageDraw.ImageDraw, "text", lambda draw, xy, text, **k: said.append(text) or write(draw, xy, text, **k)
+    )
+    evidence.ranking.scores[0, 0] = -0.0004
+    lab.figures.contact_sheet(lambda item: Image.new("RGB", (20, 20)), evidence, [0], k=2, missed=0)
+    assert said == ["class 0", "1:  -0.0004", "2:  0.91"]

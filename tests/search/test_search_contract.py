@@ -4,6 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -147,6 +148,10 @@ BAD_SETS = {
     "40 vectors but labels of shape \\(39,\\)": lambda g: bad(g, labels=g.labels[:-1]),
     "40 vectors but items of shape \\(41,\\)": lambda g: bad(g, items=np.arange(41)),
     "must be a float array": lambda g: bad(g, vectors=(g.vectors * 100).astype(int)),
+    "must be a float array of numpy \\[n d\\], got >f4": lambda g: bad(g, vectors=g.vectors.astype(">f4")),
+    "got torch.float32": lambda g: bad(g, vectors=torch.from_numpy(g.vectors)),
+    "labels of the .* must be whole numbers, got <U": lambda g: bad(g, labels=g.labels.astype(str)),
+    "labels of the .* must be whole numbers, got float64": lambda g: bad(g, labels=g.labels + 0.5),
     "Row 2 of the .* is zero": lambda g: bad(g, vectors=np.where(np.arange(40)[:, None] == 2, 0, g.vectors)),
 }
 
@@ -160,6 +165,22 @@ def test_bad_sets(name, message, make_set, anchors):
         build(name, wrong, anchors)
     with pytest.raises(ValueError, match=message):
         build(name, gallery, anchors).rank(wrong, False)
+
+
+@pytest.mark.parametrize("name", search.names())
+def test_lists_and_tensors_are_found_like_arrays(name, make_set, anchors):
+    gallery = make_set(n=40)
+    lists = bad(gallery, labels=gallery.labels.tolist(), items=gallery.items.tolist())
+    index = build(name, lists, anchors)
+    np.testing.assert_array_equal(
+        index.rank(lists, True).neighbours, build(name, gallery, anchors).rank(gallery, True).neighbours
+    )
+    expected = index.neighbours(gallery.vectors[:3])[1]
+    backwards = np.ascontiguousarray(gallery.vectors[:3, ::-1])[:, ::-1]
+    for asked in (torch.from_numpy(gallery.vectors[:3]).requires_grad_(), gallery.vectors[:3].astype(">f4"), backwards):
+        np.testing.assert_array_equal(index.neighbours(asked)[1], expected)
+    with pytest.raises(ValueError, match="query vectors are of several lengths"):
+        index.neighbours([[1.0], [1.0, 2.0]])
 
 
 @pytest.mark.parametrize("name", search.names())

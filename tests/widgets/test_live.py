@@ -13,6 +13,7 @@ import lab.figures
 import lab.losses
 from lab.core.catalog import name_of
 from lab.core.knobs import Knobs, describe, knob
+from lab.core.knobs.labels import name_in_words
 from lab.core.knobs.sliders import linear_steps, log_steps
 from lab.figures import saving
 from lab.widgets import Live, show
@@ -45,7 +46,7 @@ def test_every_knob_has_a_control_that_reads_back_what_it_was_given(figure, name
     default = getattr(lab.figures.create(figure).knobs, name)
     made = control(one, default)
     assert made.read() == default and type(made.read()) is type(default)
-    assert one.help in made.watched[0].tooltip and name in made.watched[0].description
+    assert one.help in made.watched[0].tooltip and name_in_words(one) in made.watched[0].description
     if one.kind in (int, float) and not one.many:
         for end in (one.ge, one.le):
             if end is not None:

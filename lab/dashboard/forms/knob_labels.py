@@ -1,13 +1,13 @@
 """What the form calls a knob, which ones it shows first, and a sentence for every section. Knows nothing of Streamlit.
 
-A knob that is not named here is called by its own name in words, and stands among the further settings.
+A knob that is not named here is called as in figures (`lab.core.knobs.labels`), and stands among the further settings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lab.core.knobs import Knob
+from lab.core.knobs import Knob, labels
 
 TITLES = {
     "data": ("Data set", "Which images are used, and which classes are kept for validation and testing."),
@@ -151,21 +151,6 @@ def named(entry: str) -> str:
     return NAMES.get(entry, words[:1].upper() + words[1:])
 
 
-def plain(knob: Knob) -> str:
-    """A knob's own name in words, with its unit: what figures call it, whose axes and formulas have the same names."""
-    words = {"lr": "learning rate", "upto": "up to"}.get(knob.name, knob.name.replace("_", " "))
-    return _capital(words) + (f" ({knob.unit})" if knob.unit else "")
-
-
-def _capital(words: str) -> str:
-    """Words with a capital letter; a Greek or a single one stays, since it stands so in the formulas."""
-    is_symbol = len(words) == 1 or words.rstrip("0123456789 ") in GREEK
-    return words if is_symbol else words[:1].upper() + words[1:]
-
-
-GREEK = ("alpha", "beta", "delta", "eps", "epsilon", "gamma", "lam", "lambda", "rho", "tau", "theta")
-
-
 def label(section: str, knob: Knob) -> tuple[str, str]:
     """What the form calls a knob, with its unit, and its own name where that is another (else "").
 
@@ -177,7 +162,7 @@ def label(section: str, knob: Knob) -> tuple[str, str]:
         (('Validate every (steps)', ''), ('Steps', ''))
     """
     plain = knob.name.replace("_", " ")
-    words = LABELS.get(f"{section}.{knob.name}") or LABELS.get(knob.name) or plain[:1].upper() + plain[1:]
+    words = LABELS.get(f"{section}.{knob.name}") or LABELS.get(knob.name) or labels.name_in_words(knob)
     unit = f" ({knob.unit})" if knob.unit and knob.unit != plain else ""
     return words + unit, "" if words.lower() == plain else knob.name
 

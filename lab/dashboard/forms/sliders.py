@@ -7,9 +7,9 @@ from typing import Any
 
 import streamlit as st
 
-from lab.core.knobs import Knob
+from lab.core.knobs import Knob, labels
 from lab.core.knobs.sliders import linear_steps, log_steps, tidy
-from lab.dashboard.forms import knob_forms, knob_labels
+from lab.dashboard.forms import knob_forms
 from lab.dashboard.shared import page_frame
 
 
@@ -39,7 +39,7 @@ def slider(knob: Knob, key: str) -> Any:
     if isinstance(st.session_state[key], str):  # so Streamlit hands the stop of a slider back from another page
         st.session_state[key] = knob.kind(float(st.session_state[key]))
     value = st.session_state[key]
-    label = knob_labels.plain(knob)
+    label = labels.label(knob)
     common: dict[str, Any] = {"key": key, "help": knob_forms.help_text(knob), "persist_state": "session"}
     # A value from an address may lie between two stops; it stays one, or the slider would change under the hand.
     stop = st.session_state.setdefault(f"{key} stop", value)

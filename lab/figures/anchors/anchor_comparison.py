@@ -26,7 +26,7 @@ MEASURED = {"dim": ("anchor_widths", "width"), "steps": ("anchor_epochs", "steps
 class AnchorComparison(Figure):
     """mAP of three losses on unseen points of the training classes, over one axis."""
 
-    title = "Class anchors by width, time and shots"
+    title = "Class anchors by width, time and images a class"
     source = "CAM, figures 4, 5 and 6"
     tier = "toy_training"
     bound_together = ("data",)  # not every damage and axis of a toy was measured
@@ -90,7 +90,7 @@ class AnchorComparison(Figure):
             self.title,
             numbers["subtitle"],
             x=AXES[self.knobs.axis][1],
-            y="mAP on unseen points",
+            y=f"mAP on unseen {'images' if self.knobs.data == 'Emoji-7' else 'points'}",
         )
         _toy.draw_sweep(figure, numbers["settings"], numbers["curves"])
         figure.update_xaxes(type="log", tickvals=numbers["settings"])
@@ -99,4 +99,5 @@ class AnchorComparison(Figure):
     def alt(self, numbers: Numbers) -> str:
         values = "; ".join(f"{n} {mean[0]:.3f} to {mean[-1]:.3f}" for n, (mean, _) in numbers["curves"].items())
         ends = numbers["settings"][0], numbers["settings"][-1]
-        return f"mAP by {self.knobs.axis}, from {ends[0]} to {ends[1]}: {values}."
+        axis = AXES[self.knobs.axis][1].removesuffix(" (log scale)")
+        return f"mAP by {axis}, from {ends[0]} to {ends[1]}: {values}."

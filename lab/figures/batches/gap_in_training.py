@@ -20,7 +20,7 @@ class GapInTraining(Figure):
     title = "The decomposability gap while a network learns"
     source = "Contextual, figure 9 and appendix D; ROADMAP, eq. 6"
     tier = "toy_training"
-    question = "Does the contrastive part (small lambda) close the gap, as the paper says?"
+    question = "Does the contrastive part (small λ) close the gap, as the paper says?"
     stops = {"batch": (4, 8, 16, 32), "noise": (0.3, 0.5, 1.0)}
 
     class Knobs(Knobs):
@@ -29,7 +29,7 @@ class GapInTraining(Figure):
         lam: tuple[float, ...] = knob(
             (0.0, 0.4, 1.0), "Weights of the contextual part.", ge=0, le=1, source="Contextual, eq. 6"
         )
-        batch: int = knob(16, "Points in a batch in which AP is measured.", ge=4, le=64)
+        batch: int = knob(16, "Points in a batch on which AP is measured.", ge=4, le=64)
         classes: int = knob(8, "Classes in a training batch, of 12.", ge=2, le=12)
         per_class: int = knob(
             4, "Points of each class in a training batch; 12 of 12 classes are the whole set.", ge=2, le=12

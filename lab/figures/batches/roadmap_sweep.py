@@ -30,7 +30,7 @@ class RoadmapSweep(Figure):
     title = "How sensitive is ROADMAP to its settings?"
     source = "ROADMAP, figure 4"
     tier = "toy_training"
-    question = "What do the two ends of the lambda axis train with?"
+    question = "What do the two ends of the λ axis train with?"
     moves = ("data", "what")
 
     class Knobs(Knobs):

@@ -20,7 +20,7 @@ class ContextAgainstMap(Figure):
     title = "The contextual loss follows 1 - mAP"
     source = "Contextual, figures 3 and 15"
     tier = "toy_training"
-    question = "Is the relation a line? What does lambda change: the line, or how far along it training gets?"
+    question = "Is the relation a line? What does λ change: the line, or how far along it training gets?"
     stops = {"gamma": (0.0, 0.1, 0.5), "mini_batches": (False, True)}
 
     class Knobs(Knobs):

@@ -18,8 +18,8 @@ from lab.surrogates import ConstantGradient
 class GradientParts(Figure):
     """A wrongly ranked negative pair i, j in the plane, their neighbourhoods, and the parts of the gradient as arrows.
 
-    Eq. 9 pushes i from the neighbours of j, and leaves the strangers of j alone. The gradient of algorithm 1 is that of
-    eq. 39: it also pulls i towards every stranger of j, with alpha / 2 (n - k), for the shared strangers M- count, too.
+    Eq. 9 pushes i from the neighbours of j, and leaves the others alone. The gradient of algorithm 1 is that of
+    eq. 39: it also pulls i towards every non-neighbour of j, with alpha / 2 (n - k), since M- counts shared ones.
     The two differ by just that much on every entry; autograd, drawn beside both, says which of them is right.
     """
 
@@ -33,13 +33,15 @@ class GradientParts(Figure):
         """The pair, the neighbourhood and the parts."""
 
         i: int = knob(0, "One item of the pair, of the first class.", ge=0, le=5)
-        j: int = knob(2, "The other, of the second class.", ge=0, le=5)
+        j: int = knob(2, "The other item, of the second class.", ge=0, le=5)
         k: int = knob(4, "Neighbours, the item itself included.", ge=2, le=8, source="Contextual, eq. 2")
         equation: Literal["39", "9"] = knob("39", "The gradient as it is (39), or as the main text prints it (9).")
         eps: float = knob(
             0.0, "Slack of a neighbourhood.", ge=0, le=1, unit="squared distance", source="Contextual, eq. 2"
         )
-        alpha: float = knob(10.0, "Slope of theta backward.", ge=0.1, le=100, scale="log", source="Contextual, eq. 1")
+        alpha: float = knob(
+            10.0, "Slope of theta in the backward pass.", ge=0.1, le=100, scale="log", source="Contextual, eq. 1"
+        )
         first: bool = knob(True, "Show part 1: j is pushed away from i.")
         second: bool = knob(True, "Show part 2: i is pushed from the neighbours of j, and j from those of i.")
         seed: int = knob(0, "Random seed.", ge=0, le=999)
@@ -158,7 +160,7 @@ class GradientParts(Figure):
             f"Twelve points of two classes; j {state} in the neighbourhood of i. Part 1 pushes the pair with "
             f"{numbers['first']:.2f}; part 2 pushes i from {int((numbers['second_i'] < 0).sum())} neighbours of j "
             f"and j from {int((numbers['second_j'] < 0).sum())} neighbours of i, and pulls i towards "
-            f"{int((numbers['second_i'] > 0).sum())} strangers of j.{_told(numbers) * numbers['wrong']}"
+            f"{int((numbers['second_i'] > 0).sum())} non-neighbours of j.{_told(numbers) * numbers['wrong']}"
         )
 
 

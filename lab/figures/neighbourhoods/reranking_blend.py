@@ -19,7 +19,7 @@ class RerankingBlend(Figure):
     title = "Re-ranking by contextual similarity"
     source = "Contextual, table 10 and appendix I.5"
     tier = "instant"
-    question = "For which beta does re-ranking help most, and for which query does it hurt?"
+    question = "For which β does re-ranking help most, and for which query does it hurt?"
 
     class Knobs(Knobs):
         """The blend and the set."""

@@ -31,7 +31,7 @@ class WrongWayPairs(Figure):
     """Pairs of a batch of real images by what the contextual gradient does with them, with parts of it switched off.
 
     Two parts go against labels: the neighbours of a wrong neighbour are pushed away, whatever their class (part 2 of
-    eq. 9), and the count of shared strangers M- draws strangers together (eq. 39, left out of eq. 9).
+    eq. 9), and M-, the count of shared non-neighbours, draws strangers together (eq. 39, left out of eq. 9).
     """
 
     title = "Why do so many pairs go the wrong way?"

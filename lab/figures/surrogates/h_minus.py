@@ -22,7 +22,7 @@ class HMinusShape(Figure):
     title = "H⁻: a sigmoid on the right side, a ramp on the wrong one"
     source = "ROADMAP, figure 3 and eq. 4"
     tier = "instant"
-    question = "How large is the slope just before delta, and just after? What does the released offset do there?"
+    question = "How large is the slope just before δ, and just after? What does the released offset do there?"
 
     class Knobs(Knobs):
         """The knobs of SupAP, and which version to draw."""

@@ -17,7 +17,7 @@ class Tau1Sweep(Figure):
     title = "How much does the temperature on ranks matter?"
     source = "RS@k, figure 4 left"
     tier = "toy_training"
-    question = "Over which range of tau1 is the result flat?"
+    question = "Over which range of τ₁ is the result flat?"
     moves = ("data",)
 
     class Knobs(Knobs):

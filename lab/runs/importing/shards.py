@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lab.core.files import whole
 from lab.core.formats import counted
 from lab.core.records import Note, Record
 from lab.core.results import EmbeddingSet
@@ -50,7 +51,7 @@ def embed_shards(
         >>> len(gallery), gallery.about["shards"], gallery.name(2).endswith("250.png")
         (3, [2, 1], True)
     """
-    folder = Path(folder).expanduser().resolve()
+    folder = whole(folder)
     if not folder.is_dir():
         raise ValueError(f"There is no folder {folder}.")
     if rows < 1:
@@ -66,6 +67,7 @@ def embed_shards(
     writer = Writer(shards, plan, names)
     if writer.complete:
         return open_gallery(shards)
+    yield from map(Note, images.problems)
     if embedder.untrained:
         yield Note(untrained_sentence(encoder))
     if writer.seen:

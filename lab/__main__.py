@@ -22,6 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # closed by the shell, with >&-
             setattr(sys, stream, open(os.devnull, "w"))  # noqa: SIM115 (for the life of the process)
+        elif hasattr(getattr(sys, stream), "reconfigure"):  # a class may have a name that the terminal cannot show
+            getattr(sys, stream).reconfigure(errors="backslashreplace")
     words = list(sys.argv[1:] if arguments is None else arguments)
     if "--no-color" in words:
         os.environ["NO_COLOR"] = "1"

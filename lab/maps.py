@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from lab.core.results import EmbeddingSet
+from lab.core.results import EmbeddingSet, as_array
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 Method = Literal["pca", "umap", "tsne"]
 METHODS: tuple[Method, ...] = ("pca", "umap", "tsne")
@@ -36,7 +39,8 @@ def flatten(
             then resembles; by default the PCA map.
 
     Raises:
-        ValueError: unknown method, too few or non-finite vectors, a zero vector for UMAP, or UMAP is not installed.
+        ValueError: unknown method, too few or non-finite vectors, fewer than two neighbours, a zero vector for UMAP, or
+            UMAP is not installed.
 
     Example:
         >>> import lab, numpy as np
@@ -44,12 +48,11 @@ def flatten(
         >>> lab.maps.flatten(vectors, "pca").shape
         (50, 2)
     """
-    vectors = np.asarray(vectors, dtype=np.float32)
-    if vectors.ndim != 2 or len(vectors) < 3:
+    vectors = _table(vectors, "vector", np.float32)
+    if len(vectors) < 3:
         raise ValueError(f"A map needs vectors [n d] with n >= 3, got {list(vectors.shape)}.")
-    if not np.isfinite(vectors).all():
-        row = int(np.argwhere(~np.isfinite(vectors))[0, 0])
-        raise ValueError(f"Vector {row} holds NaN or infinity, so it has no place on a map.")
+    if neighbours < 2:
+        raise ValueError(f"A map keeps at least 2 neighbours together, got {neighbours}.")
     drawn: dict[str, Callable[[], np.ndarray]] = {
         "pca": lambda: _pca(vectors),
         "umap": lambda: _umap(vectors, seed, neighbours, start),
@@ -81,13 +84,15 @@ def place(vectors: np.ndarray, known: np.ndarray, flat: np.ndarray, k: int = 5) 
         >>> lab.maps.place(np.array([[1.0, 1.0, 0.0]]), known, flat, k=2).round(3).tolist()
         [[2.0, 0.0]]
     """
-    if len(known) != len(flat):
-        raise ValueError(f"{len(known)} vectors and {len(flat)} places on the map do not belong together.")
+    known, flat = _table(known, "vector"), _table(flat, "place")
+    if flat.shape != (len(known), 2):
+        raise ValueError(f"{len(known)} vectors and places {list(flat.shape)} on the map do not belong together.")
     if not 1 <= k <= len(known):
         raise ValueError(f"k must be between 1 and the {len(known)} known points, got {k}.")
     from lab import search
 
     index = search.create("exact", device="cpu", k=k).build(_points(known))
+    vectors = _table(vectors, "vector")
     places = np.empty((len(vectors), 2), np.float32)
     for begin in range(0, len(vectors), 20_000):
         part = slice(begin, begin + 20_000)
@@ -100,12 +105,18 @@ def place(vectors: np.ndarray, known: np.ndarray, flat: np.ndarray, k: int = 5) 
 def nearest(vectors: np.ndarray, k: int) -> np.ndarray:
     """The k nearest others of each vector [n d] by cosine, found exactly in the full space: rows int32 [n k].
 
+    Raises:
+        ValueError: k is not between 1 and n - 1, or a vector is zero or not finite.
+
     Example:
         >>> import lab, numpy as np
         >>> lab.maps.nearest(np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), 1).tolist()
         [[1], [0], [1]]
     """
-    return _nearest_by_cosine(np.asarray(vectors, np.float32), k)[1]
+    vectors = _table(vectors, "vector", np.float32)
+    if not 1 <= k < len(vectors):
+        raise ValueError(f"k must be between 1 and the {len(vectors) - 1} others of a vector, got {k}.")
+    return _nearest_by_cosine(vectors, k)[1]
 
 
 def honesty(vectors: np.ndarray, flat: np.ndarray, k: int = 10) -> dict[str, float]:
@@ -131,18 +142,34 @@ def honesty(vectors: np.ndarray, flat: np.ndarray, k: int = 10) -> dict[str, flo
     """
     from sklearn.manifold import trustworthiness
 
+    vectors, flat = _table(vectors, "vector"), _table(flat, "place")
     count = len(vectors)
     if len(flat) != count:
         raise ValueError(f"{count} vectors and {len(flat)} places on the map do not belong together.")
     if not 1 <= k < count / 2:
         raise ValueError(f"k must be at least 1 and less than half of the {count} points, got {k}.")
-    true, flat_neighbours = _nearest(_unit(np.asarray(vectors, dtype=np.float32)), k), _nearest(np.asarray(flat), k)
+    true, flat_neighbours = _nearest(_unit(vectors.astype(np.float32)), k), _nearest(flat, k)
     shared = [len(np.intersect1d(a, b, assume_unique=True)) for a, b in zip(true, flat_neighbours, strict=True)]
     return {
         "trustworthiness": float(trustworthiness(vectors, flat, n_neighbors=k, metric="cosine")),
         "agreement": float(np.mean(shared) / k),
         "chance": k / (count - 1),
     }
+
+
+def _table(rows: ArrayLike, what: str, kind: type | None = None) -> np.ndarray:
+    """Rows [n d] that somebody gave, of a type of numbers or of their own. what: they are, one of them.
+
+    Raises:
+        ValueError: it is no table of numbers, or one of them is not finite.
+    """
+    table = as_array(rows, f"{what}s")
+    if table.ndim != 2 or table.dtype.kind not in "biuf" or not table.shape[1]:
+        raise ValueError(f"The {what}s must be numbers [n d], got {table.dtype} {list(table.shape)}.")
+    table = table if kind is None else table.astype(kind, copy=False)
+    if len(bad := np.flatnonzero(~np.isfinite(table).all(1))):
+        raise ValueError(f"{what.capitalize()} {bad[0]} holds NaN or infinity, so it has no place on a map.")
+    return table
 
 
 PIECE = 100_000

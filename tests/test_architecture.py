@@ -1,4 +1,4 @@
-"""The arrows of the house: who may import whom. An import that goes against them fails here, by file and line."""
+"""Who may import whom: an import that goes against the table below fails here, by file and line."""
 
 import ast
 import functools
@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-ROOMS: dict[str, tuple[str, ...]] = {
+PARTS: dict[str, tuple[str, ...]] = {
     "core": (),
     "galleries": (),
     "install": ("kernels",),
@@ -48,17 +48,17 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "trials",
     ),
 }  # fmt: skip
-"""What each room of lab may import besides `core`. The README's picture is made from this table."""
+"""What each part of lab may import besides `core`. README's list is made from this table."""
 
 FREE = {"__init__", "__main__", "cli", "bench", "dashboard", "doctor"}
-"""Rooms that may import every other: the command, the benchmark, the dashboard, the doctor."""
+"""Parts that may import every other: the command, the benchmark, the dashboard, the doctor."""
 
 
 def picture() -> str:
     """The table above as README shows it."""
-    width = max(map(len, ROOMS))
-    lines = [f"{room:<{width}}  {', '.join(rooms) or '-'}" for room, rooms in ROOMS.items()]
-    return "\n".join([f"{'room':<{width}}  may import core and", *lines])
+    width = max(map(len, PARTS))
+    lines = [f"{part:<{width}}  {', '.join(parts) or '-'}" for part, parts in PARTS.items()]
+    return "\n".join([f"{'part':<{width}}  may import core and", *lines])
 
 
 @functools.cache
@@ -88,23 +88,23 @@ def part_of(path: Path) -> str:
     return inside[0].removesuffix(".py")
 
 
-def test_every_room_has_its_arrows():
-    rooms = {part_of(p) for p in (ROOT / "lab").rglob("*.py")}
-    assert rooms - FREE == set(ROOMS), "a new room of lab needs its arrows in the table above"
+def test_every_part_has_its_arrows():
+    parts = {part_of(p) for p in (ROOT / "lab").rglob("*.py")}
+    assert parts - FREE == set(PARTS), "a new part of lab needs its arrows in the table above"
 
 
-def test_the_readme_shows_this_picture():
+def test_the_readme_shows_this_table():
     assert f"```\n{picture()}\n```" in (ROOT / "README.md").read_text(), (
-        "README's picture of the arrows is another; print the new one with `python tests/test_architecture.py`"
+        "README's list of imports is another; print the new one with `python tests/test_architecture.py`"
     )
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_lab_imports_follow_the_arrows(room):
-    allowed = {room, "core", *ROOMS[room]}
+@pytest.mark.parametrize("part", PARTS)
+def test_lab_imports_follow_the_arrows(part):
+    allowed = {part, "core", *PARTS[part]}
     against = []
     for path in (ROOT / "lab").rglob("*.py"):
-        for name, line in imports(path) if part_of(path) == room else ():
+        for name, line in imports(path) if part_of(path) == part else ():
             pieces = name.split(".")
             outside = pieces[0] in {"streamlit", "notebooks", "tests"}
             if outside or (pieces[0] == "lab" and len(pieces) > 1 and pieces[1] not in allowed):
@@ -118,7 +118,7 @@ ABROAD = {
     "doctor -> lab.search._scans",  # looks where its machine code is kept
     "reranking -> lab.search._scans",  # the same compiled scans, for its own lists
 }
-"""Who uses a private module of another room, and why. All else that is wanted abroad, a room's `__init__` gives."""
+"""Who uses a private module of another part, and why. All else that is wanted abroad, a part's `__init__` gives."""
 
 
 def test_private_modules_are_used_at_home():
@@ -141,7 +141,7 @@ def test_no_arrow_of_the_table_is_idle():
         for name, _ in imports(path)
         if name.startswith("lab.")
     }
-    idle = [f"{room} -> {other}" for room, others in ROOMS.items() for other in others if (room, other) not in used]
+    idle = [f"{part} -> {other}" for part, others in PARTS.items() for other in others if (part, other) not in used]
     assert not idle, f"nothing uses {', '.join(idle)}; take it out of the table"
 
 
@@ -149,7 +149,7 @@ CROWDED = 12
 """Files in a folder that are no entries of a catalogue: more are hard to survey."""
 
 
-def test_no_room_is_crowded():
+def test_no_folder_is_crowded():
     crowded = {}
     for folder in {p.parent for p in (ROOT / "lab").rglob("*.py")}:
         catalogued = "Catalog(" in (folder / "__init__.py").read_text() or folder.name in ("cli", "claims", "bench")

@@ -16,10 +16,10 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 CATALOGUES = ("exporters", "losses", "metrics", "reranking", "samplers", "search", "wrappers")
-"""Rooms of `lab` in which every entry shows an example."""
+"""Parts of `lab` in which every entry shows an example."""
 
 INTERFACES = ("inspect", "maps", "runs")
-"""Rooms of `lab` in which every public class and function does: those of `__all__`, or those that the file defines."""
+"""Parts of `lab` in which every public class and function does: those of `__all__`, or those that the file defines."""
 
 
 def modules_with_examples() -> list[str]:
@@ -78,21 +78,21 @@ def missing(thing: object, name: str) -> str | None:
     )
 
 
-@pytest.mark.parametrize("room", CATALOGUES)
-def test_every_entry_of_a_catalogue_has_an_example(room):
-    package = importlib.import_module(f"lab.{room}")
-    told = [missing(package.get(name), f"lab.{room}.create({name!r})") for name in package.names()]
+@pytest.mark.parametrize("part", CATALOGUES)
+def test_every_entry_of_a_catalogue_has_an_example(part):
+    package = importlib.import_module(f"lab.{part}")
+    told = [missing(package.get(name), f"lab.{part}.create({name!r})") for name in package.names()]
     assert not any(told), "\n".join(filter(None, told))
 
 
-@pytest.mark.parametrize("room", INTERFACES)
-def test_every_public_name_has_an_example(room):
-    package = importlib.import_module(f"lab.{room}")
+@pytest.mark.parametrize("part", INTERFACES)
+def test_every_public_name_has_an_example(part):
+    package = importlib.import_module(f"lab.{part}")
     own = [name for name, value in vars(package).items() if getattr(value, "__module__", None) == package.__name__]
     public = getattr(package, "__all__", [name for name in own if not name.startswith("_")])
     things = {name: getattr(package, name) for name in public}
     told = [
-        missing(thing, f"lab.{room}.{name}")
+        missing(thing, f"lab.{part}.{name}")
         for name, thing in things.items()
         if inspect.isclass(thing) or inspect.isfunction(thing)
     ]

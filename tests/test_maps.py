@@ -89,6 +89,12 @@ def test_agreement_by_a_plain_loop():
         (lambda: flatten(np.ones((4, 3)), "som"), "no map 'som'; there are pca, umap, tsne"),
         (lambda: honesty(np.ones((4, 3)), np.ones((5, 2)), 1), "4 vectors and 5 places"),
         (lambda: honesty(np.ones((4, 3)), np.ones((4, 2)), 3), "less than half of the 4 points, got 3"),
+        (lambda: honesty(np.ones((4, 3)), np.full((4, 2), np.nan), 1), "Place 0 holds NaN"),
+        (lambda: honesty(np.ones((4, 3)), np.ones(4), 1), "places must be numbers [n d], got float64 [4]"),
+        (lambda: flatten([["a", "b"]] * 4), "vectors must be numbers [n d], got <U1 [4, 2]"),
+        (lambda: flatten(np.eye(4), "tsne", neighbours=0), "at least 2 neighbours together, got 0"),
+        (lambda: nearest(np.eye(4), 4), "between 1 and the 3 others of a vector, got 4"),
+        (lambda: place(np.eye(4), np.eye(4), np.ones((4, 3))), "places [4, 3] on the map do not belong together"),
     ],
 )
 def test_mistakes_are_sentences(make, words):

@@ -138,6 +138,13 @@ def test_what_is_no_picture_is_one_sentence(model, given, sentence):
         model.embed(given)
 
 
+def test_a_picture_that_is_opened_and_cut_off_is_named(model, tmp_path):
+    Image.effect_noise((64, 64), 50).save(tmp_path / "cut.png")
+    (tmp_path / "cut.png").write_bytes((tmp_path / "cut.png").read_bytes()[:900])
+    with pytest.raises(ValueError, match="picture 0 is damaged and cannot be decoded"):
+        model.embed([Image.open(tmp_path / "cut.png")])
+
+
 def test_a_damaged_file_among_others_is_refused_by_name(model, tmp_path):
     Image.new("RGB", (30, 30)).save(tmp_path / "good.png")
     (tmp_path / "bad.png").write_bytes(b"no image")

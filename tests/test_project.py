@@ -84,7 +84,7 @@ def test_every_lab_command_has_its_flags(command, capsys):
         assert flag in said, f"{command!r}: {flag} is not in its --help"
 
 
-def test_the_conda_door_opens_on_the_same_project():
+def test_conda_installs_the_same_project():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     conda = yaml.safe_load((ROOT / "environment.yml").read_text())
     pip = next(d["pip"] for d in conda["dependencies"] if isinstance(d, dict))

@@ -1,4 +1,4 @@
-"""Types: mypy finds nothing to say, and an editor knows the rooms of `lab` and what their catalogues make."""
+"""Types: mypy finds nothing to say, and an editor knows the parts of `lab` and what their catalogues make."""
 
 import ast
 import os

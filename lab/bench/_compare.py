@@ -68,8 +68,9 @@ def read(path: str | Path) -> tuple[list[BenchRow], dict]:
         whole = json.loads(Path(path).read_text(encoding="utf-8"))
         return [BenchRow(**row) for row in whole["rows"]], dict(whole["machine"])
     except (OSError, UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise ValueError(
-            f"{path} is not a benchmark to compare with: {error}. Write one with `lab bench --output FILE.json`."
+            f"{path} is not a benchmark to compare with: {reason}. Write one with `lab bench --output FILE.json`."
         ) from None
 
 

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import ast
 import re
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+
+from lab.core.files import making
 
 HEADING = "## Solutions"
 SOLUTION = "solution-"
@@ -157,14 +160,15 @@ def prepare(originals: Path, folder: Path, repository: str = "") -> list[str]:
         "student": lambda nb: graded(unsolved(nb)),
         "teacher": lambda nb: with_hidden_tests(graded(unsolved(solved(nb)))),
     }
-    for name, change in changes.items():
-        (folder / name).mkdir(parents=True)
-        for source in sources:
-            notebook = opened(change(nbformat.read(source, as_version=4)), source.name, repository)
-            for cell in notebook.cells:
-                cell.source = cell.source.replace("](../docs/", "](docs/")
-            nbformat.write(notebook, folder / name / source.name)
-        copy_docs(originals, folder / name)
+    with ExitStack() as whole:  # both or none: half a class would be taken for somebody's work
+        for name, change in changes.items():
+            made = whole.enter_context(making(folder / name))
+            for source in sources:
+                notebook = opened(change(nbformat.read(source, as_version=4)), source.name, repository)
+                for cell in notebook.cells:
+                    cell.source = cell.source.replace("](../docs/", "](docs/")
+                nbformat.write(notebook, made / source.name)
+            copy_docs(originals, made)
     shutil.copyfile(originals / "SYLLABUS.md", folder / "SYLLABUS.md")
     return [source.name for source in sources]
 

@@ -97,7 +97,7 @@ def _add_choice(parser: argparse.ArgumentParser, section: Section) -> None:
     names = ", ".join(section.names())
     if section.many:
         default = ", ".join(section.default) or "none"
-        help = f"{section.help}; can be given several times, none is an empty list: {names} (default {default})"
+        help = f"{section.help}; can be given several times, or as none for an empty list: {names} (default {default})"
     else:
         help = f"{section.help}: {names} (default {section.default})"
     parser.add_argument(f"--{section.name}", metavar="NAME", action="append" if section.many else "store", help=help)

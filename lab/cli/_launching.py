@@ -13,18 +13,14 @@ if TYPE_CHECKING:
 HERE = "here"
 
 
-def add_on(parser: argparse.ArgumentParser, words: Sequence[str], default: str = HERE) -> None:
-    """`--on`, and `--on.KNOB` for the launcher that the words name."""
+def add_on(parser: argparse.ArgumentParser, words: Sequence[str], default: str = HERE, help: str = "") -> None:
+    """`--on`, and `--on.KNOB` for the launcher that the words name. help: of what trains nothing."""
     from lab import launchers
     from lab.cli import _flags
 
     place = "in this process" if default == HERE else "the queue of this machine"
-    parser.add_argument(
-        "--on",
-        default=default,
-        metavar="WHERE",
-        help=f"where to train: {', '.join(launchers.names())}, or ray://HOST:PORT (default {place})",
-    )
+    trains = f"where to train: {', '.join(launchers.names())}, or ray://HOST:PORT (default {place})"
+    parser.add_argument("--on", default=default, metavar="WHERE", help=help or trains)
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     early.add_argument("--on", default=default)
     name = early.parse_known_args(words)[0].on.partition("://")[0]

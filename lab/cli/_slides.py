@@ -13,6 +13,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lab.core.files import write_text
+
 if TYPE_CHECKING:
     from lab.figures import Figure
 
@@ -34,7 +36,7 @@ def write(originals: Path, name: str) -> Path:
         there = ", ".join(path.stem for path in sorted(originals.glob("[0-9]*.ipynb")))
         raise ValueError(f"There is no notebook {name!r}; there are {there}.")
     target = Path(f"{matches[0].stem}.slides.html")
-    target.write_text(page(nbformat.read(matches[0], as_version=4)), encoding="utf-8")
+    write_text(target, page(nbformat.read(matches[0], as_version=4)))
     return target
 
 

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FOLDER",
-        help="folder below which images may lie, can be given several times (default home, and the folder here)",
+        help="folder whose images may be shown, can be given several times (default home, and the folder here)",
     )
     parser.add_argument(
         "--ray",

@@ -36,6 +36,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     from lab import bench
     from lab.cli._output import check_place, say
+    from lab.core.files import write_text
 
     target = None if arguments.output is None else Path(arguments.output)
     if target is not None and target.suffix not in (".md", ".json", ".png", ".html"):
@@ -58,4 +59,4 @@ def run(arguments: argparse.Namespace) -> None:
 
         save_figure(bench.plot(rows), target)
     else:
-        target.write_text(bench.as_json(rows, about) if target.suffix == ".json" else bench.as_table(rows, about))
+        write_text(target, bench.as_json(rows, about) if target.suffix == ".json" else bench.as_table(rows, about))

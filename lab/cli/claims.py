@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     parser.add_argument(
         "--tier",
         choices=("head", "cnn", "end_to_end"),
-        help="a head on frozen features, the whole small CNN, or a pretrained network as a whole",
+        help="only studies that train a head on frozen features, the whole small CNN, or a whole pretrained network",
     )
     parser.add_argument("--seeds", type=int, default=5, help="seeds for every setting (default 5)")
     parser.add_argument(
@@ -41,14 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     )
     _launching.add_on(parser, words)
     parser.add_argument(
-        "--machine", metavar="WORDS", help="what this machine is, in your own words, to stand in the results"
+        "--machine", metavar="WORDS", help="description of this machine, in your own words, to stand in the results"
     )
     parser.add_argument(
         "--device",
         default="cpu",
         metavar="NAME",
-        help="what trains: cpu, as the results that come along (default), cuda, cuda:1, or auto; trainings of a "
-        "processor and of a GPU are never compared, so give each a --folder of its own",
+        help="device to train on: cpu (default), as for the results that come with the package, cuda, cuda:1 or auto; "
+        "trainings on a processor and on a GPU are never compared, so give each a --folder of its own",
     )
     parser.add_argument("--minutes", type=float, help="start no more trainings after this many minutes")
     parser.add_argument(
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise ValueError(f"--seeds must be at least 1, got {arguments.seeds}.")
     if arguments.seeds > MOST_SEEDS:
         raise ValueError(f"--seeds must be at most {MOST_SEEDS:,}, got {str(arguments.seeds)[:20]}.")
-    if arguments.minutes is not None and arguments.minutes <= 0:
+    if arguments.minutes is not None and not arguments.minutes > 0:
         raise ValueError(f"--minutes must be above 0, got {arguments.minutes:g}.")
     folder = _folder(arguments)
     act = {"list": _list, "run": _run, "status": _status, "report": _report}[arguments.action]

@@ -13,7 +13,10 @@ from lab.cli._output import add_json, show
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--imports", nargs="*", metavar="COMMAND", help="measure imports, of these commands (default all)"
+        "--imports",
+        nargs="*",
+        metavar="COMMAND",
+        help="measure instead what the imports of these commands cost (default all)",
     )
     add_json(parser)
 

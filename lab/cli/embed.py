@@ -27,7 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mean", type=float, nargs=3, help="mean of red, green and blue that the encoder expects (default: its own)"
     )
-    parser.add_argument("--std", type=float, nargs=3, help="their standard deviation (default: the encoder's own)")
+    parser.add_argument(
+        "--std",
+        type=float,
+        nargs=3,
+        help="standard deviation of red, green and blue that the encoder expects (default: its own)",
+    )
     parser.add_argument("--batch-size", type=int, help="pictures that are embedded at once (default 8, on a GPU 64)")
     parser.add_argument(
         "--workers",

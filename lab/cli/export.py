@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     from lab.cli._output import add_json
 
     parser.add_argument("run", help="name or folder of the run")
-    parser.add_argument("--to", required=True, metavar="NAME", help=", ".join(exporters.names()))
+    parser.add_argument("--to", required=True, metavar="NAME", help=f"what to write: {', '.join(exporters.names())}")
     parser.add_argument("--output", metavar="PATH", help="where to write (default here, named after the run)")
     parser.add_argument(
         "--encoder", metavar="MODULE:FUNCTION", help="a function that makes the encoder, for a run of your own encoder"

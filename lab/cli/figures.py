@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.cli import _catalogued
+from lab.core.files import write_text
 
 if TYPE_CHECKING:
     from lab.figures import Figure
@@ -91,7 +92,7 @@ def _save_page(figure: Figure, arguments: argparse.Namespace, runs: list[Run] | 
         every = "Training at every stop beforehand: up to half a minute."
         say(every if chosen else "Training what the page shows; this may take minutes.")
     page = live_page(figure, arguments.slide, runs)
-    Path(arguments.save).write_text(page, encoding="utf-8")
+    write_text(Path(arguments.save), page)
     say(f"A page of {len(page) / 1e6:.1f} MB that needs neither Python nor a network.")
     print(arguments.save)
     return 0

@@ -25,7 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
 
     parser.add_argument("file", metavar="FILE", help="file of vectors, or folder")
-    parser.add_argument("--table", metavar="FILE", help="CSV, Parquet or Arrow file with more about each row, in order")
+    parser.add_argument(
+        "--table", metavar="FILE", help="CSV, Parquet or Arrow file with more columns, its rows in the same order"
+    )
     for name, help in COLUMNS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", metavar="COLUMN", help=help)
     parser.add_argument("--root", metavar="FOLDER", help="folder of the pictures; the keys are then paths below it")
@@ -36,7 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("yes", "no"),
         help="yes: scale the vectors to unit length; no: keep their lengths and compare by distance",
     )
-    parser.add_argument("--measure", choices=("yes", "no"), help="compute the metrics (default: up to a billion pairs)")
+    parser.add_argument(
+        "--measure", choices=("yes", "no"), help="compute the metrics (default: yes up to 1,000,000,000 pairs)"
+    )
     parser.add_argument("--name", help="name of the run (default: that of the file)")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     add_json(parser)

@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 
 from lab.cli._output import say
+from lab.core.files import write_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--slides",
         metavar="NOTEBOOK",
-        help="open nothing: write this notebook as slides, one page of HTML, live figures",
+        help="open nothing: write this notebook as slides, one HTML file with live figures",
     )
     parser.add_argument("--reset", metavar="NOTEBOOK", help="restore this notebook; your version gets the ending .mine")
 
@@ -94,7 +95,7 @@ def working_copy(originals: Path, copy: Path) -> list[str]:
 
 def bring(original: Path, mine: Path) -> None:
     """Copy a notebook; its links to `../docs` lead to the copy's own `docs`."""
-    mine.write_text(original.read_text(encoding="utf-8").replace("](../docs/", "](docs/"), encoding="utf-8")
+    write_text(mine, original.read_text(encoding="utf-8").replace("](../docs/", "](docs/"))
 
 
 def reset(originals: Path, copy: Path, name: str) -> None:

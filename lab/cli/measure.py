@@ -26,9 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     )
     parser.add_argument("--k", type=int, default=100, help="neighbours that are kept for each query (default 100)")
     parser.add_argument(
-        "--similarity", default="cosine", choices=("cosine", "euclidean"), help="what is compared (default cosine)"
+        "--similarity",
+        default="cosine",
+        choices=("cosine", "euclidean"),
+        help="how vectors are compared (default cosine)",
     )
-    _launching.add_on(parser, words)
+    _launching.add_on(
+        parser, words, help="ray, or ray://HOST:PORT: read the gallery by workers of that cluster (default here)"
+    )
     parser.add_argument(
         "--parts", type=int, default=1, help="parts of the gallery that can be read at the same time (default 1)"
     )

@@ -38,16 +38,22 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
 
     parser.add_argument("run", help="name or folder of the run")
     parser.add_argument("image", nargs="*", help="image files; - reads one from standard input")
-    parser.add_argument("--text", metavar="WORDS", help="search with words, if the run's encoder has a text side")
+    parser.add_argument("--text", metavar="WORDS", help="search with words, if the run's encoder embeds words, too")
     parser.add_argument(
-        "--together", choices=("mean", "best"), help="one search with all images: their mean, or the best of any"
+        "--together",
+        choices=("mean", "best"),
+        help="one search with all images, by their mean or by the best match of any",
     )
     parser.add_argument("--like", nargs="+", metavar="IMAGE", default=[], help="move the search towards these images")
-    parser.add_argument("--unlike", nargs="+", metavar="IMAGE", default=[], help="and away from these")
+    parser.add_argument(
+        "--unlike", nargs="+", metavar="IMAGE", default=[], help="move the search away from these images"
+    )
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     parser.add_argument("--split", default="test", help="split to search (default test)")
     parser.add_argument(
-        "--gallery", metavar="FOLDER|RUN", help="search these images instead, or those of a run by `lab embed`"
+        "--gallery",
+        metavar="FOLDER|RUN",
+        help="search this folder of images or of shards instead, or a run that `lab embed` made",
     )
     parser.add_argument(
         "--encoder", metavar="MODULE:FUNCTION", help="a function that makes the encoder, for a run of your own encoder"
@@ -121,15 +127,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _piped() -> Any:
     """The picture on standard input."""
-    import io
     import sys
 
-    from PIL import Image
+    from lab.data.images.reading import ImageError, open_rgb
 
     try:
-        return Image.open(io.BytesIO(sys.stdin.buffer.read()))
-    except OSError:
-        raise ValueError("Standard input is no picture; `-` reads one from there.") from None
+        return open_rgb(b"" if sys.stdin is None else sys.stdin.buffer.read(), "it")
+    except ImageError as error:
+        raise ValueError(f"Standard input is no picture, and `-` reads one from there: {error}") from None
 
 
 def _own(run: Run, word: str | None) -> Any:
@@ -300,7 +305,7 @@ def _of_split(run: Run, split: str, note: str = "") -> Gallery:
 
 def _of_shards(vectors: Shards, note: str) -> Gallery:
     def name(position: int) -> dict[str, Any]:
-        return {"class": vectors.class_name(int(vectors.labels[position])), "image": vectors.name(position)}
+        return {"class": vectors.class_name(int(vectors.labels[position])) or None, "image": vectors.name(position)}
 
     return Gallery(vectors, name, f"the {len(vectors):,} rows of {vectors.folder}{note}")
 
@@ -315,6 +320,8 @@ def _of_folder(folder: Path, embed: Embed) -> Gallery:
 
     images = below(folder)
     vectors = result_of(embed(images, np.arange(len(images)), f"images of {folder}"))
+    for problem in images.problems:
+        say(problem)
     if lost := len(images) - len(vectors):
         say(f"Left out, since no image could be read: {counted(lost, 'file')}.")
     return Gallery(vectors, lambda position: {"image": images.keys[vectors.items[position]]}, f"the images of {folder}")

@@ -1,7 +1,7 @@
 """List the runs; show one; show in which knobs two differ; tag or group them; rank the knobs; or look for damage.
 
 `lab runs` lists, `lab runs RUN` shows, `lab runs A B` compares. `lab runs tag TAG RUN ...` and `lab runs group GROUP
-RUN ...` keep order among runs, with `--remove` the other way; `--tag` and `--group` then choose what is listed.
+RUN ...` tag and group runs, with `--remove` undo it; `--tag` and `--group` then choose what is listed.
 `lab runs knobs [RUN ...]` says how much each knob that differs tells about a score. `lab runs check [RUN ...]` reads
 everything that lies in the folders and says what is damaged and what still works; with `--repair` it mends what can be
 mended, with `--accept` it takes files that you edited by hand as they stand.
@@ -27,7 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
 
     parser.add_argument(
-        "run", nargs="*", help="nothing lists all; one run is shown, two are compared; or tag, group, knobs, check"
+        "run",
+        nargs="*",
+        help="none lists all, one is shown, two are compared; or tag, group, knobs or check, and what belongs to it",
     )
     parser.add_argument("--state", help="list only runs in this state: finished, running, failed, ...")
     parser.add_argument("--loss", metavar="NAME", help="list only runs with this loss")

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     from lab.cli import _launching
     from lab.cli._output import add_json
 
-    parser.add_argument("file", metavar="FILE", help="the plan, YAML")
+    parser.add_argument("file", metavar="FILE", help="YAML file that says what to vary, as above")
     _launching.add_on(parser, words, default="local")
     parser.add_argument("--at-once", type=int, default=8, help="with search: tpe, runs at the same time (default 8)")
     parser.add_argument(

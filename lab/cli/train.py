@@ -88,7 +88,13 @@ def _sent_before(arguments: argparse.Namespace) -> Sent | None:
 
 def _alone() -> bool:
     """Whether torchrun has not started this process as one of several; asked before torch is there."""
-    return int(os.environ.get("WORLD_SIZE", "1")) == 1
+    return _told("WORLD_SIZE", 1) == 1
+
+
+def _told(variable: str, usual: int) -> int:
+    """The number that torchrun gives in a variable; whatever else stands there is not from torchrun."""
+    word = os.environ.get(variable, "")
+    return int(word) if word.isdecimal() else usual
 
 
 def _begun(arguments: argparse.Namespace) -> Run | None:
@@ -104,14 +110,14 @@ def _begun(arguments: argparse.Namespace) -> Run | None:
     from lab.runs.folder import FINISHED
     from lab.runs.store import default_root
 
-    restarted = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+    restarted = _told("TORCHELASTIC_RESTART_COUNT", 0) > 0
     if arguments.resume or "WORLD_SIZE" not in os.environ or not (restarted or arguments.name):
         return None
     root = Path(arguments.runs or default_root())
-    config = sealed.sealed_yaml(findable(_config.config_of(arguments)).as_yaml())
-    wanted = arguments.name or "[!.]*"  # not a folder that is half made
-    written = root.glob(f"{wanted}/config.yaml")
-    same = [path.parent for path in written if path.is_file() and path.read_text(encoding="utf-8") == config]
+    config = sealed.sealed_yaml(findable(_config.config_of(arguments)).as_yaml()).encode()
+    folders = [root / arguments.name] if arguments.name else root.glob("[!.]*")  # not one that is half made
+    written = [folder / "config.yaml" for folder in folders]
+    same = [path.parent for path in written if path.is_file() and path.read_bytes() == config]
     begun = [run for run in map(lab.runs.open, same) if run.written_state != FINISHED]
     return max(begun, key=lambda run: run.status.get("updated", 0), default=None)
 

@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
 
     parser.add_argument("run", nargs="*", help="names or folders of the runs; nothing lists the trash")
-    parser.add_argument("--restore", action="store_true", help="bring them back")
+    parser.add_argument("--restore", action="store_true", help="bring these runs back from the trash instead")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     add_json(parser)
 

@@ -19,7 +19,7 @@ def explain(error: BaseException, resumable: bool = False) -> str:
         where = f" while writing {error.filename}" if error.filename else ""
         after = " What was saved is intact, and the training goes on with --resume." if resumable else ""
         return f"The disk is full{where}: free some space.{after}"
-    if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
+    if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EROFS, errno.EPERM) and error.filename:
         return f"No permission to use {error.filename}: choose another folder or change its rights."
     if isinstance(error, OSError) and error.errno == errno.ELOOP:
         return f"{error.filename} is a link or no ordinary file, and nothing is written through it: remove it."
@@ -27,6 +27,10 @@ def explain(error: BaseException, resumable: bool = False) -> str:
         return f"{error.filename} is not there: it was moved or deleted, or cannot be made in that place."
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{str(error.filename)[:200]}: {error.strerror}."
+    if isinstance(error, OSError) and error.errno and error.strerror:  # Python puts a number before it
+        return f"{error.strerror}."
+    if isinstance(error, RuntimeError) and "home directory" in text:
+        return "A path begins with ~ and a name that no account of this machine has; write the path out."
     if re.search(r"gloo/|Connection closed by peer|NCCL|ProcessGroup", text):
         return (
             "Another process of this training ended or cannot be reached, its own message says why; go on from the "

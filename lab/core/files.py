@@ -64,8 +64,21 @@ def _in_file(path: Path) -> Mapping[str, str]:
 
 def cache_folder() -> Path:
     """Where what can be made again is kept: the environment variable LAB_CACHE, or `rankscope` among the caches."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(setting("cache") or Path(home) / "rankscope")
+    chosen = setting("cache")
+    return Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or whole("~/.cache")) / "rankscope"
+
+
+def whole(path: Path | str) -> Path:
+    """A path that a person wrote, from the root of the file system on: `~` is a home folder, and links are followed.
+
+    Raises:
+        ValueError: nobody's home folder is known by that name, or links lead in a circle.
+    """
+    try:
+        return Path(path).expanduser().resolve()
+    except RuntimeError:
+        why = "begins with a home folder that is not known" if str(path).startswith("~") else "is a link to itself"
+        raise ValueError(f"{path} {why}; name another path.") from None
 
 
 @contextmanager
@@ -99,7 +112,7 @@ def making(folder: Path) -> Iterator[Path]:
     """Yield a new folder; it becomes `folder`, which must not be there yet, when the block ends well, else it goes."""
     folder = Path(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    temporary = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}.tmp")  # a killed one may have left its own
     temporary.mkdir()
     try:
         yield temporary

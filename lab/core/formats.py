@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
 
 MB, GB = 10**6, 10**9
 """Bytes. Everything here counts memory and files in these, never in powers of two."""
@@ -44,6 +48,22 @@ def time_of_day(now: datetime, seconds: float) -> str:
     """
     then = now + timedelta(seconds=seconds)
     return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%A %H:%M}"
+
+
+def zone_of(name: str | None) -> ZoneInfo | None:
+    """The time zone that a browser names; None where it names none, or one that this machine does not know.
+
+    Example:
+        >>> from lab.core.formats import zone_of
+        >>> zone_of("Etc/Unknown"), zone_of(None)
+        (None, None)
+    """
+    from zoneinfo import ZoneInfo
+
+    try:
+        return ZoneInfo(name) if name else None
+    except (KeyError, ValueError, OSError):
+        return None
 
 
 def counted(count: int, thing: str, things: str = "") -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,23 @@ UNRANKED = np.iinfo(np.int64).max
 
 EASY, HARD, JUNK = 0, 1, 2
 """Grades of a relevant item in the Revisited Oxford/Paris protocol; junk counts neither for nor against a ranking."""
+
+
+def as_array(values: Any, what: str) -> np.ndarray:
+    """What somebody gave (numpy, a tensor on any device, lists) as an array whose numbers torch knows, too.
+
+    Raises:
+        ValueError: its rows are of several lengths.
+    """
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        values = values.float() if values.is_floating_point() and values.element_size() < 4 else values
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"The {what} are of several lengths; each row needs as many numbers as the others.") from None
+    kind = np.dtype(np.float64) if array.dtype == np.longdouble else array.dtype.newbyteorder("=")
+    return array.astype(kind, copy=False)
 
 
 @dataclass(frozen=True)

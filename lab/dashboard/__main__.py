@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
         "--data",
         type=Path,
         action="append",
-        help="a folder below which images may lie, can be given several times (default home, and the folder here)",
+        help="folder whose images may be shown, can be given several times (default home, and the folder here)",
     )
     parser.add_argument("--address", default="127.0.0.1", help="where to listen (default this machine)")
     parser.add_argument("--port", type=int, default=8501)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import tarfile
 import urllib.error
@@ -65,8 +66,12 @@ def _fetch(archive: Archive, folder: Path) -> Iterator[Progress]:
         if error.code != 416:  # 416: nothing is left to send, the part is whole
             raise ValueError(f"{archive.url} answers {error.code} {error.reason}; try again later.") from None
     except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EACCES):  # not the network's fault
+            raise
+        cause = getattr(error, "reason", error)
+        reason = getattr(cause, "strerror", None) or cause
         raise ValueError(
-            f"{archive.url} cannot be fetched: {error}. {done:,} bytes are kept in {part}; the same command continues."
+            f"{archive.url} cannot be fetched: {reason}. {done:,} bytes are kept in {part}; the same command continues."
         ) from None
     digest = _md5(part)
     if digest != archive.md5:

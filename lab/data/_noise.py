@@ -25,8 +25,8 @@ class NoiseKnobs(Knobs):
     )
     imbalance: float = knob(
         1.0,
-        "Long tail: one class keeps all of its training images, another one in this many, and the others shares in "
-        "between that fall by one factor.",
+        "Long tail: the most frequent class keeps all of its training images, the rarest one in this many, the others "
+        "shares that fall by a constant factor.",
         ge=1,
         le=1000,
         scale="log",

@@ -9,7 +9,7 @@ from pathlib import Path
 from lab.core.knobs import REQUIRED, knob
 from lab.data._base import ImageRecords, ImageSet, SplitKnobs
 from lab.data._table import Table, assemble, leave_out_unreadable
-from lab.data.images.reading import CONVERT, EXTENSIONS, HEIC
+from lab.data.images.reading import CONVERT, EXTENSIONS, HEIC, nameable
 
 _SPLITS = {"train": "train", "validation": "validation", "val": "validation", "valid": "validation", "test": "test"}
 
@@ -77,7 +77,7 @@ def _table(root: Path) -> Table:
                     strangers.append(path)
                     continue
                 key = path.relative_to(root).as_posix()
-                if key.encode(errors="ignore").decode() != key:  # bytes that are no UTF-8 fit in no JSON and no log
+                if not nameable(key):
                     table.problems.append(f"{ascii(key)} has a name that cannot be written down and is left out.")
                     continue
                 table.key.append(key)

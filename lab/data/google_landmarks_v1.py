@@ -40,7 +40,7 @@ class GoogleLandmarksV1(PublishedSet):
                 raise ValueError(f"{self.root / 'train.csv'} lacks the columns {', '.join(sorted(missing))}.")
             for row in listed:
                 name = f"{row['id']}.jpg"
-                if name not in there or not row["landmark_id"].isdigit():
+                if name not in there or not (row["landmark_id"] or "").isdigit():
                     absent.append(self.root / "train" / name)
                     continue
                 table.key.append(f"train/{name}")

@@ -48,7 +48,10 @@ class ParquetImages(StreamedSet):
                     raise ValueError(f"{path} has no column {column}; it has {', '.join(file.schema_arrow.names)}.")
             names, shard = _class_names(file.schema_arrow, self.knobs.label), PurePosixPath(path).name
             for group in range(file.num_row_groups):
-                labels = file.read_row_group(group, columns=[self.knobs.label]).column(0).to_pylist()
+                try:
+                    labels = file.read_row_group(group, columns=[self.knobs.label]).column(0).to_pylist()
+                except Exception as error:  # each store has its own
+                    raise ValueError(f"{path} is damaged and cannot be read: {said_by(error)}.") from None
                 for row, label in enumerate(labels):
                     if (class_name := _class_of(label, names, path)) is not None:
                         yield Found(number, group, row, class_name, f"{shard}/{group}/{row}")

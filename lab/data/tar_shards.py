@@ -9,7 +9,7 @@ from typing import Any
 
 from PIL import Image
 
-from lab.data.images.reading import EXTENSIONS, ImageError, open_rgb
+from lab.data.images.reading import EXTENSIONS, ImageError, nameable, open_rgb
 from lab.data.streams.index import Found, Index, built
 from lab.data.streams.remote import said_by
 from lab.data.streams.streamed_set import StreamedKnobs, StreamedSet
@@ -98,5 +98,9 @@ def _one(image: tarfile.TarInfo | None, label: str, number: int, shard: str, pro
     if not class_name:
         if len(problems) < 100:
             problems.append(f"{shard}/{image.name} has neither a .cls beside it nor a folder, and is left out.")
+        return
+    if not nameable(f"{image.name}{class_name}"):
+        if len(problems) < 100:
+            problems.append(f"{ascii(f'{shard}/{image.name}')} has a name that cannot be written down and is left out.")
         return
     yield Found(number, image.offset_data, image.size, class_name, f"{shard}/{image.name}")

@@ -126,7 +126,7 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
     for key in ("state_dict_ema", "model_ema", "state_dict", "model"):
         if isinstance(loaded, dict) and isinstance(loaded.get(key), dict):
             loaded = loaded[key]
-    if not isinstance(loaded, dict):
+    if not isinstance(loaded, dict) or not all(isinstance(name, str) for name in loaded):
         raise ValueError(f"{path} holds a {type(loaded).__name__}, not named tensors.")
     return {name.removeprefix("module."): tensor for name, tensor in loaded.items()}
 

@@ -26,7 +26,7 @@ class EfficientNetLite0(Encoder):
     """
 
     class Knobs(EncoderKnobs):
-        pretrained: bool = knob(True, "Start from the ImageNet weights of the extra `pretrained`.")
+        pretrained: bool = knob(True, "Start from the ImageNet weights that the extra `pretrained` installs.")
 
     input_size = 224
 

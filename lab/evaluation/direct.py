@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lab.core.results import EmbeddingSet
+from lab.core.results import EmbeddingSet, as_array
 from lab.core.streams import result_of
 from lab.evaluation.scores import Evaluation
 from lab.evaluation.scores import evaluate as _evaluate
@@ -79,36 +79,43 @@ def metrics_of(metrics: Any) -> dict[str, Metric]:
         return dict(metrics)
     several = [metrics] if isinstance(metrics, str | lab.metrics.Metric) else list(metrics)
     made = [lab.metrics.create(one) if isinstance(one, str) else one for one in several]
-    return {name_of(type(metric)): metric for metric in made}
+    named: dict[str, Metric] = {}
+    for metric in made:
+        name = name_of(type(metric))
+        named[name if name not in named else f"{name} {len(named)}"] = metric  # one kind may come with several knobs
+    return named
+
+
+BESIDE = {"anchors": "class anchors", "classifier": "a classifier", "levels": "super-classes"}
+
+
+GAPS = ("None", "nan", "NaT", "<NA>")
+"""How values that say nothing read, of which all would be one class."""
 
 
 def _refuse_what_needs_more(metrics: Mapping[str, Metric]) -> None:
     for name, metric in metrics.items():
-        if metric.needs in ("anchors", "levels"):
+        if metric.needs in BESIDE:
             raise ValueError(
-                f"{name} needs {'class anchors' if metric.needs == 'anchors' else 'super-classes'} beside vectors and "
-                "labels; measure it with lab.evaluation.scores.evaluate, which takes them."
+                f"{name} needs {BESIDE[metric.needs]} beside vectors and labels; measure it with "
+                "lab.evaluation.scores.evaluate, which takes them."
             )
 
 
-def _array(values: Any) -> np.ndarray:
-    """A numpy array of anything; a tensor comes from wherever it is, without its graph."""
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
-        values = values.float() if values.is_floating_point() and values.element_size() < 4 else values
-        return values.numpy()
-    return np.asarray(values)
-
-
 def _labels(labels: Any, what: str) -> np.ndarray:
-    array = _array(labels)
+    array = as_array(labels, what)
     if array.ndim != 1 or array.dtype.kind not in "iubUSO":
         raise ValueError(f"{what} must be a list [n] of whole numbers or names, got {array.dtype} {list(array.shape)}.")
-    return array if array.dtype.kind in "iu" else array.astype(str)
+    if array.dtype.kind in "iu":
+        return array
+    lacking = next((row for row, one in enumerate(labels) if not isinstance(one, str) and str(one) in GAPS), None)
+    if lacking is not None:
+        raise ValueError(f"Row {lacking} of {what} has no class; leave it out, or name its class.")
+    return array.astype(str)
 
 
 def _set(vectors: Any, labels: np.ndarray, first: int) -> EmbeddingSet:
-    array = _array(vectors)
+    array = as_array(vectors, "vectors")
     if array.dtype.kind == "f":
         array = array.astype(np.promote_types(array.dtype, np.float32), copy=False)
     return EmbeddingSet(array, labels, first + np.arange(len(labels)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from lab.core.explain import explain
@@ -104,4 +105,5 @@ def following(run: Run, exporters: Sequence[Curves], records: Iterable[Record]) 
     finally:
         for exporter, log in logs.items():
             if log is not None and exporter not in done:
-                log.close()
+                with suppress(Exception):  # of a server that went away last; the run's folder keeps everything
+                    log.close()

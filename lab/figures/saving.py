@@ -7,6 +7,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lab.core.files import write_bytes, write_text
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
@@ -19,9 +21,9 @@ def save_figure(figure: go.Figure, path: str | os.PathLike, width: int = 1000, h
     target = Path(path)
     suffix = target.suffix.removeprefix(".").lower()
     if suffix == "html":
-        figure.write_html(target, include_plotlyjs=True)  # 5 MB, but it is read where there is no network
+        write_text(target, figure.to_html(include_plotlyjs=True))  # 5 MB, but it is read where there is no network
     else:
-        target.write_bytes(picture(figure, suffix, width, height))
+        write_bytes(target, picture(figure, suffix, width, height))
     return target
 
 

@@ -25,6 +25,9 @@ FILE = "gallery.json"
 SHARD = 100_000
 """Rows of a shard, unless told otherwise: 50 MB at 128 numbers a row."""
 
+ABSENT = -(2**62)
+"""No gallery has labels near it."""
+
 COLUMNS = ("vectors", "labels", "items", "names", "name_ends")
 
 
@@ -59,8 +62,9 @@ class Gallery(EmbeddingSet):
         raise IndexError("There is no such row.")
 
     def class_name(self, label: int) -> str:
+        """Its number where it has no name, and nothing for a label below 0, which stands for no class."""
         names = self.about.get("class_names") or []
-        return names[label] if 0 <= label < len(names) else str(label)
+        return "" if label < 0 else names[label] if label < len(names) else str(label)
 
     @property
     def unit(self) -> bool:
@@ -105,13 +109,16 @@ def open_gallery(folder: Path | str) -> Gallery:
 def in_memory(queries: Gallery, gallery: Gallery) -> EmbeddingSet:
     """All rows of a small gallery, with the label numbers of another one whose classes have the same names.
 
-    A class that the other has not gets a number below 0: nothing is relevant to it.
+    Rows without a class, and those of a class that the other has not, get labels that it does not use: nothing is
+    relevant to them.
     """
     number = {name: label for label, name in enumerate(gallery.about.get("class_names") or [])}
     names, labels = queries.about.get("class_names") or [], queries.labels[:]
+    strange = np.where(labels < 0, ABSENT - np.arange(len(labels)), labels)
     if names and number:
-        labels = np.array([number.get(name, -1 - label) for label, name in enumerate(names)], np.int64)[labels]
-    return EmbeddingSet(queries.vectors[:], labels, queries.items[:])
+        there = np.array([number.get(name, ABSENT + label + 1) for label, name in enumerate(names)], np.int64)
+        strange[labels >= 0] = there[labels[labels >= 0]]
+    return EmbeddingSet(queries.vectors[:], strange, queries.items[:])
 
 
 def is_gallery(folder: Path | str) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from lab.core.results import as_array
 from lab.kernels import paths
 
 if TYPE_CHECKING:
@@ -28,8 +29,7 @@ def batch(embeddings: Tensor | ArrayLike, labels: Tensor | ArrayLike) -> tuple[T
     Raises:
         ValueError: wrong shapes, lengths or types, or a row that is not finite; names the first bad row.
     """
-    vectors = torch.as_tensor(np.asarray(embeddings) if not isinstance(embeddings, Tensor) else embeddings).detach()
-    classes = torch.as_tensor(np.asarray(labels) if not isinstance(labels, Tensor) else labels).detach()
+    vectors, classes = _tensor(embeddings, "embeddings"), _tensor(labels, "labels")
     if vectors.ndim != 2 or not vectors.is_floating_point():
         raise ValueError(f"embeddings must be floats of shape [n d], got {vectors.dtype} {list(vectors.shape)}.")
     if classes.shape != vectors.shape[:1] or classes.is_floating_point():
@@ -47,6 +47,15 @@ def batch(embeddings: Tensor | ArrayLike, labels: Tensor | ArrayLike) -> tuple[T
     if vectors.device.type != "cuda":
         vectors = vectors.cpu()  # other accelerators have no float64
     return vectors.double(), classes.long().to(vectors.device)
+
+
+def _tensor(values: Tensor | ArrayLike, what: str) -> Tensor:
+    if isinstance(values, Tensor):
+        return values.detach()
+    array = as_array(values, what)
+    if array.dtype.kind not in "biufc":
+        raise ValueError(f"{what} must be numbers, got {array.dtype} {list(array.shape)}.")
+    return torch.as_tensor(np.ascontiguousarray(array))  # torch has no negative strides
 
 
 @contextlib.contextmanager

@@ -27,6 +27,35 @@ def add_product(target: Tensor, a: Tensor, b: Tensor) -> None:
         target.addmm_(a, b)
 
 
+def repeats(items: Tensor) -> tuple[Tensor, Tensor] | None:
+    """Rows of items [n d] that equal an earlier one, and the first one that they equal, int64 [m] each; None: none do.
+
+    Rows are compared only where their sums are the same. Time O(n d + n log n).
+    """
+    sums, order = items.sum(1).sort(stable=True)
+    again = sums[1:] == sums[:-1]
+    if not bool(again.any()) or not items.shape[1]:
+        return None
+    alike = torch.nn.functional.pad(again, (1, 0)) | torch.nn.functional.pad(again, (0, 1))
+    rows = order[alike].sort().values
+    _, kind = torch.unique(items[rows], dim=0, return_inverse=True)
+    first = rows.new_full((len(rows),), len(items)).scatter_reduce(0, kind, rows, "amin")[kind]
+    later = first < rows
+    return (rows[later], first[later]) if bool(later.any()) else None
+
+
+def tie(similarities: Tensor, repeated: tuple[Tensor, Tensor] | None) -> Tensor:
+    """Similarities [b n], in place, of which those to equal items are equal; `repeated` is the items' `repeats`.
+
+    A product may round its last columns otherwise than its first ones, float64 ones on most CPUs, and a step would take
+    that for an order.
+    """
+    if repeated is not None:
+        later, first = repeated
+        similarities[:, later] = similarities[:, first]
+    return similarities
+
+
 def available() -> dict[str, Callable[[Tensor, Tensor], Tensor]]:
     """Every product a b', [m n] from float32 [m d] and [n d], that this machine's CPU has, by its library's name."""
     products: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"torch": lambda a, b: a @ b.T}

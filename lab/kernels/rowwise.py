@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from lab.kernels import sharing
+from lab.kernels.products import repeats, tie
 from lab.kernels.ranks.layout import block_bytes
 from lab.kernels.ranks.pairs import check_embeddings
 from lab.surrogates import once_differentiable
@@ -44,8 +45,10 @@ class _ByRows(torch.autograd.Function):
         ctx.save_for_backward(queries, items)
         ctx.values, ctx.share = values, sharing.current()
         items = queries if items is None else items
+        ctx.repeated = repeats(items)
         with torch.autocast(queries.device.type, enabled=False):
-            own = torch.cat([values(queries[rows] @ items.T, rows) for rows in _blocks(queries, items, ctx.share)])
+            blocks = ((tie(queries[rows] @ items.T, ctx.repeated), rows) for rows in _blocks(queries, items, ctx.share))
+            own = torch.cat([values(*block) for block in blocks])
         return ctx.share.join(own, ctx.share.even(len(queries)))
 
     @staticmethod
@@ -57,7 +60,7 @@ class _ByRows(torch.autograd.Function):
         item_grad = query_grad if gallery is None else torch.zeros_like(items)
         with torch.autocast(queries.device.type, enabled=False):
             for rows in _blocks(queries, items, ctx.share):
-                similarities = (queries[rows] @ items.T).requires_grad_()
+                similarities = tie(queries[rows] @ items.T, ctx.repeated).requires_grad_()
                 with torch.enable_grad():
                     values = ctx.values(similarities, rows)
                 (slope,) = torch.autograd.grad(values, similarities, weights[rows])

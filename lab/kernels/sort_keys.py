@@ -7,6 +7,9 @@ position. Duplicates, ties and every route to the same ranking then agree.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
 import torch
 
 NOTHING = torch.iinfo(torch.int64).min
@@ -15,7 +18,74 @@ NOTHING = torch.iinfo(torch.int64).min
 ABOVE_ALL = torch.iinfo(torch.int64).max
 """A key above every other."""
 
+UNIT = 1e-5
+"""Rows whose length differs from 1 by less are taken as unit rows."""
+
 _LOW = 0xFFFFFFFF
+
+
+@dataclass(frozen=True)
+class Space:
+    """A gallery as rows whose dot product with a query row orders the items by nearness.
+
+    Cosine needs unit rows. Euclidean uses -|q-z|^2 = (2q, -1).(z, |z|^2) - |q|^2, whose last term is the same for all
+    items of one query and is put back when scores are shown.
+    """
+
+    similarity: str
+    items: torch.Tensor
+
+    @classmethod
+    def of(cls, gallery: np.ndarray, similarity: str, device: torch.device) -> Space:
+        """Prepare gallery vectors [g d]."""
+        if similarity == "cosine":
+            return cls(similarity, _tensor(unit_rows(gallery, "gallery"), device))
+        vectors = _tensor(gallery, device).double()
+        return cls(similarity, torch.cat([vectors, vectors.square().sum(1, keepdim=True)], dim=1))
+
+    def queries(self, vectors: np.ndarray) -> torch.Tensor:
+        """Prepare query vectors [q d] -> [q d or d+1], of the items' device and precision."""
+        return _tensor(self.query_rows(vectors), self.items.device).to(self.items.dtype)
+
+    def query_rows(self, vectors: np.ndarray) -> np.ndarray:
+        """The same as an array, of any precision."""
+        if self.similarity == "cosine":
+            return unit_rows(vectors, "query")
+        rows = vectors.astype(np.float64)
+        return np.hstack([2 * rows, np.full_like(rows[:, :1], -1)])
+
+    def shift(self, vectors: np.ndarray) -> np.ndarray:
+        """float64 [q], what to add to a query's dot products to make them scores."""
+        if self.similarity == "cosine":
+            return np.zeros(len(vectors))
+        return -np.square(vectors.astype(np.float64)).sum(1)
+
+
+def _tensor(rows: np.ndarray, device: torch.device) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(rows)).to(device)
+
+
+def wide(rows: np.ndarray) -> np.ndarray:
+    """Rows in float32 at least: what is computed of half-precision numbers has no room in them."""
+    return rows.astype(np.promote_types(rows.dtype, np.float32), copy=False)
+
+
+def unit_rows(rows: np.ndarray, what: str) -> np.ndarray:
+    """Rows [n d] scaled to length 1, float32 or float64; the same array when they already are.
+
+    Raises:
+        ValueError: a row is zero.
+    """
+    rows = wide(rows)
+    lengths = np.sqrt(np.einsum("nd,nd->n", rows, rows, dtype=np.float64))
+    if not lengths.all():
+        raise ValueError(
+            f"Row {int(np.flatnonzero(lengths == 0)[0])} of the {what} vectors is zero, so its cosine is undefined; "
+            f"remove it or search with similarity='euclidean'."
+        )
+    if np.abs(lengths - 1).max() < UNIT:
+        return rows
+    return (rows / lengths[:, None]).astype(rows.dtype)
 
 
 def pack(scores: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 
 from lab.core.knobs import Knobs
 from lab.launchers._base import PAUSE, Launcher
-from lab.runs.folder import ENDED, FINISHED, Run
+from lab.runs.folder import FINISHED, RUNNING, Run
 from lab.runs.launching.detached import working
 from lab.runs.launching.queue import Queue
 
@@ -55,4 +55,5 @@ class Local(Launcher):
             if queue.abandoned:
                 queue.ensure_worker()  # its process died, and this one is here to see the runs through
             return False
-        return run.state in ENDED and not working(run)
+        # Whoever took it out of the queue, or threw its folder away, will not have it trained.
+        return run.state != RUNNING and not working(run)

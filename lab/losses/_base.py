@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from lab.core.knobs import REQUIRED, Knobs, knob
 from lab.kernels import Peak, sharing, unit
-from lab.losses._batch import Batch, admit
+from lab.losses._batch import Batch, admit, check_mined
 from lab.losses._declared import Case, Family
 
 Variant = Literal["paper", "released"]
@@ -200,6 +200,8 @@ class Loss(nn.Module):
         if ref_emb is not None and ref_emb is not embeddings and not self.takes_references:
             raise ValueError(f"{owner} brings what it compares with and takes no ref_emb.")
         batch = admit(owner, embeddings, labels, ref_emb, ref_labels)
+        if indices_tuple is not None:
+            check_mined(owner, indices_tuple, len(batch), len(batch.items))
         batch = replace(batch, mined=indices_tuple)
         return normalised(batch) if self.cosine else batch
 

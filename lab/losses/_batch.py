@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -127,7 +128,9 @@ def admit(
     if ref_emb is None:
         return Batch(queries, query_labels, queries, query_labels, self_ranked=True)
     if ref_emb is embeddings:
-        if ref_labels is not None and not torch.equal(ref_labels.to(labels), labels):
+        if ref_labels is not None and not (
+            isinstance(ref_labels, Tensor) and torch.equal(ref_labels.to(labels), labels)
+        ):
             raise ValueError(f"{owner}: ref_emb is embeddings itself, so ref_labels must equal labels.")
         return Batch(queries, query_labels, queries, query_labels, self_ranked=True)
     if ref_labels is None:
@@ -142,6 +145,26 @@ def admit(
     # same tensor for one set of examples, and would leave out each query's own place.
     item_labels = item_labels.to(queries.device, copy=True)
     return Batch(queries.to(kind), query_labels, items.to(queries.device, kind), item_labels, self_ranked=False)
+
+
+def check_mined(owner: str, mined: Sequence[Tensor], queries: int, items: int) -> None:
+    """Refuse an indices tuple that is no pairs and no triplets of so many queries and items.
+
+    Raises:
+        ValueError: says what is wrong with it.
+    """
+    ends = {3: (queries, items, items), 4: (queries, items, queries, items)}.get(len(mined), ())
+    if not ends or any(not isinstance(one, Tensor) or _not_whole(one) for one in mined):
+        raise ValueError(
+            f"{owner}: an indices tuple holds tensors of whole numbers, three for triplets (anchors, positives, "
+            "negatives) or four for pairs (anchors, positives, anchors, negatives); got "
+            f"{', '.join(map(_kind, mined)) or 'none'}."
+        )
+    for one, end in zip(mined, ends, strict=True):
+        if one.numel() and not 0 <= int(one.min()) <= int(one.max()) < end:
+            raise ValueError(
+                f"{owner}: the indices tuple names rows {int(one.min())} to {int(one.max())} of a batch of {end}."
+            )
 
 
 def _rows(owner: str, name: str, rows: Tensor, labels_name: str, labels: Tensor) -> tuple[Tensor, Tensor]:

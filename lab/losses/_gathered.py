@@ -96,7 +96,7 @@ def gathered(loss: Callable[..., Tensor], reduction: Literal["mean", "sum"] = "m
     would see only its share. This gathers embeddings and labels, lets each process compute the whole loss, and hands
     each its own rows' gradient. Works for any callable of embeddings and labels, memories and class weights included;
     each process ends with the same memory. The processes share the tiles of our kernels, unless the loss has weights
-    of its own or is no module (docs/scale.md). Without other processes it is the loss itself.
+    of its own or is no module (docs/several-processes.md). Without other processes it is the loss itself.
 
     Args:
         loss: one of ours, or any callable in pytorch-metric-learning's convention.

@@ -1,7 +1,8 @@
 """ArcFace (Deng et al., 2019), from pytorch-metric-learning.
 
 Softmax cross-entropy on scale * cosine, where the angle to the own class's weight is raised by a margin; the mean over
-the batch. O(n c d) time, O(n c) memory.
+the batch. Where that would exceed 180 degrees, the cosine is lowered by margin * sin(margin) instead and goes on
+falling. O(n c d) time, O(n c) memory.
 """
 
 from __future__ import annotations

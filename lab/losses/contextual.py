@@ -28,7 +28,7 @@ from torch import Tensor
 from lab.core.knobs import knob
 from lab.kernels import Peak, contextual_errors
 from lab.kernels.memory import WHOLE_MATRICES, require_whole_matrices
-from lab.kernels.neighbours.plain import Steps, contextual_similarity, corrected
+from lab.kernels.neighbours.plain import Steps, contextual_similarity, corrected, squared_distances
 from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
 from lab.losses._declared import Case
@@ -194,7 +194,7 @@ class Contextual(Loss):
         added = slice(n if batch.self_ranked else 0, None)
         rows = batch.queries if alone else torch.cat([batch.queries, batch.items[added]])
         labels = batch.query_labels if alone else torch.cat([batch.query_labels, batch.item_labels[added]])
-        distances = (2 - 2 * rows @ rows.T).clamp_min(0)
+        distances = squared_distances(rows)
         if self.knobs.correct_gradient:
             distances = corrected(distances, labels[:, None] == labels[None, :])
         among_all = contextual_similarity(distances, self._steps(labels))

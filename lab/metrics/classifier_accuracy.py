@@ -14,7 +14,8 @@ class ClassifierAccuracy(Metric):
     """Share of queries whose largest logit is that of their class. Column `classifier accuracy`.
 
     Queries of a class that the classifier does not know (unseen in training) cannot be right: they are excluded and
-    counted. `nearest_anchor_accuracy` is the same number of a model with class anchors. Source: CAM, table 4.
+    counted. Of equal logits the first counts. `nearest_anchor_accuracy` is the same number of a model with class
+    anchors. Source: CAM, table 4.
 
     Raises:
         ValueError: the evidence holds no classifier, or one for embeddings of another width.

@@ -13,7 +13,7 @@ from lab.core.results import JUNK, Evidence, Measurement, Ranking
 from lab.metrics._base import Metric, measurement, positive_ranks
 
 CELLS = 2**23
-"""Similarities held at once: 32 MB."""
+"""Similarities held at once: 32 MB, and twice that while they are computed."""
 
 ORDERED = 8
 """So many batches with a positive are tried in every order."""
@@ -182,42 +182,43 @@ def batches(items: int, batch_size: int, seed: int) -> np.ndarray:
     return np.sort(filled.reshape(count, batch_size), axis=1)
 
 
-def batch_counts(
-    queries: np.ndarray, gallery: np.ndarray, ranking: Ranking, members: np.ndarray, alpha: float, beta: float
-) -> BatchCounts:
+def batch_counts(evidence: Evidence, members: np.ndarray, alpha: float, beta: float) -> BatchCounts:
     """Look at every batch with every query.
 
     Args:
-        queries, gallery: unit rows [q d], [g d].
-        ranking: says which item is the query itself, which are its positives, and which are junk.
+        evidence: its ranking says which item is the query itself, which are its positives, and which are junk; its
+            vectors are compared anew, as the search compared them.
         members: int64 [K B], gallery positions of each batch, -1 where it is short.
         alpha, beta: similarities that positives should reach and negatives should not exceed (001, eq. 7).
 
     Time O(q g d), memory O(q K) beside a block of similarities.
     """
-    rows = max(1, CELLS // members.size)
-    parts = [
-        _block_counts(
-            np.arange(start, min(start + rows, len(queries))), queries, gallery, ranking, members, alpha, beta
-        )
-        for start in range(0, len(queries), rows)
-    ]
+    import torch
+
+    from lab.kernels.sort_keys import Space, block_scores
+
+    query = evidence.query.vectors
+    space = Space.of(evidence.gallery.vectors, evidence.similarity, torch.device("cpu"))
+    queries, shift = space.queries(query).double(), space.shift(query)
+    present = members.ravel() >= 0
+    items = space.items[torch.from_numpy(members.ravel()[present])].double()
+    step = max(1, CELLS // members.size)
+    parts = []
+    for start in range(0, len(queries), step):
+        rows = np.arange(start, min(start + step, len(queries)))
+        scores = np.full((len(rows), members.size), -np.inf, np.float32)
+        scores[:, present] = block_scores(queries[start : start + step], items).numpy()
+        thresholds = ((limit - shift[rows]).astype(np.float32) for limit in (alpha, beta))
+        parts.append(_block_counts(rows, scores, evidence.ranking, members, *thresholds))
     return BatchCounts(*(np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])))
 
 
 def _block_counts(
-    rows: np.ndarray,
-    queries: np.ndarray,
-    gallery: np.ndarray,
-    ranking: Ranking,
-    members: np.ndarray,
-    alpha: float,
-    beta: float,
+    rows: np.ndarray, similarity: np.ndarray, ranking: Ranking, members: np.ndarray, alpha: np.ndarray, beta: np.ndarray
 ) -> BatchCounts:
-    similarity = np.full((len(rows), members.size), -np.inf, np.float32)
+    """Of some queries [a], from their similarities to the items of all batches, [a K B], and thresholds [a]."""
     present = members.ravel() >= 0
-    similarity[:, present] = queries[rows] @ gallery[members.ravel()[present]].T
-    slot = np.full(len(gallery) + 1, -1)
+    slot = np.full(len(ranking.gallery_labels) + 1, -1)
     slot[members.ravel()[present]] = np.flatnonzero(present)
 
     self_place = slot[ranking.self_index[rows]]  # slot -1 of an absent self is the spare last entry
@@ -237,14 +238,14 @@ def _block_counts(
         return np.bincount(cell, weights=weights, minlength=shape[0] * shape[1]).reshape(shape[:2])
 
     positives = per_cell().astype(np.int64)
-    above_beta = (similarity > beta).reshape(shape).sum(2)
+    above_beta = (similarity > beta[:, None]).reshape(shape).sum(2)
     precision = per_cell(_precision_at(similarity.reshape(shape), row, batch, place % members.shape[1], cell))
     return BatchCounts(
         positives=positives,
         negatives=listed - positives,
         precision=np.divide(precision, positives, out=np.full(shape[:2], np.nan), where=positives > 0),
-        high_positives=per_cell(mine >= alpha).astype(np.int64),
-        high_negatives=above_beta - per_cell(mine > beta).astype(np.int64),
+        high_positives=per_cell(mine >= alpha[row]).astype(np.int64),
+        high_negatives=above_beta - per_cell(mine > beta[row]).astype(np.int64),
     )
 
 
@@ -283,7 +284,9 @@ class DecomposabilityGap(Metric):
             whichever batches come first: the largest of all orders, see `largest_bound_9`.
         `DG premise`: share of queries whose batches are all ranked perfectly, so that the bounds apply.
 
-    The gallery is split at random, so that the number depends on `batch_size` and `seed`.
+    The gallery is split at random, so that the number depends on `batch_size` and `seed`. Batches are ranked as an
+    exact search ranks them, ties included, so measure rankings that are neither re-ranked nor cut short. By Euclidean
+    distance, whose similarities are negative, no positive reaches the default `alpha`, and eq. 9 equals eq. 8.
 
     Example (`evidence` is that of `lab.metrics`):
         >>> measured = lab.metrics.create("decomposability_gap", batch_size=3)(evidence)
@@ -310,9 +313,7 @@ class DecomposabilityGap(Metric):
     def __call__(self, evidence: Evidence) -> Measurement:
         knobs, ranking = self.knobs, evidence.ranking
         members = batches(len(evidence.gallery), knobs.batch_size, knobs.seed)
-        counts = batch_counts(
-            _unit(evidence.query.vectors), _unit(evidence.gallery.vectors), ranking, members, knobs.alpha, knobs.beta
-        )
+        counts = batch_counts(evidence, members, knobs.alpha, knobs.beta)
         whole = positive_ranks(ranking)
         precision = whole.share(whole.sum(whole.precision), whole.total)
         has_positive = counts.positives > 0
@@ -330,8 +331,3 @@ class DecomposabilityGap(Metric):
 
 def _per_batch(sums: np.ndarray, count: np.ndarray) -> np.ndarray:
     return np.divide(sums, count, out=np.full(len(sums), np.nan), where=count > 0)
-
-
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths == 0, 1, lengths)

@@ -7,6 +7,7 @@ import torch
 
 from lab.core.results import Evidence, Measurement
 from lab.kernels import sort_keys
+from lab.kernels.sort_keys import Space
 from lab.metrics._base import Metric, PositiveRanks, measurement
 
 CELLS = 2**23
@@ -20,8 +21,8 @@ class HierarchicalAp(Metric):
     it shares the query's class of that level, so that whatever is relevant at a level is relevant at all coarser ones.
     A query that is alone at a level counts nothing there. Relevance is equality of labels, also where the ranking was
     judged otherwise, and the embeddings are searched anew, so that re-ranking does not show here. `AP-fine` is the mAP
-    of `mean_average_precision` on a ranking that is neither re-ranked nor cut short. Time O(q g log g); memory is a
-    block of queries against the gallery. Source: Contextual, appendix I.4.
+    of `mean_average_precision` on a ranking that is neither re-ranked nor cut short, ties included. Time
+    O(q g log g); memory is a block of queries against the gallery. Source: Contextual, appendix I.4.
 
     Example (`evidence` is that of `lab.metrics`):
         >>> kind = np.array([0, 0, 0, 1, 1, 1])  # a super-class of each image
@@ -39,7 +40,8 @@ class HierarchicalAp(Metric):
 
     def __call__(self, evidence: Evidence) -> Measurement:
         levels = {"fine": (evidence.query.labels, evidence.gallery.labels), **evidence.levels}
-        queries, items = _rows(evidence)
+        space = Space.of(evidence.gallery.vectors, evidence.similarity, torch.device("cpu"))
+        queries, items = space.queries(evidence.query.vectors).double(), space.items.double()
         itself = torch.from_numpy(evidence.ranking.self_index)
         places = torch.arange(len(items))
         values: dict[str, list[np.ndarray]] = {f"AP-{level}": [] for level in levels}
@@ -53,12 +55,3 @@ class HierarchicalAp(Metric):
                 relevant = (theirs[order.numpy()] == mine[rows.numpy()][:, None]) & ranked
                 values[f"AP-{level}"].append(PositiveRanks.of_lists(relevant).average_precision)
         return measurement({column: np.concatenate(parts) for column, parts in values.items()})
-
-
-def _rows(evidence: Evidence) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows of queries [q d] and items [g d] in float64 whose dot products order the items as the search did."""
-    queries, items = (torch.from_numpy(part.vectors).double() for part in (evidence.query, evidence.gallery))
-    if evidence.similarity == "cosine":
-        return torch.nn.functional.normalize(queries, dim=1), torch.nn.functional.normalize(items, dim=1)
-    ones, squares = torch.ones_like(queries[:, :1]), items.square().sum(1, keepdim=True)
-    return torch.cat([2 * queries, -ones], dim=1), torch.cat([items, squares], dim=1)

@@ -10,7 +10,8 @@ from lab.metrics._base import Metric, measurement, positive_ranks
 class HitRateAtK(Metric):
     """1 when at least one positive is among the first k, else 0; mean over queries. Columns `r@k`.
 
-    Benchmarks often call this recall@k; it is not the recall of RS@k, eq. 1 (see `recall_at_k`).
+    Benchmarks often call this recall@k; it is not the recall of RS@k, eq. 1 (see `recall_at_k`). Equal scores stand in
+    the gallery's order.
 
     Example (`evidence` is that of `lab.metrics`):
         >>> measured = lab.metrics.create("hit_rate_at_k", k=(1, 2))(evidence)

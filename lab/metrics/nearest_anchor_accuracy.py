@@ -21,7 +21,8 @@ def nearest_anchors(vectors: np.ndarray, anchors: np.ndarray) -> np.ndarray:
 class NearestAnchorAccuracy(Metric):
     """Share of queries whose nearest anchor, by Euclidean distance, is that of their class. Column `anchor accuracy`.
 
-    Queries of a class without an anchor (unseen in training) cannot be right: they are excluded and counted.
+    Queries of a class without an anchor (unseen in training) cannot be right: they are excluded and counted. Of equally
+    near anchors the first counts.
 
     Raises:
         ValueError: the evidence holds no anchors.

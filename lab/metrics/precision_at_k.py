@@ -12,7 +12,8 @@ from lab.metrics._base import Metric, measurement, positive_ranks
 class PrecisionAtK(Metric):
     """Positives among the first k over k; mean over queries. Columns `P@k`.
 
-    Divides by k even where the search returned fewer items, so that a short list is no advantage.
+    Divides by k even where the search returned fewer items, so that a short list is no advantage. Equal scores
+    stand in the gallery's order.
 
     Example (`evidence` is that of `lab.metrics`):
         >>> measured = lab.metrics.create("precision_at_k", k=(2,))(evidence)

@@ -9,6 +9,8 @@ from lab.metrics._base import Metric, measurement, positive_ranks
 class RPrecision(Metric):
     """Positives among the first R over R, where the query has R positives; mean over queries. Column `R-precision`.
 
+    Equal scores stand in the gallery's order.
+
     Example (`evidence` is that of `lab.metrics`):
         >>> measured = lab.metrics.create("r_precision")(evidence)
         >>> measured.per_query["R-precision"]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any
 
 import lab.runs
-from lab.core.files import write_json, write_text
+from lab.core.files import checked, whole, write_json, write_text
 from lab.core.records import Note, Record
 from lab.protocols._outcome import Outcome
 from lab.runs.config import RunConfig, difference
@@ -43,11 +42,11 @@ class Bench:
         """Write down what the folder is for, or check that it is for the same.
 
         Raises:
-            ValueError: something else was begun there.
+            ValueError: something else was begun there, or what was written down is damaged.
         """
         path, settings = self.folder / "protocol.json", json.loads(json.dumps(settings))
         if path.is_file():
-            before = json.loads(path.read_text(encoding="utf-8"))
+            before = _stored(path)
             changed = [key for key in sorted({*before, *settings}) if before.get(key) != settings.get(key)]
             if changed:
                 raise ValueError(
@@ -117,10 +116,10 @@ class Bench:
 
     def _opened(self, name: str, config: RunConfig) -> Run:
         path = self.folder / name
-        if path.is_dir() and not (path / "config.yaml").is_file():
-            shutil.rmtree(path)  # cut off while it was made; nothing had been done in it
-        if not path.is_dir():
+        if not path.exists():
             return lab.runs.create(config, self.folder, name)
+        if not (path / "config.yaml").is_file():  # not ours: a run comes to be there as a whole
+            raise ValueError(f"{path} is no run: it holds no config.yaml. Move it away, and the run is made there.")
         run = Run(path)
         changed = [knob for knob, values in difference(run.config, config).items() if not _same_place(knob, *values)]
         if changed:
@@ -136,7 +135,7 @@ class Bench:
         """What `work` returns, a JSON object; done once and read from then on."""
         path = self.folder / "measured" / f"{name}.json"
         if path.is_file():
-            return json.loads(path.read_text(encoding="utf-8"))
+            return _stored(path)
         result = yield from work()
         write_json(path, result)
         return json.loads(json.dumps(result))
@@ -146,10 +145,25 @@ class Bench:
         return write_outcome(self.folder, "outcome", outcome)
 
 
+def _stored(path: Path) -> dict[str, Any]:
+    """A JSON object that was written here.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    try:
+        stored = json.loads(checked(path).read_text(encoding="utf-8"))
+    except ValueError:
+        stored = None
+    if not isinstance(stored, dict):
+        raise ValueError(f"{path} is damaged; remove it, and the same command writes it anew.")
+    return stored
+
+
 def _same_place(knob: str, kept: Any, asked_path: Any) -> bool:
     """Whether two values name one folder: a run keeps the data's paths in full."""
     named = knob in ("data.root", "data.path") and isinstance(kept, str) and isinstance(asked_path, str)
-    return named and Path(kept) == Path(asked_path).expanduser().resolve()
+    return named and Path(kept) == whole(asked_path)
 
 
 def write_outcome(folder: Path, name: str, outcome: Outcome) -> Path:

@@ -87,8 +87,9 @@ def levels_from_table(dataset: ImageSet, path: Path) -> dict[str, np.ndarray]:
         with open(checked(path), encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)
             columns, lines = reader.fieldnames or [], list(reader)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"The table of classes {path} cannot be read: {error}.") from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ValueError(f"The table of classes {path} cannot be read: {reason}.") from None
     levels = [level for level in LEVELS if level in columns]
     if "class" not in columns or not levels:
         raise ValueError(

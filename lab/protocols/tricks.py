@@ -67,7 +67,9 @@ class Tricks(Protocol):
             None, "Width of the wider embedding; by default twice the baseline's.", ge=2, scale="log"
         )
         temperature: float = knob(1 / 9, "Temperature of the loss; the baseline has 1.", gt=0, scale="log")
-        fast: float = knob(100.0, "How many times the encoder's learning rate proxies have.", gt=1, le=1e6, scale="log")
+        fast: float = knob(
+            100.0, "Factor from the encoder's learning rate to that of the proxies.", gt=1, le=1e6, scale="log"
+        )
         pooling: Literal["max", "mixed", "gem"] = knob("max", "Pooling that replaces average pooling.")
         per_class: int = knob(4, "Images of each class in a balanced batch.", ge=1)
         beta: float = knob(0.1, "Weight beta of the unnormalised embedding (beta-normalisation).", gt=0, le=100)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.core import sealed
-from lab.core.files import set_aside
+from lab.core.files import other_kind, set_aside
 from lab.core.records import Record
 from lab.runs import lock
 from lab.runs.folder import DAMAGED, FINISHED, INTERRUPTED, SENT, Run, header, tensors
@@ -137,11 +137,14 @@ def _left(folder: Path) -> list[Path]:
 
 
 def _records(run: Run) -> Iterator[Finding]:
+    path = run.path / "metrics.jsonl"
+    if kind := other_kind(path):
+        yield Finding("metrics.jsonl", f"is {kind}, not a file.", f"it {ASIDE}")
+        return
     records, broken = run.records_and_damage()
     mend = "the file is set aside, and what can be read is written anew"
     if broken:
         yield Finding("metrics.jsonl", f"has {len(broken)} unreadable lines, the first is line {broken[0]}.", mend)
-    path = run.path / "metrics.jsonl"
     if path.is_file() and path.stat().st_size and not path.read_bytes().endswith(b"\n"):
         yield Finding("metrics.jsonl", "ends within a line, as a kill leaves it.", "the end is cut off")
     step = _step(run)

@@ -20,7 +20,7 @@ import yaml
 import lab.papers.recipes
 from lab.core import sealed
 from lab.core.catalog import OUTSIDE
-from lab.core.files import checked
+from lab.core.files import checked, whole
 from lab.core.knobs import Knobs, Unchecked, catalog_of, describe, quoted
 
 _Fast: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -68,19 +68,19 @@ SECTIONS = {
         Section("data", "images, labels and splits", package="lab.data", default="emoji7"),
         Section(
             "augmentation",
-            "how training images are cropped, flipped",
+            "how training images are cropped, flipped and changed",
             knobs="lab.data.images.transform_knobs:TrainingKnobs",
         ),
         Section(
             "testing", "how images are seen outside training", knobs="lab.data.images.transform_knobs:TestingKnobs"
         ),
-        Section("encoder", "image to embedding", package="lab.encoders", default="small_cnn"),
+        Section("encoder", "network that makes an embedding of an image", package="lab.encoders", default="small_cnn"),
         Section("sampler", "which images make a batch", package="lab.samplers", default="m_per_class"),
-        Section("loss", "what is minimised", package="lab.losses", default="recall_at_k"),
+        Section("loss", "what the training minimises", package="lab.losses", default="recall_at_k"),
         Section("wrappers", "around the loss, the first innermost", package="lab.wrappers", many=True, default=()),
-        Section("optimiser", "how the weights move", package="lab.training.optimisers", default="adamw"),
-        Section("schedule", "how the learning rate moves", package="lab.training.schedules", default="cosine"),
-        Section("training", "how long, how carefully, on what", knobs="lab.training.settings:TrainingKnobs"),
+        Section("optimiser", "how gradients change the weights", package="lab.training.optimisers", default="adamw"),
+        Section("schedule", "how the learning rate changes", package="lab.training.schedules", default="cosine"),
+        Section("training", "steps, chunks, device, checkpoints", knobs="lab.training.settings:TrainingKnobs"),
         Section("metrics", "what is measured", package="lab.metrics", many=True, default=("hit_rate_at_k", "map_at_r")),
         Section("evaluation", "how the trained model is used", knobs="lab.training.settings:EvaluationKnobs"),
     )
@@ -286,7 +286,7 @@ class RunConfig:
         """Every knob that names a file or folder of this machine, as `section.knob`, with the whole path."""
         for knob, value in self._places():
             if "://" not in value:
-                yield knob, Path(value).expanduser().resolve()
+                yield knob, whole(value)
 
     def addresses(self) -> Iterator[tuple[str, str]]:
         """Every knob that names files by an address, such as s3://bucket/folder, as `section.knob`."""

@@ -14,7 +14,7 @@ from lab.evaluation.precision import Precision
 from lab.evaluation.scores import Evaluation, evaluate
 from lab.runs.building.parts import check_search, device_of, metrics_of, reranker_of
 from lab.runs.building.trained import Trained, open_trained
-from lab.runs.config import RunConfig
+from lab.runs.config import RunConfig, difference
 from lab.runs.folder import Run
 from lab.runs.writer import Writer
 
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from lab.data import ImageSet
     from lab.data.images.loading import Loader
     from lab.training.distributed import Processes
+
+
+MAKING = ("checkpoint", "flip", "beta", "pooling", "scales")
+"""Knobs of an evaluation that embeddings are made with; the others say how they are searched and measured."""
 
 
 class Examiner:
@@ -206,27 +210,50 @@ def embed_along(run: Run, processes: Processes, dataset: ImageSet) -> Iterator[R
 
 def _measure_stored(run: Run, writer: Writer, config: RunConfig, splits: tuple[str, ...]) -> Iterator[Record]:
     """Measure vectors that were made elsewhere: there is no model that could make them anew."""
-    images, metrics, knobs = run.dataset(), metrics_of(config), config.evaluation.knobs
+    images, metrics = run.dataset(), metrics_of(config)
     for name in splits:
         query, gallery, anchors = run.embeddings(name), run.embeddings(name, "gallery"), run.anchors(name)
+        how = _as_made(run, name, config)
+        check_search(how, anchors is not None)
+        knobs = how.evaluation.knobs
         evaluation = yield from evaluate(
             query,
             gallery,
             metrics,
             k=knobs.k,
-            similarity=config.similarity,
+            similarity=how.similarity,
             anchors=anchors and anchors[0],
             anchor_labels=anchors and anchors[1],
             relevant=images.judged(name, query.items, (gallery or query).items),
             levels=images.levels,
-            reranker=reranker_of(config),
+            reranker=reranker_of(how),
             device=config.training.knobs.device,
             what=f"{name} queries",
+            search=knobs.search,
         )
         origin = run.origin(name)
-        facts = {"checkpoint": origin.checkpoint, "step": origin.step, "evaluation": config.evaluation.as_dict()}
+        facts = {"checkpoint": origin.checkpoint, "step": origin.step, "evaluation": how.evaluation.as_dict()}
         kept = {} if anchors is None else dict(zip(("anchors", "anchor_labels"), anchors, strict=True))
         yield from _keep(writer, name, evaluation, _columns(query, gallery) | kept, facts)
+
+
+def _as_made(run: Run, split: str, config: RunConfig) -> RunConfig:
+    """The configuration with what the stored embeddings of a split were made with.
+
+    Raises:
+        ValueError: something else was asked for.
+    """
+    made = run.config_of(split)
+    changed = difference(run.config, config).keys() & difference(made, config).keys()
+    lost = [path for path in sorted(changed) if path.startswith(("testing.", *(f"evaluation.{k}" for k in MAKING)))]
+    if lost:
+        instead = "" if config.imported else ", or give the encoder: --encoder module:function"
+        raise ValueError(
+            f"The {split} embeddings of {run.name} are measured as they are stored, so {', '.join(lost)} cannot be "
+            f"changed; leave it out{instead}."
+        )
+    kept = {knob: made.evaluation.values[knob] for knob in MAKING}
+    return config.changed("evaluation", {**config.evaluation.as_dict(), **kept})
 
 
 def _keep(

@@ -252,8 +252,8 @@ class Run:
         """The records of metrics.jsonl, and the numbers from 1 of the lines that are none; a torn last line is no
         damage: it is how a kill looks."""
         try:
-            lines = (self.path / "metrics.jsonl").read_bytes().split(b"\n")
-        except FileNotFoundError:
+            lines = checked(self.path / "metrics.jsonl").read_bytes().split(b"\n")
+        except (FileNotFoundError, ValueError):  # no file, or a pipe in its place
             return [], []
         numbered_records = [(number, stored_record(line)) for number, line in enumerate(lines[:-1], 1)]
         return [r for _, r in numbered_records if r is not None], [

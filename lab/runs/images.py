@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from lab.core.formats import counted
 from lab.core.results import EmbeddingSet
 from lab.data import ImageRecords, ImageSet
-from lab.data.images.reading import CONVERT, EXTENSIONS, HEIC, as_rgb, open_rgb
+from lab.data.images.reading import CONVERT, EXTENSIONS, HEIC, ImageError, as_rgb, nameable, open_rgb
 from lab.runs.folder import Run
 
 
@@ -42,11 +43,14 @@ class Unlabelled(ImageSet):
             return open_rgb(Path(one), least=self.least)
         if not isinstance(one, Image.Image | np.ndarray):  # a tensor; torch is not loaded for files alone
             one = one.permute(1, 2, 0).cpu().numpy()
-        return as_rgb(one if isinstance(one, Image.Image) else Image.fromarray(one))
+        try:
+            return as_rgb(one if isinstance(one, Image.Image) else Image.fromarray(one))
+        except (OSError, SyntaxError, ValueError) as error:  # a file that Pillow has opened is read only now
+            raise ImageError(f"{self.keys[i]} is damaged and cannot be decoded: {error}.") from None
 
 
 def below(folder: Path | str) -> Unlabelled:
-    """Every image file below a folder, in the order of their paths.
+    """Every image file below a folder, in the order of their paths; `problems` tells what is left out for its name.
 
     Raises:
         ValueError: there is none.
@@ -56,7 +60,11 @@ def below(folder: Path | str) -> Unlabelled:
     if not paths:
         photos = f" {CONVERT}." if files else ""
         raise ValueError(f"{folder} holds no image file ({' '.join(sorted(EXTENSIONS))}).{photos}")
-    return Unlabelled(paths)
+    images = Unlabelled([path for path in paths if nameable(path.as_posix())])
+    if lost := len(paths) - len(images):
+        odd = next(path.as_posix() for path in paths if not nameable(path.as_posix()))
+        images.problems = [f"Left out, since such names cannot be written down: {counted(lost, 'file')}, {ascii(odd)}."]
+    return images
 
 
 def searched(run: Run, split: str, dataset: ImageSet) -> EmbeddingSet:

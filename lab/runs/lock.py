@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -18,6 +20,10 @@ FILE = ".lock"
 
 WAIT = 0.5
 """Seconds to wait for a lock that somebody has for a moment: whoever looks whether it is held, renames or annotates."""
+
+
+PATIENCE = 10.0
+"""Seconds to wait for a lock that others hold while they change a small file."""
 
 
 class Held(ValueError):
@@ -46,6 +52,20 @@ def take(folder: Path, file: str = FILE, wait: float = WAIT) -> FileLock:
         lock.release()
         raise FileNotFoundError(2, "moved or deleted", str(folder))
     return lock
+
+
+@contextmanager
+def alone(folder: Path, file: str) -> Iterator[None]:
+    """Hold a lock of a folder within the block: for a file that is read, changed and written again.
+
+    Raises:
+        Held: somebody else has had it for `PATIENCE` seconds. OSError: the folder cannot be written.
+    """
+    mine = take(folder, file, PATIENCE)
+    try:
+        yield
+    finally:
+        mine.release()
 
 
 def held(folder: Path, file: str = FILE) -> bool | None:

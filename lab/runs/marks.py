@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from lab.core import sealed
 from lab.core.formats import plain_cell
+from lab.runs import lock
 from lab.runs.folder import Run
 
 KINDS = ("wrong label", "duplicate", "skip")
@@ -20,6 +21,8 @@ FILE = "marks.json"
 VERDICTS = ("right", "wrong")
 """What an image can be for a query."""
 RELEVANCE = "relevance.json"
+LOCK = ".marks.lock"
+"""Held while a mark is added to those that there are: two people may mark at once."""
 
 
 def read(run: Run) -> dict[str, str]:
@@ -39,9 +42,10 @@ def mark(run: Run, key: str, kind: str | None) -> None:
     """
     if kind is not None and kind not in KINDS:
         raise ValueError(f"An image is marked as one of {', '.join(KINDS)}, got {kind!r}.")
-    marks = read(run)
-    marks.pop(key, None)
-    sealed.write(run.path / FILE, marks | ({} if kind is None else {key: kind}))
+    with lock.alone(run.path, LOCK):
+        marks = read(run)
+        marks.pop(key, None)
+        sealed.write(run.path / FILE, marks | ({} if kind is None else {key: kind}))
 
 
 def as_csv(marks: Mapping[str, str], labels: Mapping[str, str]) -> str:
@@ -79,12 +83,13 @@ def judge(run: Run, query: str, key: str, verdict: str | None) -> None:
     """
     if verdict is not None and verdict not in VERDICTS:
         raise ValueError(f"An image is {' or '.join(VERDICTS)} for a query, got {verdict!r}.")
-    known = verdicts(run)
-    images = known.setdefault(query, {})
-    images.pop(key, None)
-    if verdict is not None:
-        images[key] = verdict
-    sealed.write(run.path / RELEVANCE, {one: kind for one, kind in known.items() if kind})
+    with lock.alone(run.path, LOCK):
+        known = verdicts(run)
+        images = known.setdefault(query, {})
+        images.pop(key, None)
+        if verdict is not None:
+            images[key] = verdict
+        sealed.write(run.path / RELEVANCE, {one: kind for one, kind in known.items() if kind})
 
 
 def verdicts_as_csv(known: Mapping[str, Mapping[str, str]], labels: Mapping[str, str]) -> str:

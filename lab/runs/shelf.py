@@ -91,10 +91,14 @@ def trash(run: Run) -> Path:
 
 def trashed(root: Path) -> tuple[Path, ...]:
     """Runs in the trash, last thrown away first."""
-    trash = Path(root) / TRASH
+    trash, dated = Path(root) / TRASH, []
     if not trash.is_dir():
         return ()
-    return tuple(sorted((p for p in trash.iterdir() if p.is_dir()), key=os.path.getctime, reverse=True))
+    for thrown in trash.iterdir():
+        with suppress(OSError):  # somebody else may restore it at this moment
+            if thrown.is_dir():
+                dated.append((os.path.getctime(thrown), thrown))
+    return tuple(thrown for _, thrown in sorted(dated, reverse=True))
 
 
 def restore(thrown: Path) -> Run:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -13,14 +12,12 @@ import torch
 from lab.core import arrays
 from lab.core.catalog import name_of
 from lab.core.knobs import Knobs, knob
-from lab.core.results import EmbeddingSet, Ranking, Relevance
+from lab.core.results import EmbeddingSet, Ranking, Relevance, as_array
 from lab.kernels.devices import device_of
+from lab.kernels.sort_keys import Space
 
 ReportProgress = Callable[[int, int], None]
 """Called as `progress(done, total)` now and then during a long search."""
-
-UNIT = 1e-5
-"""Rows whose length differs from 1 by less are taken as unit rows and not copied."""
 
 
 class IndexKnobs(Knobs):
@@ -31,64 +28,6 @@ class IndexKnobs(Knobs):
         "cosine",
         "Similarity of a pair: cosine, or the negative squared Euclidean distance (for embeddings of any length).",
     )
-
-
-@dataclass(frozen=True)
-class Space:
-    """A gallery as rows whose dot product with a query row orders the items by nearness.
-
-    Cosine needs unit rows. Euclidean uses -|q-z|^2 = (2q, -1).(z, |z|^2) - |q|^2, whose last term is the same for all
-    items of one query and is put back when scores are shown.
-    """
-
-    similarity: str
-    items: torch.Tensor
-
-    @classmethod
-    def of(cls, gallery: np.ndarray, similarity: str, device: torch.device) -> Space:
-        """Prepare gallery vectors [g d]."""
-        if similarity == "cosine":
-            return cls(similarity, _tensor(unit_rows(gallery, "gallery"), device))
-        vectors = _tensor(gallery, device).double()
-        return cls(similarity, torch.cat([vectors, vectors.square().sum(1, keepdim=True)], dim=1))
-
-    def queries(self, vectors: np.ndarray) -> torch.Tensor:
-        """Prepare query vectors [q d] -> [q d or d+1], of the items' device and precision."""
-        return _tensor(self.query_rows(vectors), self.items.device).to(self.items.dtype)
-
-    def query_rows(self, vectors: np.ndarray) -> np.ndarray:
-        """The same as an array, of any precision."""
-        if self.similarity == "cosine":
-            return unit_rows(vectors, "query")
-        rows = vectors.astype(np.float64)
-        return np.hstack([2 * rows, np.full_like(rows[:, :1], -1)])
-
-    def shift(self, vectors: np.ndarray) -> np.ndarray:
-        """float64 [q], what to add to a query's dot products to make them scores."""
-        if self.similarity == "cosine":
-            return np.zeros(len(vectors))
-        return -np.square(vectors.astype(np.float64)).sum(1)
-
-
-def _tensor(rows: np.ndarray, device: torch.device) -> torch.Tensor:
-    return torch.from_numpy(np.ascontiguousarray(rows)).to(device)
-
-
-def unit_rows(rows: np.ndarray, what: str) -> np.ndarray:
-    """Rows [n d] scaled to length 1; the same array when they already are.
-
-    Raises:
-        ValueError: a row is zero.
-    """
-    lengths = np.sqrt(np.einsum("nd,nd->n", rows, rows, dtype=np.float64))
-    if not lengths.all():
-        raise ValueError(
-            f"Row {int(np.flatnonzero(lengths == 0)[0])} of the {what} vectors is zero, so its cosine is undefined; "
-            f"remove it or search with similarity='euclidean'."
-        )
-    if np.abs(lengths - 1).max() < UNIT:
-        return rows
-    return (rows / lengths[:, None]).astype(rows.dtype)
 
 
 Nearest = tuple[torch.Tensor, torch.Tensor]
@@ -249,7 +188,8 @@ class Index:
 
         Returns:
             scores float32 [q k] and gallery positions int64 [q k]; NaN and -1 where the index found fewer. Made for
-            quick answers: items whose scores differ by float32 rounding only may stand in another order than in `rank`.
+            quick answers: items whose scores are equal but for float32 rounding may stand in another order than in
+            `rank`, and another of them may be cut off.
 
         Raises:
             ValueError: no gallery yet, another dimension, NaN or infinity, or k < 1.
@@ -272,7 +212,7 @@ class Index:
 
     def _check_vectors(self, vectors: np.ndarray, what: str) -> np.ndarray:
         gallery = self._built().vectors
-        vectors = np.atleast_2d(np.asarray(vectors))
+        vectors = np.atleast_2d(as_array(vectors, f"{what} vectors"))
         check_vectors(vectors, what)
         if vectors.shape[1] != gallery.shape[1]:
             raise ValueError(
@@ -323,11 +263,16 @@ def check_set(images: EmbeddingSet, what: str) -> None:
     """Refuse an embedding set that no search can use.
 
     Raises:
-        ValueError: empty, arrays of different lengths, wrong dimensions, NaN or infinity.
+        ValueError: empty, arrays of different lengths, wrong types or dimensions, NaN or infinity.
     """
     check_vectors(images.vectors, what)
     for name in ("labels", "items"):
-        array = np.asarray(getattr(images, name))
+        array = as_array(getattr(images, name), f"{name} of the {what}")
+        if array.dtype.kind not in "biu":
+            raise ValueError(
+                f"The {name} of the {what} must be whole numbers, got {array.dtype}; numpy.unique(names, "
+                "return_inverse=True) numbers names."
+            )
         if array.ndim != 1 or len(array) != len(images.vectors):
             raise ValueError(
                 f"The {what} has {len(images.vectors)} vectors but {name} of shape {array.shape}; "
@@ -341,9 +286,10 @@ def check_vectors(vectors: np.ndarray, what: str) -> None:
     Raises:
         ValueError: names what is wrong and the first bad row.
     """
-    if getattr(vectors, "ndim", None) != 2 or vectors.dtype.kind != "f":
-        shape, dtype = getattr(vectors, "shape", None), getattr(vectors, "dtype", type(vectors).__name__)
-        raise ValueError(f"The {what} vectors must be a float array [n d], got {dtype} of shape {shape}.")
+    dtype, shape = getattr(vectors, "dtype", type(vectors).__name__), getattr(vectors, "shape", ())
+    sound = isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.isnative and dtype.itemsize <= 8
+    if not sound or len(shape) != 2:
+        raise ValueError(f"The {what} vectors must be a float array of numpy [n d], got {dtype} of shape {shape}.")
     if 0 in vectors.shape:
         raise ValueError(f"The {what} is empty (vectors of shape {vectors.shape}); there is nothing to search.")
     for start in range(0, len(vectors), 8192):

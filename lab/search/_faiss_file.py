@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lab.search._base import check_vectors, unit_rows
+from lab.core.results import as_array
+from lab.kernels.sort_keys import unit_rows
+from lab.search._base import check_vectors
 
 
 class FaissFile:
@@ -83,7 +85,7 @@ class FaissFile:
         Raises:
             ValueError: the vectors have another dimension, or hold NaN or infinity.
         """
-        vectors = np.atleast_2d(np.asarray(vectors, np.float32))
+        vectors = np.atleast_2d(as_array(vectors, "query vectors")).astype(np.float32)
         check_vectors(vectors, "query")
         if vectors.shape[1] != self._index.d:
             raise ValueError(

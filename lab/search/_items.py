@@ -10,7 +10,8 @@ import torch
 
 from lab.core.results import EmbeddingSet
 from lab.galleries.shards import Gallery
-from lab.search._base import UNIT, Space, check_set
+from lab.kernels.sort_keys import UNIT, Space, wide
+from lab.search._base import check_set
 
 BLOCK = 65_536
 """Rows that are looked at at once: 32 MB at 128 numbers a row."""
@@ -45,12 +46,12 @@ class Items:
         return len(self.vectors)
 
     def rows(self, wanted: Any) -> np.ndarray:
-        """float32 [n d] of a slice or of positions [n]: of unit length for the cosine, else as they are.
+        """float32 or float64 [n d] of a slice or of positions [n]: of unit length for the cosine, else as they are.
 
         Raises:
             ValueError: a row is zero, so it has no cosine.
         """
-        block = np.asarray(self.vectors[wanted])
+        block = wide(np.asarray(self.vectors[wanted]))
         if not self.scaled:
             return block
         lengths = np.sqrt(np.einsum("nd,nd->n", block, block, dtype=np.float64))
@@ -75,7 +76,7 @@ class Items:
 
     def space(self) -> Space:
         """What prepares queries for these rows; holds none of them."""
-        return Space(self.similarity, self.prepared(np.zeros((0, self.vectors.shape[1]), self.vectors.dtype)))
+        return Space(self.similarity, self.prepared(wide(np.zeros((0, self.vectors.shape[1]), self.vectors.dtype))))
 
 
 def checked(gallery: EmbeddingSet, similarity: str) -> Items:

@@ -47,7 +47,8 @@ class ListIndex(Index):
         self._check_query(query, same_source)
         task = _ranking.task(query, self._built(), same_source, relevant)
         size = len(self._built())
-        depth = min(size, max(self.knobs.k, int(np.diff(task.offsets).max(initial=0))) + 1)
+        itself = bool((task.self_index >= 0).any())
+        depth = min(size, max(self.knobs.k, int(np.diff(task.offsets).max(initial=0))) + itself)
         scores, positions = self._lists(query.vectors, depth)
         work, shift = self._work(query.vectors), self.space.shift(query.vectors)
         if progress:

@@ -74,8 +74,9 @@ def find_self(query: EmbeddingSet, gallery: EmbeddingSet) -> np.ndarray:
     Raises:
         ValueError: the item of a query stands twice in the gallery.
     """
-    places = among(gallery.items, np.unique(query.items))
-    items = np.asarray(gallery.items[places])
+    numbers = gallery.items if isinstance(gallery, Gallery) else np.asarray(gallery.items)
+    places = among(numbers, np.unique(query.items))
+    items = np.asarray(numbers[places])
     order = np.argsort(items, kind="stable")
     ordered, order = items[order], places[order]
     twice = np.flatnonzero(ordered[1:] == ordered[:-1])
@@ -129,7 +130,7 @@ def judged(relevant: Relevance, queries: int, gallery: int, self_index: np.ndarr
     """Check judgements and leave self out of them.
 
     Raises:
-        ValueError: offsets or positions that do not fit q queries and g items.
+        ValueError: offsets or positions that do not fit q queries and g items, or an item that is judged twice.
     """
     offsets, items, grades = (np.asarray(a) for a in (relevant.offsets, relevant.items, relevant.grades))
     if len(offsets) != queries + 1 or offsets[0] != 0 or offsets[-1] != len(items) or (np.diff(offsets) < 0).any():
@@ -141,6 +142,11 @@ def judged(relevant: Relevance, queries: int, gallery: int, self_index: np.ndarr
         raise ValueError(f"Judged items must be gallery positions 0..{gallery - 1}, got {items.min()}..{items.max()}.")
     if len(grades) != len(items) or not np.isin(grades, (0, 1, 2)).all():
         raise ValueError(f"Each of the {len(items)} judged items needs a grade: 0 easy, 1 hard or 2 junk.")
+    pairs = np.sort(np.repeat(np.arange(queries), np.diff(offsets)) * gallery + items)
+    twice = pairs[1:][pairs[1:] == pairs[:-1]]
+    if len(twice):
+        query, item = divmod(int(twice[0]), gallery)
+        raise ValueError(f"Query {query} has two judgements of gallery item {item}; give one of each.")
     return _without_self(items, offsets, self_index, grades)
 
 

@@ -18,7 +18,8 @@ from lab.core.catalog import name_of
 from lab.core.files import replacing, write_json
 from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet
-from lab.search._base import check_vectors, unit_rows
+from lab.kernels.sort_keys import unit_rows
+from lab.search._base import check_vectors
 from lab.search._items import BLOCK, digest, digest_of
 from lab.search._listed import ListedIndex, ListedKnobs
 

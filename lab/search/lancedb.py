@@ -50,7 +50,7 @@ class Lancedb(ListedIndex):
         probes: int = knob(16, "Inverted lists that are searched for each query.", ge=1, scale="log")
         bytes: int = knob(16, "Bytes that are kept of each vector, at most one for each of its numbers.", ge=1, le=64)
         folder: str | None = knob(
-            None, "Folder, s3:// or gs:// address of the table; without one it is kept until the index goes.", path=True
+            None, "Folder, s3:// or gs:// address of the table; without one it is deleted with the index.", path=True
         )
 
     def _make(self, gallery: EmbeddingSet) -> None:

@@ -13,8 +13,9 @@ from lab.core import threads
 from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet, Ranking, Relevance
 from lab.kernels import sort_keys
+from lab.kernels.sort_keys import Space, wide
 from lab.search import _ranking
-from lab.search._base import Index, IndexKnobs, Nearest, ReportProgress, Space, check_vectors, join, nearest_rows
+from lab.search._base import Index, IndexKnobs, Nearest, ReportProgress, check_vectors, join, nearest_rows
 
 
 class TwoStage(Index):
@@ -22,8 +23,9 @@ class TwoStage(Index):
 
     Every gallery item is filed under one anchor. A query visits the files of its nearest anchors only, so its ranking
     is cut short: positives in other files are `UNRANKED`, and average precision depends on whether it is divided by
-    all positives or by those retrieved (the knob `denominator` of the mAP metric). Queries are grouped by anchor, so
-    that every file is one product. Time O(q c d + q v (g / c) d) for c anchors of which v are probed.
+    all positives or by those retrieved (the knob `denominator` of the mAP metric). CAM compares by Euclidean distance;
+    by cosine, anchors count by their direction alone. Queries are grouped by anchor, so that every file is one product.
+    Time O(q c d + q v (g / c) d) for c anchors of which v are probed.
 
     Example:
         >>> import lab, numpy as np
@@ -66,7 +68,7 @@ class TwoStage(Index):
             self.learnt["anchor_labels"] = np.asarray(anchor_labels)
         if self.knobs.filed_by == "label":
             file_of = self._files_by_label(gallery.labels, anchor_labels, len(anchors))
-        anchors = anchors.astype(gallery.vectors.dtype)
+        anchors = anchors.astype(wide(gallery.vectors[:0]).dtype)
         self.anchors = Space.of(anchors, self.knobs.similarity, self.space.items.device)
         if self.knobs.filed_by == "nearest":
             file_of = self.nearest_anchors(gallery.vectors, 1)[:, 0]

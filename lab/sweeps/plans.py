@@ -158,8 +158,10 @@ def read_plan(path: Path | str) -> Plan:
     """
     try:
         text = checked(Path(path)).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} cannot be read: {error}.") from None
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no text in UTF-8: {error}.") from None
     return Plan.of(parse_yaml(text, str(path)))
 
 

@@ -9,7 +9,8 @@ With `unique` there is one slot for each image instead, holding what it was embe
 with as many slots as training images. The images' numbers come from the training loop.
 
 The memory and its count are buffers, so that a checkpoint resumes it exactly. Rows are kept as the wrapped loss sees
-them, normalised where it normalises. O(size d) memory, and the wrapped loss with r = size items.
+them, normalised where it normalises, and in float64 once a batch is. O(size d) memory, and the wrapped loss with
+r = size items.
 """
 
 from __future__ import annotations
@@ -163,5 +164,15 @@ class CrossBatchMemory(Wrapper):
         else:
             slots = (self.seen + torch.arange(len(batch), device=self.seen.device)) % self.knobs.size
             self.seen += len(batch)
+        self._widen(batch.queries)
         self.embeddings[slots] = batch.queries.to(self.embeddings)
         self.labels[slots] = batch.query_labels.to(self.labels)
+
+    def _widen(self, rows: Tensor) -> None:
+        """Hold float64 where rows do."""
+        if rows.dtype == torch.float64:
+            self.embeddings = self.embeddings.double()
+
+    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
+        self._widen(state.get(f"{prefix}embeddings", self.embeddings))
+        super()._load_from_state_dict(state, prefix, *rest)

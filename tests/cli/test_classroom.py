@@ -13,7 +13,7 @@ ORIGINALS = shipped.folder("notebooks")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("class")
-    assert len(prepare(ORIGINALS, folder)) == 13
+    assert len(prepare(ORIGINALS, folder)) == len(list(ORIGINALS.glob("[0-9]*.ipynb")))
     return folder
 
 
@@ -105,3 +105,23 @@ def test_slides_hold_figures_that_live_and_ask_nobody_for_anything(tmp_path, mon
     assert 'src="http' not in shell and "<link" not in shell and page.count("<section>") > 10
     with pytest.raises(ValueError, match="no notebook '99'; there are 01_"):
         _slides.write(ORIGINALS, "99")
+
+
+def test_a_class_that_could_not_be_written_leaves_nothing(tmp_path, monkeypatch):
+    (tmp_path / "notebooks").mkdir()
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# One")])
+    nbformat.write(notebook, tmp_path / "notebooks" / "01_one.ipynb")
+    (tmp_path / "notebooks" / "SYLLABUS.md").write_text("one")
+    write = nbformat.write
+
+    def full(notebook, path):
+        if "teacher" in str(path):
+            raise OSError(28, "No space left on device", str(path))
+        write(notebook, path)
+
+    with monkeypatch.context() as disk:
+        disk.setattr("nbformat.write", full)
+        with pytest.raises(OSError, match="No space"):
+            prepare(tmp_path / "notebooks", tmp_path / "class")
+    assert list((tmp_path / "class").iterdir()) == []
+    assert prepare(tmp_path / "notebooks", tmp_path / "class") == ["01_one.ipynb"]

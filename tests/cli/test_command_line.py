@@ -48,7 +48,7 @@ def test_flags_may_stand_before_the_command(capsys):
     assert "--loss=smooth_ap must come after the command" in refused(["--loss=smooth_ap", "train"], capsys)
 
 
-@pytest.mark.parametrize("words", [["help"], ["help", "stop"], ["-V"]])
+@pytest.mark.parametrize("words", [["help"], ["help", "stop"], ["help", "measure"], ["-V"]])
 def test_help_and_version(words, capsys):
     try:
         status = main(words)
@@ -57,6 +57,7 @@ def test_help_and_version(words, capsys):
     told = capsys.readouterr().out
     assert status == 0 and ("usage: lab" in told or "rankscope" in told)
     assert words != ["help", "stop"] or "usage: lab stop" in told
+    assert words != ["help", "measure"] or "to train" not in told, "--on says what this command does there"
 
 
 def test_a_second_value_is_told_to_be_one_too_many(capsys):

@@ -10,8 +10,9 @@ import pytest
 
 import lab.runs
 from lab.__main__ import main
-from lab.cli import _config
-from lab.runs import RunConfig
+from lab.cli import _config, parse
+from lab.cli.train import _alone, _begun
+from lab.runs import RunConfig, shelf
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +113,35 @@ def test_a_query_from_standard_input_and_a_least_score(trained, capsys, monkeypa
     assert near == [row for row in rows if row["score"] >= middle] and len(near) < 5
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"words")))
     assert main(words) == 2 and "Standard input is no picture" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content.getvalue()[:-40])))
+    assert main(words) == 2 and "Standard input is no picture" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "stdin", None)  # closed by the shell
+    assert main(words) == 2 and "Standard input is no picture" in capsys.readouterr().err
+
+
+def test_a_terminal_that_cannot_show_a_letter_shows_its_number(trained, monkeypatch):
+    shelf.annotate(trained, note="café 💥")
+    shown = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", shown)
+    assert main(["note", str(trained.path)]) == 0
+    assert shown.buffer.getvalue() == b"caf\\xe9 \\U0001f4a5\n"
+    shelf.annotate(trained, note="")
+
+
+def test_numbers_of_torchrun_that_are_none_are_not_believed(monkeypatch):
+    for word, alone in (("many", True), ("", True), ("1", True), ("2", False)):
+        monkeypatch.setenv("WORLD_SIZE", word)
+        assert _alone() is alone
+
+
+def test_a_damaged_neighbour_does_not_stop_a_training_that_torchrun_begins_again(trained, tmp_path, monkeypatch):
+    for name in ("damaged", "[odd"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.yaml").write_bytes(b"loss: \xff\n")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+    for name in ([], ["--name", "damaged"], ["--name", "/nowhere"]):
+        assert _begun(parse(["train", "--runs", str(tmp_path), *name])[1]) is None
 
 
 def test_a_report_goes_into_a_file_by_its_end(trained, capsys, tmp_path):

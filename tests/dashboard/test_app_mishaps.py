@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 from PIL import Image
 
 import lab.data
 import lab.runs
-from lab.dashboard.shared import settings
+from lab.dashboard.results import cache, run_choice
+from lab.dashboard.shared import page_frame, settings
+from lab.data.images.reading import ImageError
 from lab.runs import RunConfig, shelf
 from lab.runs.launching.queue import Queue
 
@@ -100,3 +104,67 @@ def test_two_users_may_delete_the_same_run(runs, open_page):
     assert not second.test.exception and "did not expect" not in second.words()
     assert second.test.dataframe[0].value["run"].tolist() == ["smooth"]
     assert len(shelf.trashed(runs)) == 1
+
+
+def test_a_home_folder_that_is_not_known_is_a_sentence_on_the_page(no_runs, open_page):
+    page = open_page("runs", bring="yes", folder="~nobody-of-this-name/photos")
+    assert "begins with a home folder that is not known" in page.words() and "did not expect" not in page.words()
+    with pytest.raises(ValueError, match="begins with a home folder that is not known"):
+        settings.confine(RunConfig.of({"data": {"name": "class_folders", "root": "~nobody-of-this-name"}}))
+
+
+def test_a_run_that_goes_while_a_page_is_drawn_is_passed_over(runs, monkeypatch):
+    both = lab.runs.list(runs)
+    monkeypatch.setattr("lab.runs.list", lambda root: both)
+    shelf.trash(both[0])
+    assert run_choice.library().names == [both[1].name]
+    assert [seen.name for seen in run_choice.of_each(run_choice.view, both)] == [both[1].name]
+
+
+def test_a_picture_whose_disk_comes_back_is_shown(runs, monkeypatch):
+    class Images:
+        there = False
+
+        def load(self, item):
+            if not self.there:
+                raise ImageError("its disk is not mounted")
+            return Image.new("RGB", (8, 8))
+
+    images = Images()
+    monkeypatch.setattr(cache, "images", lambda name, stamp: images)
+    assert cache.thumbnail("away", 0.0, 1) == "" and cache.pair_thumbnail("away", 0.0, 1, 2) == ""
+    images.there = True
+    assert cache.thumbnail("away", 0.0, 1).startswith("data:") and cache.pair_thumbnail("away", 0.0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "The disk is full: free some space."),
+        (FileNotFoundError(errno.ENOENT, "No such file", "/gone/it"), "/gone/it is not there"),
+    ],
+)
+def test_what_the_system_refuses_is_a_sentence_with_the_file(monkeypatch, error, words):
+    told = []
+    monkeypatch.setattr(page_frame.st, "error", told.append)
+
+    def draw():
+        raise error
+
+    page_frame.guarded(draw)()
+    assert told and told[0].replace("\\", "").startswith(words)
+
+
+def test_a_map_that_cannot_be_kept_leaves_the_one_that_needs_no_keeping(runs, open_page, monkeypatch):
+    def refused(chart):
+        raise PermissionError(errno.EACCES, "Permission denied", str(chart.run.path / "maps"))
+
+    monkeypatch.setattr("lab.dashboard.results.projections.Chart.start", refused)
+    page = open_page("map", run="recall", map="tsne")
+    assert "t-SNE could not be drawn, so PCA is shown. No permission to use" in page.words().replace("\\", "")
+    assert any(one.key == "scatter" or "map" in one.key for one in page.test.get("bidi_component"))
+
+
+def test_a_run_that_has_gone_since_it_was_chosen_is_a_sentence(runs):
+    with pytest.raises(ValueError, match="There is no run away any more"):
+        run_choice.library()["away"]

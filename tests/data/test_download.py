@@ -111,6 +111,15 @@ def test_no_server_gets_a_sentence(server, tmp_path, monkeypatch):
         list(lab.data.download("food101", str(tmp_path)))
 
 
+def test_a_full_disk_is_not_the_networks_fault(server, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.open", full)
+    with pytest.raises(OSError, match="No space"):
+        list(lab.data.download("food101", str(tmp_path)))
+
+
 @pytest.mark.parametrize("name", ["sop", "cub200", "emoji7"])
 def test_sets_that_cannot_be_fetched_say_how_to_get_them(name, tmp_path):
     with pytest.raises(ValueError, match=f"{name} cannot be downloaded"):

@@ -61,6 +61,14 @@ def test_mistakes_are_sentences(folders, tmp_path):
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 and nothing more")
     with pytest.raises(ValueError, match="bad.parquet cannot be read as Parquet"):
         lab.data.create("parquet_images", root=str(tmp_path / "bad.parquet"))
+    labels = [f"class {number % 7}" for number in range(2000)]
+    pq.write_table(pa.table({"image": [b""] * 2000, "label": labels}), tmp_path / "flipped.parquet", compression="gzip")
+    whole = bytearray((tmp_path / "flipped.parquet").read_bytes())
+    column = pq.ParquetFile(tmp_path / "flipped.parquet").metadata.row_group(0).column(1)
+    whole[column.data_page_offset : column.data_page_offset + 40] = bytes(40)
+    (tmp_path / "flipped.parquet").write_bytes(whole)
+    with pytest.raises(ValueError, match="flipped.parquet is damaged and cannot be read"):
+        lab.data.create("parquet_images", root=str(tmp_path / "flipped.parquet"))
 
 
 def test_one_row_group_is_kept(folders, monkeypatch):

@@ -13,10 +13,12 @@ from PIL import Image
 
 import lab.data
 import lab.runs
+from lab.dashboard.results.metrics_reader import Journal
 from lab.dashboard.shared import settings
 from lab.data.images.reading import ImageError, check_header, check_whole, open_rgb
 from lab.data.manifest import Manifest
 from lab.protocols.hierarchical_ap import levels_from_table
+from lab.runs.check import check
 from lab.runs.config import read_yaml
 
 
@@ -108,6 +110,8 @@ def test_a_run_folder_whose_records_are_no_files_can_still_be_looked_at(tmp_path
         (run.path / name).unlink(missing_ok=True)
         strange[0](run.path / name)
     assert run.state and run.metrics() == [] and run.log_tail() == ""
+    assert any(found.file == "metrics.jsonl" and strange[1] in found.sentence for found in check(run))
+    assert Journal(run.path / "metrics.jsonl").read_on().steps == []
     (run.path / "config.yaml").unlink()
     strange[0](run.path / "config.yaml")
     with pytest.raises(ValueError, match="There is no run"):

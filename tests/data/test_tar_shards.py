@@ -200,6 +200,11 @@ def test_mistakes_are_sentences(tmp_path, stored):
             add(archive, name, png(3))
     with pytest.raises(ValueError, match="twice.tar has two images of one sample, cat/1.left.png and cat/1.right.png"):
         lab.data.create("tar_shards", root=str(tmp_path / "twice.tar"))
+    with tarfile.open(tmp_path / "latin.tar", "w", format=tarfile.USTAR_FORMAT, errors="surrogateescape") as archive:
+        for name in ("cat/caf\udce9.png", "cat/2.png", "dog/3.png"):
+            add(archive, name, png(3))
+    latin = lab.data.create("tar_shards", root=str(tmp_path / "latin.tar"))
+    assert len(latin) == 2 and "caf\\udce9.png' has a name that cannot be written down" in latin.problems[0]
     images = lab.data.create("tar_shards", root=stored)
     fsspec.filesystem("memory").rm("/bucket/0.tar")
     with pytest.raises(ImageError, match="00.png cannot be read from /bucket/0.tar"):

@@ -143,3 +143,19 @@ def test_every_further_change_depends_on_the_seed_and_can_be_left_out(image, kno
     changed = transforms.training(24, **still, **knobs).batch([image] * 8, list(range(8)))
     assert not torch.equal(plain, changed)
     assert torch.equal(changed, transforms.training(24, **still, **knobs).batch([image] * 8, list(range(8))))
+
+
+@pytest.mark.parametrize("make", [lambda: transforms.testing(32), lambda: transforms.training(24, resize=40)])
+@pytest.mark.parametrize("size", [(30_000, 2), (2, 30_000), (1, 1)])
+def test_a_very_slender_image_is_not_blown_up(make, size, monkeypatch):
+    """By its shorter side one of 30,000 x 2 pixels would become one of 540,000 x 36."""
+    seen, resized = [], v2.Resize.forward
+
+    def resize(self, image):
+        seen.append(max(image.size) / min(image.size))
+        assert seen[-1] <= transforms.SLENDER
+        return resized(self, image)
+
+    monkeypatch.setattr(v2.Resize, "forward", resize)
+    made = make().batch([Image.new("RGB", size)], seeds=[1])
+    assert len(seen) == 1 and made.shape[-1] == made.shape[-2]

@@ -29,6 +29,11 @@ def test_it_measures_what_the_long_way_measures(form):
     assert set(found.values) == {"MAP@R", "r@1", "r@3"}
 
 
+def test_one_metric_with_several_knobs():
+    kinds = [lab.metrics.create("hit_rate_at_k", k=(k,)) for k in (1, 3)]
+    assert set(lab.evaluate(*made(), kinds).values) == {"r@1", "r@3"}
+
+
 def test_names_as_labels_and_a_gallery():
     vectors, labels = made()
     names = np.array([f"class {label}" for label in labels])
@@ -54,6 +59,8 @@ BAD = {
     "holds NaN": lambda v, y: lab.evaluate(np.where(v > 1, np.nan, v), y),
     "There is no metric 'map_at_x'": lambda v, y: lab.evaluate(v, y, "map_at_x"),
     "needs class anchors beside": lambda v, y: lab.evaluate(v, y, "nearest_anchor_accuracy"),
+    "needs a classifier beside": lambda v, y: lab.evaluate(v, y, "classifier_accuracy"),
+    "Row 1 of labels has no class": lambda v, y: lab.evaluate(v, ["a", None, "b"] * 20),
     "needs super-classes beside": lambda v, y: lab.evaluate(v, y, "hierarchical_ap"),
     "give both, or neither": lambda v, y: lab.evaluate(v, y, gallery=v),
 }

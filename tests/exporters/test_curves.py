@@ -93,6 +93,16 @@ def test_a_log_that_fails_does_not_end_the_training(tmp_path, monkeypatch):
     assert run.state == "finished" and len(told) == 1 and "disk is full" in told[0] and "lab export" in told[0]
 
 
+def test_a_server_that_goes_away_last_does_not_end_the_training(tmp_path, monkeypatch):
+    def gone(self):
+        raise ConnectionError("the server has gone")
+
+    monkeypatch.setattr("lab.exporters.tensorboard._Events.close", gone)
+    run = lab.runs.create(lab.runs.RunConfig.of(TINY), tmp_path, "ends")
+    assert list(exporters.following(run, [exporters.create("tensorboard")], lab.runs.execute(run)))
+    assert run.state == "finished"
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

@@ -113,6 +113,19 @@ def _among(query, images, metrics, similarity):
     return Evaluation(ranking, {name: metric(evidence) for name, metric in metrics.items()}, 0.0)
 
 
+def test_rows_without_a_class_have_no_true_match(clustered, in_shards):
+    """Every third row lies in no folder of a class, and so has a label below 0, here and in another gallery."""
+    numbers = np.arange(600)
+    labels = np.where(numbers % 3, clustered.labels, -1 - numbers)
+    gallery, other = (in_shards(EmbeddingSet(clustered.vectors, labels, numbers), name) for name in ("one", "two"))
+    assert embedding._classes([".", "a", "b/c", "a", "."])[1].tolist() == [-1, 0, 1, 0, -5]
+    assert gallery.class_name(-7) == ""
+    for queries in (gallery, other):
+        found = shards.in_memory(queries, gallery).labels
+        np.testing.assert_array_equal(found[numbers % 3 > 0], labels[numbers % 3 > 0])
+        assert not np.isin(found[::3], labels).any() and len(np.unique(found[::3])) == 200
+
+
 @pytest.mark.parametrize("index", ["streamed", "faiss_ivf_pq"])
 def test_a_row_that_is_zero_has_no_cosine(index, clustered, in_shards):
     vectors = clustered.vectors.copy()

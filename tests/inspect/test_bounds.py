@@ -191,3 +191,17 @@ def test_decomposability_names_bad_sizes(batch):
         decomposability(vectors, labels, batch_sizes=(1,))
     with pytest.raises(ValueError, match="no two items share a label"):
         decomposability(vectors, torch.arange(24), batch_sizes=(4,))
+    with pytest.raises(ValueError, match="1 <= splits"):
+        decomposability(vectors, labels, batch_sizes=(4,), splits=0)
+    np.testing.assert_array_equal(decomposability(vectors, labels, batch_sizes=4).batch_sizes, [4])
+
+
+def test_lists_and_counts_that_do_not_fit_are_named():
+    for scores, relevant in (([0.9, 0.8], [True]), ([[0.9]], [[True]]), ([0.9, np.nan], [True, False])):
+        with pytest.raises(ValueError, match="with one relevance each"):
+            average_precision(scores, relevant)
+    for positives, negatives in (([1, 1], [2]), ([1, -1], [2, 2]), ([0.5], [1]), (1, 2)):
+        with pytest.raises(ValueError, match="Counts must be whole numbers"):
+            gap_bound(positives, negatives)
+        with pytest.raises(ValueError, match="Counts must be whole numbers"):
+            refined_gap_bound(positives, [0, 0], [0, 0], negatives)

@@ -67,3 +67,5 @@ def test_what_cannot_be_is_a_sentence():
         list_gradients(smooth, [0.1, np.nan], [True, False])
     with pytest.raises(ValueError, match="one relevance each"):
         list_gradients(smooth, [0.1], [True, False])
+    scores, hits = np.array([0.1, 0.8, 0.9]), np.array([False, True, False])
+    assert list_gradients(smooth, scores[::-1], hits[::-1]).value == list_gradients(smooth, scores, hits).value

@@ -6,7 +6,7 @@ import torch
 from pytorch_metric_learning import losses as pml
 from torch.nn.functional import cosine_similarity, normalize
 
-from lab.inspect import pair_gradients, pair_motion
+from lab.inspect import dead_gradients, pair_gradients, pair_motion, worst_pairs, wrong_direction
 from lab.surrogates import ConstantGradient, Sigmoid
 
 PAIRWISE = [
@@ -168,6 +168,22 @@ def test_bad_batches_are_named(batch):
         pair_gradients(loss, vectors[0], labels)
     with pytest.raises(ValueError, match="row 0 is one"):
         pair_gradients(loss, torch.zeros(3, 2), torch.tensor([0, 0, 1]))
+    with pytest.raises(ValueError, match="labels must be numbers, got <U1"):
+        pair_gradients(loss, vectors, np.array(list("aabb")))
+    with pytest.raises(ValueError, match="embeddings are of several lengths"):
+        pair_gradients(loss, [[1.0], [1.0, 2.0]], [0, 0])
+    for inspection in (worst_pairs, dead_gradients, wrong_direction):
+        with pytest.raises(ValueError, match="reads what lab.inspect.pair_gradients returned, got ContrastiveLoss"):
+            inspection(loss)
+
+
+def test_an_array_may_lie_backwards_or_have_another_byte_order(batch):
+    vectors, labels = (one.numpy() for one in batch)
+    expected = pair_gradients(pml.ContrastiveLoss(), vectors, labels).gradients
+    for kind in ("<f8", ">f8"):
+        backwards = vectors[::-1].astype(kind)[::-1], labels[::-1].astype(f"{kind[0]}i8")[::-1]
+        found = pair_gradients(pml.ContrastiveLoss(), *backwards)
+        np.testing.assert_allclose(found.gradients, expected, atol=1e-6)
 
 
 def test_arrays_are_as_good_as_tensors_and_the_loss_is_left_alone(batch):

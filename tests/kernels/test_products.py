@@ -34,6 +34,18 @@ def test_equal_rows_tie_and_a_tile_of_itself_is_symmetric(chosen):
     assert torch.equal(tile[200], tile[3]) and torch.equal(tile, tile.T)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_similarities_to_equal_rows_are_made_equal(dtype):
+    distinct = torch.randn(7, 33, generator=torch.Generator().manual_seed(0), dtype=dtype)
+    names = torch.arange(65) % 7
+    rows = distinct[names]
+    products_of_all = rows @ rows.T
+    tied = products.tie(products_of_all.clone(), products.repeats(rows))
+    assert torch.equal(tied, products_of_all[:, names])  # the first of each kind stand in front
+    for unlike in (distinct, torch.eye(5, dtype=dtype), distinct[:1], distinct[:0], distinct[:, :0]):
+        assert products.repeats(unlike) is None
+
+
 def test_an_operator_that_went_is_not_missed(monkeypatch):
     def gone(a, weight):
         raise AttributeError("no such operator")

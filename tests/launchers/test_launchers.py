@@ -21,9 +21,10 @@ import lab.search
 from lab.launchers import _parcels, _post, _work, slurm
 from lab.launchers import ray as ray_launcher
 from lab.launchers._needs import needs_of
-from lab.runs import lock
+from lab.runs import lock, shelf
 from lab.runs.folder import ENDED
 from lab.runs.launching import detached, sent, wishes
+from lab.runs.launching.queue import Queue
 from lab.runs.process import Worker
 from lab.training import checkpoint
 
@@ -278,6 +279,22 @@ def test_the_queue_of_this_machine_trains_them_in_order(config, tmp_path):
     launcher.submit(runs)
     ended = [run.name for run in launcher.ended() if run is not None]
     assert sorted(ended) == ["seed-0", "seed-1"] and all(run.state == "finished" for run in runs)
+
+
+def test_a_run_that_somebody_takes_out_of_the_queue_is_not_waited_for(config, tmp_path, monkeypatch):
+    monkeypatch.setattr("lab.runs.launching.queue.Queue.ensure_worker", lambda self: None)
+    monkeypatch.setattr("lab.launchers.local.PAUSE", 0.0)
+    queue, launcher = Queue(tmp_path), lab.launchers.at("local")
+    runs = runs_of(config, tmp_path, range(3))
+    queue.pause()
+    launcher.submit(runs)
+    ended = launcher.ended()
+    assert next(ended) is None
+    queue.remove(runs[0].name)
+    assert next(ended) == runs[0]
+    queue.remove(runs[1].name)
+    shelf.trash(runs[1])
+    assert [next(ended), next(ended)] == [runs[1], None]
 
 
 @pytest.mark.parametrize(("cluster", "count"), [("local", 2), ("debug", 1)])

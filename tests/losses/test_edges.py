@@ -12,7 +12,7 @@ from lab.core.knobs import describe
 from lab.kernels import paths, unit, unit_rows
 from lab.losses.recall_at_k import recall_values
 
-from .test_contract import PAIRED, batch, build, every_loss, is_class_loss, with_variants
+from .test_contract import PAIRED, batch, build, every_loss, is_class_loss, value_and_gradient, with_variants
 
 FREE = {name for name in losses.names() if losses.get(name).lengths_matter}
 """Losses of embeddings of any length."""
@@ -37,6 +37,29 @@ def test_two_views_may_share_one_tensor_of_labels(name):
     for call in (loss, loss.per_query):
         same = call(rows, labels, ref_emb=view, ref_labels=labels)
         torch.testing.assert_close(same, call(rows, labels, ref_emb=view, ref_labels=labels.clone()), equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("mined", "words"),
+    [
+        ((torch.tensor([0]), torch.tensor([1])), "three for triplets .* got torch.int64 \\[1\\], torch.int64"),
+        (([0], [1], [2]), "got list, list, list"),
+        ((torch.tensor([0.0]),) * 3, "got torch.float32"),
+        ((torch.tensor([0]), torch.tensor([1]), torch.tensor([4])), "names rows 4 to 4 of a batch of 4"),
+        ((torch.tensor([-1]), torch.tensor([1])) * 2, "names rows -1 to -1 of a batch of 4"),
+    ],
+)
+def test_mined_pairs_of_another_batch_are_named(mined, words):
+    rows, labels = batch([0, 0, 1, 1])
+    for name in ("contrastive", "triplet_margin"):
+        with pytest.raises(ValueError, match=words):
+            build(name)(rows, labels, mined)
+
+
+def test_references_of_the_batch_itself_come_with_its_labels():
+    rows, labels = batch([0, 0, 1, 1])
+    with pytest.raises(ValueError, match="ref_labels must equal labels"):
+        build("smooth_ap")(rows, labels, ref_emb=rows, ref_labels=[0, 0, 1, 1])
 
 
 @pytest.mark.parametrize("name", LEARN_FROM_NEGATIVES)
@@ -259,6 +282,33 @@ def test_a_tie_counts_as_the_knob_says():
     assert values[0] == pytest.approx(1 / 3) and values[1] == pytest.approx(exact)
     roadmap = [losses.create("roadmap", lam=0.0, lift_ties=lift)(rows, labels) for lift in (False, True)]
     assert roadmap[0] < roadmap[1]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    ("name", "knobs"),
+    [
+        ("sup_ap", {}), ("roadmap", {"variant": "released"}), ("contextual", {"k": 3, "eps": 0.0}),
+        ("contextual", {"k": 3, "eps": 0.0, "stop_gradient": False}),
+    ],
+)  # fmt: skip
+def test_equal_rows_tie_wherever_they_stand(name, knobs, dtype):
+    draw = torch.Generator().manual_seed(0)
+    rows = torch.randn(6, 16, generator=draw, dtype=dtype)[torch.randint(6, (17,), generator=draw)]
+    labels, loss = torch.randint(4, (17,), generator=draw), losses.create(name, **knobs)
+    total, gradient = value_and_gradient(loss, rows.requires_grad_(), labels)
+    for _ in range(4):
+        order = torch.randperm(17, generator=draw)
+        again, moved = value_and_gradient(loss, rows.detach()[order].requires_grad_(), labels[order])
+        torch.testing.assert_close(again, total)
+        torch.testing.assert_close(moved, gradient[order], rtol=1e-4, atol=1e-5)
+
+
+def test_blackbox_ranks_equal_rows_in_order_of_position():
+    rows, labels = torch.ones(17, 5, dtype=torch.float64) / 3, torch.arange(17) % 2
+    first, second = (sum((i + 1) / (2 * i + 1 + late) for i in range(9 - late)) / (9 - late) for late in (0, 1))
+    values = losses.create("blackbox_ap", margin=0.0).per_query(rows, labels)
+    torch.testing.assert_close(values, 1 - torch.tensor([first, second], dtype=torch.float64)[labels])
 
 
 def test_the_list_of_classes_with_weights_is_whole():

@@ -24,6 +24,7 @@ EXPECTED = [
     ("smoothap", "smooth_ap", RELEASED, "expected_loss", "expected_grad", "per_query"),
     ("supap", "sup_ap", {}, "paper_loss", "paper_grad", "per_query"),
     ("supap", "sup_ap", {"include_self": False}, "self_excluded_loss", "self_excluded_grad", None),
+    ("supap", "sup_ap", {"lift_ties": True}, "paper_loss_Hminus0_is_upper", "paper_grad_Hminus0_is_upper", None),
     ("supap_cfg144", "sup_ap", RELEASED, "expected_loss", "expected_grad", "per_query"),
     ("supap_cfg144", "sup_ap", {}, "paper_loss", "paper_grad", None),
     ("supap_inat", "sup_ap", {"offset": 1.0, "start": 0.0}, "expected_loss", "expected_grad", "per_query"),
@@ -57,6 +58,14 @@ EXPECTED = [
         {"include_self": False},
         "roadmap_nq20_m1_1_noself_loss",
         "roadmap_nq20_m1_1_noself_grad_tangent",
+        None,
+    ),
+    (
+        "softbin_ap",
+        "softbin_ap",
+        {"variant": "released", "include_self": False},
+        "naver_nq25_0_1_noself_loss",
+        "naver_nq25_0_1_noself_grad_tangent",
         None,
     ),
     ("ms_miner", "multi_similarity", {}, "expected_loss", "expected_grad", None),
@@ -136,6 +145,8 @@ def test_sup_ap_is_below_ap_loss_exactly_at_a_tie():
     embeddings, labels = golden.input()
     values = losses.create("sup_ap").per_query(embeddings, labels).detach().numpy()
     np.testing.assert_allclose(values, golden.data["per_query"], atol=1e-12)
+    lifted = losses.create("sup_ap", lift_ties=True).per_query(embeddings, labels).detach().numpy()
+    np.testing.assert_allclose(lifted, golden.data["paper_per_query_Hminus0_is_upper"], atol=1e-12)
     assert (values < golden.data["exact_1_minus_AP_per_query"]).any()
 
 

@@ -171,7 +171,7 @@ def test_three_processes_compute_the_loss_of_one(name, found):
     near = {"atol": 1e-9, "rtol": 1e-6} if name in STEEP else {"atol": 1e-12, "rtol": 1e-11}
     compare(name, torch.float64, [share[name] for share in found], near)
     shared = weightless(name) and name not in WHOLE
-    assert all(share[name]["split"] == shared for share in found), "what is shared stands in docs/scale.md"
+    assert all(share[name]["split"] == shared for share in found), "what is shared stands in docs/several-processes.md"
 
 
 @pytest.mark.parametrize("name", FLOAT32)

@@ -51,11 +51,24 @@ def test_one_batch_has_no_gap(make_random):
     assert found.values["DG"] == pytest.approx(0, abs=1e-12)
 
 
+@pytest.mark.parametrize("similarity", ["cosine", "euclidean"])
+def test_batches_are_ranked_as_the_search_ranks(similarity):
+    """By its similarity, and ties by position: of small whole numbers many are equally similar."""
+    random = np.random.default_rng(0)
+    images = EmbeddingSet(random.integers(1, 4, (60, 3)).astype(np.float32), random.integers(0, 5, 60), np.arange(60))
+    ranking = search.create("exact", similarity=similarity).build(images).rank(images, same_source=True)
+    evidence = Evidence(ranking, images, images, similarity=similarity)
+    one = metrics.create("decomposability_gap", batch_size=60)(evidence).per_query["DG"]
+    np.testing.assert_allclose(one, 0, atol=1e-12)
+    found = metrics.create("decomposability_gap", batch_size=2)(evidence).values
+    assert (found["DG bound (eq. 9)"] == found["DG bound (eq. 8)"]) is (similarity == "euclidean")
+
+
 def test_counts_by_loops(make_random):
     evidence = make_random(n=40, classes=5, seed=6)
     vectors, labels = evidence.query.vectors, evidence.query.labels
     members = batches(40, 16, seed=0)
-    counts = batch_counts(vectors, vectors, evidence.ranking, members, alpha=0.5, beta=0.2)
+    counts = batch_counts(evidence, members, alpha=0.5, beta=0.2)
     similarity = vectors @ vectors.T
     for i in range(40):
         for b, batch in enumerate(members):

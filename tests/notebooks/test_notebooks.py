@@ -32,8 +32,11 @@ def code(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def test_there_are_thirteen():
-    assert [path.name[:2] for path in PATHS] == [f"{i:02d}" for i in range(1, 14)]
+def test_they_are_numbered_and_the_syllabus_has_a_row_for_each():
+    numbers = [path.name[:2] for path in PATHS]
+    syllabus = (ROOT / "notebooks" / "SYLLABUS.md").read_text(encoding="utf-8")
+    assert numbers == [f"{i:02d}" for i in range(1, len(PATHS) + 1)]
+    assert numbers == re.findall(r"^\| (\d\d) \|", syllabus, re.MULTILINE)
 
 
 @each

@@ -109,6 +109,19 @@ def test_a_folder_serves_one_protocol(tmp_path):
         bench.begin({"protocol": "tricks", "knobs": {"seeds": 4}})
 
 
+def test_a_folder_that_is_no_run_is_not_touched_and_a_damaged_file_is_named(base, tmp_path):
+    bench = Bench(tmp_path / "b")
+    (tmp_path / "b" / "one").mkdir(parents=True)
+    (tmp_path / "b" / "one" / "thesis.tex").write_text("a year of work")
+    with pytest.raises(ValueError, match="one is no run: it holds no config.yaml"):
+        finish(bench.trained("one", base))
+    assert (tmp_path / "b" / "one" / "thesis.tex").exists()
+    for words in ("{", "[1]"):
+        (tmp_path / "b" / "protocol.json").write_text(words)
+        with pytest.raises(ValueError, match="protocol.json is damaged; remove it"):
+            bench.begin({"protocol": "tricks"})
+
+
 def test_what_was_measured_is_read(tmp_path):
     calls = []
 

@@ -125,6 +125,11 @@ def test_the_order_is_kept_on_disk_and_can_be_changed(three):
         queue.add(runs[1])
     with pytest.raises(ValueError, match="'a' is not in the queue, which holds: c, b"):
         queue.move("a", 0)
+    with pytest.raises(ValueError, match="0, the next to start, or more; got -1"):
+        queue.move("b", -1)
+    queue.move("c", 10**30)
+    assert queue.names == ("b", "c")
+    queue.move("c", 0)
     queue.add(runs[0], device="cpu", position=0)
     assert queue.names[0] == "a" and lab.runs.open(runs[0].path).config.training.knobs.device == "cpu"
 
@@ -203,3 +208,15 @@ def test_a_run_on_another_machine_is_asked_by_a_file_in_its_folder(tiny, tmp_pat
     assert main(["stop", "r", "--runs", str(tmp_path)]) == 0
     assert "is running on elsewhere and was asked to stop" in capsys.readouterr().err
     assert (run.path / wishes.FILE).is_file()
+
+
+def test_the_run_of_another_account_is_not_ours_to_stop(tiny, tmp_path, capsys, monkeypatch):
+    run = lab.runs.create(RunConfig.of(tiny), tmp_path, "theirs")
+    write_json(run.path / "launch.json", run.signed(Worker.this()))
+
+    def forbidden(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("lab.runs.launching.detached.os.kill", forbidden)
+    assert main(["stop", str(run.path)]) == 2
+    assert "is being trained by another account" in capsys.readouterr().err

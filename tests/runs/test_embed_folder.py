@@ -1,6 +1,7 @@
 """A folder of pictures becomes a run, by any encoder."""
 
 import json
+import os
 import pickle
 import re
 import shutil
@@ -231,3 +232,32 @@ def test_encoders_are_told_apart_by_their_weights_and_programs(here):
     first = fingerprint(encoder_of(file))
     (here / "net.onnx").write_bytes((here / "net.onnx").read_bytes().replace(b"small", b"tiny_"))
     assert first != fingerprint(encoder_of(file))
+
+
+def test_a_name_that_cannot_be_written_down_is_left_out_and_told(here, capsys):
+    (here / "photos").mkdir()
+    for name in (b"a.png", b"b.png", b"caf\xe9.png"):
+        Image.new("RGB", (20, 20), (len(name) * 9, 20, 30)).save(
+            os.fsdecode(os.fsencode(here / "photos") + b"/" + name)
+        )
+    words = ["embed", "photos", "--encoder", "nets_of_mine:build", "--runs", "runs"]
+    assert main([*words, "--name", "all"]) == 0
+    assert "names cannot be written down: 1 file, " in (told := capsys.readouterr().err) and "caf\\udce9.png" in told
+    assert lab.runs.open("all", "runs").dataset().keys == ["a.png", "b.png"]
+    assert main([*words, "--shards", "shards"]) == 0 and "cannot be written down" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--size", "0"], "at least one pixel, got 0"),
+        (["--std", "0", "0", "0"], "std above 0, got [] and [0.0, 0.0, 0.0]"),
+        (["--mean", "nan", "0", "0"], "mean and std must be finite"),
+        (["--batch-size", "0"], "got a batch size of 0"),
+    ],
+)
+def test_settings_that_make_no_image_are_refused(here, capsys, flags, sentence):
+    (here / "photos").mkdir()
+    Image.new("RGB", (20, 20)).save(here / "photos" / "a.png")
+    assert main(["embed", "photos", "--encoder", "nets_of_mine:build", "--runs", "runs", *flags]) == 2
+    assert sentence in capsys.readouterr().err and not (here / "runs" / "photos").exists()

@@ -207,6 +207,12 @@ def test_an_export_comes_back_and_is_compared_with_its_run(tmp_path, train_tiny,
     assert main(["runs", "check", "back", "--runs", str(root)]) == 0
     assert main(["evaluate", "back", "--metrics", "mean_average_precision", "--runs", str(root)]) == 0
     assert "mAP" in back.scores()["values"]
+    for words, why in (
+        (["--evaluation.beta", "0.5"], "evaluation.beta cannot be changed; leave it out"),
+        (["--evaluation.search", "two_stage"], "needs class anchors, which this run has not"),
+    ):
+        assert main(["evaluate", "back", *words, "--runs", str(root)]) == 2
+        assert why in capsys.readouterr().err
     with pytest.raises(ValueError, match="made elsewhere|no checkpoint"):
         lab.exporters.create("torch").export(back, tmp_path / "no.pt2")
 
@@ -263,6 +269,13 @@ def damaged(path):
         (path / f"noise{suffix}").write_bytes(bytes(range(256)) * 4)
         (path / f"nothing{suffix}").write_bytes(b"")
     (path / "long.safetensors").write_bytes(struct.pack("<Q", 2**40) + b"{}")
+    np.savez_compressed(path / "flipped.npz", vectors=np.arange(4000.0).reshape(40, 100))
+    whole = bytearray((path / "flipped.npz").read_bytes())
+    whole[200:260] = bytes(60)  # within the packed numbers
+    (path / "flipped.npz").write_bytes(whole)
+    for name, about in {"short": {"data_offsets": [0]}, "other": {"data_offsets": [0, 4]}}.items():
+        head = json.dumps({"vectors": {"dtype": "F32", "shape": [2, 2], **about}}).encode()
+        (path / f"{name}.safetensors").write_bytes(struct.pack("<Q", len(head)) + head + bytes(16))
     (path / "odd.xyz").write_bytes(b"x")
     (path / "columns.csv").write_text("a,b\n1,2\n")
     (path / "folder").mkdir()
@@ -282,6 +295,21 @@ def test_files_that_cannot_be_read_are_one_sentence(tmp_path, capsys):
         imported(tmp_path, tmp_path / "bad" / "pickled.npy")
     with pytest.raises(ValueError, match="does not begin as npy does"):
         imported(tmp_path, tmp_path / "bad" / "noise.npy")
+    for name in ("flipped.npz", "short.safetensors", "other.safetensors"):
+        with pytest.raises(ValueError, match=f"{name} cannot be read, it is damaged"):
+            imported(tmp_path, tmp_path / "bad" / name)
+
+
+def test_gaps_and_mixed_columns_of_a_data_frame(tmp_path, vectors):
+    pandas = pytest.importorskip("pandas")
+    labels = pandas.Series([None, *LABELS[1:]], dtype="string")
+    run = imported(tmp_path, vectors, labels, name="gaps")
+    assert run.scores()["excluded"] == 1 and run.dataset().class_names[run.dataset().labels[0]] == ""
+    with pytest.raises(ValueError, match="no table whose columns have one type each .*column mixed") as told:
+        imported(tmp_path, vectors, metadata=pandas.DataFrame({"mixed": ["a", 1] * 16}))
+    assert "('" not in str(told.value)
+    with pytest.raises(ValueError, match="no table whose columns"):
+        imported(tmp_path, vectors, metadata=LABELS)
 
 
 def test_the_command_counts_both_parts_and_says_why_nothing_is_measured(tmp_path, vectors, capsys):

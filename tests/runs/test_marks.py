@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -78,3 +79,12 @@ def test_a_damaged_file_says_nothing(run, text):
 def test_a_damaged_file_is_found_by_the_check(run):
     (run.path / marks.FILE).write_text("{")
     assert any(found.file == marks.FILE for found in check.check(run))
+
+
+def test_people_who_mark_at_once_lose_nothing(run):
+    """Each mark is read, added and written again."""
+    several = [f"{who} {number}" for who in "abcd" for number in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda key: marks.mark(run, key, "skip"), several))
+        list(pool.map(lambda key: marks.judge(run, "query", key, "right"), several))
+    assert marks.read(run).keys() == marks.verdicts(run)["query"].keys() == set(several)

@@ -10,6 +10,7 @@ import lab
 from lab.__main__ import main
 from lab.runs import shelf
 from lab.runs.check import check
+from lab.search.two_stage import TwoStage
 
 QUICK = {"steps": 4, "batch_size": 8, "training": {"device": "cpu", "validate_every": 2, "checkpoint_every": 2}}
 SMALL = {"name": "small_cnn", "width": 4, "dim": 8}
@@ -95,6 +96,17 @@ def test_a_renamed_run_finds_its_pictures_and_is_measured_anew(tmp_path):
     assert other.dataset().load(0).size == (16, 16)
     (other.path / "scores" / "test.json").unlink()
     assert main(["evaluate", str(other.path)]) == 0 and other.scores()["values"] == pytest.approx(values)
+
+
+def test_stored_vectors_are_measured_as_they_are_and_searched_as_is_asked(tmp_path, monkeypatch, capsys):
+    run = lab.train(Net(), Shapes(), "class_anchor_margin", name="own", root=tmp_path, **QUICK)
+    built, build = [], TwoStage.build
+    monkeypatch.setattr(TwoStage, "build", lambda *given: built.append(given[2]) or build(*given))
+    words = ["evaluate", str(run.path), "--split", "test", "--evaluation.search", "two_stage"]
+    assert main(words) == 0 and len(built) == 1
+    np.testing.assert_array_equal(built[0], run.anchors()[0])
+    assert main([*words, "--evaluation.flip"]) == 2
+    assert "evaluation.flip cannot be changed; leave it out, or give the encoder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", ["uint8", "float"])

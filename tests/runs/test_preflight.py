@@ -189,3 +189,12 @@ def test_as_a_program_it_prints_one_json_object_a_line(tmp_path):
     )
     told = [json.loads(line)["name"] for line in done.stdout.splitlines()]
     assert told == ["data", "loading", "memory", "gradients", "pace"]
+
+
+def test_an_image_that_there_is_no_memory_for_is_not_called_damaged(pictures, monkeypatch):
+    def short(path):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(image_files, "check_whole", short)
+    images = lab.data.create("class_folders", root=str(pictures))
+    assert image_files.damaged(images) == (len(images), [])

@@ -69,6 +69,7 @@ def test_judged_relevance(make_set):
         (Relevance(np.array([0, 1, 1, 1]), np.array([40]), np.array([0])), "positions 0..39, got 40..40"),
         (Relevance(np.array([0, 1, 1, 1]), np.array([4]), np.array([3])), "needs a grade"),
         (Relevance(np.array([0, 1, 1, 1]), np.array([4]), np.array([], int)), "needs a grade"),
+        (Relevance(np.array([0, 1, 1, 3]), np.array([4, 4, 4]), np.zeros(3, int)), "two judgements of .* 4;"),
     ],
 )
 def test_bad_judgements(relevant, message, make_set):

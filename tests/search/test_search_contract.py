@@ -4,12 +4,14 @@ import inspect
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab import search
 from lab.core.knobs import describe
 from lab.core.results import UNRANKED, EmbeddingSet
+from lab.search._listed import ListIndex
 
 
 def takes_anchors(name):
@@ -88,6 +90,18 @@ def test_duplicates_are_ordered_by_position(name, seed, n, distinct, make_set, a
 
 
 @pytest.mark.parametrize("name", search.names())
+def test_half_precision_is_ranked_by_its_numbers(name, make_set, anchors):
+    """Rows of any length are brought to unit length in float32, not rounded to half precision again."""
+    gallery = make_set(n=60)
+    half = bad(gallery, vectors=(gallery.vectors * np.linspace(1, 3, 60)[:, None]).astype(np.float16))
+    found = build(name, half, anchors).rank(half, True)
+    whole = bad(half, vectors=half.vectors.astype(np.float32))
+    expected = build(name, whole, anchors).rank(whole, True)
+    np.testing.assert_array_equal(found.neighbours, expected.neighbours)
+    np.testing.assert_array_equal(found.scores, expected.scores)
+
+
+@pytest.mark.parametrize("name", search.names())
 def test_single_uploads(name, make_set, anchors):
     gallery = make_set(n=50)
     index = build(name, gallery, anchors)
@@ -134,6 +148,10 @@ BAD_SETS = {
     "40 vectors but labels of shape \\(39,\\)": lambda g: bad(g, labels=g.labels[:-1]),
     "40 vectors but items of shape \\(41,\\)": lambda g: bad(g, items=np.arange(41)),
     "must be a float array": lambda g: bad(g, vectors=(g.vectors * 100).astype(int)),
+    "must be a float array of numpy \\[n d\\], got >f4": lambda g: bad(g, vectors=g.vectors.astype(">f4")),
+    "got torch.float32": lambda g: bad(g, vectors=torch.from_numpy(g.vectors)),
+    "labels of the .* must be whole numbers, got <U": lambda g: bad(g, labels=g.labels.astype(str)),
+    "labels of the .* must be whole numbers, got float64": lambda g: bad(g, labels=g.labels + 0.5),
     "Row 2 of the .* is zero": lambda g: bad(g, vectors=np.where(np.arange(40)[:, None] == 2, 0, g.vectors)),
 }
 
@@ -147,6 +165,22 @@ def test_bad_sets(name, message, make_set, anchors):
         build(name, wrong, anchors)
     with pytest.raises(ValueError, match=message):
         build(name, gallery, anchors).rank(wrong, False)
+
+
+@pytest.mark.parametrize("name", search.names())
+def test_lists_and_tensors_are_found_like_arrays(name, make_set, anchors):
+    gallery = make_set(n=40)
+    lists = bad(gallery, labels=gallery.labels.tolist(), items=gallery.items.tolist())
+    index = build(name, lists, anchors)
+    np.testing.assert_array_equal(
+        index.rank(lists, True).neighbours, build(name, gallery, anchors).rank(gallery, True).neighbours
+    )
+    expected = index.neighbours(gallery.vectors[:3])[1]
+    backwards = np.ascontiguousarray(gallery.vectors[:3, ::-1])[:, ::-1]
+    for asked in (torch.from_numpy(gallery.vectors[:3]).requires_grad_(), gallery.vectors[:3].astype(">f4"), backwards):
+        np.testing.assert_array_equal(index.neighbours(asked)[1], expected)
+    with pytest.raises(ValueError, match="query vectors are of several lengths"):
+        index.neighbours([[1.0], [1.0, 2.0]])
 
 
 @pytest.mark.parametrize("name", search.names())
@@ -210,6 +244,9 @@ def test_a_cut_ranking_says_what_it_lost(name, make_set, anchors):
         # Every positive among the shown neighbours has the rank at which it is shown.
         shown = {int(j): place + 1 for place, j in enumerate(found) if gallery.labels[j] == gallery.labels[i]}
         assert shown == {int(j): int(r) for j, r in zip(items, ranks, strict=True) if r <= len(found)}
+    if issubclass(search.get(name), ListIndex):
+        others = build(name, gallery, anchors, k=3).rank(make_set(n=9, seed=3), False)
+        assert (others.retrieved == max(3, others.num_positives.max())).all()
     if files:
         assert (cut.retrieved < 89).any() and (cut.comparisons < 90 + 9).any()
         assert (cut.positive_ranks == UNRANKED).any()

@@ -3,7 +3,10 @@
 import re
 from pathlib import Path
 
+import pytest
 import torch
+
+from lab.core import arrays
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "foreign-loops.md"
 
@@ -19,3 +22,7 @@ def test_the_page_runs(tmp_path, monkeypatch, capsys):
     assert names["found"].values["r@1"] > 0.9, "what the snippets train, they train"
     assert sorted(names["places"][0, :2].tolist()) == [0, 80], "what was added is found beside its twin"
     assert "MAP@R" in capsys.readouterr().out
+    (kept,) = names["run"].run.batches().values()
+    batch = arrays.read(kept)
+    seen, classes = torch.as_tensor(batch["embeddings"]), torch.as_tensor(batch["labels"])
+    assert names["loss"](seen, classes).item() == pytest.approx(arrays.header(kept)["loss"]), "it is what the loss saw"

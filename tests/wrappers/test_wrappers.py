@@ -311,6 +311,16 @@ def test_memory_resumes_exactly():
     assert [second(*batch(seed, dtype=torch.float32)).item() for seed in (3, 4)] == seen[3:]
 
 
+def test_memory_keeps_every_digit_of_float64():
+    loss = losses.create("smooth_ap", tau=0.1)
+    memory, exact, resumed = (wrap("cross_batch_memory", loss, size=40) for _ in range(3))
+    exact.double()
+    for seed in range(3):
+        assert memory(*batch(seed)).item() == exact(*batch(seed)).item()
+    resumed.load_state_dict(load(save(memory.state_dict())))
+    assert resumed(*batch(3)).item() == exact(*batch(3)).item()
+
+
 def test_memory_finds_positives_that_the_batch_lacks():
     memory = wrap("cross_batch_memory", losses.create("smooth_ap"))
     rows, labels = batch(0, [0, 1, 2], torch.float32)

@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 import lab.runs
+from lab.core.explain import explain
 from lab.dashboard.results import cache, cards
 from lab.dashboard.results.cache import RunView
 from lab.dashboard.results.collection import Collection, at_k, per_query
@@ -50,8 +51,8 @@ def turn(run: RunView, whole: Collection, query: int, item: int) -> None:
         verdict = {None: "right", True: "wrong", False: None}[before]
     try:
         marks.judge(lab.runs.open(cache.run_path(run.name)), str(keys[query]), str(keys[item]), verdict)
-    except OSError as error:
-        st.toast(page_frame.as_text(f"The mark could not be saved: {error.strerror or error}."))
+    except (ValueError, OSError) as error:
+        st.toast(page_frame.as_text(f"The mark could not be saved: {explain(error)}"))
 
 
 def panel(run: RunView, split: str, whole: Collection, k: int) -> None:

@@ -142,22 +142,30 @@ def surveyed(name: str, split: str, stamp: float, _filed: FiledGallery) -> Filed
     return _filed.survey()
 
 
-@lru_cache(maxsize=20_000)
 def thumbnail(name: str, stamp: float, item: int, side: int = thumbnails.SIDE) -> str:
-    """An image of a run's data set as a data URI; empty when the file cannot be read any more."""
+    """An image of a run's data set as a data URI; empty while the file cannot be read: its disk may come back."""
     try:
-        return thumbnails.thumbnail(images(name, stamp).load(item), side)
+        return _thumbnail(name, stamp, item, side)
+    except ValueError:
+        return ""
+
+
+@lru_cache(maxsize=20_000)
+def _thumbnail(name: str, stamp: float, item: int, side: int) -> str:
+    return thumbnails.thumbnail(images(name, stamp).load(item), side)
+
+
+def pair_thumbnail(name: str, stamp: float, first: int, second: int) -> str:
+    """Two images of a run's data set side by side as a data URI; empty while one cannot be read."""
+    try:
+        return _pair_thumbnail(name, stamp, first, second)
     except ValueError:
         return ""
 
 
 @lru_cache(maxsize=2_000)
-def pair_thumbnail(name: str, stamp: float, first: int, second: int) -> str:
-    """Two images of a run's data set side by side as a data URI; empty when one cannot be read any more."""
-    try:
-        left, right = (images(name, stamp).load(item) for item in (first, second))
-    except ValueError:
-        return ""
+def _pair_thumbnail(name: str, stamp: float, first: int, second: int) -> str:
+    left, right = (images(name, stamp).load(item) for item in (first, second))
     return thumbnails.side_by_side(left, right)
 
 

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import streamlit as st
 
+from lab.core.files import checked
 from lab.core.formats import GB
 from lab.runs.folder import stored_record
 from lab.training.stopwatch import summed
@@ -58,11 +59,11 @@ class Journal:
         """Take in what was written since the last look; begins anew when the file was replaced or cut."""
         with self._lock:
             try:
-                with open(self.path, "rb") as file:
+                with open(checked(self.path), "rb") as file:
                     self._reset_if_replaced(file)
                     file.seek(self._offset)
                     whole, end, _ = file.read().rpartition(b"\n")
-            except FileNotFoundError:
+            except (FileNotFoundError, ValueError):  # no file, or a pipe in its place
                 return self
             self._offset += len(whole) + len(end)
             for line in whole.splitlines():

@@ -347,7 +347,7 @@ class Chart:
             state = json.loads(self._job.read_text("utf-8"))
         except (OSError, ValueError):
             return {"state": "absent"}
-        if state.get("of") != self.fingerprint:
+        if not isinstance(state, dict) or state.get("of") != self.fingerprint:
             return {"state": "absent"}
         if state.get("sentence"):
             return {"state": "failed", "sentence": state["sentence"]}

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
 import lab.runs
 from lab.core.catalog import OUTSIDE
+from lab.core.explain import explain
 from lab.dashboard.results.cache import SPLITS, RunView
 from lab.dashboard.results.collection import Collection
 from lab.dashboard.shared import address, empty_state, page_frame, settings
 from lab.runs import Run
 from lab.runs.folder import QUEUED, RUNNING
+
+Seen = TypeVar("Seen")
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,15 @@ class Library:
     missing: dict[str, str]
 
     def __getitem__(self, name: str) -> Run:
-        return next(run for run in self.runs if run.name == name)
+        """A run by its name.
+
+        Raises:
+            ValueError: it has gone since it was chosen.
+        """
+        for run in self.runs:
+            if run.name == name:
+                return run
+        raise ValueError(f"There is no run {name} any more: somebody has renamed or deleted it.")
 
     @property
     def names(self) -> list[str]:
@@ -40,7 +52,10 @@ def library() -> Library:
     """Look into the folder of runs."""
     runs, broken, missing = [], {}, {}
     for run in lab.runs.list(settings.runs_root()):
-        problem, lack = _problem(str(run.path), (run.path / "config.yaml").stat().st_mtime_ns)
+        changed = written(run.path / "config.yaml")
+        if not changed:
+            continue  # somebody has renamed or deleted it since
+        problem, lack = _problem(str(run.path), changed)
         if problem:
             broken[run.name] = problem
             continue
@@ -62,7 +77,7 @@ def _checked(path: str, changed: int) -> tuple[str, str, dict[str, Any]]:
         run = Run(path)
         return "", " ".join(run.config.missing), run.config_dict
     except (ValueError, ImportError, OSError) as error:
-        return str(error), "", {}
+        return explain(error), "", {}
 
 
 def described(run: Run) -> dict[str, Any]:
@@ -122,6 +137,18 @@ def view(run: Run) -> RunView:
     )
 
 
+def of_each(look: Callable[[Run], Seen], runs: Iterable[Run]) -> Iterator[Seen]:
+    """What a look at each run gives; runs that somebody else renames or deletes meanwhile are passed over."""
+    for run in runs:
+        try:
+            seen = look(run)
+        except (OSError, ValueError):
+            if written(run.path / "config.yaml"):
+                raise
+            continue
+        yield seen
+
+
 def summary(config: dict[str, Any]) -> str:
     """Loss, encoder and data set in one line; a run that was made elsewhere may have no loss."""
     return " · ".join(filter(None, (chosen_name(config, section) for section in ("loss", "encoder", "data"))))
@@ -130,7 +157,7 @@ def summary(config: dict[str, Any]) -> str:
 def choose_run(label: str = "Run", key: str = "run") -> RunView:
     """The run picker of the sidebar. Without a run that can be browsed it says what to do next and ends the page."""
     known = library()
-    ready = {v.name: v for v in map(view, known.runs) if v.splits}
+    ready = {v.name: v for v in of_each(view, known.runs) if v.splits}
     with st.sidebar:
         if ready:
             address.adopt(key, str, ready)

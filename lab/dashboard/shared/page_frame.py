@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from lab.core.explain import explain
 from lab.dashboard.shared import address
 
 if TYPE_CHECKING:
@@ -56,10 +57,8 @@ def guarded(draw: Callable[..., Any]) -> Callable[..., Any]:
     def calm(*args: Any, **kwargs: Any) -> Any:
         try:
             return draw(*args, **kwargs)
-        except ValueError as error:  # the library's own sentences
+        except (ValueError, OSError) as error:  # the library's own sentences, and the system's
             say_error(error)
-        except OSError as error:
-            say_error(f"A file could not be used: {error.strerror or error}. Check that it is there and readable.")
         except Exception as error:
             _log.exception("%s failed", draw.__name__)
             st.error(
@@ -178,8 +177,8 @@ def choose_row(table: pd.DataFrame, *, key: str, link: str = "row", **how: Any) 
 
 
 def say_error(sentence: object) -> None:
-    """An error box that shows a sentence as it is."""
-    st.error(as_text(str(sentence)))
+    """An error box that shows a sentence, or what an error says in one, as it is."""
+    st.error(as_text(explain(sentence) if isinstance(sentence, OSError) else str(sentence)))
 
 
 def as_text(words: str) -> str:

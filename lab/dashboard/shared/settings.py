@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import lab.runs
+from lab.core.files import whole
 from lab.data import ImageSet
 from lab.data.streams.streamed_set import StreamedSet
 from lab.runs import RunConfig
@@ -30,7 +31,7 @@ def runs_root() -> Path:
 def data_roots() -> tuple[Path, ...]:
     """The folders below which a configuration may look for images and weights: by default home, and where we stand."""
     named = [Path(one) for one in os.environ.get(DATA, "").split(os.pathsep) if one]
-    return tuple(path.expanduser().resolve() for path in named or (Path.home(), Path.cwd()))
+    return tuple(whole(path) for path in named or (Path("~"), Path.cwd()))
 
 
 def confine_folder(folder: Path) -> Path:
@@ -39,11 +40,11 @@ def confine_folder(folder: Path) -> Path:
     Raises:
         ValueError: it does not, or there is no such folder; says how to allow it.
     """
-    whole = folder.expanduser().resolve()
-    _refuse_outside(whole, str(folder), whole)
-    if not whole.is_dir():
+    place = whole(folder)
+    _refuse_outside(place, str(folder), place)
+    if not place.is_dir():
         raise ValueError(f"There is no folder {folder}.")
-    return whole
+    return place
 
 
 def confine(config: RunConfig) -> RunConfig:

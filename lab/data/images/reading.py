@@ -31,6 +31,11 @@ def is_heic(head: bytes) -> bool:
     return head[4:8] == b"ftyp" and head[8:12] in _HEIC_BRANDS
 
 
+def nameable(key: str) -> bool:
+    """Whether a file's name can be written down; bytes that are no UTF-8 fit in no JSON and no log."""
+    return key.encode(errors="ignore").decode() == key
+
+
 class ImageError(ValueError):
     """An image that is missing, corrupt or too large; the sentence names it."""
 
@@ -143,7 +148,7 @@ def _opened(source: Path | bytes, name: str) -> Image.Image:
             raise ImageError(f"{name} is none of the formats that can be read; {CONVERT}.") from None
         raise ImageError(f"{name} is not an image of a known format ({', '.join(FORMATS)}).") from None
     except (OSError, SyntaxError, ValueError) as error:
-        raise ImageError(f"{name} cannot be read: {error}.") from None
+        raise ImageError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
     if image.width * image.height > MAX_PIXELS:
         image.close()
         raise ImageError(f"{name} has {image.width} x {image.height} pixels, more than {MAX_PIXELS:,}.")

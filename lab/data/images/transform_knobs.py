@@ -70,5 +70,5 @@ class TestingKnobs(Knobs):
         source="DML deck, protocol",
     )
     squash: bool = knob(
-        False, "Resize both sides to that length without keeping the proportions, as the code of ROADMAP does on SOP."
+        False, "Resize both sides to `resize` without keeping the proportions, as the code of ROADMAP does on SOP."
     )

@@ -77,7 +77,7 @@ def training(size: int, mean: Triple = HALF, std: Triple = HALF, **knobs: Any) -
     chosen = TrainingKnobs(size=size, **knobs)
     if chosen.scale_low > chosen.scale_high:
         raise ValueError(f"scale_low must be at most scale_high, got {chosen.scale_low} and {chosen.scale_high}.")
-    before = [v2.Resize(chosen.resize, antialias=True)] if chosen.resize else []
+    before = [_Resize(chosen.resize, antialias=True)] if chosen.resize else []
     changes = _changes(chosen)
     steps = [*before, *_crop(chosen, size), v2.RandomHorizontalFlip(chosen.flip), *changes, v2.PILToTensor()]
     crops = None
@@ -119,7 +119,7 @@ def testing(size: int, mean: Triple = HALF, std: Triple = HALF, **knobs: Any) ->
     if resize < size:
         raise ValueError(f"resize must be at least the size of the crop, got {resize} for a crop of {size}.")
     sides = (resize, resize) if chosen.squash else resize
-    geometry = v2.Compose([v2.Resize(sides, antialias=True), v2.CenterCrop(size), v2.PILToTensor()])
+    geometry = v2.Compose([_Resize(sides, antialias=True), v2.CenterCrop(size), v2.PILToTensor()])
     return Transform(geometry, mean, std, random=False)
 
 
@@ -129,6 +129,22 @@ def whole(longest: int, mean: Triple = HALF, std: Triple = HALF) -> Transform:
     Images then differ in size and cannot be stacked: load them one at a time. Source: 000, section 4.3.
     """
     return Transform(v2.Compose([_Shrink(longest), v2.PILToTensor()]), mean, std, random=False, ragged=True)
+
+
+SLENDER = 16
+"""Longer over shorter side from which on an image is cut at both ends: resized by its shorter side, one of 30,000 x 2
+pixels would take gigabytes."""
+
+
+class _Resize(v2.Resize):
+    """`v2.Resize`, of the middle of a very slender image."""
+
+    def forward(self, image: Image.Image | torch.Tensor) -> Image.Image | torch.Tensor:
+        height, width = F.get_size(image)
+        most = SLENDER * min(height, width)
+        if max(height, width) > most:
+            image = F.center_crop(image, [min(height, most), min(width, most)])
+        return super().forward(image)
 
 
 @dataclass(frozen=True)

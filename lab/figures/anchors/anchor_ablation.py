@@ -30,9 +30,9 @@ class AnchorAblation(Figure):
         """The toy and the margins."""
 
         m: float = knob(2.0, "Radius around each anchor.", ge=0.1, le=5, source="CAM, eq. 2")
-        p: float = knob(1.0, "Least length of an anchor.", ge=0, le=5, source="CAM, eq. 3")
+        p: float = knob(1.0, "Minimum length of an anchor.", ge=0, le=5, source="CAM, eq. 3")
         init_scale: float = knob(
-            0.01, "Deviation of random anchors; CAM does not tell its own.", ge=0.001, le=10, scale="log"
+            0.01, "Standard deviation of random anchors; CAM does not state its own.", ge=0.001, le=10, scale="log"
         )
         steps: int = knob(60, "Training steps.", ge=1, le=150)
         classes: int = knob(8, "Number of classes and of dimensions.", ge=2, le=12)

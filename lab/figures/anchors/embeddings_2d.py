@@ -31,12 +31,12 @@ class Embeddings2d(Figure):
         """The toy, the anchors and the time."""
 
         steps: int = knob(120, "Training steps.", ge=0, le=300)
-        classes: int = knob(5, "Classes.", ge=2, le=8)
-        per_class: int = knob(30, "Points a class in each set.", ge=4, le=60)
+        classes: int = knob(5, "Number of classes.", ge=2, le=8)
+        per_class: int = knob(30, "Points per class in each set.", ge=4, le=60)
         m: float = knob(4.0, "Radius around each anchor.", ge=0.1, le=5, source="CAM, figure 3")
-        p: float = knob(1.0, "Least length of an anchor.", ge=0, le=5, source="CAM, eq. 3")
-        noise: float = knob(0.35, "Blur of the classes.", ge=0.1, le=2)
-        lr: float = knob(0.02, "Step size.", ge=0.001, le=0.1, scale="log")
+        p: float = knob(1.0, "Minimum length of an anchor.", ge=0, le=5, source="CAM, eq. 3")
+        noise: float = knob(0.35, "Spread of each class (noise).", ge=0.1, le=2)
+        lr: float = knob(0.02, "Learning rate.", ge=0.001, le=0.1, scale="log")
         density: bool = knob(False, "Draw the density of the points.")
         seed: int = knob(0, "Random seed.", ge=0, le=99)
 

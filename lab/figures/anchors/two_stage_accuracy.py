@@ -35,7 +35,7 @@ class TwoStageAccuracy(Figure):
         """What two-stage mAP is compared with."""
 
         beside: Literal["nearest-anchor accuracy", "exact mAP"] = knob(
-            "nearest-anchor accuracy", "Score of the same network that two-stage mAP is set beside."
+            "nearest-anchor accuracy", "Score of the same network that two-stage mAP is compared with."
         )
 
     def numbers(self) -> Numbers:

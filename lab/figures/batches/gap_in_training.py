@@ -29,7 +29,7 @@ class GapInTraining(Figure):
         lam: tuple[float, ...] = knob(
             (0.0, 0.4, 1.0), "Weights of the contextual part.", ge=0, le=1, source="Contextual, eq. 6"
         )
-        batch: int = knob(16, "Points in a batch in which AP is measured.", ge=4, le=64)
+        batch: int = knob(16, "Points in a batch on which AP is measured.", ge=4, le=64)
         classes: int = knob(8, "Classes in a training batch, of 12.", ge=2, le=12)
         per_class: int = knob(
             4, "Points of each class in a training batch; 12 of 12 classes are the whole set.", ge=2, le=12

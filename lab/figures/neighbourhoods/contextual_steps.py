@@ -32,8 +32,12 @@ class ContextualSteps(Figure):
         eps: float = knob(
             0.05, "Slack of a neighbourhood.", ge=0, le=2, unit="squared distance", source="Contextual, eq. 2"
         )
-        alpha: float = knob(10.0, "Slope of theta backward.", ge=0.1, le=100, scale="log", source="Contextual, eq. 1")
-        minimum: bool = knob(False, "Logical and is the minimum instead of the product.", source="Contextual, table 5")
+        alpha: float = knob(
+            10.0, "Slope of theta in the backward pass.", ge=0.1, le=100, scale="log", source="Contextual, eq. 1"
+        )
+        minimum: bool = knob(
+            False, "Take the minimum instead of the product as the logical 'and'.", source="Contextual, table 5"
+        )
         complement: bool = knob(
             True, "Compare what lies outside the neighbourhoods too (M-).", source="Contextual, fig. 12"
         )

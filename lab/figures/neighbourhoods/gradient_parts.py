@@ -33,13 +33,15 @@ class GradientParts(Figure):
         """The pair, the neighbourhood and the parts."""
 
         i: int = knob(0, "One item of the pair, of the first class.", ge=0, le=5)
-        j: int = knob(2, "The other, of the second class.", ge=0, le=5)
+        j: int = knob(2, "The other item, of the second class.", ge=0, le=5)
         k: int = knob(4, "Neighbours, the item itself included.", ge=2, le=8, source="Contextual, eq. 2")
         equation: Literal["39", "9"] = knob("39", "The gradient as it is (39), or as the main text prints it (9).")
         eps: float = knob(
             0.0, "Slack of a neighbourhood.", ge=0, le=1, unit="squared distance", source="Contextual, eq. 2"
         )
-        alpha: float = knob(10.0, "Slope of theta backward.", ge=0.1, le=100, scale="log", source="Contextual, eq. 1")
+        alpha: float = knob(
+            10.0, "Slope of theta in the backward pass.", ge=0.1, le=100, scale="log", source="Contextual, eq. 1"
+        )
         first: bool = knob(True, "Show part 1: j is pushed away from i.")
         second: bool = knob(True, "Show part 2: i is pushed from the neighbours of j, and j from those of i.")
         seed: int = knob(0, "Random seed.", ge=0, le=999)

@@ -33,8 +33,8 @@ class NeighbourhoodPull(Figure):
             scale="log",
             source="Contextual, eq. 1",
         )
-        per_class: int = knob(4, "Items of its own class, itself included.", ge=2, le=8)
-        spread: float = knob(0.9, "Spread of its own class.", ge=0.1, le=2, scale="log")
+        per_class: int = knob(4, "Items of the item's class, itself included.", ge=2, le=8)
+        spread: float = knob(0.9, "Spread of that class.", ge=0.1, le=2, scale="log")
         seed: int = knob(5, "Random seed.", ge=0, le=999)
 
     def numbers(self) -> Numbers:

@@ -34,7 +34,7 @@ class MetricPlayground(Figure):
         """The layout, or the points themselves, and the clustering."""
 
         layout: Literal["touching", "apart", "tight"] = knob("apart", "Where the points lie.")
-        per_class: int = knob(100, "Points a class.", ge=4, le=100)
+        per_class: int = knob(100, "Points per class.", ge=4, le=100)
         spread: float = knob(1.0, "Size of the clusters, as a multiple of the layout's.", ge=0.1, le=3, scale="log")
         k: int = knob(2, "Number of clusters of k-means.", ge=2, le=8)
         kmeans_seed: int = knob(0, "Seed of k-means.", ge=0, le=99)

@@ -48,7 +48,7 @@ class Surrogates(Figure):
         )  # fmt: skip
         bins: int = knob(20, "Soft bins on [-1, 1].", ge=2, le=200, source="SoftBin-AP")
         phase: float = knob(0.0, "Where the positive lies between two bin centres; 0 is on one.", ge=0, lt=1)
-        reach: float = knob(0.2, "Half width of the window.", ge=0.01, le=2, scale="log", unit="cosine")
+        reach: float = knob(0.2, "Half the width of the horizontal axis.", ge=0.01, le=2, scale="log", unit="cosine")
 
     def surrogates(self) -> dict[str, surrogates.Surrogate]:
         """The curves by name."""

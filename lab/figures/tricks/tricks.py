@@ -68,12 +68,12 @@ class Tricks(Figure):
         """Which table."""
 
         table: Literal["ProxyNCA++", "Group Loss, at inference", "max instead of average pooling", "temperature"] = (
-            knob("ProxyNCA++", "Which published table.")
+            knob("ProxyNCA++", "Published table to show.")
         )
         score: Literal[
             "CUB r@1", "CUB NMI", "Cars196 r@1", "Cars196 NMI", "SOP r@1", "SOP NMI", "In-Shop r@1"
-        ] = knob("CUB r@1", "Data set and score, of the Group Loss alone.")  # fmt: skip
-        upto: int = knob(20, "How many rows are shown: those of a chain are switched on one by one.", ge=1, le=20)
+        ] = knob("CUB r@1", "Data set and score; only the table of the Group Loss has several.")  # fmt: skip
+        upto: int = knob(20, "Number of rows to show; in some tables each adds a trick to those before.", ge=1, le=20)
 
     def numbers(self) -> Numbers:
         table, score = self.knobs.table, "CUB r@1"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.core import style
+from lab.core.results import as_array
 from lab.inspect._insight import Insight
 from lab.inspect._subject import batch
 from lab.inspect.against_metrics.exact import Positives
@@ -30,12 +31,20 @@ def average_precision(scores: ArrayLike, relevant: ArrayLike) -> float:
         scores: floats [g].
         relevant: bool [g].
 
+    Raises:
+        ValueError: the two do not fit, or a score is NaN.
+
     Example:
         >>> import lab
         >>> round(lab.inspect.average_precision([0.9, 0.8, 0.7], [True, False, True]), 3)
         0.833
     """
-    scores, relevant = np.asarray(scores, dtype=float), np.asarray(relevant, dtype=bool)
+    scores, relevant = as_array(scores, "scores").astype(float), as_array(relevant, "relevances").astype(bool)
+    if scores.ndim != 1 or scores.shape != relevant.shape or np.isnan(scores).any():
+        raise ValueError(
+            f"average_precision: scores must be numbers [g] with one relevance each, got {list(scores.shape)} and "
+            f"{list(relevant.shape)}{', some of them NaN' if np.isnan(scores).any() else ''}."
+        )
     ahead = scores[None, :] >= scores[relevant][:, None]
     owner, total = np.zeros(len(ahead), dtype=np.int64), np.array([len(ahead)])
     ranks = PositiveRanks(owner, ahead.sum(axis=1), (ahead & relevant).sum(axis=1), total)
@@ -57,12 +66,32 @@ def gap_bound(positives: ArrayLike, negatives: ArrayLike) -> float:
     Returns:
         NaN without positives.
 
+    Raises:
+        ValueError: these are no whole numbers from 0, or not as many of each kind.
+
     Example:
         >>> import lab
         >>> round(lab.inspect.gap_bound([1, 1], [2, 2]), 3)  # one positive before two negatives, twice
         0.25
     """
-    return float(bound_8(_counts(positives, negatives))[0])
+    return float(bound_8(_counts(*_counted(positives, negatives)))[0])
+
+
+def _counted(*columns: ArrayLike) -> list[np.ndarray]:
+    """Counts [K] of each batch.
+
+    Raises:
+        ValueError: they are no whole numbers from 0, or not as many of each kind.
+    """
+    counts = [as_array(one, "counts") for one in columns]
+    if len({one.shape for one in counts}) > 1 or any(
+        one.ndim != 1 or one.dtype.kind not in "iu" or (one < 0).any() for one in counts
+    ):
+        raise ValueError(
+            "Counts must be whole numbers [K] from 0, one of each kind for each batch, got "
+            f"{', '.join(str(one.tolist()) for one in counts)}."
+        )
+    return [one.astype(np.int64) for one in counts]
 
 
 def refined_gap_bound(
@@ -81,20 +110,23 @@ def refined_gap_bound(
         bad_negatives: E- [K], its negatives with a score above beta.
         negatives: all its negatives, [K].
 
+    Raises:
+        ValueError: these are no whole numbers from 0, or not as many of each kind.
+
     Example:
         >>> import lab
         >>> round(lab.inspect.refined_gap_bound([1, 1], [0, 0], [0, 0], [2, 2]), 3)  # all scores calibrated: no gap
         0.0
     """
-    positives = np.asarray(good_positives) + np.asarray(bad_positives)
-    return float(bound_9(_counts(positives, negatives, good_positives, bad_negatives))[0])
+    good, bad, loud, every = _counted(good_positives, bad_positives, bad_negatives, negatives)
+    return float(bound_9(_counts(good + bad, every, good, loud))[0])
 
 
 def _counts(
-    positives: ArrayLike, negatives: ArrayLike, high_positives: ArrayLike = 0, high_negatives: ArrayLike = 0
+    positives: np.ndarray, negatives: np.ndarray, high_positives: ArrayLike = 0, high_negatives: ArrayLike = 0
 ) -> BatchCounts:
     """One query's batches as the metric counts them."""
-    shape = (1, len(np.asarray(positives)))
+    shape = (1, len(positives))
     columns = (positives, negatives, 1, high_positives, high_negatives)
     return BatchCounts(*(np.broadcast_to(np.asarray(x), shape) for x in columns))
 
@@ -202,7 +234,7 @@ def decomposability(
     do not fill a last batch form a smaller one.
 
     Raises:
-        ValueError: bad embeddings or labels, no pair of one label, or a batch size below 2 or above the set.
+        ValueError: bad embeddings or labels, no pair of one label, a batch size below 2 or above the set, or no split.
 
     Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
         >>> lab.inspect.decomposability(embeddings, labels, batch_sizes=(2, 4), splits=3).batch_ap.shape
@@ -212,9 +244,11 @@ def decomposability(
     units = vectors / vectors.norm(dim=1, keepdim=True)
     similarities, names = (units @ units.T).cpu().numpy(), classes.cpu().numpy()
     n = len(names)
-    sizes = np.asarray(batch_sizes, dtype=np.int64)
+    sizes = np.atleast_1d(np.asarray(batch_sizes, dtype=np.int64))
     if not len(sizes) or sizes.min() < 2 or sizes.max() > n:
-        raise ValueError(f"decomposability: batch sizes must lie between 2 and the {n} items, got {list(batch_sizes)}.")
+        raise ValueError(f"decomposability: batch sizes must lie between 2 and the {n} items, got {sizes.tolist()}.")
+    if splits < 1:
+        raise ValueError(f"decomposability: splits must satisfy 1 <= splits, got {splits!r}.")
     ranked = Positives.of(similarities, names, self_ranked=False, self_positive=False)
     if not len(ranked.queries):
         raise ValueError("decomposability: no two items share a label, so AP is not defined.")

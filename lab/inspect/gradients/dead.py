@@ -9,7 +9,7 @@ import numpy as np
 
 from lab.core import style
 from lab.inspect._insight import Insight
-from lab.inspect.gradients.pairs import PairGradients
+from lab.inspect.gradients.pairs import PairGradients, measured
 from lab.surrogates import DEAD
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def dead_gradients(pairs: PairGradients) -> DeadGradients:
         >>> lab.inspect.dead_gradients(pairs).share  # every positive behind a negative is pulled
         0.0
     """
-    same = pairs.same
+    same = measured(pairs, "dead_gradients").same
     negative = pairs.similarities.copy()
     negative[pairs.labels[:, None] == pairs.labels[None, :]] = -np.inf
     best = negative.max(axis=1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from lab.core import style
 from lab.inspect._insight import Insight
-from lab.inspect.gradients.pairs import PairGradients
+from lab.inspect.gradients.pairs import PairGradients, measured
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,7 +108,7 @@ def wrong_direction(pairs: PairGradients) -> WrongDirection:
         >>> lab.inspect.wrong_direction(pairs).share
         0.0
     """
-    active = np.triu(pairs.active, 1)
+    active = np.triu(measured(pairs, "wrong_direction").active, 1)
     wrong = active & np.where(pairs.same, pairs.gradients > 0, pairs.gradients < 0)
     i, j = np.nonzero(wrong)
     order = np.argsort(-np.abs(pairs.gradients[i, j]), kind="stable")

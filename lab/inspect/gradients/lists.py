@@ -11,6 +11,7 @@ import torch
 from lab import losses
 from lab.core import style
 from lab.core.knobs import describe
+from lab.core.results import as_array
 from lab.inspect._insight import Insight
 from lab.kernels import paths
 from lab.losses import Batch, Loss
@@ -162,8 +163,8 @@ def list_gradients(loss: Loss, similarities: ArrayLike, relevant: ArrayLike) -> 
             f"{type(loss).__name__} is not decided by one query's similarities alone; take one of "
             f"{', '.join(list_losses())}."
         )
-    scores = np.asarray(similarities, np.float64)
-    hits = np.asarray(relevant, bool)
+    scores = np.ascontiguousarray(as_array(similarities, "similarities"), np.float64)
+    hits = as_array(relevant, "relevances").astype(bool)
     if scores.ndim != 1 or scores.shape != hits.shape or not np.isfinite(scores).all():
         raise ValueError(
             f"similarities must be finite numbers [g] with one relevance each, got {scores.shape} and {hits.shape}."

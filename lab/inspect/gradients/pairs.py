@@ -211,6 +211,17 @@ def pair_motion(loss: Callable, embeddings: Tensor | ArrayLike, labels: Tensor |
     return _record(subject.name, value, vectors, classes, gradients, "motion")
 
 
+def measured(pairs: PairGradients, who: str) -> PairGradients:
+    """What an inspection of pairs is given.
+
+    Raises:
+        ValueError: it is something else, such as the loss.
+    """
+    if not isinstance(pairs, PairGradients):
+        raise ValueError(f"{who} reads what lab.inspect.pair_gradients returned, got {type(pairs).__name__}.")
+    return pairs
+
+
 def _units(vectors: Tensor) -> tuple[Tensor, Tensor]:
     lengths = vectors.norm(dim=1, keepdim=True)
     return vectors / lengths, lengths

@@ -9,7 +9,7 @@ import numpy as np
 
 from lab.core import style
 from lab.inspect._insight import Insight
-from lab.inspect.gradients.pairs import PairGradients
+from lab.inspect.gradients.pairs import PairGradients, measured
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,9 +114,9 @@ def worst_pairs(
         >>> worst.items, worst.similarities.round(2)
         (array([['a', 'b']], dtype='<U1'), array([0.8]))
     """
+    n = len(measured(pairs, "worst_pairs").labels)
     if count < 1:
         raise ValueError(f"worst_pairs: count must satisfy 1 <= count, got {count!r}.")
-    n = len(pairs.labels)
     names = np.arange(n) if items is None else np.asarray(items)
     if len(names) != n:
         raise ValueError(f"worst_pairs: items must name all {n} embeddings, got {len(names)}.")

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from lab.kernels import paths
+from lab.kernels.products import repeats, tie
 from lab.kernels.ranks import plain
 from lab.kernels.ranks.pairs import check_embeddings, positive_pairs
 from lab.surrogates import once_differentiable
@@ -83,9 +84,9 @@ def _scan(rows: Tensor, k: int, half: int, eps: float, margin: float) -> tuple[t
         context = compiled.scan(rows, k, half, eps, margin)
         return None if context is None or _too_many(context[0], context[2], n) else context
     height = max(32, BLOCK_BYTES // (n * rows.element_size()))
-    parts = []
+    parts, repeated = [], repeats(rows)
     for start in range(0, n, height):
-        block = rows[start : start + height] @ rows.T
+        block = tie(rows[start : start + height] @ rows.T, repeated)
         parts.append([(row + start, *rest) for row, *rest in list_plain(block, k, half, eps, margin)])
         near, _, over = zip(*parts, strict=True)
         if _too_many(_joined(near), _joined(over), min(start + height, n)):

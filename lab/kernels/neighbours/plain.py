@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
+from lab.kernels.products import repeats, tie
 from lab.surrogates import Surrogate
 
 MIN_CHUNK_BYTES = 16 << 20
@@ -41,6 +42,16 @@ class Steps:
     stop_gradient: bool = True
     detach_expansion: bool = False
     include_self: bool = True
+
+
+def squared_distances(rows: Tensor) -> Tensor:
+    """Those of unit rows [n d] to each other, [n n]; equal rows are equally far from everyone."""
+    similarities = rows @ rows.T
+    repeated = repeats(rows.detach())
+    if repeated is not None:
+        plain = similarities.detach()
+        similarities = similarities + (tie(plain.clone(), repeated) - plain)
+    return (2 - 2 * similarities).clamp_min(0)
 
 
 def contextual_similarity(distances: Tensor, steps: Steps) -> Tensor:

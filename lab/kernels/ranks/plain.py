@@ -1,7 +1,7 @@
 """The tiled kernels in plain tensors: every device, every surrogate, both precisions. Other paths are held to it.
 
 A block is a few whole rows of the similarity matrix, so a positive's similarity and those it is compared with come
-from one product: equal embeddings tie exactly.
+from one product, in which equal embeddings tie exactly.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from lab.kernels import sharing
-from lab.kernels.products import add_product, product
+from lab.kernels.products import add_product, product, repeats, tie
 from lab.kernels.ranks.layout import block_bytes
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Products:
     def __init__(self, queries: Tensor, items: Tensor):
         self.queries, self.items, self.anchor = queries, items, queries
         self.height, self.columns = len(queries), len(items)
+        self.repeated = repeats(items)
 
     def position(self) -> Tensor:
         """Where each query row comes in the loop, [q]."""
@@ -43,7 +44,7 @@ class Products:
 
     def rows(self, chosen: Tensor) -> Tensor:
         """Similarities of the chosen query rows, [b r]."""
-        return product(self.queries[chosen], self.items)
+        return tie(product(self.queries[chosen], self.items), self.repeated)
 
     def start(self) -> None:
         """Make room for the gradients."""

@@ -10,6 +10,7 @@ from html import escape
 import numpy as np
 from PIL import Image
 
+from lab.core.explain import explain
 from lab.data import ImageSet
 from lab.report.page import _neighbours
 from lab.runs.folder import Run
@@ -42,7 +43,7 @@ def of(run: Run, split: str, images_of: Callable[[Run], ImageSet]) -> str:
             )
         ]
     except (OSError, ValueError, IndexError) as error:
-        return f"<p>The pictures cannot be shown: {escape(str(error))}</p>"
+        return f"<p>The pictures cannot be shown: {escape(explain(error))}</p>"
     legend = "The query first, then the nearest images: ✓ of its class, ✗ (dashed) of another."
     return f"<p>{legend}</p>{''.join(sections)}"
 

@@ -212,8 +212,9 @@ def check_search(config: RunConfig, has_anchors: bool) -> None:
         ValueError: says what to change.
     """
     if config.evaluation.knobs.search == "two_stage" and not has_anchors:
+        who = "this run" if config.loss.outside else config.loss.name
         raise ValueError(
-            f"evaluation: search two_stage needs class anchors, which {config.loss.name} has not; take search exact, "
+            f"evaluation: search two_stage needs class anchors, which {who} has not; take search exact, "
             "or train with class_anchor_margin."
         )
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lab.core.files import whole
 from lab.data import ImageRecords, Split
 from lab.data.images.reading import ImageError, check_header
 
@@ -63,7 +64,7 @@ def labelled(labels: Sequence[Any] | None, count: int) -> tuple[np.ndarray, list
     """Labels int64 [n] and the names of their classes.
 
     What has no class (None, NaN, an empty text, a negative number) becomes a class of its own, without a name: nothing
-    is a true match of it, and no metric counts it.
+    is a true match of it, so no metric of rankings counts it.
     """
     words = [""] * count if labels is None else ["" if _is_negative(one) else _word(one) for one in _plain(labels)]
     numbers: dict[str, int] = {}
@@ -122,11 +123,11 @@ def pictures(images: Sequence[Any], base: Path) -> tuple[Path, list[str]]:
         ValueError: one is missing or no picture; says how many are.
     """
     paths = [_word(one) for one in _plain(images)]
-    root, keys = base.expanduser().resolve(), [one.replace("\\", "/") for one in paths]
+    root, keys = whole(base), [one.replace("\\", "/") for one in paths]
     if any(os.path.isabs(one) for one in paths):
-        whole = [os.path.normpath(os.path.join(root, os.path.expanduser(one))) for one in paths]
-        root = Path(os.path.commonpath([os.path.dirname(one) for one in whole]))
-        keys = [Path(one).relative_to(root).as_posix() for one in whole]
+        places = [os.path.normpath(os.path.join(root, os.path.expanduser(one))) for one in paths]
+        root = Path(os.path.commonpath([os.path.dirname(one) for one in places]))
+        keys = [Path(one).relative_to(root).as_posix() for one in places]
 
     def problem(key: str) -> str:
         try:
@@ -156,8 +157,8 @@ def _is_negative(value: Any) -> bool:
 
 def _word(value: Any) -> str:
     """A value as text: nothing for what says nothing, whole numbers without a point."""
-    if value is None or value != value:  # NaN and NaT differ from themselves
-        return ""
+    if value is None or type(value).__name__ == "NAType" or value != value:  # NaN and NaT differ from themselves
+        return ""  # and pandas' NA does not say whether it does
     if isinstance(value, bytes):
         value = value.decode("utf-8", errors="replace")
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()

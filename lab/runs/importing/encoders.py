@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import importlib
+import math
 import sys
 import warnings
 import zipfile
@@ -30,11 +31,24 @@ SIDE = 224
 
 @dataclass(frozen=True)
 class Seen:
-    """How an encoder wants its images: side in pixels, mean and deviation; None takes what the encoder says."""
+    """How an encoder wants its images: side in pixels, mean and deviation; None takes what the encoder says.
+
+    Raises:
+        ValueError: no image can be so small, or be normalised so.
+    """
 
     size: int | None = None
     mean: tuple[float, float, float] | None = None
     std: tuple[float, float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.size is not None and self.size < 1:
+            raise ValueError(f"The side of the images must be at least one pixel, got {self.size}.")
+        numbers = [*(self.mean or ()), *(self.std or ())]
+        if not all(map(math.isfinite, numbers)) or any(one <= 0 for one in self.std or ()):
+            raise ValueError(
+                f"mean and std must be finite, and std above 0, got {list(self.mean or ())} and {list(self.std or ())}."
+            )
 
 
 class ForeignEncoder(nn.Module):

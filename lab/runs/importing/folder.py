@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lab.core.files import whole
 from lab.core.formats import counted
 from lab.core.records import Note, Record
 from lab.data.images import ahead
@@ -57,13 +58,14 @@ def embed_folder(
         >>> len(run.embeddings()), run.dataset().keys[0]
         (3, '10.png')
     """
-    root, folder = Path(default_root() if runs is None else runs), Path(folder).expanduser().resolve()
+    root, folder = Path(default_root() if runs is None else runs), whole(folder)
     if not folder.is_dir():
         raise ValueError(f"There is no folder {folder}.")
     name = name or free_name(root, plain_name(folder.name))
     check_available(root, name)  # before the work, not after
     images = below(folder)
     embedder = embedder_of(images, encoder, weights, seen, device, batch_size, workers, runs)
+    yield from map(Note, images.problems)
     if embedder.untrained:
         yield Note(untrained_sentence(encoder))
     rows: EmbeddingSet = yield from embedder.embed(np.arange(len(images)))
@@ -154,6 +156,7 @@ def embedder_of(
     from lab.runs.importing.quick import quickened
 
     where = device_of(device)
+    at_once = _at_once(batch_size, where.type)
     if where.type == "cpu":
         allocator.keep_freed_memory()
     refuse_unknown(word, [run.name for run in list_runs(runs)])
@@ -166,7 +169,6 @@ def embedder_of(
     loader = Loader(images, transform, workers=workers)
     precision = Precision(device=where)
     quick = quickened(encoder, encoder.input_size) if where.type == "cpu" else encoder
-    at_once = (8 if where.type == "cpu" else 64) if batch_size is None else batch_size
     abreast = ABREAST * threads if threads > 1 and workers == 0 else 1
     knobs: Any = dict(what="pictures", batch_size=at_once, precision=precision, abreast=abreast)
     return Embedder(
@@ -175,6 +177,17 @@ def embedder_of(
         f"weights {weights}, {encoder.input_size} pixels, {encoder.mean}, {encoder.std}, {at_once} at once",
         is_untrained(word),
     )
+
+
+def _at_once(wanted: int | None, kind: str) -> int:
+    """Pictures that are embedded together on a kind of device.
+
+    Raises:
+        ValueError: none are wanted.
+    """
+    if wanted is not None and wanted < 1:
+        raise ValueError(f"At least one picture is embedded at once, got a batch size of {wanted}.")
+    return wanted or (8 if kind == "cpu" else 64)
 
 
 def _ahead(pictures: int) -> int:

@@ -5,9 +5,12 @@ Hugging Face data sets, data frames.
 from __future__ import annotations
 
 import json
+import math
 import re
 import struct
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,7 +95,10 @@ def _opened(path: Path, read: Callable[[], Any]) -> Any:
 
     try:
         return read()
-    except (OSError, EOFError, struct.error, zipfile.BadZipFile, pyarrow.ArrowException, KeyError, TypeError) as error:
+    except (
+        OSError, EOFError, struct.error, zipfile.BadZipFile, zlib.error, pyarrow.ArrowException, KeyError, TypeError,
+        RuntimeError, tokenize.TokenError,
+    ) as error:  # fmt: skip
         reason = " ".join(str(error).split())[:300].rstrip(".")
         raise ValueError(f"{path} cannot be read, it is damaged or of another kind ({reason}).") from None
 
@@ -163,10 +169,12 @@ def _safetensors(path: Path, vector: str) -> Source:
             raise ValueError(
                 f"{path}: {name} is of type {about['dtype']}, which numpy does not have; save it as float32."
             )
-        begin, end = about["data_offsets"]
+        begin, end = (*about["data_offsets"], -1, -1)[:2]
         if 8 + size + end > path.stat().st_size:
             raise ValueError(f"{path} cannot be read, it is cut off.")
         kind, shape = kinds[about["dtype"]], tuple(about["shape"])
+        if end - begin != math.prod(shape) * np.dtype(kind).itemsize:
+            raise ValueError(f"{path} cannot be read, it is damaged: the numbers of {name} do not fill its shape.")
         empty = begin == end
         arrays[name] = np.zeros(shape, kind) if empty else np.memmap(path, kind, "r", 8 + size + begin, shape)
     source = _named(arrays, vector, path)
@@ -214,9 +222,13 @@ def _as_arrow(table: Any) -> Any:
 
     if isinstance(table, pa.Table):
         return table
-    if hasattr(table, "iloc"):
-        return pa.Table.from_pandas(table.rename(columns=str), preserve_index=False)
-    return pa.table(table)
+    try:
+        if hasattr(table, "iloc"):
+            return pa.Table.from_pandas(table.rename(columns=str), preserve_index=False)
+        return pa.table(table)
+    except (pa.ArrowException, TypeError, ValueError) as error:  # a column of texts and numbers, for instance
+        reason = "; ".join(str(one).rstrip(".") for one in error.args)[:300]
+        raise ValueError(f"This is no table whose columns have one type each ({reason}).") from None
 
 
 def _columns(read: Any) -> dict[str, Any]:

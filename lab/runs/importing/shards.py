@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lab.core.files import whole
 from lab.core.formats import counted
 from lab.core.records import Note, Record
 from lab.core.results import EmbeddingSet
@@ -50,23 +51,23 @@ def embed_shards(
         >>> len(gallery), gallery.about["shards"], gallery.name(2).endswith("250.png")
         (3, [2, 1], True)
     """
-    folder = Path(folder).expanduser().resolve()
+    folder = whole(folder)
     if not folder.is_dir():
         raise ValueError(f"There is no folder {folder}.")
     if rows < 1:
         raise ValueError(f"A shard needs at least one picture, got {rows}.")
     images = below(folder)
-    classes = [Path(key).relative_to(folder).parent.as_posix() for key in images.keys]
-    names, labels = np.unique(classes, return_inverse=True)
+    names, labels = _classes([Path(key).relative_to(folder).parent.as_posix() for key in images.keys])
     embedder = embedder_of(images, encoder, weights, seen, device, batch_size, workers, runs)
     listed = hashlib.sha256("\0".join(images.keys).encode()).hexdigest()[:16]
     plan = {
         "encoder": embedder.maker.words, "weights": embedder.maker.weights, "settings": embedder.settings,
         "pictures": listed, "rows of a shard": rows,
     }  # fmt: skip
-    writer = Writer(shards, plan, names.tolist())
+    writer = Writer(shards, plan, names)
     if writer.complete:
         return open_gallery(shards)
+    yield from map(Note, images.problems)
     if embedder.untrained:
         yield Note(untrained_sentence(encoder))
     if writer.seen:
@@ -76,6 +77,14 @@ def embed_shards(
     if lost := len(images) - sum(writer.about["shards"]):
         yield Note(f"Left out, since no image could be read: {counted(lost, 'file')}.")
     return writer.finish()
+
+
+def _classes(folders: Sequence[str]) -> tuple[list[str], np.ndarray]:
+    """Names of the classes, and the label of each picture by its folder; below 0, another for each, where that is the
+    outermost one: such a picture has no class, and nothing is a true match of it."""
+    names = sorted(set(folders) - {"."})
+    number = {name: label for label, name in enumerate(names)}
+    return names, np.array([number.get(one, -1 - place) for place, one in enumerate(folders)], np.int64)
 
 
 def _next_shard(

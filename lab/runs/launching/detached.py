@@ -76,7 +76,11 @@ def _as_process(run: Run) -> str:
 
 
 def ask_to_stop(run: Run) -> bool:
-    """Ask the run's process to save a checkpoint and end; False when there is none on this host."""
+    """Ask the run's process to save a checkpoint and end; False when there is none on this host.
+
+    Raises:
+        ValueError: it belongs to another account.
+    """
     worker = _process_of(run)
     if worker is None:
         return False
@@ -84,6 +88,10 @@ def ask_to_stop(run: Run) -> bool:
         os.kill(worker.pid, signal.SIGTERM)
     except ProcessLookupError:
         return False
+    except PermissionError:
+        raise ValueError(
+            f"Run {run.name} is being trained by another account, as process {worker.pid}; only that one can stop it."
+        ) from None
     return True
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from lab.core.explain import explain
 from lab.data.images.reading import ImageError, check_whole
 
 if TYPE_CHECKING:
@@ -62,5 +63,7 @@ def _damage(dataset: ImageSet, at: int) -> str:
     try:
         check_whole(dataset.path(at))
     except (ImageError, OSError) as error:
-        return str(error)
+        return explain(error)
+    except MemoryError:  # it may be a good one
+        return ""
     return ""

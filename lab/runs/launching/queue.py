@@ -94,11 +94,13 @@ class Queue:
         """Let a run wait at another position, 0 being the next to start.
 
         Raises:
-            ValueError: it does not wait.
+            ValueError: it does not wait, or the position is negative.
         """
+        if position < 0:
+            raise ValueError(f"A position in the queue is 0, the next to start, or more; got {position}.")
         with self._changing() as state:
             waiting = state["waiting"]
-            waiting.insert(position, waiting.pop(self._place(state, name)))
+            waiting.insert(min(position, len(waiting)), waiting.pop(self._place(state, name)))
 
     @contextmanager
     def renaming(self, name: str, other: str) -> Iterator[None]:

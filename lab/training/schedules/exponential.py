@@ -18,7 +18,7 @@ class Exponential(Schedule):
         every: int = knob(
             100, "Steps between two multiplications, for instance an epoch.", ge=1, scale="log", unit="steps"
         )
-        at_once: bool = knob(False, "Also multiply before the first step, as that paper's code does.")
+        at_once: bool = knob(False, "Also multiply before the first step, as the code of Radenovic et al. does.")
 
     def _after_warmup(self, at: Place) -> float:
         return self.knobs.gamma ** (at.steps // self.knobs.every + self.knobs.at_once)

@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 import lab.runs
+from lab.core.explain import explain
 from lab.core.results import Ranking
 from lab.dashboard import origin
 from lab.dashboard.components.gallery import Card, Section, gallery
@@ -193,8 +194,8 @@ def _mark_form(run: RunView, split: str, folder: Run, key: str, item: int, known
 def _mark(folder: Run, key: str, kind: str | None) -> None:
     try:
         marks.mark(folder, key, kind)
-    except OSError as error:
-        st.toast(page_frame.as_text(f"The mark could not be saved: {error.strerror or error}."))
+    except (ValueError, OSError) as error:
+        st.toast(page_frame.as_text(f"The mark could not be saved: {explain(error)}"))
 
 
 def _marked(run: RunView, whole: Collection) -> None:

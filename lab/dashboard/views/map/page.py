@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
 import lab.maps
+from lab.core.explain import explain
 from lab.dashboard import origin, served
 from lab.dashboard.components.gallery import Card, Query, Section, gallery
 from lab.dashboard.components.meters import Meter, meters
@@ -116,14 +118,22 @@ def _map_of(run: cache.RunView, folder: Run, of: str, method: str, stamp: float)
         return drawn, method
     progress = chart.progress
     if progress["state"] == "absent":
-        chart.start()
-        progress = {"state": "working", "done": 0, "total": 1}
+        progress = _begun(chart)
     if progress["state"] == "working":
         st.fragment(page_frame.guarded(_wait), run_every=LOOK_EVERY)(str(folder.path), of, method)
     else:
         page_frame.say_error(f"{NAMES[method]} could not be drawn, so PCA is shown. {progress['sentence']}")
-        st.button("Try again", icon=":material/refresh:", on_click=chart.start)
+        st.button("Try again", icon=":material/refresh:", on_click=_begun, args=(chart,))
     return background.or_wait(colouring.pca(run.name, of, stamp)), "pca"
+
+
+def _begun(chart: Chart) -> dict[str, Any]:
+    """The progress of a map that begins to be drawn, or why it cannot be kept with its run."""
+    try:
+        chart.start()
+    except OSError as error:
+        return {"state": "failed", "sentence": explain(error)}
+    return {"state": "working", "done": 0, "total": 1}
 
 
 def _wait(path: str, of: str, method: lab.maps.Method) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,8 @@ def is_model(word: str) -> bool:
 
 def _vectors(folder: Path) -> tuple[Any, ...] | None:
     """Ask which file of a folder holds the vectors, and which one says more about them; None while there is none."""
-    files = sorted(one.name for one in folder.iterdir() if one.is_file() and not one.is_symlink())[:MOST]
+    with os.scandir(folder) as entries:
+        files = sorted(one.name for one in entries if one.is_file(follow_symlinks=False))[:MOST]
     vectors = [one for one in files if Path(one).suffix.lower() in reading.READERS]
     if not vectors:
         st.info(f"This folder has no file of vectors ({' '.join(sorted(reading.READERS))}).")

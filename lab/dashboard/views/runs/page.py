@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from lab.dashboard.forms import knob_forms
-from lab.dashboard.results.run_choice import Library, library, say_what_next, warn
+from lab.dashboard.results.run_choice import Library, library, of_each, say_what_next, warn
 from lab.dashboard.shared import address, cloning, page_frame, settings
 from lab.dashboard.views.runs import columns, comparison, import_panel, knob_view, remarks, tables
 from lab.dashboard.views.runs.rows import row
@@ -48,7 +48,7 @@ def runs() -> None:
             persist_state="session",
             help="Rows must contain every word; a comparison such as MAP@R>=0.3 filters by one column.",
         )
-        rows = {run.name: row(run, split) for run in all_runs.runs}
+        rows = {one["run"]: one for one in of_each(lambda run: row(run, split), all_runs.runs)}
         fits = _narrowed(rows)
         scores = tables.columns(rows.values())
         orders = [tables.NEWEST, "run", "group", "loss", "encoder", "data", *scores]

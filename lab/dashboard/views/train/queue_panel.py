@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 import lab.runs
+from lab.core.explain import explain
 from lab.dashboard.shared import cloning, page_frame, queueing, whereabouts
 from lab.runs import Run
 from lab.runs.launching.queue import Queue
@@ -66,7 +67,7 @@ def _button(label: str, key: str, change: Callable, *arguments: Any, **look: Any
         try:
             change(*arguments)
         except (ValueError, OSError) as error:
-            st.toast(page_frame.as_text(str(error)))
+            st.toast(page_frame.as_text(explain(error)))
 
     st.button(label, key=key, on_click=clicked, **look)
 

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import streamlit as st
 
-from lab.core.formats import time_of_day
+from lab.core.formats import time_of_day, zone_of
 from lab.dashboard import origin
 from lab.dashboard.components.bell import bell
 from lab.dashboard.components.gallery import Card, Section, gallery
@@ -109,8 +108,7 @@ def _until(status: dict[str, Any]) -> str:
     eta = status.get("eta_seconds")
     if not eta or status["state"] != RUNNING:
         return ""
-    zone = st.context.timezone
-    return f", until about {time_of_day(datetime.now(ZoneInfo(zone) if zone else None), eta)}"
+    return f", until about {time_of_day(datetime.now(zone_of(st.context.timezone)), eta)}"
 
 
 def _machine(run: Run) -> None:

@@ -37,7 +37,7 @@ def gaps(run: Run) -> dict[str, tuple[list[int], list[float]]]:
     """What is measured of the decomposability gap, in words, to steps and values, over the stored frames."""
     curves: dict[str, tuple[list[int], list[float]]] = {}
     for step, path in run.frames().items():
-        for name, value in _gap(str(path), path.stat().st_mtime).items():
+        for name, value in _gap(str(path), path.stat().st_mtime, run.config.similarity).items():
             steps, values = curves.setdefault(WORDS.get(name, name), ([], []))
             steps.append(step)
             values.append(value)
@@ -45,12 +45,13 @@ def gaps(run: Run) -> dict[str, tuple[list[int], list[float]]]:
 
 
 @st.cache_data(max_entries=2_000, show_spinner=False)
-def _gap(path: str, changed: float) -> dict[str, float]:
+def _gap(path: str, changed: float, similarity: str) -> dict[str, float]:
     import numpy as np
 
     embedded = embeddings(Path(path))
     if len(embedded) > LARGEST:
         kept = np.sort(np.random.default_rng(0).choice(len(embedded), LARGEST, replace=False))
         embedded = EmbeddingSet(embedded.vectors[kept], embedded.labels[kept], embedded.items[kept])
-    ranking = lab.search.create("exact", device="cpu", k=1).build(embedded).rank(embedded, same_source=True)
-    return lab.metrics.create("decomposability_gap")(Evidence(ranking, embedded, embedded)).values
+    index = lab.search.create("exact", device="cpu", k=1, similarity=similarity).build(embedded)
+    evidence = Evidence(index.rank(embedded, same_source=True), embedded, embedded, similarity=similarity)
+    return lab.metrics.create("decomposability_gap")(evidence).values

@@ -1,0 +1,66 @@
+"""What goes wrong below everything else: sentences for the system's errors, paths of no account, arrays of any kind."""
+
+import errno
+import os
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from lab.core.explain import explain
+from lab.core.files import cache_folder, making, whole
+from lab.core.results import as_array
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (PermissionError(errno.EPERM, "Operation not permitted"), "Operation not permitted."),
+        (ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused"), "Connection refused."),
+        (RuntimeError("Could not determine home directory."), "A path begins with ~"),
+    ],
+)
+def test_an_error_without_a_file_is_a_sentence_without_numbers(error, words):
+    assert explain(error).startswith(words) and not re.search("None|Errno", explain(error))
+
+
+def test_a_path_of_no_account_and_a_circle_of_links_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="begins with a home folder that is not known"):
+        whole("~nobody-of-this-name/photos")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    try:
+        assert whole(tmp_path / "loop")  # Python 3.13 hands it back
+    except ValueError as error:
+        assert "is a link to itself" in str(error)
+
+
+def test_a_cache_that_is_named_needs_no_home(monkeypatch, tmp_path):
+    def homeless(*_):
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr("pathlib.Path.home", homeless)
+    monkeypatch.setattr("pathlib.Path.expanduser", homeless)
+    monkeypatch.setenv("LAB_CACHE", str(tmp_path))
+    assert cache_folder() == tmp_path
+    monkeypatch.delenv("LAB_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    with pytest.raises(ValueError, match="home folder"):
+        cache_folder()
+
+
+def test_what_a_killed_process_of_the_same_number_left_is_in_nobodys_way(tmp_path):
+    (tmp_path / f".made.{os.getpid()}.tmp").mkdir()  # in a container every process may have the same number
+    with making(tmp_path / "made") as folder:
+        (folder / "it").touch()
+    assert (tmp_path / "made" / "it").exists()
+
+
+def test_any_kind_of_array_is_one_that_torch_takes():
+    rows = np.arange(6.0).reshape(3, 2)
+    given = (rows.tolist(), rows.astype(">f4"), rows.astype(np.longdouble), torch.tensor(rows).requires_grad_())
+    for one in (*given, torch.tensor(rows).bfloat16()):
+        array = as_array(one, "rows")
+        np.testing.assert_array_equal(torch.from_numpy(array).numpy(), rows)
+    with pytest.raises(ValueError, match="The rows are of several lengths"):
+        as_array([[1.0], [1.0, 2.0]], "rows")

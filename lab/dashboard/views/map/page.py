@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -123,7 +124,7 @@ def _map_of(run: cache.RunView, folder: Run, of: str, method: str, stamp: float)
         st.fragment(page_frame.guarded(_wait), run_every=LOOK_EVERY)(str(folder.path), of, method)
     else:
         page_frame.say_error(f"{NAMES[method]} could not be drawn, so PCA is shown. {progress['sentence']}")
-        st.button("Try again", icon=":material/refresh:", on_click=_begun, args=(chart,))
+        st.button("Try again", icon=":material/refresh:", on_click=_try_again, args=(chart,))
     return background.or_wait(colouring.pca(run.name, of, stamp)), "pca"
 
 
@@ -134,6 +135,11 @@ def _begun(chart: Chart) -> dict[str, Any]:
     except OSError as error:
         return {"state": "failed", "sentence": explain(error)}
     return {"state": "working", "done": 0, "total": 1}
+
+
+def _try_again(chart: Chart) -> None:
+    with suppress(OSError):  # the page still says what went wrong
+        chart.start()
 
 
 def _wait(path: str, of: str, method: lab.maps.Method) -> None:

@@ -106,7 +106,7 @@ def test_slices_are_listed_and_the_worst_are_searched(runs, open_page):
 @pytest.fixture
 def forgetful():
     """What was computed of changed images is not there for other tests, and the other way round."""
-    kept = (leaks.compared, cache.images, cache.collection, cache.thumbnail, cache.pair_thumbnail)
+    kept = (leaks.compared, cache.images, cache.collection, cache._thumbnail, cache._pair_thumbnail)
     forget = [getattr(one, "cache_clear", None) or one.clear for one in kept]
     for one in forget:
         one()

@@ -473,7 +473,7 @@ def test_a_full_disk_is_a_sentence_and_nothing_waits(no_runs, open_page, no_work
     monkeypatch.setattr("lab.runs.create", full)
     next(b for b in page.test.button if b.label == "Add to queue").click().run()
     assert not page.test.exception
-    assert "No space left" in page.test.error[0].value
+    assert "The disk is full" in page.test.error[0].value
     assert Queue(no_runs).names == ()
 
 

@@ -86,12 +86,6 @@ def test_a_launcher_gets_all_runs_of_a_protocol_at_once(base, tmp_path, monkeypa
         finish(Bench(tmp_path / "c", stop=lambda: True, launcher=Here()).trained("one", base))
 
 
-def test_a_run_cut_off_while_it_was_made_is_made_again(base, tmp_path):
-    (tmp_path / "b" / "one").mkdir(parents=True)
-    (tmp_path / "b" / "one" / "status.json").write_text("{}")
-    assert finish(Bench(tmp_path / "b").trained("one", base))[0].state == FINISHED
-
-
 def test_a_run_that_broke_down_is_not_tried_again(base, tmp_path):
     wild = base.changed("optimiser", {"name": "sgd", "lr": 10.0}).changed("training.steps", 40)
     wild = wild.changed("loss", {"name": "cross_entropy", "temperature": 1e-30}).changed("encoder.normalise", False)

@@ -36,8 +36,12 @@ notebooks: $(READY)-notebooks  ## open JupyterLab on a working copy of the tutor
 docs: $(READY)-docs  ## build the site into build/site/html; figures are computed once and kept
 	$(BIN)/python -m scripts.website
 
+# Tests start hundreds of processes: each would compile the package again where nothing compiled is kept. All that import
+# it now find it compiled.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(READY)-dev  ## install what the tests need and run them all
 	@scripts/need-chromium
+	@$(BIN)/python -m compileall -q -j 0 lab
 	@$(BIN)/python -m tests.compile_kernels & \
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TEST_ARGS)
 

@@ -5,6 +5,7 @@ Importing `lab` costs nothing: each subpackage is loaded when it is first named.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
 from typing import TYPE_CHECKING, Any
@@ -70,6 +71,7 @@ def __dir__() -> list[str]:
     return [*globals(), *_FUNCTIONS, *_parts()]
 
 
+@functools.cache
 def _parts() -> list[str]:
     """What lies in this folder, by name."""
     return [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]

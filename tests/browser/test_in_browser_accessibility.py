@@ -17,9 +17,16 @@ LOOKS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark"
 STREAMLITS = {"presentation-role-conflict"}  # its file uploader, minor
 FIND = """rules => axe.run(document, { resultTypes: ["violations"], rules }).then(found => found.violations.map(
   one => [one.id, one.impact, one.nodes.map(node => node.html.slice(0, 160) + " " + node.failureSummary)]))"""
-STILL = """() => !document.getAnimations().some(
-  one => one.playState === "running" && Number.isFinite(one.effect.getComputedTiming().endTime))"""
-"""No colour is on its way from one theme to the other; what turns for ever may turn."""
+STILL = """() => {
+  const still = () => document.querySelector("[data-testid='stApp']").dataset.testScriptState === "notRunning"
+    && !document.querySelector("[data-stale='true']")
+    && !document.getAnimations().some(
+      one => one.playState === "running" && Number.isFinite(one.effect.getComputedTiming().endTime));
+  const frame = () => new Promise(requestAnimationFrame);
+  return frame().then(frame).then(still).then(first => first && frame().then(frame).then(still));
+}"""
+"""The page's script has ended, nothing that it drew is faded, and no colour is on its way from one theme to the other;
+what turns for ever may turn. Looked at twice, for a slow browser draws some frames after the script's end."""
 PAGES = {
     "browse": ("", ".query-title"),
     "compared": ("?rival=two-stage:1", ".query-title"),
@@ -40,7 +47,6 @@ PAGES = {
 
 def settled(page: Page) -> None:
     """Nothing is being drawn any more."""
-    expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible()
     expect(page.get_by_text(re.compile(r"… \d+ s$"))).to_have_count(0)
     page.wait_for_function(STILL)
 

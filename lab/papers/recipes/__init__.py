@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ __all__ = ["Cost", "Recipe", "get", "names", "path"]
 FOLDER = Path(__file__).parent
 
 
+@cache
 def names() -> tuple[str, ...]:
     """The recipes in alphabetical order; reads a folder and imports nothing."""
     return tuple(sorted(file.stem for file in FOLDER.glob("*.yaml")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import random
 import socket
@@ -30,8 +31,8 @@ def nodes(count: int) -> Iterator[tuple[Any, list[Any]]]:
     with _patient():
         cluster = Cluster()
         try:
-            cluster.add_node(num_cpus=0, include_dashboard=False, **small, **_ports())
-            made = [cluster.add_node(num_cpus=1, **small, **_ports()) for _ in range(count)]
+            cluster.add_node(num_cpus=0, include_dashboard=False, **small, **_port())
+            made = [cluster.add_node(num_cpus=1, **small, **_port()) for _ in range(count)]
             cluster.wait_for_nodes(timeout=PATIENCE)
             yield cluster, made
         finally:
@@ -39,24 +40,27 @@ def nodes(count: int) -> Iterator[tuple[Any, list[Any]]]:
             cluster.shutdown()
 
 
-def _ports() -> dict[str, int]:
-    """Ports for a node's agents: with none given, a node waits fifteen seconds for each agent to say which it took, and
-    then dies. They lie below those that systems hand out, so that nobody takes one before its agent has started."""
-    agents = ("metrics_agent_port", "metrics_export_port", "dashboard_agent_listen_port", "runtime_env_agent_port")
-    free: set[int] = set()
-    while len(free) < len(agents):
+def _port() -> dict[str, int]:
+    """A port for a node's agent of environments, below those that systems hand out: nobody takes it before it starts."""
+    while True:
         with contextlib.suppress(OSError), socket.socket() as probe:
             probe.bind(("127.0.0.1", random.randrange(12_000, 32_000)))
-            free.add(probe.getsockname()[1])
-    return dict(zip(agents, free, strict=True))
+            return {"runtime_env_agent_port": probe.getsockname()[1]}
 
 
 @contextlib.contextmanager
 def _patient() -> Iterator[None]:
-    """Ray gives a node thirty seconds to start, which are too few on a busy machine."""
+    """Ray gives a node thirty seconds to start, and a node gives each of its agents fifteen to say its port, which are
+    too few on a busy machine. Agents of the dashboard count as not there, as in an installation of Ray without it."""
+    from ray import _raylet
     from ray._private import services
 
-    look = services.get_node
+    look, start = services.get_node, services.start_raylet
+    agents = (
+        _raylet.METRICS_AGENT_PORT_NAME,
+        _raylet.METRICS_EXPORT_PORT_NAME,
+        _raylet.DASHBOARD_AGENT_LISTEN_PORT_NAME,
+    )
 
     def patiently(*about: Any) -> Any:
         until = time.monotonic() + PATIENCE
@@ -66,8 +70,14 @@ def _patient() -> Iterator[None]:
             time.sleep(0.2)
         return look(*about)
 
-    services.get_node = patiently
+    def at_once(*args: Any, **options: Any) -> Any:
+        about = inspect.signature(start).bind(*args, **options).arguments
+        for agent in agents:
+            _raylet.persist_port(about["session_dir"], about["node_id"], agent, -1)
+        return start(*args, **options)
+
+    services.get_node, services.start_raylet = patiently, at_once
     try:
         yield
     finally:
-        services.get_node = look
+        services.get_node, services.start_raylet = look, start

@@ -26,7 +26,7 @@ def pick(label: str, *, key: str, link: str = "") -> Path | None:
         below = _below(at)
         st.selectbox(
             "Open a folder", below, index=None, key=f"{key} into", on_change=_go_into, args=(key, at),
-            placeholder=f"{len(below):,} folders here" if below else "no folder here", disabled=not below,
+            placeholder=f"{len(below):,} folders here" if below else "no folder here",
             help="Type to search. Folders whose name begins with a dot are left out.",
         )  # fmt: skip
     st.text_input(label, key=key, persist_state="session", help=f"Below {' or '.join(map(str, roots))}.")

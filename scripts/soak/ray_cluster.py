@@ -41,7 +41,7 @@ def nodes(count: int) -> Iterator[tuple[Any, list[Any]]]:
 
 
 def _port() -> dict[str, int]:
-    """A port for a node's agent of environments, below those that systems hand out: nobody takes it before it starts."""
+    """A port for a node's agent of environments, below those that systems hand out, so that nobody else takes it."""
     while True:
         with contextlib.suppress(OSError), socket.socket() as probe:
             probe.bind(("127.0.0.1", random.randrange(12_000, 32_000)))

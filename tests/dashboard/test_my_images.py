@@ -75,6 +75,12 @@ def test_a_folder_that_may_not_be_read_is_a_sentence(photos, open_page, typed):
     assert any(b.label == "Add to queue" for b in page.test.button), "the form below stays"
 
 
+def test_a_list_of_no_folders_is_not_greyed_out(photos, open_page):
+    page = open_page("train", mine="yes", folder=str(photos / "kind 1"))
+    into = page.test.selectbox(key="my folder into")
+    assert (into.proto.placeholder, into.disabled) == ("no folder here", False), "its label could not be read"
+
+
 def test_a_folder_without_classes_is_a_sentence(photos, open_page):
     page = press(open_page("train", mine="yes", folder=str(photos / "kind 1")), "Look at these images")
     assert not page.test.exception

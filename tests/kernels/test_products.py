@@ -27,11 +27,21 @@ def test_products_against_float64(chosen, m, n, d, dtype):
     torch.testing.assert_close(found, (target + of_tile @ b).to(dtype), **close)
 
 
-def test_equal_rows_tie_and_a_tile_of_itself_is_symmetric(chosen):
-    rows = torch.randn(201, 512, generator=torch.Generator().manual_seed(0))
-    rows[200] = rows[3]
+@pytest.mark.parametrize("count", [201, 9, 7, 2])
+def test_equal_rows_tie_and_a_tile_of_itself_is_symmetric(chosen, count):
+    rows = torch.randn(count, 512, generator=torch.Generator().manual_seed(0))
+    rows[-1] = rows[count // 3]
     tile = products.product(rows, rows)
-    assert torch.equal(tile[200], tile[3]) and torch.equal(tile, tile.T)
+    assert torch.equal(tile[-1], tile[count // 3]) and torch.equal(tile, tile.T)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_number_does_not_depend_on_how_many_rows_stand_beside_it(chosen, dtype):
+    rows = torch.randn(300, 64, generator=torch.Generator().manual_seed(0), dtype=dtype)
+    many = products.product(rows, rows[: products.FEW])
+    for few in range(products.FEW):
+        assert torch.equal(products.product(rows, rows[:few]), many[:, :few])
+        assert torch.equal(products.product(rows[:few], rows[: products.FEW]), many[:few])
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

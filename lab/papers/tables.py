@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from lab.papers import _yaml
+
 
 class Title(NamedTuple):
     """What a paper is called: in short wherever a person reads a source, in full where it is introduced."""
@@ -112,9 +114,7 @@ def _word(value: object) -> str:
 
 @cache
 def _all() -> tuple[PublishedRow, ...]:
-    import yaml
-
-    blocks = yaml.safe_load((Path(__file__).parent / "tables.yaml").read_text(encoding="utf-8"))
+    blocks = _yaml.read((Path(__file__).parent / "tables.yaml").read_text(encoding="utf-8"))
     return tuple(_row(block, *row) for block in blocks for row in block["rows"])
 
 

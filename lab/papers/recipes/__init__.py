@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import lab.papers.tables
+from lab.papers import _yaml
 from lab.papers.cost import Cost
 
 __all__ = ["Cost", "Recipe", "get", "names", "path"]
@@ -59,9 +60,7 @@ class Recipe:
     @cached_property
     def sections(self) -> dict[str, Any]:
         """The configuration as YAML gives it; `lab.runs.RunConfig.of` checks and completes it."""
-        import yaml
-
-        return yaml.safe_load(self.text)
+        return dict(_yaml.read(self.text))
 
     @cached_property
     def rows(self) -> tuple[lab.papers.tables.PublishedRow, ...]:

@@ -36,8 +36,8 @@ notebooks: $(READY)-notebooks  ## open JupyterLab on a working copy of the tutor
 docs: $(READY)-docs  ## build the site into build/site/html; figures are computed once and kept
 	$(BIN)/python -m scripts.website
 
-# Tests start hundreds of processes: each would compile the package again where nothing compiled is kept. All that import
-# it now find it compiled.
+# Tests start hundreds of processes. Where the environment forbids Python to keep compiled files, each of them would compile
+# the package again.
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(READY)-dev  ## install what the tests need and run them all
 	@scripts/need-chromium

@@ -77,14 +77,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: places.get(item.path, len(LONGEST)))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def no_loss_of_power():
-    """What is written need not outlive one: thousands of waits for the disk. Processes that tests start do wait."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("os.fsync", lambda descriptor: None)
-        yield
-
-
 @pytest.fixture(scope="session")
 def train_tiny():
     """A function that trains a tiny run to its end: `train_tiny(root, name, **sections)`."""

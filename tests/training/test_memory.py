@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import itertools
 import json
 from functools import partial
@@ -31,26 +30,14 @@ def kept_bytes(encoder, images, share):
 
 def allocated(work, trace) -> float:
     """Bytes of tensors that torch holds at most while it works, beyond those that were there: its own count, the same
-    whatever else the machine does. What one convolution takes and gives back is left out: there the processor's library
-    chooses between nothing, a copy of the weights and, for Winograd's way, four times their size."""
+    whatever else the machine does."""
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
         work()
     seen.export_chrome_trace(str(trace))
-    events = sorted(json.loads(trace.read_text())["traceEvents"], key=lambda event: event.get("ts", 0))
-    convolutions = [event for event in events if event["name"] in ("aten::convolution", "aten::convolution_backward")]
-    begins, ends = ([one["ts"] + late * one["dur"] for one in convolutions] for late in (0, 1))
-    changes, taken = [], {}
-    for event in (event for event in events if event["name"] == "[memory]"):
-        address, count = event["args"]["Addr"], event["args"]["Bytes"]
-        within = bisect.bisect(begins, event["ts"]) - 1
-        within = within if within >= 0 and event["ts"] <= ends[within] else None
-        if count > 0:
-            taken[address] = len(changes), within
-        elif within is not None and taken.get(address, (0, None))[1] == within:
-            changes[taken[address][0]] = count = 0
-        changes.append(count)
-    assert any(changes), "this profiler counts no memory"
-    return max(itertools.accumulate(changes))
+    events = [event for event in json.loads(trace.read_text())["traceEvents"] if event["name"] == "[memory]"]
+    assert events, "this profiler counts no memory"
+    in_order = sorted(events, key=lambda event: event["ts"])
+    return max(itertools.accumulate(event["args"]["Bytes"] for event in in_order))
 
 
 @pytest.mark.parametrize(
@@ -58,12 +45,13 @@ def allocated(work, trace) -> float:
     [
         ("small_cnn", 32, 512, None, 0),
         ("small_cnn", 32, 2048, 128, 0),
-        ("resnet18", 64, 128, None, 0),
-        ("resnet18", 64, 128, 16, 0),
-        ("resnet18", 64, 128, 32, 0.5),
+        ("resnet18", 96, 64, None, 0),
+        ("resnet18", 96, 64, 8, 0),
+        ("resnet18", 96, 64, 16, 0.5),
     ],
 )
 def test_a_step_within_a_tenth_of_what_is_allocated(name, size, n, chunk, share, tmp_path):
+    """No map is narrower than its filter here: of_step says what such a layer takes on some processors."""
     encoder, loss, images, labels = parts(name, size, n)
     limit = kept_bytes(encoder, images, share)
     said = forecast.of_step(encoder, loss, images, labels, chunk=chunk, graph_memory=limit)
@@ -74,8 +62,8 @@ def test_a_step_within_a_tenth_of_what_is_allocated(name, size, n, chunk, share,
     encoder.zero_grad(set_to_none=True)
     step = partial(gradients, encoder, loss, images, labels, chunk=chunk, keep=keep)
     found = allocated(step, tmp_path / "trace.json")
-    # Some processors keep a copy of a layer's weights in another order; and of kept graphs, the first is let go before
-    # all gradients are there, while the forecast counts both.
+    # Some processors multiply by a copy of a layer's weights in another order; and of kept graphs, the first is let go
+    # before all gradients are there, while the forecast counts both.
     # The largest map counts as one in flight, too; but while the whole graph is there, the last maps are in flight,
     # which are smaller. So up to an eighth more may be said than is taken.
     copy, first = max(weight.nbytes for weight in encoder.parameters()), limit // max(1, len(keep))

@@ -41,7 +41,7 @@ class FakeRun:
         raise ValueError("The images of this run are not where they were.")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def runs():
     return [
         FakeRun("one", 0.1, 0.6, 0), FakeRun("two", 0.5, 0.8, 1), FakeRun("three", 0.5, 0.7, 2),

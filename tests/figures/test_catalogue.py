@@ -1,6 +1,7 @@
 """Every figure, discovered: built headless from its defaults and from the bounds of each of its knobs."""
 
 import re
+from functools import cache
 
 import numpy as np
 import plotly.graph_objects as go
@@ -68,12 +69,18 @@ def build(name: str, runs, **knobs) -> go.Figure:
     return figure.figure(runs) if figure.reads_runs and figure.tier == "from_runs" else figure.figure()
 
 
+@pytest.fixture(scope="module")
+def default(runs):
+    """A figure by its name, with its defaults: drawn once for all tests that look at it."""
+    return cache(lambda name: build(name, runs))
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_default_figure_is_titled_labelled_and_described(name, runs):
+def test_default_figure_is_titled_labelled_and_described(name, default):
     kind = lab.figures.get(name)
     assert issubclass(kind, Figure) and kind.__doc__ and kind.question and kind.source
     assert kind.tier in ("instant", "toy_training", "from_runs", "static")
-    drawn = build(name, runs)
+    drawn = default(name)
     assert drawn.layout.title.text == f"<b>{kind.title}</b>"
     alt = drawn.layout.meta["alt"]
     assert len(alt) > 40 and alt.endswith(".") and "nan" not in alt.lower().split()
@@ -124,8 +131,8 @@ def test_t0_figures_train_nothing_and_send_little(name, monkeypatch):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_colours_come_from_the_palette_and_never_stand_alone(name, runs):
-    drawn = build(name, runs)
+def test_colours_come_from_the_palette_and_never_stand_alone(name, default):
+    drawn = default(name)
     shapes = set()
     for trace in drawn.data:
         line, marker = getattr(trace, "line", None), getattr(trace, "marker", None)

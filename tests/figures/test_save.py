@@ -13,7 +13,7 @@ BROWSER = os.environ.get("BROWSER_PATH") or next(filter(None, map(shutil.which, 
 
 
 def test_html_needs_no_browser_to_be_made_and_no_network_to_be_read(tmp_path):
-    page = lab.figures.save("h_minus", tmp_path / "h.html", tau=0.02).read_text(encoding="utf-8")
+    page = lab.figures.save("precision_counter", tmp_path / "figure.html", missing=2).read_text(encoding="utf-8")
     assert page.count("plotly") > 1
     tags = re.findall(r"<(?:script|link|img|iframe)\b[^>]*>", page)
     assert tags and not [tag for tag in tags if "src=" in tag or "href=" in tag]

@@ -197,8 +197,9 @@ def test_a_picture_is_searched(installed, place, runs):
 
 
 def test_figures_and_claims_are_written_here(installed, place):
-    assert installed.run(place, "figures", "h_minus", "--save", "h.html").strip() == "h.html"
-    assert "<script src=" not in (place / "h.html").read_text(encoding="utf-8")
+    saved = installed.run(place, "figures", "precision_counter", "--save", "figure.html")
+    assert saved.strip() == "figure.html"
+    assert "<script src=" not in (place / "figure.html").read_text(encoding="utf-8")
     assert installed.run(place, "claims", "report").strip() == "claims.md"
     assert (place / "claims.md").read_text(encoding="utf-8") == (ROOT / "docs" / "claims.md").read_text(
         encoding="utf-8"

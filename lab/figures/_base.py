@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from lab.core.catalog import name_of
-from lab.core.knobs import Knobs
+from lab.core.knobs import Knobs, knob
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+__all__ = ["Figure", "Knobs", "Numbers", "PlotlyFigure", "Tier", "knob"]
 
 Tier = Literal["instant", "toy_training", "from_runs", "static"]
 """instant: a formula, redrawn while a slider moves. toy_training: trains a toy for seconds. from_runs: a view over

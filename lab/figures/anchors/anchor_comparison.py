@@ -1,16 +1,13 @@
 """003, figures 4 to 6: class anchors, cross-entropy and contrastive loss by width, by time and by shots."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch
 
 from lab import losses
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 AXES = {
     "dim": ((2, 4, 8, 16, 32), "width of the embeddings (log scale)"),

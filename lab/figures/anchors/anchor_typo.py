@@ -1,13 +1,10 @@
 """003, eq. 7 and 8: find the misprints. The gradient of the repeller as printed against what autograd says."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.losses.class_anchor_margin import repulsion
 
 
@@ -45,8 +42,6 @@ class AnchorTypo(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         k = self.knobs
         truth, printed = numbers["here"]
         right = numbers["claimed_zero"] == (truth == 0)
@@ -63,17 +58,15 @@ class AnchorTypo(Figure):
         for index, (name, y) in enumerate(
             (("autograd of eq. 2", numbers["autograd"]), ("eq. 8 as printed", numbers["printed"]))
         ):
-            figure.add_trace(go.Scatter(x=x, y=y, name=name, mode="lines", line=style.line(index, 3)))
+            figure.add_scatter(x=x, y=y, name=name, mode="lines", line=style.line(index, 3))
         figure.add_vline(x=2 * k.m, line={"dash": "dot", "color": style.BLACK}, annotation_text="2m")
         figure.add_vrect(
             x0=0, x1=2 * k.m, fillcolor=style.VERMILLION, opacity=0.07, line_width=0,
             annotation_text=f"{style.WRONG} eq. 7 calls the push zero here", annotation_position="top left",
         )  # fmt: skip
-        figure.add_trace(
-            go.Scatter(
-                x=[k.d, k.d], y=[truth, printed], mode="markers", name="here", marker={**style.marker(6, 13)}
-            )
-        )  # fmt: skip
+        figure.add_scatter(
+            x=[k.d, k.d], y=[truth, printed], mode="markers", name="here", marker={**style.marker(6, 13)}
+        )
         return figure
 
     def alt(self, numbers: Numbers) -> str:

@@ -1,16 +1,13 @@
 """003, figure 3: what cross-entropy, contrastive loss and class anchors do with two dimensions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
 from lab import losses
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures.points import letters, set_metrics
 
 
@@ -110,38 +107,28 @@ class Embeddings2d(Figure):
 
     def _panel(self, figure: PlotlyFigure, pane: dict, part: str, labels: np.ndarray, row: int, column: int) -> None:
         """One set under one loss: the points, the letter of each class at its middle, and the anchors."""
-        import plotly.graph_objects as go
-
         points, where = pane[part], {"row": row, "col": column}
         if self.knobs.density:
-            figure.add_trace(
-                go.Histogram2dContour(
-                    x=points[:, 0], y=points[:, 1], ncontours=8, showscale=False, hoverinfo="skip",
-                    colorscale=[[0, "rgba(255,255,255,0)"], [1, "rgba(110,110,110,0.45)"]],
-                    contours={"coloring": "fill", "showlines": False},
-                ),
-                **where,
+            figure.add_histogram2dcontour(
+                x=points[:, 0], y=points[:, 1], ncontours=8, showscale=False, hoverinfo="skip",
+                colorscale=[[0, "rgba(255,255,255,0)"], [1, "rgba(110,110,110,0.45)"]],
+                contours={"coloring": "fill", "showlines": False}, **where,
             )  # fmt: skip
         for c in np.unique(labels):
             mine = points[labels == c]
-            figure.add_trace(
-                go.Scatter(
-                    x=mine[:, 0], y=mine[:, 1], mode="markers", marker=style.marker(int(c), 7),
-                    name=f"class {letters([c])[0]}", legendgroup=str(c), showlegend=column == row == 1,
-                ),
-                **where,
+            figure.add_scatter(
+                x=mine[:, 0], y=mine[:, 1], mode="markers", marker=style.marker(int(c), 7),
+                name=f"class {letters([c])[0]}", legendgroup=str(c), showlegend=column == row == 1, **where,
             )  # fmt: skip
             above = 0 if pane["anchors"] is None else 20  # an anchor stands in the middle of its class
             style.note(
                 figure, f"<b>{letters([c])[0]}</b>", *np.median(mine, axis=0), yshift=above, font={"size": 14}, **where
             )
         if pane["anchors"] is not None:
-            figure.add_trace(
-                go.Scatter(
-                    x=pane["anchors"][:, 0], y=pane["anchors"][:, 1], mode="markers", name="anchors",
-                    showlegend=row == 1, marker={"symbol": "star", "size": 15, "color": "white",
+            figure.add_scatter(
+                x=pane["anchors"][:, 0], y=pane["anchors"][:, 1], mode="markers", name="anchors", showlegend=row == 1,
+                marker={"symbol": "star", "size": 15, "color": "white",
                                                  "line": {"width": 2, "color": style.BLACK}},
-                ),
                 **where,
             )  # fmt: skip
 

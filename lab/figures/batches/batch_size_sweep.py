@@ -1,14 +1,11 @@
 """000, figure 4 right: the batch size, for the recall surrogate with and without SiMix and for SmoothAP."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from lab import losses
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 
 class BatchSizeSweep(Figure):

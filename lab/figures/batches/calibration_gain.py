@@ -1,7 +1,5 @@
 """001, figure 5: what calibration adds to SupAP, by batch size."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np
@@ -9,9 +7,8 @@ import numpy as np
 from lab import losses
 from lab.core import style
 from lab.core.estimates import deviation
-from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 CLASSES, PER_CLASS = 24, 6
 """Of the toy's training points."""
@@ -58,27 +55,24 @@ class CalibrationGain(Figure):
         return {"batch": [4 * c for c in k.classes], "without": scores[0], "with": scores[1], "subtitle": note}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         gain = 100 * (numbers["with"] / numbers["without"] - 1)
         figure = style.canvas(
             self.title,
             numbers["subtitle"],
             panels=("relative gain in MAP@R", "both scores"),
+            x="batch size (images)",
+            y=("gain (%)", "MAP@R on unseen classes"),
         )
         named = [
             f"{b}{self._share(b)}<br>{style.RIGHT if g >= 0 else style.WRONG} {g:+.1f} %"
             for b, g in zip(numbers["batch"], gain.mean(axis=1), strict=True)
         ]
-        figure.add_trace(
-            go.Bar(
-                x=named, y=gain.mean(axis=1), showlegend=False,
-                error_y={"array": deviation(gain)},
-                marker={
-                    "color": [style.BLUE if g >= 0 else style.VERMILLION for g in gain.mean(axis=1)],
-                    "pattern": {"shape": ["" if g >= 0 else "/" for g in gain.mean(axis=1)]},
-                },
-            ),
+        figure.add_bar(
+            x=named, y=gain.mean(axis=1), showlegend=False, error_y={"array": deviation(gain)},
+            marker={
+                "color": [style.BLUE if g >= 0 else style.VERMILLION for g in gain.mean(axis=1)],
+                "pattern": {"shape": ["" if g >= 0 else "/" for g in gain.mean(axis=1)]},
+            },
             row=1, col=1,
         )  # fmt: skip
         curves = {
@@ -86,9 +80,7 @@ class CalibrationGain(Figure):
             "SupAP": (numbers["without"].mean(axis=1), deviation(numbers["without"])),
         }
         _toy.draw_sweep(figure, [str(b) for b in numbers["batch"]], curves, row=1, col=2)
-        figure.update_xaxes(title_text="batch size (images)", type="category", tickangle=0)
-        figure.update_yaxes(title_text="gain (%)", row=1, col=1)
-        figure.update_yaxes(title_text="MAP@R on unseen classes", row=1, col=2)
+        figure.update_xaxes(type="category", tickangle=0)
         return figure
 
     def _share(self, batch: int) -> str:

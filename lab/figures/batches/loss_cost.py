@@ -1,7 +1,5 @@
 """004, figure 8: what a loss costs as the batch grows, forecast from its tensors or measured on this machine."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np
@@ -9,8 +7,7 @@ import torch
 
 from lab import losses
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.kernels.memory import WHOLE_MATRICES
 from lab.losses.recall_at_k import RecallAtK
 
@@ -87,8 +84,6 @@ class LossCost(Figure):
         return costs
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         measured = numbers["seconds"]
         fits, largest = int((self.knobs.memory * 1e9 / self.knobs.bytes) ** (1 / 3) + 1e-9), int(numbers["sizes"][-1])
         subtitle = (
@@ -97,25 +92,28 @@ class LossCost(Figure):
             else f"every tensor fits {self.knobs.memory:g} GB up to a batch of {largest:,}"
         )
         panels = ("memory of the tensors (forecast)",) + (("seconds on this machine",) if measured else ())
-        figure = style.canvas(self.title, subtitle, panels=panels, cols=len(panels), height=480)
+        figure = style.canvas(
+            self.title,
+            subtitle,
+            panels=panels,
+            cols=len(panels),
+            height=480,
+            x="batch size n (log scale)",
+            y=("GB (log scale)",),
+        )
         for index, (name, y) in enumerate(numbers["gigabytes"].items()):
-            figure.add_trace(
-                go.Scatter(x=numbers["sizes"], y=y, name=name, mode="lines", line=style.line(index)), row=1, col=1
-            )
+            figure.add_scatter(x=numbers["sizes"], y=y, name=name, mode="lines", line=style.line(index), row=1, col=1)
         figure.add_hline(
             y=self.knobs.memory, line={"dash": "dot", "color": style.BLACK}, row=1, col=1
         )  # fmt: skip
         style.note(
             figure, f"{self.knobs.memory:g} GB", np.log10(40), np.log10(self.knobs.memory), row=1, col=1, yshift=10
         )
-        figure.update_xaxes(title_text="batch size n (log scale)", type="log", tickvals=TICKS, tickformat=",d")
-        figure.update_yaxes(title_text="GB (log scale)", type="log", exponentformat="power", row=1, col=1)
+        figure.update_xaxes(type="log", tickvals=TICKS, tickformat=",d")
+        figure.update_yaxes(type="log", exponentformat="power", row=1, col=1)
         for index, (name, (sizes, seconds)) in enumerate(measured.items()):
-            figure.add_trace(
-                go.Scatter(
-                    x=sizes, y=seconds, name=name, mode="lines+markers", line=style.line(index),
-                    marker=style.marker(index),
-                ),
+            figure.add_scatter(
+                x=sizes, y=seconds, name=name, mode="lines+markers", line=style.line(index), marker=style.marker(index),
                 row=1, col=2,
             )  # fmt: skip
         if measured:

@@ -1,14 +1,11 @@
 """001, figures 4a to 4c: the weight of calibration, the slope rho, and the margin alpha - beta, on the toy."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from lab import losses
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 MEASURED = {
     "lam": ("roadmap_weight", "lambda"),

@@ -1,7 +1,5 @@
 """004, figures 3 and 15: the contextual loss falls with 1 - mAP, and how smoothly it converges."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -9,9 +7,8 @@ import torch
 
 from lab import losses
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 
 class ContextAgainstMap(Figure):
@@ -67,25 +64,19 @@ class ContextAgainstMap(Figure):
         return {"paths": paths}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         figure = style.canvas(
             self.title,
             "training runs from the upper right to the lower left",
             panels=("loss against error, training set", "loss over time"),
+            x=("1 - mAP", "training step"),
+            y="L_context of the whole set",
         )
         for index, (lam, path) in enumerate(numbers["paths"].items()):
             for column, x, y in ((1, path["error"], path["context"]), (2, path["steps"], path["context"])):
-                figure.add_trace(
-                    go.Scatter(
-                        x=x, y=y, name=f"λ = {lam:g}", legendgroup=str(lam), showlegend=column == 1,
-                        mode="lines+markers", line=style.line(index), marker=style.marker(index, 7),
-                    ),
-                    row=1, col=column,
+                figure.add_scatter(
+                    x=x, y=y, name=f"λ = {lam:g}", legendgroup=str(lam), showlegend=column == 1, mode="lines+markers",
+                    line=style.line(index), marker=style.marker(index, 7), row=1, col=column,
                 )  # fmt: skip
-        figure.update_xaxes(title_text="1 - mAP", row=1, col=1)
-        figure.update_xaxes(title_text="training step", row=1, col=2)
-        figure.update_yaxes(title_text="L_context of the whole set")
         style.legend_below(figure)
         return figure
 

@@ -1,13 +1,10 @@
 """004, algorithm 1: from distances to contextual similarity, every mask a layer, with the switches of table 5."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.kernels.neighbours import plain
 from lab.kernels.neighbours.plain import Steps
 from lab.surrogates import ConstantGradient
@@ -86,8 +83,6 @@ class ContextualSteps(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         layers = numbers["layers"]
         figure = style.canvas(
             self.title,
@@ -115,17 +110,13 @@ class ContextualSteps(Figure):
                     "zmax": reach,
                 }
             )
-            figure.add_trace(
-                go.Heatmap(
-                    z=layer, showscale=False, xgap=1, ygap=1,
-                    hovertemplate=f"{name}<br>%{{y}}, %{{x}}: %{{z:.3g}}<extra></extra>", **drawn_as,
-                ),
-                row=row, col=col,
+            figure.add_heatmap(
+                z=layer, showscale=False, xgap=1, ygap=1,
+                hovertemplate=f"{name}<br>%{{y}}, %{{x}}: %{{z:.3g}}<extra></extra>", **drawn_as, row=row, col=col,
             )  # fmt: skip
-            figure.add_trace(
-                go.Scatter(x=grid[0], y=grid[1], mode="lines", line={"width": 1, "color": style.BLACK},
-                           showlegend=False, hoverinfo="skip"),
-                row=row, col=col,
+            figure.add_scatter(
+                x=grid[0], y=grid[1], mode="lines", line={"width": 1, "color": style.BLACK}, showlegend=False,
+                hoverinfo="skip", row=row, col=col,
             )  # fmt: skip
         bare = {"showticklabels": False, "ticks": "", "showgrid": False, "zeroline": False}
         figure.update_yaxes(range=[n - 0.5, -0.5], **bare)

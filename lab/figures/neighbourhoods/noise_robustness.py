@@ -1,14 +1,11 @@
 """004, figure 6: label noise, foreign images and few classes, loss by loss."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from lab import losses
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures.neighbourhoods.train_test_paths import RECIPES
 
 AXES = {

@@ -1,14 +1,11 @@
 """004, figures 2 and 14: how training and test scores move together, loss by loss."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from lab import losses
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures._kept import once
 
 RECIPES = {
@@ -53,8 +50,6 @@ class TrainTestPaths(Figure):
         return {"paths": {n: once(_path, n, k.steps, k.every, k.noise, k.wrong_labels, k.seed) for n in k.losses}}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         figure = style.canvas(
             self.title,
             f"up to step {min(self.knobs.snapshot, self.knobs.steps)}; the star is where a path stands",
@@ -63,19 +58,15 @@ class TrainTestPaths(Figure):
         )
         for index, (name, path) in enumerate(numbers["paths"].items()):
             visible = self._drawn(path)
-            figure.add_trace(
-                go.Scatter(
-                    x=path["train"][:visible], y=path["test"][:visible], name=name, mode="lines+markers",
-                    line=style.line(index), marker=style.marker(index, 7), customdata=path["steps"][:visible],
-                    hovertemplate="step %{customdata}<br>train %{x:.3f}<br>test %{y:.3f}",
-                )
+            figure.add_scatter(
+                x=path["train"][:visible], y=path["test"][:visible], name=name, mode="lines+markers",
+                line=style.line(index), marker=style.marker(index, 7), customdata=path["steps"][:visible],
+                hovertemplate="step %{customdata}<br>train %{x:.3f}<br>test %{y:.3f}",
             )  # fmt: skip
-            figure.add_trace(
-                go.Scatter(
-                    x=path["train"][visible - 1 : visible], y=path["test"][visible - 1 : visible], mode="markers",
-                    showlegend=False, hoverinfo="skip",
-                    marker={"symbol": "star", "size": 17, "color": style.COLOURS[index], "line": {"width": 1.5}},
-                )
+            figure.add_scatter(
+                x=path["train"][visible - 1 : visible], y=path["test"][visible - 1 : visible], mode="markers",
+                showlegend=False, hoverinfo="skip",
+                marker={"symbol": "star", "size": 17, "color": style.COLOURS[index], "line": {"width": 1.5}},
             )  # fmt: skip
         figure.update_layout(legend={"x": 0.01, "y": 0.99})
         return figure

@@ -1,13 +1,10 @@
 """004, figure 4: one point rolls around the circle, and contextual and contrastive loss watch it."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.kernels.neighbours.plain import Steps, contextual_similarity
 from lab.surrogates import ConstantGradient
 
@@ -80,8 +77,6 @@ class UnitCircle(Figure):
         return sum(p.sum() / (p > 0).sum().clamp(min=1) for p in parts)
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         place, places = self.knobs.place, numbers["places"]
         at = int(np.searchsorted(places, place))
         here = {name: v[at] for name, v in numbers["values"].items()}
@@ -99,11 +94,9 @@ class UnitCircle(Figure):
         for column, name in ((1, "contextual"), (3, "contrastive")):
             value, pull = numbers["values"][name].T
             for index, (what, y) in enumerate((("loss", value), ("pull towards its own class", pull))):
-                figure.add_trace(
-                    go.Scatter(
-                        x=places, y=y, name=what, legendgroup=what, showlegend=column == 1, mode="lines",
-                        line={**style.line(index), "shape": "hv" if name == "contextual" and index == 0 else "linear"},
-                    ),
+                figure.add_scatter(
+                    x=places, y=y, name=what, legendgroup=what, showlegend=column == 1, mode="lines",
+                    line={**style.line(index), "shape": "hv" if name == "contextual" and index == 0 else "linear"},
                     row=1, col=column, secondary_y=index == 1,
                 )  # fmt: skip
             figure.update_yaxes(title_text="loss", rangemode="tozero", row=1, col=column, secondary_y=False)
@@ -120,34 +113,26 @@ class UnitCircle(Figure):
 
     def _draw_points(self, figure: PlotlyFigure, numbers: Numbers) -> None:
         """Both classes on the circle, and the point that moves between them."""
-        import plotly.graph_objects as go
-
         angles = numbers["angles"].copy()
         angles[numbers["mover"]] = (1 - self.knobs.place) * np.pi / 2
         for index in (0, 1):
             mine = (numbers["labels"] == index) & (np.arange(len(angles)) != numbers["mover"])
-            figure.add_trace(
-                go.Scatter(
-                    x=np.cos(angles[mine]), y=np.sin(angles[mine]), mode="markers", showlegend=True,
-                    name=("first class", "second class")[index], marker={**style.marker(index, 8), "opacity": 0.6},
-                ),
-                row=1, col=2,
+            figure.add_scatter(
+                x=np.cos(angles[mine]), y=np.sin(angles[mine]), mode="markers", showlegend=True,
+                name=("first class", "second class")[index], marker={**style.marker(index, 8), "opacity": 0.6}, row=1,
+                col=2,
             )  # fmt: skip
-        figure.add_trace(
-            go.Scatter(
-                x=[np.cos(angles[numbers["mover"]])], y=[np.sin(angles[numbers["mover"]])], mode="markers",
-                name="the moving point", marker={"symbol": "star", "size": 17, "color": style.VERMILLION,
+        figure.add_scatter(
+            x=[np.cos(angles[numbers["mover"]])], y=[np.sin(angles[numbers["mover"]])], mode="markers",
+            name="the moving point",
+            marker={"symbol": "star", "size": 17, "color": style.VERMILLION,
                                                  "line": {"width": 1.5, "color": style.BLACK}},
-            ),
             row=1, col=2,
         )  # fmt: skip
         around = np.linspace(0, 2 * np.pi, 73)
-        figure.add_trace(
-            go.Scatter(
-                x=np.cos(around), y=np.sin(around), mode="lines", line={"color": style.GREY, "width": 1},
-                hoverinfo="skip", showlegend=False,
-            ),
-            row=1, col=2,
+        figure.add_scatter(
+            x=np.cos(around), y=np.sin(around), mode="lines", line={"color": style.GREY, "width": 1}, hoverinfo="skip",
+            showlegend=False, row=1, col=2,
         )  # fmt: skip
         figure.update_xaxes(title_text="first coordinate", row=1, col=2)
         figure.update_yaxes(scaleanchor="x2", row=1, col=2)

@@ -1,15 +1,12 @@
 """001 figure 7 and 003 figure 7, on own runs: which queries one run fixed and which it broke."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _runs, _thumbnails
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 
 class QueryChanges(Figure):
@@ -61,8 +58,6 @@ class QueryChanges(Figure):
         }  # fmt: skip
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         a, b = numbers["values"]
         change, items = numbers["change"], numbers["items"]
         better, worse = change > 1e-9, change < -1e-9
@@ -75,26 +70,18 @@ class QueryChanges(Figure):
             height=560,
         )
         for index, (name, mask) in enumerate(((f"{style.RIGHT} better", better), (f"{style.WRONG} worse", worse))):
-            figure.add_trace(
-                go.Scatter(
-                    x=a[mask], y=b[mask], mode="markers", name=name, marker={**style.marker(index, 7), "opacity": 0.7},
-                    customdata=[numbers["classes"][int(item)] for item in items[mask]],
-                    hovertemplate="%{customdata}<br>%{x:.3f} → %{y:.3f}<extra></extra>",
-                ),
-                row=1, col=1,
+            figure.add_scatter(
+                x=a[mask], y=b[mask], mode="markers", name=name, marker={**style.marker(index, 7), "opacity": 0.7},
+                customdata=[numbers["classes"][int(item)] for item in items[mask]],
+                hovertemplate="%{customdata}<br>%{x:.3f} → %{y:.3f}<extra></extra>", row=1, col=1,
             )  # fmt: skip
-        figure.add_trace(
-            go.Scatter(x=[0, 1], y=[0, 1], mode="lines", name="no change", line=style.line(6, 1)), row=1, col=1
-        )
+        figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", name="no change", line=style.line(6, 1), row=1, col=1)
         chosen = numbers["chosen"]
-        figure.add_trace(
-            go.Bar(
-                y=np.arange(len(chosen)), x=change[chosen], orientation="h", showlegend=False,
-                marker={"color": [style.BLUE if change[q] > 0 else style.VERMILLION for q in chosen],
+        figure.add_bar(
+            y=np.arange(len(chosen)), x=change[chosen], orientation="h", showlegend=False,
+            marker={"color": [style.BLUE if change[q] > 0 else style.VERMILLION for q in chosen],
                         "pattern": {"shape": ["" if change[q] > 0 else "/" for q in chosen]}},
-                text=[f"{change[q]:+.3f}" for q in chosen], textposition="outside",
-            ),
-            row=1, col=2,
+            text=[f"{change[q]:+.3f}" for q in chosen], textposition="outside", row=1, col=2,
         )  # fmt: skip
         metric = self.knobs.metric
         figure.update_xaxes(title_text=f"{metric}, {numbers['names'][0]}", row=1, col=1)

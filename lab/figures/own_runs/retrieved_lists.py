@@ -1,16 +1,13 @@
 """001 figures 6 and 7, 003 figure 7, on own runs: the same query's list under several runs, side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _runs, _thumbnails
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 SIZE = (0.7, 0.66)
 """Of an image, in units of the axes."""
@@ -77,6 +74,7 @@ class RetrievedLists(Figure):
             f"and {style.WRONG} another label, ★ found by this run alone",
             x="rank in the list, with the cosine to the query",
             height=190 + 130 * len(rows),
+            y="run",
         )
         frames: list[dict] = []
         for line, row in enumerate(rows):
@@ -87,8 +85,7 @@ class RetrievedLists(Figure):
             figure.add_trace(self._captions(row, line, names, width))
         figure.update_layout(shapes=frames)
         figure.update_yaxes(
-            title_text="run", range=[len(rows) - 0.4, -0.5], tickvals=list(range(len(rows))),
-            showgrid=False, zeroline=False,
+            range=[len(rows) - 0.4, -0.5], tickvals=list(range(len(rows))), showgrid=False, zeroline=False,
             ticktext=[f"{row['name'].replace(': ', ':<br>')}<br>{row['right'].sum()} right" for row in rows],
         )  # fmt: skip
         figure.update_xaxes(

@@ -1,12 +1,9 @@
 """002: R-precision, MAP@R and AP, counted rank by rank."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures.points import list_metrics
 
 
@@ -36,8 +33,6 @@ class PrecisionCounter(Figure):
         return {"hits": hits, "precision": precision, "inside": inside, "total": total, "metrics": metrics}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         hits, inside, total = numbers["hits"], numbers["inside"], numbers["total"]
         values = " · ".join(f"{name} <b>{value:.3f}</b>" for name, value in numbers["metrics"].items())
         figure = style.canvas(self.title, f"R = {total} · {values}", x="rank", y="precision at this rank", height=440)
@@ -48,13 +43,10 @@ class PrecisionCounter(Figure):
         )
         for name, mask, colour, hatch in groups:
             faded = 0.35 if colour == style.VERMILLION else 1
-            figure.add_trace(
-                go.Bar(
-                    x=np.flatnonzero(mask) + 1, y=numbers["precision"][mask], name=name,
-                    width=0.8,
-                    marker={"color": colour, "pattern": {"shape": hatch}, "opacity": faded},
-                    text=[f"{p:.2f}" for p in numbers["precision"][mask]], textposition="outside",
-                )
+            figure.add_bar(
+                x=np.flatnonzero(mask) + 1, y=numbers["precision"][mask], name=name, width=0.8,
+                marker={"color": colour, "pattern": {"shape": hatch}, "opacity": faded},
+                text=[f"{p:.2f}" for p in numbers["precision"][mask]], textposition="outside",
             )  # fmt: skip
         figure.add_vline(x=total + 0.5, line={"dash": "dash", "color": style.BLACK}, annotation_text=f"R = {total}")
         figure.update_xaxes(dtick=1, range=[0.4, max(len(hits), total) + 0.8])

@@ -11,9 +11,8 @@ from torch import nn
 
 from lab import losses
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures.points import letters, set_metrics
 
 if TYPE_CHECKING:
@@ -105,8 +104,6 @@ class ConcentricCircles(Figure):
         return net
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         panes, labels = numbers["panes"], numbers["labels"]
         titles = ("the rings", *(f"{n}, MAP@R {p['MAP@R']:.2f}" for n, p in panes.items()))
         figure = style.canvas(
@@ -117,26 +114,23 @@ class ConcentricCircles(Figure):
             cols=4,
             height=400,
             horizontal_spacing=0.05,
+            x="first coordinate",
+            y=("second coordinate",),
         )
         for c in np.unique(labels):
             mine = labels == c
             clouds = [numbers["clean"], *(p["points"] * (1 + 0.12 * labels[:, None]) for p in panes.values())]
             for column, points in enumerate(clouds, 1):
-                figure.add_trace(
-                    go.Scatter(
-                        x=points[mine, 0], y=points[mine, 1], mode="markers",
-                        marker={**style.marker(int(c), 6), "opacity": 0.75},
-                        name=f"ring {letters([c])[0]}", legendgroup=str(c), showlegend=column == 1,
-                    ),
-                    row=1, col=column,
+                figure.add_scatter(
+                    x=points[mine, 0], y=points[mine, 1], mode="markers",
+                    marker={**style.marker(int(c), 6), "opacity": 0.75}, name=f"ring {letters([c])[0]}",
+                    legendgroup=str(c), showlegend=column == 1, row=1, col=column,
                 )  # fmt: skip
         for column in range(1, 5):
             axis = "x" if column == 1 else f"x{column}"
             reach = 1.15 if column == 1 else 1.2 + 0.12 * float(labels.max())
             figure.update_xaxes(range=[-reach, reach], row=1, col=column)
             figure.update_yaxes(range=[-reach, reach], scaleanchor=axis, constrain="domain", row=1, col=column)
-        figure.update_xaxes(title_text="first coordinate")
-        figure.update_yaxes(title_text="second coordinate", col=1)
         style.legend_below(figure)
         return figure
 

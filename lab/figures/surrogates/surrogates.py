@@ -10,8 +10,7 @@ import torch
 
 from lab import surrogates
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -83,7 +82,6 @@ class Surrogates(Figure):
         return {"gaps": gaps, "curves": curves}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
 
         figure = style.canvas(
             self.title,
@@ -100,12 +98,9 @@ class Surrogates(Figure):
         for index, (name, curve) in enumerate(numbers["curves"].items()):
             line = style.line(6, 3) if index == 0 else style.line(index - 1)
             for column, key in ((1, "value"), (2, "derivative")):
-                figure.add_trace(
-                    go.Scatter(
-                        x=gaps, y=curve[key], name=name, legendgroup=name, showlegend=column == 1, mode="lines",
-                        line=line, hovertemplate="%{y:.3g}",
-                    ),
-                    row=1, col=column,
+                figure.add_scatter(
+                    x=gaps, y=curve[key], name=name, legendgroup=name, showlegend=column == 1, mode="lines", line=line,
+                    hovertemplate="%{y:.3g}", row=1, col=column,
                 )  # fmt: skip
         figure.add_vline(x=0, line={"color": style.GREY, "width": 1}, row=1)
         steepest = max(curve["derivative"].max() for curve in numbers["curves"].values())

@@ -1,14 +1,11 @@
 """000, figure 4 left: the temperature on ranks, on a toy that trains in seconds."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from lab import losses
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 
 class Tau1Sweep(Figure):

@@ -1,12 +1,9 @@
 """002: how much a score gains when the best of many trials is picked on the test set."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 
 class SimulatedFeedback(Figure):
@@ -58,8 +55,6 @@ class SimulatedFeedback(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         curves = [name for name in numbers if name != "trials"]
         inflated = numbers["reported, picked on test"][-1] - numbers["true, picked on test"][-1]
         figure = style.canvas(
@@ -69,9 +64,7 @@ class SimulatedFeedback(Figure):
             y="gain over one trial (points of r@1)",
         )
         for name, index in zip(curves, (1, 2, 0), strict=True):
-            figure.add_trace(
-                go.Scatter(x=numbers["trials"], y=numbers[name], name=name, mode="lines", line=style.line(index, 3))
-            )
+            figure.add_scatter(x=numbers["trials"], y=numbers[name], name=name, mode="lines", line=style.line(index, 3))
         figure.update_xaxes(type="log", dtick=1)
         figure.update_layout(hovermode="x unified", legend={"x": 0.01, "y": 0.99})
         return figure

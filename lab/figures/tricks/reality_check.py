@@ -1,14 +1,11 @@
 """002: what papers report against what one fair protocol measures, on CUB-200-2011."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 FAIR = {
     "Pretrained": (51.05, None, 24.85, None, 14.21, None, 50.54, None, 25.12, None, 14.53, None),
@@ -98,37 +95,32 @@ class RealityCheck(Figure):
             panels=("as each paper reports it", f"one fair protocol, {self.knobs.dim}-wide"),
             horizontal_spacing=0.09,
             height=560,
+            y=("r@1 (%)",),
+            x="year",
         )
         for panel, (rows, climb) in enumerate(zip((papers, fair), climbs, strict=True)):
             self._panel(figure, rows, climb, panel)
         metric = self.knobs.metric
         shared = [38.0, 74.0] if metric == "P@1" else _room([value for _, value in fair.values()])
-        figure.update_yaxes(title_text="r@1 (%)", range=[38, 74], row=1, col=1)
+        figure.update_yaxes(range=[38, 74], row=1, col=1)
         figure.update_yaxes(title_text=f"{metric} (%)", range=shared, row=1, col=2)
-        figure.update_xaxes(title_text="year", range=[2005, 2023], tickvals=[2006, 2010, 2015, 2020])
+        figure.update_xaxes(range=[2005, 2023], tickvals=[2006, 2010, 2015, 2020])
         style.legend_below(figure)
         return figure
 
     def _panel(self, figure: PlotlyFigure, rows: dict[str, tuple[int, float]], climb: tuple, panel: int) -> None:
         """The methods of one panel over the years, each named, and the straight line through them."""
-        import plotly.graph_objects as go
-
         years, values = (np.array(column, float) for column in zip(*rows.values(), strict=True))
         slope, start = climb
         ends = np.array([years.min(), years.max()])
-        figure.add_trace(
-            go.Scatter(
-                x=ends, y=start + slope * ends, mode="lines", name="straight line through them", showlegend=panel == 0,
-                line={"color": style.GREY, "width": 3, "dash": "dash"}, hoverinfo="skip",
-            ),
-            row=1, col=panel + 1,
+        figure.add_scatter(
+            x=ends, y=start + slope * ends, mode="lines", name="straight line through them", showlegend=panel == 0,
+            line={"color": style.GREY, "width": 3, "dash": "dash"}, hoverinfo="skip", row=1, col=panel + 1,
         )  # fmt: skip
-        figure.add_trace(
-            go.Scatter(
-                x=years, y=values, text=list(rows), mode="markers", name=("own paper", "fair protocol")[panel],
-                marker=style.marker(1 - panel, 11), hovertemplate="%{text}, %{x}: %{y:.1f}<extra></extra>",
-            ),
-            row=1, col=panel + 1,
+        figure.add_scatter(
+            x=years, y=values, text=list(rows), mode="markers", name=("own paper", "fair protocol")[panel],
+            marker=style.marker(1 - panel, 11), hovertemplate="%{text}, %{x}: %{y:.1f}<extra></extra>", row=1,
+            col=panel + 1,
         )  # fmt: skip
         methods = rows if panel == 0 else _outstanding(rows)
         for year in np.unique(years):
@@ -140,8 +132,6 @@ class RealityCheck(Figure):
                 )  # fmt: skip
 
     def _by_method(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         figure = style.canvas(
             self.title,
             f"{style.WRONG} reported numbers differ in backbone and width, so they compare budgets, not losses"
@@ -150,20 +140,16 @@ class RealityCheck(Figure):
             x=f"{self.knobs.metric} (%)",
             height=640,
         )
-        figure.add_trace(
-            go.Scatter(
-                x=numbers["value"], y=numbers["names"], mode="markers", name=f"fair protocol, {self.knobs.dim}-wide",
-                error_x={"array": numbers["interval"], "thickness": 2}, marker=style.marker(0, 11),
-            )
+        figure.add_scatter(
+            x=numbers["value"], y=numbers["names"], mode="markers", name=f"fair protocol, {self.knobs.dim}-wide",
+            error_x={"array": numbers["interval"], "thickness": 2}, marker=style.marker(0, 11),
         )  # fmt: skip
         if numbers["reported"]:
             rows = numbers["reported"]
-            figure.add_trace(
-                go.Scatter(
-                    x=[r[1] for r in rows.values()], y=list(rows), mode="markers+text", name="own paper",
-                    marker=style.marker(1, 11), textposition="middle left",
-                    text=[f"{year}, {backbone}, {width}-wide  " for year, _, backbone, width in rows.values()],
-                )
+            figure.add_scatter(
+                x=[r[1] for r in rows.values()], y=list(rows), mode="markers+text", name="own paper",
+                marker=style.marker(1, 11), textposition="middle left",
+                text=[f"{year}, {backbone}, {width}-wide  " for year, _, backbone, width in rows.values()],
             )  # fmt: skip
         figure.update_yaxes(
             autorange="reversed", type="category", categoryorder="array", categoryarray=numbers["names"]

@@ -87,7 +87,7 @@ def test_the_wheel_is_the_package_with_its_tutorials_and_documents(wheel):
     inside |= {
         f"lab/{name}": name
         for name in TRACKED
-        if re.fullmatch(r"(notebooks/(.*\.ipynb|SYLLABUS\.md)|docs/[^/]*\.md)", name)
+        if re.fullmatch(r"(notebooks/(.*\.ipynb|SYLLABUS\.md|whole_lab\.py)|docs/[^/]*\.md)", name)
     }
     with zipfile.ZipFile(wheel) as archive:
         found = {name for name in archive.namelist() if ".dist-info/" not in name}
@@ -243,7 +243,7 @@ def test_the_tutorials_open(installed, place):
     finally:
         ended(process)
     originals = {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
-    assert {entry["name"] for entry in listed} == {*originals, "docs"} and not caught(place)
+    assert {entry["name"] for entry in listed} == {*originals, "whole_lab.py", "docs"} and not caught(place)
 
 
 def test_the_dashboard_is_ours(installed, place, runs):

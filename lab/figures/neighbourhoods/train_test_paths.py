@@ -19,6 +19,17 @@ RECIPES = {
 """What the figures of 004 compare; the contrastive part of 004 is its loss at lambda 0."""
 
 
+def check_recipes(figure: Figure) -> None:
+    """Check the losses that a figure is to train.
+
+    Raises:
+        ValueError: one has no recipe; lists those that have.
+    """
+    if unknown := set(figure.knobs.losses) - set(RECIPES):
+        name, listed = type(figure).__name__, ", ".join(RECIPES)
+        raise ValueError(f"{name}: losses must be among {listed}, got {', '.join(unknown)}.")
+
+
 class TrainTestPaths(Figure):
     """Test against training r@1 along the way; above another path means less overfitting."""
 
@@ -44,9 +55,7 @@ class TrainTestPaths(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
-        unknown = set(k.losses) - set(RECIPES)
-        if unknown:
-            raise ValueError(f"TrainTestPaths: losses must be among {', '.join(RECIPES)}, got {', '.join(unknown)}.")
+        check_recipes(self)
         return {"paths": {n: once(_path, n, k.steps, k.every, k.noise, k.wrong_labels, k.seed) for n in k.losses}}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:

@@ -1,4 +1,4 @@
-"""Where the tutorials, documents and dashboard lie: beside the package in a checkout, inside it once it is installed."""
+"""Where tutorials, documents and dashboard lie: beside the package in a checkout, inside it once it is installed."""
 
 from __future__ import annotations
 

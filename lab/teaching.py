@@ -187,8 +187,7 @@ def curves(trainings: Mapping[str, Mapping[int, float]], y: str) -> go.Figure:
             marker=style.marker(i),
         )  # fmt: skip
     style.legend_below(figure)
-    figure.update_layout(meta={"alt": f"{y} over training steps; at the end {ends}."})
-    return figure
+    return figure.update_layout(meta={"alt": f"{y} over training steps; at the end {ends}."})
 
 
 def film(moments: Sequence[Moment], names: Sequence[str]) -> go.Figure:
@@ -233,8 +232,7 @@ def film(moments: Sequence[Moment], names: Sequence[str]) -> go.Figure:
         sliders=[slider], meta={"alt": f"{len(names)} images of {len(classes)} classes, over training."}
     )
     figure.update_xaxes(range=[-1.15, 1.15])
-    figure.update_yaxes(range=[-1.15, 1.15], scaleanchor="x")
-    return figure
+    return figure.update_yaxes(range=[-1.15, 1.15], scaleanchor="x")
 
 
 def side_by_side(
@@ -276,8 +274,7 @@ def side_by_side(
     figure.update_xaxes(showticklabels=False)
     figure.update_yaxes(showticklabels=False)
     style.legend_below(figure)
-    figure.update_layout(meta={"alt": f"{len(labels)} points on {len(flat)} maps: {', '.join(flat)}."})
-    return figure
+    return figure.update_layout(meta={"alt": f"{len(labels)} points on {len(flat)} maps: {', '.join(flat)}."})
 
 
 def pairs_sheet(images: ImageSet, worst: Any, size: int = 96) -> Image.Image:

@@ -177,9 +177,9 @@ def wrapped(text: str, width: int = 104) -> str:
     return "<br>".join(" ".join(line) for line in lines)
 
 
-def legend_below(figure: go.Figure) -> None:
-    """Put the legend into one row under the axes."""
-    figure.update_layout(
+def legend_below(figure: go.Figure) -> go.Figure:
+    """Put the legend into one row under the axes; returns the figure."""
+    return figure.update_layout(
         legend={"orientation": "h", "yref": "container", "y": 0.01, "yanchor": "bottom", "x": 0.5, "xanchor": "center"},
         margin={"b": 100},
     )

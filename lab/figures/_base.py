@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
+from lab.core import style
 from lab.core.catalog import name_of
 from lab.core.knobs import Knobs, knob
 
@@ -76,6 +77,10 @@ class Figure(ABC):
     def origin(cls) -> str:
         """What it follows, in words: paper and figure, or no paper."""
         return "Of this lab, after no paper" if cls.source == "More" else cls.source
+
+    def canvas(self, subtitle: str = "", **layout: Any) -> PlotlyFigure:
+        """An empty drawing below the figure's title; `layout` is that of `lab.core.style.canvas`."""
+        return style.canvas(self.title, subtitle, **layout)
 
     def clicked(self, x: Any, y: Any) -> Numbers:
         """Knobs that change when the mark at (x, y) is clicked; most figures do not answer to clicks."""

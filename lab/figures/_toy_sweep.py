@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from functools import cache
 from typing import ClassVar, Literal, NamedTuple
 
-from lab.core import style
 from lab.core.knobs import knob
 from lab.figures import _bundled, _toy
 from lab.figures._base import Figure, Numbers, PlotlyFigure
@@ -93,7 +92,7 @@ class ToySweep(Figure):
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         axis, settings = self.axis, numbers[self.place]
-        figure = style.canvas(self.title, numbers["subtitle"], x=numbers.get("axis", axis.title), y=self.score_title())
+        figure = self.canvas(numbers["subtitle"], x=numbers.get("axis", axis.title), y=self.score_title())
         places = [f"{setting:g}" for setting in settings] if axis.scale == "category" else settings
         _toy.draw_sweep(figure, places, numbers["curves"])
         if axis.scale == "log":

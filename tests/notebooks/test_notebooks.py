@@ -145,8 +145,11 @@ def kernel():
     run_sync(manager.shutdown_kernel)(now=True)
 
 
-FRESH = "%reset -f\nimport torch; torch.manual_seed(67280421310721); del torch"
-"""What a reader starts from: no name of another tutorial, and the seed with which torch begins."""
+FRESH = """%reset -f
+import torch; torch.manual_seed(67280421310721); del torch
+from lab.figures import apart; apart.Training._run = lambda self, request: None; del apart"""
+"""What a reader starts from: no name of another tutorial, and the seed with which torch begins. Live figures that train
+in a process beside the kernel wait for ever: nobody looks at them here, and tests/figures trains each."""
 
 
 @each

@@ -57,8 +57,7 @@ class AnchorAblation(Figure):
         rows, m = numbers["rows"], self.knobs.m
         worst = min(rows, key=lambda row: row["mean"])
         others = [row["mean"] for row in rows if row is not worst]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"worst: {_named(worst)}, mAP <b>{worst['mean']:.2f}</b>, its anchors {worst['apart']:.2f} apart; the "
             f"other seven reach {min(others):.2f} to {max(others):.2f}. Mean and deviation over {self.knobs.seeds} "
             f"seeds, {self.knobs.steps} steps",
@@ -91,8 +90,7 @@ class AnchorAblation(Figure):
         figure.update_xaxes(range=[0, 1], row=1, col=1)
         figure.update_xaxes(rangemode="tozero", row=1, col=2)
         figure.update_yaxes(range=[3.5, -0.9], type="category")
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         best, worst = (of(numbers["rows"], key=lambda row: row["mean"]) for of in (max, min))

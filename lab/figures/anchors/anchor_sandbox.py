@@ -112,8 +112,7 @@ class AnchorSandbox(Figure):
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         k, anchors, points, labels = self.knobs, numbers["anchors"], numbers["points"], numbers["labels"]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"step {k.step}, loss <b>{numbers['loss']:.3f}</b>; discs of radius m around the anchors may not overlap",
             x="embedding, first coordinate",
             y="second coordinate",
@@ -147,8 +146,7 @@ class AnchorSandbox(Figure):
             marker={"symbol": "cross-thin", "size": 12,
                        "line": {"width": 2}, "color": style.BLACK},
         )  # fmt: skip
-        figure.update_yaxes(scaleanchor="x")
-        return figure
+        return figure.update_yaxes(scaleanchor="x")
 
     def _add_forces(self, figure: PlotlyFigure, numbers: Numbers) -> None:
         """An arrow for each force on each anchor, the longest one and a half margins long."""

@@ -47,8 +47,7 @@ class AnchorTypo(Figure):
         right = numbers["claimed_zero"] == (truth == 0)
         half = style.badge(truth == printed, "equal" if truth == printed else "half")
         claim = "is zero" if numbers["claimed_zero"] else "is not zero"
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"d = {k.d:g}: eq. 7 says the push {claim} {style.badge(right, 'right' if right else 'wrong')} · autograd "
             f"{truth:.3f}, eq. 8 {printed:.3f} {half}",
             x="distance d of the two anchors",

@@ -77,8 +77,7 @@ class Embeddings2d(Figure):
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         panes = numbers["panes"]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"after {self.knobs.steps} steps; both axes of a column have one scale. In the paper class anchors part "
             f"unseen points best; here {_order(panes)}",
             panels=(*(f"{n}, test MAP@R <b>{p['MAP@R']:.2f}</b>" for n, p in panes.items()), *[""] * len(panes)),
@@ -102,8 +101,7 @@ class Embeddings2d(Figure):
         figure.update_xaxes(title_text="first coordinate", row=2)
         figure.update_yaxes(title_text="training · second coordinate", row=1, col=1)
         figure.update_yaxes(title_text="unseen · second coordinate", row=2, col=1)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def _panel(self, figure: PlotlyFigure, pane: dict, part: str, labels: np.ndarray, row: int, column: int) -> None:
         """One set under one loss: the points, the letter of each class at its middle, and the anchors."""

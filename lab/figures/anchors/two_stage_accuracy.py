@@ -46,8 +46,7 @@ class TwoStageAccuracy(Figure):
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         beside = self.knobs.beside
         told = ". ".join(f"{name}: {_apart(group)}" for name, group in numbers["groups"].items())
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"{told} (a point for each seed, study {STUDY} of docs/claims.md)",
             panels=("each network", "two-stage mAP less the other"),
             column_widths=[0.5, 0.5],
@@ -75,8 +74,7 @@ class TwoStageAccuracy(Figure):
         figure.update_xaxes(range=[0, 100], row=1, col=1)
         figure.update_yaxes(range=[0, 100], row=1, col=1)
         figure.update_yaxes(type="category", autorange="reversed", row=1, col=2)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         told = ". ".join(f"{name}: {_apart(group)}" for name, group in numbers["groups"].items())

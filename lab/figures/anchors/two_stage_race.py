@@ -78,8 +78,7 @@ class TwoStageRace(Figure):
         k = self.knobs
         at = min(k.probes, k.classes) - 1
         whole = numbers["AP over all positives"][-1]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"{at + 1} of {k.classes} anchors: {numbers['comparisons'][at]:.0f} comparisons against "
             f"{numbers['brute']} · mAP {numbers['AP over all positives'][at]:.3f} over all positives, "
             f"{numbers['AP over those returned'][at]:.3f} over those returned, brute force {whole:.3f} · "
@@ -101,8 +100,7 @@ class TwoStageRace(Figure):
         )
         figure.add_vline(x=numbers["comparisons"][at], line={"color": style.GREY}, row=1, col=2)
         figure.update_yaxes(scaleanchor="x", row=1, col=1)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def _draw_cells(self, figure: PlotlyFigure, numbers: Numbers) -> None:
         """The gallery, in the cell of the anchor that each item is filed under."""

@@ -99,8 +99,7 @@ class CachedGradients(Figure):
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         equality = numbers["equality"]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"peak {numbers['plain'].max() / 1e3:.3g} GB against {numbers['cached'].max() / 1e3:.3g} GB, for one more "
             "forward pass · "
             + style.badge(equality.holds, "gradients equal" if equality.holds else "gradients differ"),
@@ -130,8 +129,7 @@ class CachedGradients(Figure):
         )
         figure.update_yaxes(type="log", dtick=1, row=1, col=1)
         figure.update_xaxes(type="log", range=[-18.5, 1.5], exponentformat="power", dtick=4, row=1, col=2)
-        figure.update_layout(legend={"x": 0.02, "y": 0.05})
-        return figure
+        return figure.update_layout(legend={"x": 0.02, "y": 0.05})
 
     def alt(self, numbers: Numbers) -> str:
         return (

@@ -56,8 +56,7 @@ class CalibrationGain(Figure):
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         gain = 100 * (numbers["with"] / numbers["without"] - 1)
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             numbers["subtitle"],
             panels=("relative gain in MAP@R", "both scores"),
             x="batch size (images)",
@@ -80,8 +79,7 @@ class CalibrationGain(Figure):
             "SupAP": (numbers["without"].mean(axis=1), deviation(numbers["without"])),
         }
         _toy.draw_sweep(figure, [str(b) for b in numbers["batch"]], curves, row=1, col=2)
-        figure.update_xaxes(type="category", tickangle=0)
-        return figure
+        return figure.update_xaxes(type="category", tickangle=0)
 
     def _share(self, batch: int) -> str:
         """How many batches the training images make, N / B: what decides how much a batch can know of the whole."""

@@ -60,8 +60,7 @@ class GapBounds(Figure):
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         last = -1
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"every batch alone has AP 1; with {numbers['sizes'][last]} of them the whole list has "
             f"{1 - numbers['gap'][last].mean():.3f}",
             x="number of batches, K",
@@ -83,8 +82,7 @@ class GapBounds(Figure):
                 x=x, y=y, name=name, mode="lines+markers", line=style.line(index), marker=style.marker(index)
             )
         figure.update_xaxes(dtick=1)
-        figure.update_yaxes(rangemode="tozero")
-        return figure
+        return figure.update_yaxes(rangemode="tozero")
 
     def alt(self, numbers: Numbers) -> str:
         return (

@@ -52,8 +52,7 @@ class GapInTraining(Figure):
         return {"paths": paths}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"training classes; trained on batches of {self.knobs.classes * self.knobs.per_class}, measured in batches "
             f"of {self.knobs.batch}",
             panels=("AP in batches (thin) and of everything (thick)", "decomposability gap"),
@@ -72,8 +71,7 @@ class GapInTraining(Figure):
                     col=column,
                 )  # fmt: skip
         figure.update_yaxes(rangemode="tozero", row=1, col=2)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         values = ", ".join(

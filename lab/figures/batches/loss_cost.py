@@ -92,8 +92,7 @@ class LossCost(Figure):
             else f"every tensor fits {self.knobs.memory:g} GB up to a batch of {largest:,}"
         )
         panels = ("memory of the tensors (forecast)",) + (("seconds on this machine",) if measured else ())
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             subtitle,
             panels=panels,
             cols=len(panels),
@@ -119,8 +118,7 @@ class LossCost(Figure):
         if measured:
             figure.update_yaxes(title_text="forward + backward (s, log scale)", type="log", row=1, col=2)
         style.legend_below(figure)
-        figure.update_layout(margin={"b": 150})
-        return figure
+        return figure.update_layout(margin={"b": 150})
 
     def alt(self, numbers: Numbers) -> str:
         last = {name: values[-1] for name, values in numbers["gigabytes"].items()}

@@ -39,7 +39,7 @@ class RoadmapPipeline(Figure):
         return {"boxes": BOXES, "arrows": ARROWS, "weights": {"sup_ap": 1 - lam, "calibration": lam}}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        figure = style.canvas(self.title, "dashed: the gradient stops here", height=420)
+        figure = self.canvas("dashed: the gradient stops here", height=420)
         words, boxes = [], []  # set at once: plotly checks all there are anew with each that is added
         place = {name: (x, y) for name, _, _, x, y in numbers["boxes"]}
         for start, end in numbers["arrows"]:
@@ -69,8 +69,7 @@ class RoadmapPipeline(Figure):
             hovertemplate="%{customdata}<extra></extra>", showlegend=False,
         )  # fmt: skip
         figure.update_xaxes(visible=False, range=[-0.6, 6.0])
-        figure.update_yaxes(visible=False, range=[-0.4, 1.3])
-        return figure
+        return figure.update_yaxes(visible=False, range=[-0.4, 1.3])
 
     def alt(self, numbers: Numbers) -> str:
         return (

@@ -70,8 +70,7 @@ class SimixSimilarities(Figure):
         if not self.knobs.virtual_items:
             originals[:, n:] = np.nan
         used = int(np.isfinite(originals).sum())
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"{n} images grow to {len(names)}; {used} similarities, largest difference from real dot products "
             f"{numbers['error']:.1e} {style.RIGHT}<br>{self._worked(numbers)}",
             panels=("similarities of B ∪ B̂ (rows query, columns are ranked)", "length of each virtual example"),
@@ -102,8 +101,7 @@ class SimixSimilarities(Figure):
         )  # fmt: skip
         figure.add_hline(y=1, line={"dash": "dash", "color": style.BLACK}, annotation_text="length 1", row=1, col=2)
         figure.update_xaxes(range=[-0.03, 1.03], row=1, col=2)
-        figure.update_yaxes(range=[0, 1.1], row=1, col=2)
-        return figure
+        return figure.update_yaxes(range=[0, 1.1], row=1, col=2)
 
     def _worked(self, numbers: Numbers) -> str:
         """One mixed similarity, in words: the chosen pair with the last image (eq. 9)."""

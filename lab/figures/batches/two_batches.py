@@ -65,8 +65,7 @@ class TwoBatches(Figure):
         lists = [*numbers["scores"], np.concatenate(numbers["scores"])]
         marks = [relevant] * k.batches + [np.tile(relevant, k.batches)]
         aps = [*numbers["inside"], numbers["whole"]]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"mean AP of the batches {np.mean(numbers['inside']):.3f} · AP of all <b>{numbers['whole']:.3f}</b> · "
             f"decomposability gap <b>{numbers['gap']:.3f}</b>, at most {numbers['bound']:.3f} (eq. 8)",
             panels=("scores of the query's items", "AP"),
@@ -102,8 +101,7 @@ class TwoBatches(Figure):
         )  # fmt: skip
         figure.update_yaxes(autorange="reversed", type="category")
         figure.update_xaxes(range=[0, 1.02], row=1, col=2)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         return (

@@ -64,8 +64,7 @@ class ContextAgainstMap(Figure):
         return {"paths": paths}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             "training runs from the upper right to the lower left",
             panels=("loss against error, training set", "loss over time"),
             x=("1 - mAP", "training step"),
@@ -77,8 +76,7 @@ class ContextAgainstMap(Figure):
                     x=x, y=y, name=f"λ = {lam:g}", legendgroup=str(lam), showlegend=column == 1, mode="lines+markers",
                     line=style.line(index), marker=style.marker(index, 7), row=1, col=column,
                 )  # fmt: skip
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         values = []

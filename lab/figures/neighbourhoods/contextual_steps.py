@@ -84,8 +84,7 @@ class ContextualSteps(Figure):
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         layers = numbers["layers"]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"L_context <b>{numbers['loss']:.4f}</b> · {numbers['wrong']:.1%} of the pairs move against their label · "
             "lines separate the classes",
             panels=tuple(layers),
@@ -122,8 +121,7 @@ class ContextualSteps(Figure):
         figure.update_yaxes(range=[n - 0.5, -0.5], **bare)
         figure.update_xaxes(range=[-0.5, n - 0.5], **bare)
         figure.update_xaxes(title_text="item", row=2)
-        figure.update_yaxes(title_text="item", col=1)
-        return figure
+        return figure.update_yaxes(title_text="item", col=1)
 
     def alt(self, numbers: Numbers) -> str:
         near = numbers["layers"]["N, neighbours (k + ε)"].sum(axis=1)

@@ -71,8 +71,7 @@ class DisagreeingNeighbours(Figure):
             )
         pair_count = min(self.knobs.shown, count)
         listed = f"the {pair_count} most alike" + (f" ({style.WRONG} wrong label)" if wrong is not None else "")
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             subtitle + ". Neighbours are found in the full space; the map only shows where",
             panels=("where the pairs lie", listed),
             column_widths=[0.6, 0.4],
@@ -83,8 +82,7 @@ class DisagreeingNeighbours(Figure):
         )
         self._draw_map(figure, numbers, pair_count)
         self._draw_pairs(figure, numbers, pair_count)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def _draw_map(self, figure: PlotlyFigure, numbers: Numbers, pair_count: int) -> None:
         """Every item, the chosen pairs as numbered lines, and, where that is known, the wrong labels."""

@@ -49,8 +49,7 @@ class DistanceHistogram(Figure):
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         subtitle = " · ".join(f"{name}: mean <b>{curve['mean']:.3f}</b>" for name, curve in numbers["curves"].items())
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"{subtitle} · uniform √2 = 1.414",
             x="distance of two embeddings",
             y="share of the pairs",

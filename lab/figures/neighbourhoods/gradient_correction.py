@@ -53,8 +53,7 @@ class GradientCorrection(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"mean and deviation over {self.knobs.seeds} seeds; {self.knobs.wrong_labels:.0%} of the labels are wrong",
             panels=("r@1", "gradient against the label, first batch"),
             column_widths=[0.6, 0.4],
@@ -75,8 +74,7 @@ class GradientCorrection(Figure):
                 text=[f"{share:.1%}", f"{mass:.1%}"], textposition="outside", row=1, col=2,
             )  # fmt: skip
         figure.update_yaxes(rangemode="tozero", tickformat=".0%", row=1, col=2)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         free, corrected = (numbers["scores"][name].mean(axis=0) for name in ("free", "corrected"))

@@ -83,8 +83,7 @@ class GradientParts(Figure):
             if numbers["wrong"]
             else "j is not among the neighbours of i: the pair is ranked right and both parts are zero"
         )
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             subtitle + _told(numbers) * numbers["wrong"],
             panels=("the pair and its arrows", "∂W₁(i, j) / ∂D(i, ·), image by image"),
             column_widths=[0.6, 0.4],
@@ -114,8 +113,7 @@ class GradientParts(Figure):
             )  # fmt: skip
         _draw_entries(figure, numbers)
         figure.update_yaxes(scaleanchor="x", row=1, col=1)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def _draw_arrows(self, figure: PlotlyFigure, numbers: Numbers) -> None:
         """What moves i and j, as long as it is strong."""

@@ -51,8 +51,7 @@ class NeighbourhoodPull(Figure):
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         points, same, force = numbers["points"], numbers["same"], numbers["force"]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"L₁ of this item <b>{numbers['loss']:.3f}</b>: {int((force < 0).sum())} of its label pulled in, "
             f"{int((force > 0).sum())} others pushed out, all with slope α = {self.knobs.alpha:g}",
             x="embedding, first coordinate",
@@ -80,8 +79,7 @@ class NeighbourhoodPull(Figure):
             x=[0], y=[0], mode="markers+text", text=["i"], textposition="top right", name="the item i",
             marker={"symbol": "star", "size": 18, "color": style.BLUE, "line": {"width": 1.5}},
         )  # fmt: skip
-        figure.update_yaxes(scaleanchor="x")
-        return figure
+        return figure.update_yaxes(scaleanchor="x")
 
     def alt(self, numbers: Numbers) -> str:
         force = numbers["force"]

@@ -54,7 +54,7 @@ class RerankingBlend(Figure):
         k, labels = self.knobs, numbers["labels"]
         scores = numbers["scores"]
         text = " · ".join(f"{m}: {scores['before'][m]:.3f} → <b>{scores['after'][m]:.3f}</b>" for m in ("r@1", "MAP@R"))
-        figure = style.canvas(self.title, f"over all 30 queries {text}", y="rank", height=200 + 30 * k.top)
+        figure = self.canvas(f"over all 30 queries {text}", y="rank", height=200 + 30 * k.top)
         before, after = (numbers[name][k.query] for name in ("before", "after"))
         right = labels == labels[k.query]
         listed = set(before[: k.top]) | set(after[: k.top])
@@ -80,8 +80,7 @@ class RerankingBlend(Figure):
             tickvals=[0, 1], ticktext=["by cosine", f"β = {k.beta:g}"], range=[-0.25, 1.25],
             title_text=f"the list of query {letters(labels)[k.query]}{k.query}",
         )  # fmt: skip
-        figure.update_yaxes(range=[k.top + 0.7, 0.3], dtick=1)
-        return figure
+        return figure.update_yaxes(range=[k.top + 0.7, 0.3], dtick=1)
 
     def alt(self, numbers: Numbers) -> str:
         s = numbers["scores"]

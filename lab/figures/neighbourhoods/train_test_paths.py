@@ -59,8 +59,7 @@ class TrainTestPaths(Figure):
         return {"paths": {n: once(_path, n, k.steps, k.every, k.noise, k.wrong_labels, k.seed) for n in k.losses}}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"up to step {min(self.knobs.snapshot, self.knobs.steps)}; the star is where a path stands",
             x="r@1 on the training classes",
             y="r@1 on unseen classes",
@@ -77,8 +76,7 @@ class TrainTestPaths(Figure):
                 showlegend=False, hoverinfo="skip",
                 marker={"symbol": "star", "size": 17, "color": style.COLOURS[index], "line": {"width": 1.5}},
             )  # fmt: skip
-        figure.update_layout(legend={"x": 0.01, "y": 0.99})
-        return figure
+        return figure.update_layout(legend={"x": 0.01, "y": 0.99})
 
     def alt(self, numbers: Numbers) -> str:
         k, told = self.knobs, []

@@ -80,8 +80,7 @@ class UnitCircle(Figure):
         place, places = self.knobs.place, numbers["places"]
         at = int(np.searchsorted(places, place))
         here = {name: v[at] for name, v in numbers["values"].items()}
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"pull towards its own class here: contextual <b>{here['contextual'][1]:.3f}</b>, contrastive "
             f"<b>{here['contrastive'][1]:.3f}</b> (loss / radian)",
             panels=("contextual loss", "the points", "contrastive loss"),
@@ -108,8 +107,7 @@ class UnitCircle(Figure):
             figure.add_vline(x=place, line={"dash": "dot", "color": style.BLACK}, row=1, col=column)
             figure.update_xaxes(title_text="place (0 wrong, 1 own class)", row=1, col=column)
         self._draw_points(figure, numbers)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def _draw_points(self, figure: PlotlyFigure, numbers: Numbers) -> None:
         """Both classes on the circle, and the point that moves between them."""

@@ -81,8 +81,7 @@ class WrongWayPairs(Figure):
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         whole, bare = (_wrong(numbers["share"][name]) for name in ("contextual", "without M₋"))
         force = _wrong(numbers["mass"]["contextual"])
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"<b>{whole:.0%}</b> of the pairs that move go against their label ({force:.0%} of the force), "
             f"<b>{bare:.0%}</b> without M₋; {self.knobs.classes} classes of emoji that the network never saw",
             panels=("share of the pairs that move", "share of the force on them"),
@@ -108,8 +107,7 @@ class WrongWayPairs(Figure):
         figure.update_layout(barmode="stack", legend_traceorder="normal")
         figure.update_xaxes(range=[0, 1], tickformat=".0%")
         figure.update_yaxes(autorange="reversed")
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         told = "; ".join(

@@ -61,8 +61,7 @@ class QueryChanges(Figure):
         a, b = numbers["values"]
         change, items = numbers["change"], numbers["items"]
         better, worse = change > 1e-9, change < -1e-9
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"{int(better.sum())} queries better, {int(worse.sum())} worse, {int((~better & ~worse).sum())} alike · "
             f"mean change <b>{change.mean():+.4f}</b>",
             panels=("every query", "most improved and most regressed"),
@@ -98,8 +97,7 @@ class QueryChanges(Figure):
             beside = -np.sign(change[q]) * 0.3 * room  # where the bar is not
             if picture := numbers["pictures"].get(int(items[q])):
                 _thumbnails.lay(figure, picture, beside, place, (0.5 * room, 0.9), "", row=1, col=2)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         change = numbers["change"]

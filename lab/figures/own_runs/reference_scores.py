@@ -72,8 +72,7 @@ class ReferenceScores(Figure):
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         published, scores = numbers["published"], numbers["own"]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"{self.knobs.dataset}; {style.WRONG} published numbers differ in backbone, width, resolution and budget",
             x=f"{COLUMN.get(self.knobs.dataset, 'r@1')} (%)",
             height=240 + 32 * (len(published) + len(scores)),
@@ -91,8 +90,7 @@ class ReferenceScores(Figure):
             )  # fmt: skip
         rows = len({*((name, paper) for name, _, paper in published), *((name, "") for name, _ in scores)})
         figure.update_yaxes(range=[rows - 0.3, -0.7], type="category")
-        figure.update_layout(showlegend=True)
-        return figure
+        return figure.update_layout(showlegend=True)
 
     def alt(self, numbers: Numbers) -> str:
         references = ", ".join(f"{name} {value:.1f}" for name, value, _ in numbers["published"])

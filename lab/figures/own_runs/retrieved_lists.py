@@ -68,8 +68,7 @@ class RetrievedLists(Figure):
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         rows, pictures, names = numbers["rows"], numbers["pictures"], numbers["names"]
         width = max(len(row["items"]) for row in rows)
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"query “{names[rows[0]['item']]}”: {_found(numbers)} · solid frame and {style.RIGHT} same label, dashed "
             f"and {style.WRONG} another label, ★ found by this run alone",
             x="rank in the list, with the cosine to the query",
@@ -88,11 +87,10 @@ class RetrievedLists(Figure):
             range=[len(rows) - 0.4, -0.5], tickvals=list(range(len(rows))), showgrid=False, zeroline=False,
             ticktext=[f"{row['name'].replace(': ', ':<br>')}<br>{row['right'].sum()} right" for row in rows],
         )  # fmt: skip
-        figure.update_xaxes(
+        return figure.update_xaxes(
             range=[QUERY - 0.5, width + 0.5], tickvals=[QUERY, *range(1, width + 1)], showgrid=False, zeroline=False,
             ticktext=["query", *map(str, range(1, width + 1))],
         )  # fmt: skip
-        return figure
 
     def _captions(self, row: dict[str, Any], line: int, names: dict[int, str], width: int) -> Any:
         """Mark and score below each image, and its name for who points at it."""

@@ -73,8 +73,7 @@ class RunCosts(Figure):
         rows = numbers["rows"]
         score = list(rows[0])[-1]
         costs = ("seconds a step", "peak memory (GB)")
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"{self._message(rows, score)}; left and up is better",
             panels=("time", "memory"),
             shared_yaxes=True,
@@ -95,8 +94,7 @@ class RunCosts(Figure):
         if scores := [row[score] for row in rows if not np.isnan(row[score])]:
             middle, half = (min(scores) + max(scores)) / 2, max(0.02, 0.7 * np.ptp(scores))
             figure.update_yaxes(range=[middle - half, middle + half])
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def _message(self, rows: list[dict], score: str) -> str:
         """The dearest step against the cheapest, and what it brought."""

@@ -49,8 +49,7 @@ class RunCurves(Figure):
         return {"curves": curves}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"loss averaged over {self.knobs.smooth} steps",
             panels=("training loss", f"validation {self.knobs.metric}"),
             x="training step",
@@ -64,8 +63,7 @@ class RunCurves(Figure):
                     marker=style.marker(index, 7), row=1, col=column,
                 )  # fmt: skip
         figure.update_yaxes(type="log" if self.knobs.log_loss else "linear", row=1, col=1)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         values = [

@@ -57,8 +57,7 @@ class RunMap(Figure):
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         k, (x, y) = self.knobs, numbers["axes"]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"{int(numbers['runs'].sum())} runs; the star marks the best cell{numbers['origin']}",
             x=x,
             y=y,
@@ -79,8 +78,7 @@ class RunMap(Figure):
             font={"size": 20, "color": style.VERMILLION},
         )
         figure.update_xaxes(type="category")
-        figure.update_yaxes(type="category")
-        return figure
+        return figure.update_yaxes(type="category")
 
     def alt(self, numbers: Numbers) -> str:
         row, column = np.unravel_index(np.nanargmax(numbers["mean"]), numbers["mean"].shape)

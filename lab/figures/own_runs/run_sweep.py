@@ -71,8 +71,7 @@ class RunSweep(Figure):
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         k = self.knobs
         total = sum(sum(line["runs"]) for line in numbers["lines"].values())
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"{total} runs; bars are standard deviations{numbers['origin']}",
             x=numbers["axis"],
             y=f"{k.metric}, {k.split}",
@@ -87,8 +86,7 @@ class RunSweep(Figure):
         if places and places[0] > 0 and places[-1] >= WIDE * places[0]:
             title = f"{numbers['axis']} (log scale)"
             figure.update_xaxes(type="log", tickvals=places, ticktext=[f"{x:g}" for x in places], title_text=title)
-        figure.update_layout(showlegend=True)
-        return figure
+        return figure.update_layout(showlegend=True)
 
     def alt(self, numbers: Numbers) -> str:
         values = [

@@ -77,8 +77,7 @@ class ApStrip(Figure):
         badges = " · ".join(
             style.badge(ok, f"{name[n]} {'bounds' if ok else 'is below'} 1 - AP here") for n, ok in bounds.items()
         )
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             badges,
             panels=(f"the list, and the push of {name[chosen]}", "loss of the list"),
             height=480,
@@ -98,8 +97,7 @@ class ApStrip(Figure):
         )  # fmt: skip
         figure.add_hline(y=values["ap"], line={"dash": "dot", "color": style.BLACK}, row=1, col=2)
         figure.update_yaxes(range=[0, 1.15], row=1, col=2)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         values, push = numbers["losses"], numbers["push"][self.knobs.loss]

@@ -87,8 +87,7 @@ class MetricPlayground(Figure):
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         points, labels, metrics = numbers["points"], numbers["labels"], numbers["metrics"]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"NMI {metrics['NMI']:.3f} against MAP@R {metrics['MAP@R']:.3f}; grey outlines show the k-means cluster",
             panels=("embeddings", "what each metric says"),
             column_widths=[0.62, 0.38],
@@ -129,8 +128,7 @@ class MetricPlayground(Figure):
         figure.update_yaxes(scaleanchor="x", row=1, col=1)
         figure.update_xaxes(range=[0, 1.18], row=1, col=2)
         figure.update_yaxes(autorange="reversed", type="category", row=1, col=2)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         values = ", ".join(f"{name} {value:.3f}" for name, value in numbers["metrics"].items())

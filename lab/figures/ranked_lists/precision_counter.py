@@ -35,7 +35,7 @@ class PrecisionCounter(Figure):
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         hits, inside, total = numbers["hits"], numbers["inside"], numbers["total"]
         values = " · ".join(f"{name} <b>{value:.3f}</b>" for name, value in numbers["metrics"].items())
-        figure = style.canvas(self.title, f"R = {total} · {values}", x="rank", y="precision at this rank", height=440)
+        figure = self.canvas(f"R = {total} · {values}", x="rank", y="precision at this rank", height=440)
         groups = (
             (f"{style.RIGHT} hit within R: counts in R-precision, MAP@R and AP", hits & inside, style.BLUE, ""),
             (f"{style.RIGHT} hit beyond R: counts in AP only", hits & ~inside, style.SKY, "."),
@@ -52,8 +52,7 @@ class PrecisionCounter(Figure):
         figure.update_xaxes(dtick=1, range=[0.4, max(len(hits), total) + 0.8])
         figure.update_yaxes(range=[0, 1.18])
         figure.update_layout(barmode="overlay")
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         values = ", ".join(f"{name} {value:.3f}" for name, value in numbers["metrics"].items())

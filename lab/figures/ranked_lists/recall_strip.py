@@ -70,8 +70,7 @@ class RecallStrip(Figure):
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         k = self.knobs.k
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"recall@{k} = {numbers['recall']:.3f} · hit rate r@{k} = {numbers['hit']:.0f} · trained target "
             f"{numbers['trained_recall']:.3f} · <b>rs@{k} = {numbers['surrogate']:.3f}</b>, "
             f"{numbers['surrogate'] - numbers['trained_recall']:+.3f} from its target",
@@ -96,8 +95,7 @@ class RecallStrip(Figure):
             )  # fmt: skip
         figure.update_yaxes(range=[0, 1.15], row=1, col=2)
         style.legend_below(figure)
-        figure.update_layout(barmode="group")
-        return figure
+        return figure.update_layout(barmode="group")
 
     def alt(self, numbers: Numbers) -> str:
         k = self.knobs.k

@@ -61,8 +61,7 @@ class RetrievalProtocols(Figure):
         k, order, hits, self_pairs = self.knobs, numbers["order"], numbers["hits"], numbers["own"]
         names = [f"{letter}{i}" for i, letter in enumerate(letters(numbers["labels"]))]
         query, right, positives = numbers["query"], numbers["found"], numbers["positives"]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"r@{k.k}, at least one hit: <b>{numbers['hit_rate']:.3f}</b> · recall@{k.k}, share of the positives: "
             f"<b>{numbers['recall']:.3f}</b> · framed: {names[query]} finds {right} of {positives} by rank {k.k}, so "
             f"r@{k.k} = {int(right > 0)} and recall@{k.k} = {right / max(1, positives):.2f}",
@@ -84,8 +83,7 @@ class RetrievalProtocols(Figure):
         frame = {"x0": 0.5, "x1": order.shape[1] + 0.5, "y0": query - 0.5, "y1": query + 0.5}
         figure.add_shape(type="rect", line={"width": 3, "color": style.BLACK}, **frame)
         figure.update_yaxes(autorange="reversed")
-        figure.update_xaxes(dtick=1, side="bottom")
-        return figure
+        return figure.update_xaxes(dtick=1, side="bottom")
 
     def clicked(self, x: Any, y: Any) -> dict[str, int]:
         """A cell: read out its row, down to its rank."""

@@ -40,8 +40,7 @@ class VectorLengths(Figure):
         return {"names": names, "vectors": vectors, "mine": mine, "scores": scores, "order": order, "place": place}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             "the stranger S is number " + ", ".join(f"<b>{n}</b> by {name}" for name, n in numbers["place"].items()),
             panels=("the query and the vectors", "the three lists"),
             column_widths=[0.45, 0.55],
@@ -62,8 +61,7 @@ class VectorLengths(Figure):
         figure.update_yaxes(range=[-1, 2.7], scaleanchor="x", constrain="domain", row=1, col=1)
         figure.update_xaxes(range=[0.4, 6.6], dtick=1, row=1, col=2)
         figure.update_yaxes(range=[2.6, -0.6], type="category", row=1, col=2)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def _group(self, figure: PlotlyFigure, numbers: Numbers, mask: np.ndarray, name: str, index: int) -> None:
         """The vectors of one kind: as lines from the origin, and at their ranks."""

@@ -106,8 +106,7 @@ class ConcentricCircles(Figure):
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         panes, labels = numbers["panes"], numbers["labels"]
         titles = ("the rings", *(f"{n}, MAP@R {p['MAP@R']:.2f}" for n, p in panes.items()))
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"clean points after {self.knobs.steps} steps on points with noise {self.knobs.noise:g}; embeddings have "
             "length 1, each ring drawn at its own radius",
             panels=titles,
@@ -131,8 +130,7 @@ class ConcentricCircles(Figure):
             reach = 1.15 if column == 1 else 1.2 + 0.12 * float(labels.max())
             figure.update_xaxes(range=[-reach, reach], row=1, col=column)
             figure.update_yaxes(range=[-reach, reach], scaleanchor=axis, constrain="domain", row=1, col=column)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         values = ", ".join(f"{name} {pane['MAP@R']:.3f}" for name, pane in numbers["panes"].items())

@@ -31,8 +31,7 @@ class GradientByRank(Figure):
         return {"ranks": ranks, "each": each, "sum": np.sum(list(each.values()), axis=0)}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             "a positive at the height of a curve is pushed that hard to the top; between the bumps it is left alone",
             x="rank of the positive",
             y="|gradient| (1 / rank)" + (", log scale" if self.knobs.log_y else ""),
@@ -45,8 +44,7 @@ class GradientByRank(Figure):
         )  # fmt: skip
         if self.knobs.log_y:
             figure.update_yaxes(type="log", range=[-6, np.log10(numbers["sum"].max()) + 0.1])
-        figure.update_layout(hovermode="x unified")
-        return figure
+        return figure.update_layout(hovermode="x unified")
 
     def alt(self, numbers: Numbers) -> str:
         peak = numbers["ranks"][numbers["sum"].argmax()]

@@ -64,8 +64,7 @@ class HMinusShape(Figure):
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         k = self.knobs
         holds = numbers["bound"] == "holds"
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"at δ the slope goes from <b>{numbers['slope_before']:.3g}</b> to <b>{numbers['slope_after']:.3g}</b>, "
             f"the value jumps by <b>{numbers['jump']:+.3f}</b> · {style.badge(holds, 'bound ' + numbers['bound'])}",
             panels=("value", "derivative"),
@@ -87,8 +86,7 @@ class HMinusShape(Figure):
             )
         figure.update_yaxes(range=[-0.08, 2.2], row=1, col=1)
         style.legend_below(figure)
-        figure.update_layout(hovermode="x unified")
-        return figure
+        return figure.update_layout(hovermode="x unified")
 
     def alt(self, numbers: Numbers) -> str:
         return (

@@ -35,8 +35,7 @@ class RankPlus(Figure):
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         k = self.knobs
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"precision {numbers['here']:.3f} · ∂/∂rank⁺ = <b>{numbers['by_plus']:+.4f}</b> (never negative: ascent "
             f"sends the positive down) · ∂/∂rank⁻ = <b>{numbers['by_minus']:+.4f}</b>",
             x="rank⁺, place among the positives",

@@ -52,8 +52,7 @@ class SetOfK(Figure):
         k, gains = self.knobs, numbers["gains"]
         (less,) = _named([k.less])
         surely = [one for one, gain in gains.items() if gain.low > 0 or gain.high < 0]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"{k.score} from {numbers['mean'].min():.1f} to {numbers['mean'].max():.1f} %; surely different from "
             f"{less}: <b>{', '.join(_named(surely)) or 'none'}</b>; {_bundled.subtitle(STUDY)}",
             panels=(f"{k.score}, mean and deviation over seeds", f"less that of {less}, 95 % interval"),
@@ -78,8 +77,7 @@ class SetOfK(Figure):
         figure.add_vline(x=0, line={"dash": "dot", "color": style.BLACK}, row=1, col=2)
         order = _named(numbers["sets"])
         figure.update_yaxes(type="category", categoryorder="array", categoryarray=order[::-1])
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         means = ", ".join(f"{{{one}}} {mean:.1f}" for one, mean in zip(numbers["sets"], numbers["mean"], strict=True))

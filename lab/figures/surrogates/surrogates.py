@@ -83,8 +83,7 @@ class Surrogates(Figure):
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
 
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             "gap = similarity of the other item minus that of the positive; right of zero the other item is ahead",
             height=860,
             panels=("value: how much an item counts in the rank", "derivative: how hard it is pushed", ""),
@@ -108,11 +107,10 @@ class Surrogates(Figure):
         figure.update_yaxes(title_text="items counted", range=[-0.1, 2.6], row=1, col=1)
         figure.update_yaxes(title_text="slope (1 / cosine)", range=[-0.04 * steepest, 1.06 * steepest], row=1, col=2)
         figure.add_trace(self._table(numbers), row=2, col=1)
-        figure.update_layout(
+        return figure.update_layout(
             hovermode="x unified",
             legend={"orientation": "h", "y": 0.345, "yanchor": "bottom", "x": 0.5, "xanchor": "center"},
         )
-        return figure
 
     @staticmethod
     def _table(numbers: Numbers) -> go.Table:

@@ -37,8 +37,7 @@ class TwoSigmoids(Figure):
         return panes
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             "shaded: where the sigmoid and the step disagree; less area counts better and pulls in a narrower band",
             panels=("is the positive in the short-list? k minus rank", "does an item stand ahead? similarity gap"),
             y="share that is counted",
@@ -64,8 +63,7 @@ class TwoSigmoids(Figure):
             figure.update_xaxes(title_text=unit, row=1, col=column)
         figure.update_yaxes(range=[-0.05, 1.08])
         style.legend_below(figure)
-        figure.update_layout(legend={"traceorder": "normal"})
-        return figure
+        return figure.update_layout(legend={"traceorder": "normal"})
 
     def alt(self, numbers: Numbers) -> str:
         return (

@@ -49,8 +49,7 @@ class MeasuredFeedback(Figure):
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         last = {name: values[-1] for name, values in numbers.items() if name.startswith("picked")}
         apart = last["picked on test classes"] - last["picked on validation classes"]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"after all {len(numbers['trials'])} trials the better habit reports <b>{apart:.2f} points</b> less",
             x="trials made (log scale)",
             y=f"gain over one trial (points of {numbers['column']})",
@@ -59,8 +58,7 @@ class MeasuredFeedback(Figure):
             line = style.line(1 - index, 3)
             figure.add_scatter(x=numbers["trials"], y=numbers[name], name=name, mode="lines", line=line)
         figure.update_xaxes(type="log", dtick=1)
-        figure.update_layout(hovermode="x unified", legend={"x": 0.01, "y": 0.99})
-        return figure
+        return figure.update_layout(hovermode="x unified", legend={"x": 0.01, "y": 0.99})
 
     def alt(self, numbers: Numbers) -> str:
         ends = ", ".join(f"{name} {values[-1]:.2f}" for name, values in numbers.items() if name.startswith("picked"))

@@ -69,8 +69,7 @@ class MeasuredTricks(Figure):
         start = 100 * numbers["scores"][:-1] if chained else np.full(len(gains), base)
         verdict = np.where(np.abs(gains) > halves, np.sign(gains), 0)  # within the interval, or none: cannot be told
         whole = f"all together <b>{gains.sum():+.1f} points</b>" if chained else "each over the same baseline"
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"{numbers['seeds']} seeds; whiskers: 95 % intervals of gains, grey ({UNSURE}) if they reach zero; {whole}",
             x="tricks, added from left to right" if chained else "trick, each by itself",
             y=f"{self.knobs.metric} (%)",
@@ -95,10 +94,9 @@ class MeasuredTricks(Figure):
             style.note(figure, f"{_STYLES[verdict[i]][0]} {gains[i]:+.1f}", name, tops[i], yanchor="bottom", yshift=4)
         figure.update_yaxes(range=[0, 1.08 * max(base, *tops)])  # from zero: the length of the first bar is its score
         broken = [name.replace(" ", "<br>") for name in names]
-        figure.update_xaxes(
+        return figure.update_xaxes(
             type="category", categoryorder="array", categoryarray=names, tickvals=names, ticktext=broken, tickangle=0
         )
-        return figure
 
     def alt(self, numbers: Numbers) -> str:
         rows = zip(numbers["names"][1:], 100 * numbers["gains"], 100 * numbers["halves"], strict=True)

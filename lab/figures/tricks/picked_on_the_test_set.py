@@ -57,8 +57,7 @@ class SimulatedFeedback(Figure):
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         curves = [name for name in numbers if name != "trials"]
         inflated = numbers["reported, picked on test"][-1] - numbers["true, picked on test"][-1]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"after {self.knobs.trials} trials the published score is <b>{inflated:.2f} points</b> above the truth",
             x="trials tried (log scale)",
             y="gain over one trial (points of r@1)",
@@ -66,8 +65,7 @@ class SimulatedFeedback(Figure):
         for name, index in zip(curves, (1, 2, 0), strict=True):
             figure.add_scatter(x=numbers["trials"], y=numbers[name], name=name, mode="lines", line=style.line(index, 3))
         figure.update_xaxes(type="log", dtick=1)
-        figure.update_layout(hovermode="x unified", legend={"x": 0.01, "y": 0.99})
-        return figure
+        return figure.update_layout(hovermode="x unified", legend={"x": 0.01, "y": 0.99})
 
     def alt(self, numbers: Numbers) -> str:
         ends = ", ".join(f"{name} {values[-1]:.2f}" for name, values in numbers.items() if name != "trials")

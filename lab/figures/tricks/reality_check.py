@@ -88,8 +88,7 @@ class RealityCheck(Figure):
         methods = zip(numbers["names"], numbers["years"], numbers["value"], strict=True)
         fair = {name: (int(year), float(value)) for name, year, value in methods if year}
         climbs = [_climb(rows) for rows in (papers, fair)]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"by the papers' own numbers r@1 changes by <b>{_signed(climbs[0][0])}</b> points a year, under one fair "
             f"protocol {self.knobs.metric} by <b>{_signed(climbs[1][0])}</b>",
             panels=("as each paper reports it", f"one fair protocol, {self.knobs.dim}-wide"),
@@ -105,8 +104,7 @@ class RealityCheck(Figure):
         figure.update_yaxes(range=[38, 74], row=1, col=1)
         figure.update_yaxes(title_text=f"{metric} (%)", range=shared, row=1, col=2)
         figure.update_xaxes(range=[2005, 2023], tickvals=[2006, 2010, 2015, 2020])
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def _panel(self, figure: PlotlyFigure, rows: dict[str, tuple[int, float]], climb: tuple, panel: int) -> None:
         """The methods of one panel over the years, each named, and the straight line through them."""
@@ -132,8 +130,7 @@ class RealityCheck(Figure):
                 )  # fmt: skip
 
     def _by_method(self, numbers: Numbers) -> PlotlyFigure:
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"{style.WRONG} reported numbers differ in backbone and width, so they compare budgets, not losses"
             if numbers["reported"]
             else "one backbone (BN-Inception), one width, one tuning budget; bars are 95 % confidence intervals",
@@ -156,8 +153,7 @@ class RealityCheck(Figure):
         )
         if numbers["reported"]:
             figure.update_xaxes(range=[24, 71])
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         low, high = numbers["value"][1:].min(), numbers["value"][1:].max()

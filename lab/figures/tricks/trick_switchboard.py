@@ -84,8 +84,7 @@ class TrickSwitchboard(Figure):
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         names, scores = numbers["names"], 100 * numbers["scores"]
         steps = [scores[0], *np.diff(scores)]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"together <b>{scores[-1] - scores[0]:+.1f} points</b>; the loss, NT-Xent, never changed",
             x="tricks, added from left to right",
             y="MAP@R on unseen classes (%)",
@@ -97,8 +96,7 @@ class TrickSwitchboard(Figure):
             increasing={"marker": {"color": style.BLUE}}, decreasing={"marker": {"color": style.VERMILLION}},
             totals={"marker": {"color": style.GREY}}, connector={"line": {"dash": "dot", "color": style.GREY}},
         )  # fmt: skip
-        figure.update_yaxes(range=[0, max(scores) * 1.15])
-        return figure
+        return figure.update_yaxes(range=[0, max(scores) * 1.15])
 
     def alt(self, numbers: Numbers) -> str:
         rows = zip(numbers["names"], numbers["scores"], strict=True)

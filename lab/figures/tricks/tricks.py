@@ -87,8 +87,7 @@ class Tricks(Figure):
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         names, values = numbers["names"], numbers["values"]
         adds = self.knobs.table in BUILDS_UP
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"published {numbers['score']}, {self.knobs.table}; "
             + (
                 f"together {values[-1] - values[0]:+.1f} points, the loss itself unchanged"

@@ -205,8 +205,7 @@ class Decomposability(Insight):
                 x=self.batch_sizes, y=values.mean(axis=1), error_y={"array": values.std(axis=1)}, name=name,
                 mode="lines+markers", line=style.line(index), marker=style.marker(index),
             )  # fmt: skip
-        figure.update_xaxes(type="log", tickvals=self.batch_sizes)
-        return figure
+        return figure.update_xaxes(type="log", tickvals=self.batch_sizes)
 
 
 def decomposability(

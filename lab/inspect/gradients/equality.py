@@ -87,8 +87,7 @@ class GradientEquality(Insight):
             )  # fmt: skip
         figure.add_vline(x=self.tolerance, line={"dash": "dash", "color": style.BLACK}, annotation_text="limit")
         figure.update_xaxes(type="log", exponentformat="power")
-        figure.update_yaxes(type="category", categoryorder="array", categoryarray=list(self.names)[::-1])
-        return figure
+        return figure.update_yaxes(type="category", categoryorder="array", categoryarray=list(self.names)[::-1])
 
 
 def gradient_equality(

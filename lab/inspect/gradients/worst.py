@@ -85,8 +85,7 @@ class WorstPairs(Insight):
                 },
                 text=[f"cosine {s:.2f}" for s in self.similarities[mask]],
             )  # fmt: skip
-        figure.update_yaxes(type="category", categoryorder="array", categoryarray=names[::-1])
-        return figure
+        return figure.update_yaxes(type="category", categoryorder="array", categoryarray=names[::-1])
 
 
 def worst_pairs(

@@ -8,11 +8,15 @@ import torch
 from lab import losses
 from lab.core import style
 from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
-from lab.kernels.memory import WHOLE_MATRICES
-from lab.losses.recall_at_k import RecallAtK
 
 NAMES = ("recall_at_k", "sup_ap", "roadmap", "contextual", "contrastive")
 
+WHOLE_MATRICES = 14
+"""Float matrices [n n] that the contextual loss holds where neighbourhoods are full."""
+
+ROWS, TILES, A_PAIR, BESIDES = 2.2, 19 << 20, 150, 2 << 20
+"""What recall@k of this lab holds, as measured: float32 matrices [n d], and bytes of tiles at most, of each positive
+pair and of all else."""
 
 TICKS = [4**power for power in range(1, 8)]
 """Batch sizes that the axis names."""
@@ -42,8 +46,8 @@ class LossCost(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
-        sizes = np.unique(np.geomspace(32, k.largest, 24).astype(int))
-        n, m = sizes.astype(float), k.per_class
+        n, m = np.unique(np.geomspace(32, k.largest, 24).astype(int)), k.per_class
+        tiled = 4 * ROWS * n * k.dim + np.minimum(TILES, 8 * n**2) + A_PAIR * n * (m - 1) + BESIDES
         counts = {
             "similarities, n²": n**2,
             f"contextual similarity in whole matrices, {WHOLE_MATRICES:g} n²": WHOLE_MATRICES * n**2,
@@ -51,17 +55,9 @@ class LossCost(Figure):
             "rank tensor of all pairs, n³": n**3,
             "embeddings, n d": n * k.dim,
         }
-        tiled = RecallAtK().peak  # what the Train page forecasts
-        return {
-            "sizes": sizes,
-            "gigabytes": {
-                **{name: count * k.bytes / 1e9 for name, count in counts.items()},
-                "all that recall@k of this lab keeps, in tiles": np.array(
-                    [tiled.bytes(int(size), k.dim, m) / 1e9 for size in sizes]
-                ),
-            },
-            "seconds": self._measure() if k.measure else {},
-        }
+        gigabytes = {name: count * k.bytes / 1e9 for name, count in counts.items()}
+        gigabytes["all that recall@k of this lab keeps, in tiles"] = tiled.round() / 1e9
+        return {"sizes": n, "gigabytes": gigabytes, "seconds": self._measure() if k.measure else {}}
 
     def _measure(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Per loss: batch sizes and the faster of two runs, forward and backward, in seconds."""

@@ -8,7 +8,7 @@ import torch
 from lab import losses
 from lab.core import style
 from lab.figures import _toy
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, slack
 
 
 class ContextAgainstMap(Figure):
@@ -27,14 +27,7 @@ class ContextAgainstMap(Figure):
             (0.0, 0.4, 1.0), "Weights of the contextual part.", ge=0, le=1, source="Contextual, eq. 6"
         )
         gamma: float = knob(0.0, "Weight of the similarity regulariser.", ge=0, le=1, source="Contextual, eq. 7")
-        eps: float = knob(
-            0.05,
-            "Slack (epsilon) by which a neighbourhood is enlarged.",
-            ge=0,
-            le=1,
-            unit="squared distance",
-            source="Contextual, eq. 2",
-        )
+        eps: float = slack(0.05)
         mini_batches: bool = knob(True, "Train on batches of 32; otherwise on all points at once.")
         steps: int = knob(60, "Training steps.", ge=10, le=120)
         seed: int = knob(0, "Random seed.", ge=0, le=99)

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, slack, slope
 from lab.kernels.neighbours import plain
 from lab.kernels.neighbours.plain import Steps
 from lab.surrogates import ConstantGradient
@@ -26,12 +26,8 @@ class ContextualSteps(Figure):
         per_class: int = knob(4, "Items per class.", ge=2, le=6)
         spread: float = knob(0.8, "Spread of a class.", ge=0.05, le=3, scale="log")
         k: int | None = knob(None, "Neighbours, the item itself included; empty takes the items a class.", ge=1, le=16)
-        eps: float = knob(
-            0.05, "Slack of a neighbourhood.", ge=0, le=2, unit="squared distance", source="Contextual, eq. 2"
-        )
-        alpha: float = knob(
-            10.0, "Slope of theta in the backward pass.", ge=0.1, le=100, scale="log", source="Contextual, eq. 1"
-        )
+        eps: float = slack(0.05, 2)
+        alpha: float = slope()
         minimum: bool = knob(
             False, "Take the minimum instead of the product as the logical 'and'.", source="Contextual, table 5"
         )

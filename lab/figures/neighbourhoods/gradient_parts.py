@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, slack, slope
 from lab.figures.points import squared_distances
 from lab.kernels.neighbours import plain
 from lab.surrogates import ConstantGradient
@@ -33,12 +33,8 @@ class GradientParts(Figure):
         j: int = knob(2, "The other item, of the second class.", ge=0, le=5)
         k: int = knob(4, "Neighbours, the item itself included.", ge=2, le=8, source="Contextual, eq. 2")
         equation: Literal["39", "9"] = knob("39", "The gradient as it is (39), or as the main text prints it (9).")
-        eps: float = knob(
-            0.0, "Slack of a neighbourhood.", ge=0, le=1, unit="squared distance", source="Contextual, eq. 2"
-        )
-        alpha: float = knob(
-            10.0, "Slope of theta in the backward pass.", ge=0.1, le=100, scale="log", source="Contextual, eq. 1"
-        )
+        eps: float = slack(0.0)
+        alpha: float = slope()
         first: bool = knob(True, "Show part 1: j is pushed away from i.")
         second: bool = knob(True, "Show part 2: i is pushed from the neighbours of j, and j from those of i.")
         seed: int = knob(0, "Random seed.", ge=0, le=999)

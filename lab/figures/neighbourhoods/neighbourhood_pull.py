@@ -3,7 +3,7 @@
 import numpy as np
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, slack
 from lab.figures.points import squared_distances
 
 
@@ -19,9 +19,7 @@ class NeighbourhoodPull(Figure):
         """The neighbourhood."""
 
         k: int = knob(4, "Number of neighbours, the item itself included.", ge=1, le=12, source="Contextual, eq. 2")
-        eps: float = knob(
-            0.1, "Slack of the neighbourhood.", ge=0, le=2, unit="squared distance", source="Contextual, eq. 2"
-        )
+        eps: float = slack(0.1, 2)
         alpha: float = knob(
             10.0,
             "Slope of theta in the backward pass, which is the length of every arrow.",

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, slack, slope
 from lab.kernels.neighbours.plain import Steps, contextual_similarity
 from lab.surrogates import ConstantGradient
 
@@ -24,17 +24,8 @@ class UnitCircle(Figure):
         points: int = knob(64, "Number of points on the circle, half of each class.", ge=8, le=64)
         spread: float = knob(0.2, "Spread of a class along the circle.", ge=0.02, le=1, scale="log", unit="radians")
         k: int = knob(32, "Number of neighbours, the point itself included.", ge=2, le=32, source="Contextual, eq. 2")
-        eps: float = knob(
-            0.05,
-            "Slack (epsilon) by which a neighbourhood is enlarged.",
-            ge=0,
-            le=1,
-            unit="squared distance",
-            source="Contextual, eq. 2",
-        )
-        alpha: float = knob(
-            10.0, "Slope of theta in the backward pass.", ge=0.1, le=100, scale="log", source="Contextual, eq. 1"
-        )
+        eps: float = slack(0.05)
+        alpha: float = slope()
         delta_pos: float = knob(
             0.75, "Contrastive margin for positives.", ge=-1, le=1, unit="cosine", source="Contextual, eq. 29"
         )

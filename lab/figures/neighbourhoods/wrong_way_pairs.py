@@ -7,7 +7,7 @@ import numpy as np
 from lab import losses
 from lab.core import style
 from lab.figures import _bundled
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, slack
 from lab.inspect import pair_gradients
 
 VARIANTS = {
@@ -42,9 +42,7 @@ class WrongWayPairs(Figure):
 
         classes: int = knob(12, "Classes of the batch.", ge=3, le=20)
         per_class: int = knob(4, "Images of each class, and neighbours (k).", ge=2, le=6)
-        eps: float = knob(
-            0.05, "Slack of a neighbourhood.", ge=0, le=0.5, unit="squared distance", source="Contextual, eq. 2"
-        )
+        eps: float = slack(0.05, 0.5)
         network: Literal["contrastive", "recall_at_k", "cross_entropy"] = knob(
             "contrastive", "Loss that the network was trained with; the images are of classes it never saw."
         )

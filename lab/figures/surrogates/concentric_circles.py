@@ -12,7 +12,7 @@ from torch import nn
 from lab import losses
 from lab.core import style
 from lab.figures import _toy
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, slack
 from lab.figures.points import letters, set_metrics
 
 if TYPE_CHECKING:
@@ -35,14 +35,7 @@ class ConcentricCircles(Figure):
 
         noise: float = knob(0.1, "Noise on the training points.", ge=0, le=1)
         rings: int = knob(5, "Number of rings, each a class of its own.", ge=2, le=8)
-        eps: float = knob(
-            0.05,
-            "Slack (epsilon) by which a neighbourhood is enlarged.",
-            ge=0,
-            le=1,
-            unit="squared distance",
-            source="Contextual, eq. 2",
-        )
+        eps: float = slack(0.05)
         alpha: float = knob(
             10.0, "Slope of the constant gradient.", ge=0.1, le=100, scale="log", source="Contextual, eq. 20"
         )

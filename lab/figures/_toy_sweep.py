@@ -35,6 +35,7 @@ class ToySweep(Figure):
     axes: what can be varied; `chosen_by` names the knob that chooses, where there are several.
     note, words: subtitle and beginning of the text alternative, with knobs in braces; words may have first and last.
     place: the entry of the numbers that holds the values along the axis.
+    compares: whether the study compares losses.
     A figure has the knobs `data`, `steps` and `seeds`.
     """
 
@@ -45,6 +46,7 @@ class ToySweep(Figure):
     note: ClassVar[str]
     words: ClassVar[str]
     place: ClassVar[str] = "settings"
+    compares: ClassVar[bool] = True
 
     @abstractmethod
     def lines(self) -> dict[str, tuple[str, str]]:
@@ -81,9 +83,10 @@ class ToySweep(Figure):
                 for name, (loss, score) in self.lines().items()
             }
             return {self.place: settings, "curves": curves, "subtitle": self.note.format(**dict(self.knobs))}
-        studies = {name: axis.study[:2] for name, axis in self.axes.items() if axis.study}
-        study, setting = _bundled.measured(type(self).__name__, studies, self.varied)
-        settings, curves = _bundled.curves(study, setting, self.axes[self.varied].study[2], lines="loss")
+        studies = {name: axis.study for name, axis in self.axes.items() if axis.study}
+        study, setting, column = _bundled.measured(type(self).__name__, studies, self.varied)
+        settings, curves = _bundled.curves(study, setting, column, lines="loss" if self.compares else None)
+        curves = curves if self.compares else dict(zip(self.lines(), curves.values(), strict=True))
         return {self.place: settings, "curves": curves, "subtitle": _bundled.subtitle(study)}
 
     def score_title(self) -> str:

@@ -16,6 +16,7 @@ class RoadmapSweep(ToySweep):
     question = "What do the two ends of the λ axis train with?"
     moves = ("data", "what")
     chosen_by = "what"
+    compares = False
     note = "{steps} steps, mean and deviation over {seeds} seeds"
     axes = {
         "lam": Axis("weight of calibration λ", (0.0, 0.1, 0.5, 0.9, 1.0), ("roadmap_weight", "lambda", "MAP@R")),

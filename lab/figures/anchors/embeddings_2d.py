@@ -48,7 +48,7 @@ class Embeddings2d(Figure):
         owned = {"num_classes": k.classes, "dim": 2}
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(k.seed)
-            recipes = {
+            recipes: dict[str, tuple[Any, bool]] = {
                 "cross-entropy": (losses.create("cross_entropy", **owned), False),
                 "contrastive": (losses.create("contrastive"), True),
                 "class anchors": (losses.create("class_anchor_margin", m=k.m, p=k.p, init="random", **owned), False),
@@ -70,16 +70,17 @@ class Embeddings2d(Figure):
             panes[name] = {
                 "train": both[0],
                 "test": both[1],
-                "anchors": _anchors_of(loss) if name == "class anchors" else None,
+                "anchors": loss.anchors.detach().double().numpy() if name == "class anchors" else None,
                 "MAP@R": set_metrics(both[1], toy.test.labels.numpy())["MAP@R"],
             }
         return {"panes": panes, "train": toy.train.labels.numpy(), "test": toy.test.labels.numpy()}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         panes = numbers["panes"]
+        best = max(panes, key=lambda name: panes[name]["MAP@R"])
         figure = self.canvas(
             f"after {self.knobs.steps} steps; both axes of a column have one scale. In the paper class anchors part "
-            f"unseen points best; here {_order(panes)}",
+            f"unseen points best; here {'they do, too' if best == 'class anchors' else f'{best} does'}",
             panels=(*(f"{n}, test MAP@R <b>{p['MAP@R']:.2f}</b>" for n, p in panes.items()), *[""] * len(panes)),
             rows=2,
             cols=3,
@@ -133,15 +134,3 @@ class Embeddings2d(Figure):
     def alt(self, numbers: Numbers) -> str:
         values = ", ".join(f"{name} {pane['MAP@R']:.3f}" for name, pane in numbers["panes"].items())
         return f"Two-dimensional embeddings of three losses after {self.knobs.steps} steps. Test MAP@R: {values}."
-
-
-def _order(panes: dict[str, dict]) -> str:
-    """Where class anchors stand among the losses, by MAP@R on unseen points."""
-    scores = {name: pane["MAP@R"] for name, pane in panes.items()}
-    best = max(scores, key=scores.__getitem__)
-    return "they do, too" if best == "class anchors" else f"{best} does"
-
-
-def _anchors_of(loss: Any) -> np.ndarray:
-    """Class anchors float64 [c 2] of a trained loss."""
-    return loss.anchors.detach().double().numpy()

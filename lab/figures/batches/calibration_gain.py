@@ -1,7 +1,5 @@
 """001, figure 5: what calibration adds to SupAP, by batch size."""
 
-from typing import Literal
-
 import numpy as np
 
 from lab import losses
@@ -9,6 +7,7 @@ from lab.core import style
 from lab.core.estimates import deviation
 from lab.figures import _bundled, _toy
 from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._toy_sweep import Data, data_knob
 
 CLASSES, PER_CLASS = 24, 6
 """Of the toy's training points."""
@@ -26,9 +25,7 @@ class CalibrationGain(Figure):
     class Knobs(Knobs):
         """The batches and the toy; or the measured sweep."""
 
-        data: Literal["toy", "Emoji-7"] = knob(
-            "toy", "Show a toy example that trains now, or results measured on Emoji-7."
-        )
+        data: Data = data_knob()
         classes: tuple[int, ...] = knob((2, 4, 8, 16), "Classes per batch, with four images each.", ge=2, le=24)
         lam: float = knob(0.5, "Weight of calibration.", ge=0, le=1, source="ROADMAP, eq. 2")
         steps: int = knob(40, "Training steps.", ge=1, le=100)
@@ -62,9 +59,11 @@ class CalibrationGain(Figure):
             x="batch size (images)",
             y=("gain (%)", "MAP@R on unseen classes"),
         )
+        # N / B, how many batches the training images make, decides how much a batch can know of the whole.
+        shares = [f"<br>N/B {CLASSES * PER_CLASS / b:.3g}" * (self.knobs.data == "toy") for b in numbers["batch"]]
         named = [
-            f"{b}{self._share(b)}<br>{style.RIGHT if g >= 0 else style.WRONG} {g:+.1f} %"
-            for b, g in zip(numbers["batch"], gain.mean(axis=1), strict=True)
+            f"{b}{share}<br>{style.RIGHT if g >= 0 else style.WRONG} {g:+.1f} %"
+            for b, share, g in zip(numbers["batch"], shares, gain.mean(axis=1), strict=True)
         ]
         figure.add_bar(
             x=named, y=gain.mean(axis=1), showlegend=False, error_y={"array": deviation(gain)},
@@ -80,10 +79,6 @@ class CalibrationGain(Figure):
         }
         _toy.draw_sweep(figure, [str(b) for b in numbers["batch"]], curves, row=1, col=2)
         return figure.update_xaxes(type="category", tickangle=0)
-
-    def _share(self, batch: int) -> str:
-        """How many batches the training images make, N / B: what decides how much a batch can know of the whole."""
-        return f"<br>N/B {CLASSES * PER_CLASS / batch:.3g}" if self.knobs.data == "toy" else ""
 
     def alt(self, numbers: Numbers) -> str:
         gain = 100 * (numbers["with"] / numbers["without"] - 1).mean(axis=1)

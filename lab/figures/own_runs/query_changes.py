@@ -88,7 +88,8 @@ class QueryChanges(Figure):
         ends = np.array([change[chosen].min(initial=0), change[chosen].max(initial=0)])
         room = 0.25 * max(np.ptp(ends), 1e-9)
         figure.update_xaxes(title_text=f"change in {metric}", range=ends + [-room, room], row=1, col=2)
-        words = [_shortened(numbers["classes"][int(items[q])]) for q in chosen]
+        names = [numbers["classes"][int(items[q])] for q in chosen]
+        words = [name if len(name) <= 20 else f"{name[:19]}…" for name in names]
         figure.update_yaxes(
             range=[len(chosen) - 0.4, -0.6], tickvals=np.arange(len(chosen)), ticktext=words,
             row=1, col=2,
@@ -108,7 +109,3 @@ class QueryChanges(Figure):
             f"{numbers['classes'][int(numbers['items'][best])]} ({change[best]:+.3f}), most regressed "
             f"{numbers['classes'][int(numbers['items'][worst])]} ({change[worst]:+.3f})."
         )
-
-
-def _shortened(name: str, letters: int = 20) -> str:
-    return name if len(name) <= letters else name[: letters - 1] + "…"

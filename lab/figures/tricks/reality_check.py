@@ -87,7 +87,7 @@ class RealityCheck(Figure):
         papers = {name: (row[0], row[1]) for name, row in (REPORTED | LATER).items()}
         methods = zip(numbers["names"], numbers["years"], numbers["value"], strict=True)
         fair = {name: (int(year), float(value)) for name, year, value in methods if year}
-        climbs = [_climb(rows) for rows in (papers, fair)]
+        climbs = [np.polyfit(*zip(*rows.values(), strict=True), 1) for rows in (papers, fair)]
         figure = self.canvas(
             f"by the papers' own numbers r@1 changes by <b>{_signed(climbs[0][0])}</b> points a year, under one fair "
             f"protocol {self.knobs.metric} by <b>{_signed(climbs[1][0])}</b>",
@@ -100,13 +100,14 @@ class RealityCheck(Figure):
         for panel, (rows, climb) in enumerate(zip((papers, fair), climbs, strict=True)):
             self._panel(figure, rows, climb, panel)
         metric = self.knobs.metric
-        shared = [38.0, 74.0] if metric == "P@1" else _room([value for _, value in fair.values()])
+        values = [value for _, value in fair.values()]
+        shared = [38.0, 74.0] if metric == "P@1" else [min(values) - 4.0, max(values) + 4.0]
         figure.update_yaxes(range=[38, 74], row=1, col=1)
         figure.update_yaxes(title_text=f"{metric} (%)", range=shared, row=1, col=2)
         figure.update_xaxes(range=[2005, 2023], tickvals=[2006, 2010, 2015, 2020])
         return style.legend_below(figure)
 
-    def _panel(self, figure: PlotlyFigure, rows: dict[str, tuple[int, float]], climb: tuple, panel: int) -> None:
+    def _panel(self, figure: PlotlyFigure, rows: dict[str, tuple[int, float]], climb: np.ndarray, panel: int) -> None:
         """The methods of one panel over the years, each named, and the straight line through them."""
         years, values = (np.array(column, float) for column in zip(*rows.values(), strict=True))
         slope, start = climb
@@ -164,13 +165,6 @@ class RealityCheck(Figure):
         )
 
 
-def _climb(rows: dict[str, tuple[int, float]]) -> tuple[float, float]:
-    """Slope in points a year, and height at year 0, of the straight line with the least squares."""
-    years, values = zip(*rows.values(), strict=True)
-    slope, start = np.polyfit(years, values, 1)
-    return float(slope), float(start)
-
-
 def _signed(value: float) -> str:
     """With its sign, but for what rounds to nothing."""
     text = f"{value:+.1f}"
@@ -196,8 +190,3 @@ def _spread(values: dict[str, float], gap: float) -> dict[str, float]:
         heights[i] = max(heights[i], heights[i - 1] + gap)
     middle = float(np.mean(heights)) - float(np.mean(list(values.values())))
     return {name: height - middle for name, height in zip(order, heights, strict=True)}
-
-
-def _room(values: list[float]) -> list[float]:
-    """A range of an axis around values."""
-    return [min(values) - 4.0, max(values) + 4.0]

@@ -23,12 +23,12 @@ def cosine(encoder, images) -> float:
 
 
 HEADS = [
-    {"pooling": pooling, **norm, "dim": dim}
-    for pooling, norm, dim in itertools.product(
-        ("avg", "gem", "max", "mixed"),
-        ({}, {"layer_norm": True, "layer_norm_affine": True}, {"unit_features": True}),
-        (16, None),
-    )
+    {"pooling": "avg", "dim": 16},
+    {"pooling": "gem", "dim": None},
+    {"pooling": "gem", "dim": 16, "layer_norm": True, "layer_norm_affine": True},
+    {"pooling": "max", "dim": None, "layer_norm": True, "layer_norm_affine": True},
+    {"pooling": "mixed", "dim": 16, "unit_features": True},
+    {"pooling": "avg", "dim": None, "unit_features": True},
 ]
 
 

@@ -21,7 +21,7 @@ import lab.papers.recipes
 from lab.core import yaml_reader
 from lab.core.catalog import OUTSIDE
 from lab.core.files import checked, whole
-from lab.core.knobs import Knobs, Unchecked, catalog_of, describe, quoted
+from lab.core.knobs import Knobs, Unchecked, describe, quoted
 
 DERIVED = {"num_classes": 1000, "dim": 1000}
 """Knobs of losses that the data set and the encoder decide, with the surrogates that checks use before these exist."""
@@ -88,14 +88,14 @@ SECTIONS = {
 def _not_here(knobs: type[Knobs], values: Mapping[str, Any]) -> dict[str, str]:
     """Catalogued names among stored knobs that no installed package brings, each with a sentence."""
     gone = {}
-    for knob, catalog in ((name, catalog_of(field)) for name, field in knobs.model_fields.items()):
-        value = values.get(knob)
-        if not catalog or value in (None, knobs.model_fields[knob].default, *importlib.import_module(catalog).names()):
+    for knob in describe(knobs):
+        value = values.get(knob.name)
+        if not knob.catalog or value is None or value in knob.choices:
             continue
         try:
-            importlib.import_module(catalog).get(value)
+            importlib.import_module(knob.catalog).get(value)
         except ValueError as error:
-            gone[knob] = str(error)
+            gone[knob.name] = str(error)
     return gone
 
 

@@ -86,7 +86,7 @@ def _files() -> Iterator[Component]:
         yield Component("files of the package", what, "broken", f"pip uninstall {name}. {advice}")
     if not others:
         yield Component("files of the package", str(shipped.PACKAGE))
-    missing = [name for name in ("notebooks", "docs") if not shipped.folder(name).is_dir()]
+    missing = [name for name in ("notebooks", "docs", "app") if not shipped.folder(name).is_dir()]
     if missing:
         yield Component("tutorials and documents", f"no {' and no '.join(missing)}", "warning", advice)
     else:

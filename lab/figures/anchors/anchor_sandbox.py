@@ -138,13 +138,12 @@ class AnchorSandbox(Figure):
             x=anchors[:, 0], y=anchors[:, 1], mode="markers+text", name="anchors", text=letters(range(k.classes)),
             textposition="top center", textfont={"size": 15},
             marker={"symbol": "star", "size": 18, "color": [style.COLOURS[c] for c in range(k.classes)],
-                        "line": {"width": 1.5, "color": style.BLACK}},
+                    "line": {"width": 1.5, "color": style.BLACK}},
         )  # fmt: skip
         self._add_forces(figure, numbers)
         figure.add_scatter(
             x=[0], y=[0], mode="markers", name="origin",
-            marker={"symbol": "cross-thin", "size": 12,
-                       "line": {"width": 2}, "color": style.BLACK},
+            marker={"symbol": "cross-thin", "size": 12, "line": {"width": 2}, "color": style.BLACK},
         )  # fmt: skip
         return figure.update_yaxes(scaleanchor="x")
 

@@ -126,8 +126,7 @@ class Embeddings2d(Figure):
         if pane["anchors"] is not None:
             figure.add_scatter(
                 x=pane["anchors"][:, 0], y=pane["anchors"][:, 1], mode="markers", name="anchors", showlegend=row == 1,
-                marker={"symbol": "star", "size": 15, "color": "white",
-                                                 "line": {"width": 2, "color": style.BLACK}},
+                marker={"symbol": "star", "size": 15, "color": "white", "line": {"width": 2, "color": style.BLACK}},
                 **where,
             )  # fmt: skip
 

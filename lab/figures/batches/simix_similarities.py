@@ -82,7 +82,7 @@ class SimixSimilarities(Figure):
         figure.add_heatmap(
             x=names, y=names, z=originals, colorscale=style.DIVERGING, zmid=0, zmin=-1, zmax=1,
             colorbar={"title": {"text": "cosine", "side": "right"}, "orientation": "h", "x": 0.25, "len": 0.45,
-                          "y": -0.32, "yanchor": "top", "thickness": 12},
+                      "y": -0.32, "yanchor": "top", "thickness": 12},
             hovertemplate="query %{y}<br>item %{x}<br>similarity %{z:.3f}<extra></extra>", row=1, col=1,
         )  # fmt: skip
         for line in ({"x0": n - 0.5, "x1": n - 0.5, "y0": -0.5, "y1": len(names) - 0.5},

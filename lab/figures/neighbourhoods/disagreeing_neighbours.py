@@ -91,7 +91,7 @@ class DisagreeingNeighbours(Figure):
         figure.add_scatter(
             x=points[:, 0], y=points[:, 1], mode="markers", name="item (sign = label)",
             marker={"size": 8, "opacity": 0.55, "color": [style.COLOURS[int(c) % 8] for c in labels],
-                        "symbol": [style.MARKERS[int(c) % 8] for c in labels]},
+                    "symbol": [style.MARKERS[int(c) % 8] for c in labels]},
             customdata=np.stack([numbers["items"], labels], 1),
             hovertemplate="item %{customdata[0]}, label %{customdata[1]}<extra></extra>", **place,
         )  # fmt: skip

@@ -115,7 +115,7 @@ class UnitCircle(Figure):
             x=[np.cos(angles[numbers["mover"]])], y=[np.sin(angles[numbers["mover"]])], mode="markers",
             name="the moving point",
             marker={"symbol": "star", "size": 17, "color": style.VERMILLION,
-                                                 "line": {"width": 1.5, "color": style.BLACK}},
+                    "line": {"width": 1.5, "color": style.BLACK}},
             row=1, col=2,
         )  # fmt: skip
         around = np.linspace(0, 2 * np.pi, 73)

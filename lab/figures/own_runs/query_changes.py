@@ -79,7 +79,7 @@ class QueryChanges(Figure):
         figure.add_bar(
             y=np.arange(len(chosen)), x=change[chosen], orientation="h", showlegend=False,
             marker={"color": [style.BLUE if change[q] > 0 else style.VERMILLION for q in chosen],
-                        "pattern": {"shape": ["" if change[q] > 0 else "/" for q in chosen]}},
+                    "pattern": {"shape": ["" if change[q] > 0 else "/" for q in chosen]}},
             text=[f"{change[q]:+.3f}" for q in chosen], textposition="outside", row=1, col=2,
         )  # fmt: skip
         metric = self.knobs.metric

@@ -107,7 +107,7 @@ class MetricPlayground(Figure):
             figure.add_scatter(
                 x=points[mine, 0], y=points[mine, 1], mode="markers", name=f"k-means {cluster + 1}", hoverinfo="skip",
                 marker={"symbol": f"{style.MARKERS[cluster % 8].replace('x', 'hexagon')}-open", "size": 17,
-                            "color": style.GREY, "line": {"width": 1.5}},
+                        "color": style.GREY, "line": {"width": 1.5}},
                 row=1, col=1,
             )  # fmt: skip
         figure.add_bar(
@@ -121,8 +121,7 @@ class MetricPlayground(Figure):
         if numbers["deck"]:
             figure.add_scatter(
                 y=list(numbers["deck"]), x=list(numbers["deck"].values()), mode="markers", name="the deck's layout",
-                marker={"symbol": "diamond", "size": 11, "color": "white",
-                            "line": {"width": 2, "color": style.BLACK}},
+                marker={"symbol": "diamond", "size": 11, "color": "white", "line": {"width": 2, "color": style.BLACK}},
                 row=1, col=2,
             )  # fmt: skip
         figure.update_yaxes(scaleanchor="x", row=1, col=1)

@@ -3,6 +3,7 @@
     python notebooks/whole_lab.py
 
 takes some ten seconds on a laptop, and writes whole_lab.png: what four images found before training, and after it.
+They are those, one a digit, of which the untrained network found the most wrong ones.
 
 Image retrieval asks for the images that show the same as this one. A network turns each image into a vector of length
 1, an embedding, and the others are ranked by their cosine similarity to it. We train on the digits 0 to 5 and rank the
@@ -13,7 +14,7 @@ Each step is a few lines of numpy and torch here. "In earnest:" says where the l
 losses, and runs that can be stopped and taken up again. The lines are meant to be changed; try it with your own loss.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -130,6 +131,12 @@ def train(network: nn.Module, images: Images, steps: int = 200, per_class: int =
 #    In earnest: lab.search, exact or approximate, for galleries larger than memory; lab.reranking for second thoughts.
 
 
+def ranked(network: nn.Module, images: Images) -> np.ndarray:
+    """What `rank` gives for the images, embedded."""
+    with torch.no_grad():
+        return rank(network(images.pixels))
+
+
 def rank(embeddings: Tensor) -> np.ndarray:
     """Neighbours of each image, the most alike first and itself left out, int64 [n n-1]."""
     similarity = embeddings @ embeddings.T
@@ -170,7 +177,7 @@ def measure(neighbours: np.ndarray, labels: np.ndarray) -> dict[str, float]:
 #    In earnest: lab.figures, lab.inspect for what a loss does to each pair, and the dashboard of `lab app`.
 
 
-def sheet(images: Images, neighbours: np.ndarray, queries: np.ndarray, k: int = 10) -> np.ndarray:
+def sheet(images: Images, neighbours: np.ndarray, queries: Sequence[int], k: int = 10) -> np.ndarray:
     """A row for each query: itself, then its first k neighbours; those of another class are inverted. uint8 [h w]."""
     rows = []
     for query in queries:
@@ -196,18 +203,19 @@ def main(picture: Path = Path("whole_lab.png"), steps: int = 200) -> dict[str, d
     """Measure, train, measure again, and draw both; returns the scores before and after."""
     torch.manual_seed(0)
     known, unseen = digits()
+    labels = unseen.labels.numpy()
     network = Encoder()
-    queries = np.array([int(np.flatnonzero(unseen.labels == digit)[3]) for digit in (6, 7, 8, 9)])
-    scores, sheets = {}, []
-    for when in ("before training", "after training"):
-        if when == "after training":
-            losses = train(network, known, steps)
-            print(f"loss {losses[0]:.3f} at the first step, {np.mean(losses[-10:]):.3f} over the last ten")
-        with torch.no_grad():
-            neighbours = rank(network(unseen.pixels))
-        scores[when] = measure(neighbours, unseen.labels.numpy())
-        sheets.append(sheet(unseen, neighbours, queries))
-        print(f"{when}: " + ", ".join(f"{name} {value:.3f}" for name, value in scores[when].items()))
+    rankings = {"before training": ranked(network, unseen)}
+    losses = train(network, known, steps)
+    rankings["after training"] = ranked(network, unseen)
+    print(f"loss {losses[0]:.3f} at the first step, {np.mean(losses[-10:]):.3f} over the last ten")
+    scores = {when: measure(neighbours, labels) for when, neighbours in rankings.items()}
+    for when, values in scores.items():
+        print(f"{when}: " + ", ".join(f"{name} {value:.3f}" for name, value in values.items()))
+
+    wrong = (labels[rankings["before training"][:, :10]] != labels[:, None]).sum(axis=1)
+    queries = [max(np.flatnonzero(labels == digit), key=wrong.__getitem__) for digit in np.unique(labels)]
+    sheets = [sheet(unseen, neighbours, queries) for neighbours in rankings.values()]
     Image.fromarray(np.hstack([sheets[0], np.full((len(sheets[0]), 40), 255, np.uint8), sheets[1]])).save(picture)
     print(f"{picture} shows what four images found, before on the left, after on the right; wrong ones are inverted.")
     return scores

@@ -2,7 +2,7 @@
 
     python scripts/soak/fuzz_files.py --minutes 10
 
-Manifests, lists of images, YAML configurations, checkpoint headers, pickles and names of class folders, made and shrunk
+Manifests, lists of images, YAML configurations, checkpoint headers and names of class folders, made and shrunk
 by hypothesis. The tests run a few examples of each; this goes on, with a new seed every round, until the time is up.
 """
 
@@ -25,7 +25,6 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import lab.data
-from lab.data import _plain_pickle
 from lab.data.images import listing
 from lab.data.manifest import Manifest
 from lab.runs.config import SECTIONS, RunConfig, parse_yaml
@@ -170,12 +169,6 @@ def checkpoint_of_structure(folder, metadata, structure):
     head = json.dumps({"__metadata__": stored, "a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
     file = put(folder, "last.safetensors", struct.pack("<Q", len(head)) + head + bytes(4))
     check("checkpoint", lambda: checkpoint.load(Path(file)))
-
-
-@kind_of_file(st.binary(max_size=200))
-def pickle_of_bytes(folder, content):
-    file = put(folder, "train", b"\x80\x02" + content)
-    check("pickle", lambda: _plain_pickle.load(Path(file)))
 
 
 @kind_of_file(st.lists(st.binary(min_size=1, max_size=40), min_size=1, max_size=3), st.binary(min_size=1, max_size=20))

@@ -37,7 +37,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "data", "encoders", "evaluation", "galleries", "install", "kernels", "losses", "papers", "reranking",
         "training", "wrappers",
     ),
-    "model": ("data", "inspect", "runs", "search"),
+    "model": ("data", "galleries", "inspect", "runs", "search"),
     "report": ("data", "encoders", "maps", "papers", "runs", "search"),
     "launchers": ("data", "install", "runs"),
     "sweeps": ("launchers", "runs"),

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
     from lab.core.knobs import Knobs, knob
     from lab.search._base import Index, IndexKnobs
-    from lab.search._composed import Together, best_of, mean_query, rocchio
+    from lab.search._composed import Together, best_of, compose, mean_query, rocchio
     from lab.search._faiss_file import FaissFile
     from lab.search._recall import recall
 
 __all__ = [
-    "FaissFile", "Index", "IndexKnobs", "Knobs", "Together", "add", "best_of", "create", "get", "knob", "mean_query",
-    "names", "open", "recall", "rocchio",
+    "FaissFile", "Index", "IndexKnobs", "Knobs", "Together", "add", "best_of", "compose", "create", "get", "knob",
+    "mean_query", "names", "open", "recall", "rocchio",
 ]  # fmt: skip
 
 _catalog: "Catalog[Index]" = Catalog(__name__, __path__, "index", base="lab.search._base:Index")
@@ -31,7 +31,7 @@ __getattr__ = public(
         "FaissFile": "lab.search._faiss_file",
         "Index": "lab.search._base",
         "IndexKnobs": "lab.search._base",
-        **dict.fromkeys(("Together", "best_of", "mean_query", "rocchio"), "lab.search._composed"),
+        **dict.fromkeys(("Together", "best_of", "compose", "mean_query", "rocchio"), "lab.search._composed"),
         "Knobs": "lab.core.knobs",
         "knob": "lab.core.knobs",
         "recall": "lab.search._recall",

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from lab.search._base import IndexKnobs
-from lab.search._faiss import FaissIndex
-
-if TYPE_CHECKING:
-    import faiss
+from lab.core.results import EmbeddingSet
+from lab.search._candidates import FaissIndex
 
 
 class FaissFlat(FaissIndex):
@@ -30,13 +25,9 @@ class FaissFlat(FaissIndex):
         (array([[1, 2]]), array([[0.96, 0.8 ]], dtype=float32))
     """
 
-    class Knobs(IndexKnobs):
-        """Only what every index has."""
-
-    def _make(self, rows: np.ndarray) -> faiss.Index:
-        index = self._flat(rows.shape[1])
-        index.add(rows)
-        return index
+    def _make(self, gallery: EmbeddingSet) -> None:
+        self.index = self._flat()
+        self.index.add(self._all_rows())
 
     def _compared(self, rows: np.ndarray) -> np.ndarray:
-        return np.full(len(rows), len(self._built()))
+        return np.full(len(rows), len(self.rows))

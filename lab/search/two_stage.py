@@ -22,8 +22,8 @@ class TwoStage(Index):
     """An inverted file whose coarse centroids are the learnt class anchors, one inverted list each.
 
     Every gallery item stands in the list of one anchor. A query visits the lists of its nearest anchors only, so its
-    ranking is cut short: positives in other lists are `UNRANKED`, and average precision depends on whether it is divided by
-    all positives or by those retrieved (the knob `denominator` of the mAP metric). CAM compares by Euclidean distance;
+    ranking is cut short: positives in other lists are `UNRANKED`, and average precision depends on whether it is divided
+    by all positives or by those retrieved (the knob `denominator` of the mAP metric). CAM compares by Euclidean distance;
     by cosine, anchors count by their direction alone. Queries are grouped by anchor, so that every list is one product.
     Time O(q c d + q v (g / c) d) for c anchors of which v are probed.
 
@@ -135,7 +135,7 @@ class TwoStage(Index):
         return other
 
     def nearest_anchors(self, vectors: np.ndarray, v: int) -> np.ndarray:
-        """int64 [q v]: the v anchors nearest to each vector [q d], in the order in which a search probes their lists."""
+        """int64 [q v]: the v anchors nearest to each vector [q d], in the order in which their lists are probed."""
         keys = sort_keys.nearest(self.anchors.queries(vectors), self.anchors.items, v)
         return sort_keys.unpack(keys)[1].cpu().numpy()
 
@@ -195,7 +195,7 @@ class TwoStage(Index):
         return products[None], positions[None]
 
     def _many(self, queries: torch.Tensor, k: int) -> Nearest:
-        """One product for each list, with all queries that probe it; v rounds, the n-th for each query's n-th anchor."""
+        """One product for each list, with all queries that probe it; v rounds, one for each nearest anchor."""
         opened = (queries @ self.anchors.items.T).topk(self.knobs.probes, dim=1).indices
         rounds = []
         for anchors in opened.unbind(1):
@@ -204,7 +204,9 @@ class TwoStage(Index):
             scores = torch.full((len(queries), k), torch.nan, dtype=queries.dtype, device=queries.device)
             positions = torch.full((len(queries), k), -1, device=queries.device)
 
-            def search(probed: tuple[int, torch.Tensor], scores=scores, positions=positions) -> None:
+            def search(
+                probed: tuple[int, torch.Tensor], scores: torch.Tensor = scores, positions: torch.Tensor = positions
+            ) -> None:
                 anchor, rows = probed
                 mine = slice(int(self.bounds[anchor]), int(self.bounds[anchor + 1]))
                 found = nearest_rows(queries[rows], self.list_items[mine], self.positions[mine], k)

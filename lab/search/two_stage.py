@@ -22,10 +22,10 @@ class TwoStage(Index):
     """An inverted file whose coarse centroids are the learnt class anchors, one inverted list each.
 
     Every gallery item stands in the list of one anchor. A query visits the lists of its nearest anchors only, so its
-    ranking is cut short: positives in other lists are `UNRANKED`, and average precision depends on whether it is divided
-    by all positives or by those retrieved (the knob `denominator` of the mAP metric). CAM compares by Euclidean distance;
-    by cosine, anchors count by their direction alone. Queries are grouped by anchor, so that every list is one product.
-    Time O(q c d + q v (g / c) d) for c anchors of which v are probed.
+    ranking is cut short: positives in other lists are `UNRANKED`, and average precision depends on whether it is
+    divided by all positives or by those retrieved (the knob `denominator` of the mAP metric). CAM compares by Euclidean
+    distance; by cosine, anchors count by their direction alone. Queries are grouped by anchor, so that every list is
+    one product. Time O(q c d + q v (g / c) d) for c anchors of which v are probed.
 
     Example:
         >>> import lab, numpy as np

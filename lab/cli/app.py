@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import argparse
 
+from lab.cli._output import add_flags
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._serve import add_token
 
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
+    add_flags(parser, "runs")
     parser.add_argument(
         "--data",
         action="append",

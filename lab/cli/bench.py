@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import argparse
 
+from lab.cli._output import add_flags, check_place, say
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from lab.cli._output import add_json
 
     parser.add_argument(
         "sections", nargs="*", metavar="SECTION", help="sections to measure: losses, metrics, search, ... (default all)"
@@ -28,14 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="also say what got slower by more than the noise since FILE, which an earlier --output FILE.json wrote",
     )
-    add_json(parser)
+    add_flags(parser, "json")
 
 
 def run(arguments: argparse.Namespace) -> None:
     from pathlib import Path
 
     from lab import bench
-    from lab.cli._output import check_place, say
     from lab.core.files import write_text
 
     target = None if arguments.output is None else Path(arguments.output)

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lab.cli import _catalogued
 from lab.cli._output import show
-
-if TYPE_CHECKING:
-    from lab.data import Problem, Progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,19 +80,8 @@ def _sizes(name: str, path: str, batch_size: int, per_class: int) -> list[dict]:
     return rows
 
 
-def _problems(records: Iterator[Problem | Progress]) -> list[str]:
+def _problems(records: Iterator[Any]) -> list[str]:
     """Show how far the work is, and return the problems that were found, each once."""
-    from lab.cli._progress import bar
-    from lab.data import Progress
+    from lab.cli._progress import follow
 
-    sentences: dict[str, None] = {}
-    bars: dict[str, Any] = {}
-    with bar() as progress:
-        for record in records:
-            if not isinstance(record, Progress):
-                sentences[record.sentence] = None
-                continue
-            if record.what not in bars:
-                bars[record.what] = progress.add_task(f"{record.what} ({record.unit})", total=record.total, note="")
-            progress.update(bars[record.what], completed=record.done, total=record.total)
-    return list(sentences)
+    return list(dict.fromkeys(record.sentence for record in follow(records) if hasattr(record, "sentence")))

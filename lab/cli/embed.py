@@ -11,9 +11,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from lab.cli._output import add_flags, show
+from lab.cli._scores import told_import
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from lab.cli._output import add_json
 
     parser.add_argument("folder", metavar="FOLDER", help="folder of pictures")
     parser.add_argument(
@@ -42,14 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default auto)")
     parser.add_argument("--name", help="name of the run (default: that of the folder)")
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     parser.add_argument("--shards", metavar="FOLDER", help="write shards into this folder instead of making a run")
     parser.add_argument("--shard-rows", type=int, help="pictures in a shard (default 100,000)")
-    add_json(parser)
+    add_flags(parser, "runs", "json")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from lab.cli._output import told_import
     from lab.cli._progress import result_of
     from lab.runs.importing.encoders import Seen
 
@@ -72,7 +72,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _shards(arguments: argparse.Namespace, made: dict[str, Any]) -> int:
-    from lab.cli._output import show
     from lab.cli._progress import result_of
     from lab.galleries.shards import SHARD
     from lab.runs.importing.shards import embed_shards

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import argparse
 
+from lab.cli._output import add_flags
+from lab.cli._scores import told_import
+
 COLUMNS = {
     "vector": "the array or column of vectors (default: vectors, embeddings, features, ..., or columns v0, v1, ...)",
     "label": "the column of class names or numbers (default: class, label, target)",
@@ -22,7 +25,6 @@ COLUMNS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from lab.cli._output import add_json
 
     parser.add_argument("file", metavar="FILE", help="file of vectors, or folder")
     parser.add_argument(
@@ -42,13 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--measure", choices=("yes", "no"), help="compute the metrics (default: yes up to 1,000,000,000 pairs)"
     )
     parser.add_argument("--name", help="name of the run (default: that of the file)")
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
-    add_json(parser)
+    add_flags(parser, "runs", "json")
 
 
 def run(arguments: argparse.Namespace) -> int:
     import lab.runs
-    from lab.cli._output import told_import
 
     run = lab.runs.from_embeddings(
         arguments.file,

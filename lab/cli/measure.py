@@ -11,10 +11,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from lab.cli._output import add_flags, say, show
+
 
 def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     from lab.cli import _launching
-    from lab.cli._output import add_json
 
     parser.add_argument("queries", metavar="QUERIES", help="folder of shards with the queries")
     parser.add_argument("--gallery", metavar="FOLDER", help="folder of shards to search (default QUERIES)")
@@ -37,13 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     parser.add_argument(
         "--parts", type=int, default=1, help="parts of the gallery that can be read at the same time (default 1)"
     )
-    add_json(parser)
+    add_flags(parser, "json")
 
 
 def run(arguments: argparse.Namespace) -> int:
     import lab.metrics
     from lab.cli._launching import launcher_of
-    from lab.cli._output import say, show
     from lab.cli._progress import result_of
     from lab.evaluation.streamed import evaluate_streamed
     from lab.galleries.maker import Maker

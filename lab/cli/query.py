@@ -17,47 +17,31 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from lab.cli._output import add_flags, say, show
+
 
 def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     from lab import search
     from lab.cli import _flags
-    from lab.cli._output import add_json
 
-    parser.add_argument("run", help="name or folder of the run")
+    add_flags(parser, "run", "runs", "json", "encoder")
     parser.add_argument("image", nargs="*", help="image files; - reads one from standard input")
     parser.add_argument("--text", metavar="WORDS", help="search with words, if the run's encoder embeds words, too")
-    parser.add_argument(
-        "--together",
-        choices=("mean", "best"),
-        help="one search with all images, by their mean or by the best match of any",
-    )
-    parser.add_argument("--like", nargs="+", metavar="IMAGE", default=[], help="move the search towards these images")
-    parser.add_argument(
-        "--unlike", nargs="+", metavar="IMAGE", default=[], help="move the search away from these images"
-    )
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
+    together = "one search with all images, by their mean or by the best match of any"
+    parser.add_argument("--together", choices=("mean", "best"), help=together)
+    towards, away = "move the search towards these images", "move the search away from these images"
+    parser.add_argument("--like", nargs="+", metavar="IMAGE", default=[], help=towards)
+    parser.add_argument("--unlike", nargs="+", metavar="IMAGE", default=[], help=away)
     parser.add_argument("--split", default="test", help="split to search (default test)")
-    parser.add_argument(
-        "--gallery",
-        metavar="FOLDER|RUN",
-        help="search this folder of images or of shards instead, or a run that `lab embed` made",
-    )
-    parser.add_argument(
-        "--encoder", metavar="MODULE:FUNCTION", help="a function that makes the encoder, for a run of your own encoder"
-    )
-    parser.add_argument(
-        "--index",
-        metavar="FOLDER|FILE",
-        help="search this saved index instead, such as `lab export RUN --to faiss` writes",
-    )
+    gallery = "search this folder of images or of shards instead, or a run that `lab embed` made"
+    parser.add_argument("--gallery", metavar="FOLDER|RUN", help=gallery)
+    index = "search this saved index instead, such as `lab export RUN --to faiss` writes"
+    parser.add_argument("--index", metavar="FOLDER|FILE", help=index)
     offered = [name for name in search.names() if name != "two_stage"]  # which needs class anchors
     parser.add_argument("--search", choices=offered, help="index to search with (default exact)")
     parser.add_argument("--k", type=int, default=10, help="neighbours to show (default 10)")
     parser.add_argument("--least", type=float, metavar="SCORE", help="show only neighbours of at least this score")
-    add_json(parser)
-    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    early.add_argument("--search")
-    if (name := early.parse_known_args(words)[0].search) in offered:  # asked for: an index takes seconds to load
+    if (name := _flags.early(words, "--search")) in offered:  # asked for: an index takes seconds to load
         _flags.add_knobs(parser, "search", search.get(name).Knobs, f"index ({name})", without=("k", "similarity"))
 
 
@@ -77,7 +61,6 @@ def run(arguments: argparse.Namespace) -> int:
     import lab
     import lab.search
     from lab.cli import _flags
-    from lab.cli._output import say, show
     from lab.cli._progress import result_of
 
     name = arguments.search or "exact"

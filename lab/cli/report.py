@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from lab.cli._output import add_flags, check_place, print_json
 from lab.core.files import write_text
 
 ENDS = {"md": "markdown", "tex": "latex", "html": "html"}
@@ -17,10 +18,8 @@ ENDS = {"md": "markdown", "tex": "latex", "html": "html"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from lab.cli._output import add_json
 
     parser.add_argument("run", nargs="+", help="runs, by folder or by name")
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     parser.add_argument(
         "--format",
         choices=("markdown", "latex", "html"),
@@ -40,13 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--over", metavar="LINE", help="add a column: which share of this line's errors each other line removes"
     )
-    add_json(parser)
+    add_flags(parser, "runs", "json")
 
 
 def run(arguments: argparse.Namespace) -> None:
     import lab.report
     import lab.runs
-    from lab.cli._output import check_place, print_json
 
     form = _format(arguments)
     for place in filter(None, (arguments.output, arguments.html)):

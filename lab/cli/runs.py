@@ -13,6 +13,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lab.cli._output import add_flags, complain, print_json, say, show
 from lab.core.catalog import OUTSIDE
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ SCORES = ("r@1", "MAP@R")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from lab.cli._output import add_json
 
     parser.add_argument(
         "run",
@@ -43,8 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--remove", action="store_true", help="for tag and group: take the runs out of it")
     parser.add_argument("--repair", action="store_true", help="for check: mend what can be; the rest is left as it is")
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
-    add_json(parser)
+    add_flags(parser, "runs", "json")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -71,7 +70,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _all(runs: Sequence[Run], arguments: argparse.Namespace) -> None:
-    from lab.cli._output import show
 
     if arguments.last is not None and arguments.last < 1:
         raise ValueError(f"--last must be at least 1, got {arguments.last}.")
@@ -130,7 +128,6 @@ def _sorted(rows: list[dict], column: str, every: list[dict]) -> list[dict]:
 
 def _tag(arguments: argparse.Namespace) -> int:
     """Give several runs a tag, or take it away."""
-    from lab.cli._output import say
     from lab.runs import shelf
 
     tag, runs = _word_and_runs(arguments, "tag TAG")
@@ -143,7 +140,6 @@ def _tag(arguments: argparse.Namespace) -> int:
 
 def _group(arguments: argparse.Namespace) -> int:
     """Put several runs into a group, or take those of them that are in it out."""
-    from lab.cli._output import say
     from lab.runs import shelf
 
     group, runs = _word_and_runs(arguments, "group GROUP")
@@ -168,7 +164,6 @@ def _word_and_runs(arguments: argparse.Namespace, usage: str) -> tuple[str, list
 def _knobs(arguments: argparse.Namespace) -> int:
     """How much each knob that differs tells about a score, the weightiest first."""
     import lab.runs
-    from lab.cli._output import print_json, say, show
     from lab.report import knobs
 
     named = [lab.runs.open(name, arguments.runs) for name in arguments.run[1:]]
@@ -194,7 +189,6 @@ def _check(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     import lab.runs
-    from lab.cli._output import show
     from lab.runs import check
 
     root = Path(arguments.runs or lab.runs.default_root())
@@ -225,7 +219,6 @@ def _say_of_a_run_of_that_name(arguments: argparse.Namespace) -> None:
     from pathlib import Path
 
     import lab.runs
-    from lab.cli._output import say
 
     verb = arguments.run[0]
     folder = Path(arguments.runs or lab.runs.default_root()) / verb
@@ -235,7 +228,6 @@ def _say_of_a_run_of_that_name(arguments: argparse.Namespace) -> None:
 
 
 def _repair(run: Run) -> None:
-    from lab.cli._output import complain
     from lab.cli._progress import drain
     from lab.core.explain import explain
     from lab.runs import check
@@ -256,7 +248,6 @@ def _readable(run: Run) -> dict:
 
 
 def _one(run: Run, as_json: bool) -> None:
-    from lab.cli._output import print_json, show
     from lab.cli._scores import rows_of
 
     status = run.status
@@ -273,7 +264,6 @@ def _one(run: Run, as_json: bool) -> None:
 
 def _difference(one: Run, other: Run, as_json: bool) -> None:
     import lab.runs
-    from lab.cli._output import show
 
     different = lab.runs.difference(one.config, other.config)
     rows = [{"knob": path, one.name: _shown(a), other.name: _shown(b)} for path, (a, b) in different.items()]

@@ -19,6 +19,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Self
 
+from lab.cli._output import add_flags, print_json, say, show
+
 if TYPE_CHECKING:
     from lab.exporters import Curves
     from lab.launchers import Launcher
@@ -28,11 +30,10 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
-    from lab.cli import _config, _launching, _output
+    from lab.cli import _config, _launching
 
     parser.add_argument("--resume", metavar="RUN", help="continue an interrupted run (a name or a folder)")
     parser.add_argument("--name", help="name of the run's folder (default date-loss-data)")
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     parser.add_argument("--seeds", type=int, help="number of runs, with consecutive seeds; needs --on")
     _launching.add_on(parser, words)
     parser.add_argument("--queue", action="store_true", help="put the run into the queue instead of training here")
@@ -46,15 +47,15 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
         metavar="NAME",
         help="also write the curves while training, for instance tensorboard",
     )
-    _output.add_json(parser)
+    add_flags(parser, "runs", "json")
     _config.add_sections(parser, words)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from lab.cli import _config, _launching, _output
+    from lab.cli import _config, _launching
 
     if arguments.print_config and arguments.json:
-        _output.print_json(_config.config_of(arguments).as_dict())
+        print_json(_config.config_of(arguments).as_dict())
         return 0
     if arguments.print_config:
         print(_config.config_of(arguments).as_yaml(), end="")
@@ -154,7 +155,6 @@ def _launched(arguments: argparse.Namespace, launcher: Launcher) -> int:
     """Hand one run, or one a seed, to a launcher and see it through."""
     import lab.runs
     from lab.cli import _config
-    from lab.cli._output import say, show
     from lab.runs.launching import sent
 
     if arguments.queue or arguments.export or not _alone():
@@ -184,7 +184,6 @@ def _launched(arguments: argparse.Namespace, launcher: Launcher) -> int:
 
 
 def _wait(run: Run) -> int:
-    from lab.cli._output import say
     from lab.runs.launching.queue import Queue
 
     queue = Queue(run.path.parent)
@@ -216,7 +215,6 @@ def _go(
     run: Run, arguments: argparse.Namespace, exporters: Sequence[Curves] = (), processes: Processes | None = None
 ) -> int:
     import lab.runs
-    from lab.cli._output import say
     from lab.cli._progress import drain
     from lab.cli._scores import show_scores
     from lab.training.stopwatch import in_words, summed

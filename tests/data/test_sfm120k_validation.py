@@ -12,7 +12,6 @@ import pytest
 import lab.data
 from lab.core.results import EASY, JUNK
 from tests.data.conftest import write_image
-from tests.data.miniatures import JUDGED
 
 CONVERTER = Path(__file__).parents[2] / "scripts" / "convert_revisited.py"
 IMAGES = ["0a1b2c3d4e5f", "1a1b2c3d4e50", "2a1b2c3d4e51", "3a1b2c3d4e52"]
@@ -68,6 +67,8 @@ def test_what_is_no_list_gets_a_sentence(tmp_path):
 
 @pytest.mark.parametrize("protocol", [0, 2, 4])
 def test_the_ground_truth_of_oxford_is_converted(tmp_path, protocol):
+    from tests.data.miniatures import JUDGED  # which imports this file
+
     judged = [one | {"easy": np.array(one["easy"], np.int64)} for one in JUDGED["gnd"]]
     judged[0]["bbx"] = list(np.array(judged[0]["bbx"]))
     assert json.loads(converted(JUDGED | {"gnd": judged}, tmp_path, protocol).read_text()) == JUDGED

@@ -129,13 +129,10 @@ class Index:
             ValueError: no gallery yet, or more names than items. OSError: the disk is full or the folder cannot be
                 written.
 
-        Example:
-            >>> import lab, numpy as np, tempfile
-            >>> from lab.core.results import EmbeddingSet
-            >>> gallery = EmbeddingSet(np.eye(3, dtype=np.float32), labels=np.arange(3), items=np.arange(3))
-            >>> path = lab.search.create("exact", k=1).build(gallery).save(tempfile.mkdtemp() + "/it.safetensors")
-            >>> more = EmbeddingSet(np.array([[0.6, 0.8, 0]], np.float32), labels=np.array([3]), items=np.array([3]))
-            >>> lab.search.open(path).add(more).neighbours(np.array([0.6, 0.8, 0]))[1]
+        Example (`gallery` is that of `lab.search`, `root` a folder):
+            >>> path = lab.search.create("exact", k=1).build(gallery).save(root / "it.safetensors")
+            >>> more = EmbeddingSet(np.array([[0.6, 0.8]], np.float32), labels=np.array([3]), items=np.array([3]))
+            >>> lab.search.open(path).add(more).neighbours(np.array([0.6, 0.8]))[1]
             array([[3]])
         """
         gallery = self._built()

@@ -15,15 +15,9 @@ from lab.search._candidates import FaissIndex, inverted_lists
 class FaissIvf(FaissIndex):
     """faiss lists the gallery by k-means centroids and compares a query with the lists of the nearest ones only.
 
-    Example:
-        >>> import lab, numpy as np
-        >>> from lab.core.results import EmbeddingSet
-        >>> vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], np.float32)
-        >>> gallery = EmbeddingSet(vectors, labels=np.array([0, 0, 1]), items=np.arange(3))
-        >>> index = lab.search.create("faiss_ivf", k=2, lists=2, probes=2).build(gallery)
-        >>> scores, places = index.neighbours(np.array([[0.6, 0.8]], np.float32))
-        >>> places, scores.round(2)
-        (array([[1, 2]]), array([[0.96, 0.8 ]], dtype=float32))
+    Example (`gallery` is that of `lab.search`):
+        >>> lab.search.create("faiss_ivf", k=2, lists=2, probes=2).build(gallery).neighbours(np.array([0.6, 0.8]))[1]
+        array([[1, 2]])
     """
 
     thorough = {"lists": 4, "probes": 4}

@@ -27,11 +27,7 @@ class TwoStage(Index):
     distance; by cosine, anchors count by their direction alone. Queries are grouped by anchor, so that every list is
     one product. Time O(q c d + q v (g / c) d) for c anchors of which v are probed.
 
-    Example:
-        >>> import lab, numpy as np
-        >>> from lab.core.results import EmbeddingSet
-        >>> vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], np.float32)
-        >>> gallery = EmbeddingSet(vectors, labels=np.array([0, 0, 1]), items=np.arange(3))
+    Example (`gallery` is that of `lab.search`):
         >>> anchors = np.array([[1, 0], [0, 1]], np.float32)  # those of a model trained with class_anchor_margin
         >>> index = lab.search.create("two_stage", k=2).build(gallery, anchors)
         >>> index.neighbours(np.array([[0.6, 0.8]], np.float32))[1]  # image 1 is in the other list

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from PIL import Image
 
+from lab.core.arrays import Names
 from lab.core.catalog import name_of
 from lab.core.files import checked
 from lab.core.formats import plain_cell
@@ -20,7 +21,6 @@ from lab.core.results import Relevance
 from lab.data._noise import NoiseKnobs, kept_classes, long_tail, relabelled, replaced
 from lab.data._splits import Split, SplitName, few, fold_of
 from lab.data.images.reading import open_rgb
-from lab.data.streams.index import Names
 
 
 @dataclass(frozen=True)

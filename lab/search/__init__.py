@@ -50,7 +50,6 @@ def open(path: "str | Path", device: Any = "auto") -> "Index":
 
     from lab.core import arrays
     from lab.core.results import EmbeddingSet
-    from lab.search._base import unpacked
 
     path = Path(path).expanduser()
     header, columns = arrays.header(path), arrays.read(path)
@@ -58,7 +57,8 @@ def open(path: "str | Path", device: Any = "auto") -> "Index":
     if not isinstance(header.get("index"), str) or any(name not in columns for name in gallery):
         raise ValueError(f"{path} holds no index; write one with `index.save(path)`.")
     index = create(header["index"], device=device, **dict(header.get("knobs") or {}))
-    named = unpacked(columns)
+    packed = columns.pop("names", None), columns.pop("name_ends", None)
     index.restored(EmbeddingSet(*(columns.pop(name) for name in gallery)), columns)
-    index.names, index.about = named, dict(header.get("about") or {})
+    index.names = list(arrays.Names(*packed)) if packed[0] is not None and packed[1] is not None else []
+    index.about = dict(header.get("about") or {})
     return index

@@ -178,6 +178,7 @@ class FaissIvfPq(CandidateIndex):
     def _encode(self, folder: Path) -> None:
         """Encode the gallery piece by piece, each into a file of its own, and merge them into lists on disk."""
         import faiss
+        from faiss.contrib.ondisk import merge_ondisk
 
         pieces = []
         for number, first in enumerate(range(0, len(self.rows), PIECE)):
@@ -191,19 +192,10 @@ class FaissIvfPq(CandidateIndex):
                 start += len(block)
             _save(lambda path, one=index: faiss.write_index(one, path), pieces[-1])
         (folder / LISTS).unlink(missing_ok=True)
-        swig: Any = faiss  # its types know neither the lists of an index nor vectors of them
-        index = swig.read_index(str(folder / TRAINED))
-        opened = [swig.read_index(str(path), faiss.IO_FLAG_MMAP) for path in pieces]
-        lists = swig.InvertedListsPtrVector()
-        for one in opened:
-            lists.push_back(one.invlists)
-        merged = swig.OnDiskInvertedLists(index.nlist, index.code_size, str(folder / LISTS))
+        index = faiss.read_index(str(folder / TRAINED))
         with _hushed():
-            index.ntotal = merged.merge_from_multiple(lists.data(), lists.size())
-        index.replace_invlists(merged, True)
-        merged.this.disown()
+            merge_ondisk(index, [str(path) for path in pieces], str(folder / LISTS))
         _save(lambda path: faiss.write_index(index, path), folder / MERGED)
-        del opened
         for path in pieces:
             path.unlink()
 

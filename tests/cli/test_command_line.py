@@ -149,10 +149,11 @@ def test_a_full_disk_is_told_without_wrong_advice():
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-@pytest.mark.parametrize("words", [["losses", "--json"], ["losses", "contrastive"]])
-def test_output_that_cannot_be_written_is_one_sentence(words):
+def test_output_that_cannot_be_written_is_one_sentence():
     with open("/dev/full", "w") as full:
-        done = subprocess.run([sys.executable, "-m", "lab", *words], stdout=full, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            [sys.executable, "-m", "lab", "metrics", "--json"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
     assert done.returncode == 1
     assert done.stderr == "lab: The disk is full: free some space.\n"
 

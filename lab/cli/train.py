@@ -60,6 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.print_config:
         print(_config.config_of(arguments).as_yaml(), end="")
         return 0
+    if arguments.resume == "":
+        raise ValueError("--resume is empty; name a run.")
     exporters = _live(arguments)
     if (launcher := _launching.launcher_of(arguments, _sent_before(arguments))) is not None:
         return _launched(arguments, launcher)
@@ -114,10 +116,10 @@ def _begun(arguments: argparse.Namespace) -> Run | None:
     if arguments.resume or "WORLD_SIZE" not in os.environ or not (restarted or arguments.name):
         return None
     root = Path(arguments.runs or default_root())
-    config = findable(_config.config_of(arguments)).as_yaml()
+    config = findable(_config.config_of(arguments)).as_yaml().encode()
     folders = [root / arguments.name] if arguments.name else root.glob("[!.]*")  # not one that is half made
     written = [folder / "config.yaml" for folder in folders]
-    same = [path.parent for path in written if path.is_file() and path.read_text() == config]
+    same = [path.parent for path in written if path.is_file() and path.read_bytes() == config]
     begun = [run for run in map(lab.runs.open, same) if run.written_state != FINISHED]
     return max(begun, key=lambda run: run.status.get("updated", 0), default=None)
 

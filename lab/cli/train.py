@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from lab.exporters import Curves
     from lab.launchers import Launcher
     from lab.runs import Run
-    from lab.runs.launching.sent import Sent
     from lab.training.distributed import Processes
 
 
@@ -37,16 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
     parser.add_argument("--seeds", type=int, help="number of runs, with consecutive seeds; needs --on")
     _launching.add_on(parser, words)
     parser.add_argument("--queue", action="store_true", help="put the run into the queue instead of training here")
-    parser.add_argument(
-        "--print-config", action="store_true", help="print the complete YAML, or JSON, instead of training"
-    )
-    parser.add_argument(
-        "--export",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="also write the curves while training, for instance tensorboard",
-    )
+    printing = "print the complete YAML, or JSON, instead of training"
+    parser.add_argument("--print-config", action="store_true", help=printing)
+    curves = "also write the curves while training, for instance tensorboard"
+    parser.add_argument("--export", nargs="+", default=[], metavar="NAME", help=curves)
     add_flags(parser, "runs", "json")
     _config.add_sections(parser, words)
 
@@ -62,31 +55,34 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.resume == "":
         raise ValueError("--resume names the run that goes on, got an empty name.")
+    import lab.runs
+    from lab.runs.launching import sent
+
     exporters = _live(arguments)
-    if (launcher := _launching.launcher_of(arguments, _sent_before(arguments))) is not None:
+    resumed = lab.runs.open(arguments.resume, arguments.runs) if arguments.resume else None
+    before = sent.place_of(resumed) if resumed else None  # where the run was sent to the last time
+    if (launcher := _launching.launcher_of(arguments, before)) is not None:
         return _launched(arguments, launcher)
     if arguments.seeds is not None:
         raise ValueError("--seeds makes several runs, and this process trains one; say where, for instance --on local.")
     if _alone():
         run = _begun(arguments) or _opened(arguments)  # torchrun may be left with one process
-        return _wait(run) if arguments.queue else _kept(run, arguments, exporters)
-    import lab.runs
+        if not arguments.queue:
+            return _kept(run, arguments, exporters)
+        from lab.runs.launching.queue import Queue
+
+        queue = Queue(run.path.parent)
+        queue.add(run)
+        queue.ensure_worker()
+        say(f"{run.path} is in the queue; `lab queue` shows it.")
+        return 0
     from lab.kernels.devices import device_of
     from lab.training import distributed
 
-    resumed = lab.runs.open(arguments.resume, arguments.runs) if arguments.resume else None
     config = resumed.config if resumed else _config.config_of(arguments)
     with distributed.session(device_of(config.training.knobs.device)) as processes:
         path = processes.from_first(str((_begun(arguments) or _opened(arguments)).path) if processes.first else "")
         return (_kept if processes.first else _go)(lab.runs.open(path), arguments, exporters, processes)
-
-
-def _sent_before(arguments: argparse.Namespace) -> Sent | None:
-    """Where a run that goes on was sent to the last time."""
-    import lab.runs
-    from lab.runs.launching import sent
-
-    return sent.place_of(lab.runs.open(arguments.resume, arguments.runs)) if arguments.resume else None
 
 
 def _alone() -> bool:
@@ -183,16 +179,6 @@ def _launched(arguments: argparse.Namespace, launcher: Launcher) -> int:
     rows = [{"run": run.name, "state": run.state, **((run.scores() or {}).get("values") or {})} for run in runs]
     show(rows, as_json=arguments.json)
     return 0 if all(run.state == "finished" for run in runs) else 1
-
-
-def _wait(run: Run) -> int:
-    from lab.runs.launching.queue import Queue
-
-    queue = Queue(run.path.parent)
-    queue.add(run)
-    queue.ensure_worker()
-    say(f"{run.path} is in the queue; `lab queue` shows it.")
-    return 0
 
 
 def _live(arguments: argparse.Namespace) -> list:

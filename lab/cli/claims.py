@@ -19,36 +19,33 @@ MOST_SEEDS = 1_000
 def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     from lab.cli import _launching
 
+    flag = parser.add_argument
     actions = ("list", "run", "status", "report")
-    parser.add_argument("action", nargs="?", choices=actions, default="list", help="what to show or do (default list)")
-    parser.add_argument("--only", nargs="+", metavar="STUDY", default=(), help="studies to run (default all)")
-    parser.add_argument(
+    flag("action", nargs="?", choices=actions, default="list", help="what to show or do (default list)")
+    flag("--only", nargs="+", metavar="STUDY", default=(), help="studies to run (default all)")
+    flag(
         "--tier",
         choices=("head", "cnn", "end_to_end"),
         help="only studies that train a head on frozen features, the whole small CNN, or a whole pretrained network",
     )
-    parser.add_argument("--seeds", type=int, default=5, help="seeds for every setting (default 5)")
-    parser.add_argument(
+    flag("--seeds", type=int, default=5, help="seeds for every setting (default 5)")
+    flag(
         "--folder",
         metavar="FOLDER",
         help="folder of results (default: claims, beside the folder of runs; while it is empty, status and report show "
         "the results that come with the package)",
     )
     _launching.add_on(parser, words)
-    parser.add_argument(
-        "--machine", metavar="WORDS", help="description of this machine, in your own words, to stand in the results"
-    )
-    parser.add_argument(
+    flag("--machine", metavar="WORDS", help="description of this machine, in your own words, to stand in the results")
+    flag(
         "--device",
         default="cpu",
         metavar="NAME",
         help="device to train on: cpu (default), as for the results that come with the package, cuda, cuda:1 or auto; "
         "trainings on a processor and on a GPU are never compared, so give each a --folder of its own",
     )
-    parser.add_argument("--minutes", type=float, help="start no more trainings after this many minutes")
-    parser.add_argument(
-        "--output", metavar="FILE", help="file of the report (default: claims.md, in a checkout docs/claims.md)"
-    )
+    flag("--minutes", type=float, help="start no more trainings after this many minutes")
+    flag("--output", metavar="FILE", help="file of the report (default: claims.md, in a checkout docs/claims.md)")
     add_flags(parser, "json")
 
 

@@ -16,17 +16,16 @@ from lab.cli._output import show
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    flag = parser.add_argument
     _catalogued.add_arguments(parser, "data set")
-    parser.add_argument(
+    flag(
         "rest",
         nargs="*",
         metavar="NAME PATH",
         help="after `check`, `download` or `sizes`: the data set and where it lies",
     )
-    parser.add_argument("--batch-size", type=int, default=384, help="with `sizes`: images in a batch (default 384)")
-    parser.add_argument(
-        "--per-class", type=int, default=4, help="with `sizes`: images of each class in a batch (default 4)"
-    )
+    flag("--batch-size", type=int, default=384, help="with `sizes`: images in a batch (default 384)")
+    flag("--per-class", type=int, default=4, help="with `sizes`: images of each class in a batch (default 4)")
 
 
 def run(arguments: argparse.Namespace) -> int:

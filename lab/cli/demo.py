@@ -33,11 +33,10 @@ SHORT = 100
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._serve import add_token
 
-    parser.add_argument(
-        "--steps", type=int, metavar="N", help="training steps of each loss (default as in the presets)"
-    )
-    parser.add_argument("--port", type=int, default=8501, help="port of the dashboard (default 8501)")
-    parser.add_argument("--no-serve", action="store_true", help="do everything except opening the dashboard")
+    flag = parser.add_argument
+    flag("--steps", type=int, metavar="N", help="training steps of each loss (default as in the presets)")
+    flag("--port", type=int, default=8501, help="port of the dashboard (default 8501)")
+    flag("--no-serve", action="store_true", help="do everything except opening the dashboard")
     add_token(parser)
     add_flags(parser, "runs", "json")
 

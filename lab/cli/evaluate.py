@@ -16,12 +16,11 @@ SECTIONS = ("testing", "metrics", "evaluation")
 def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
     from lab.cli import _config
 
+    flag = parser.add_argument
     add_flags(parser, "run", "runs", "json")
-    parser.add_argument(
-        "--split", action="append", help="train, validation or test; repeat it for several (default as configured)"
-    )
-    parser.add_argument("--device", help="device to embed on (default that of the run)")
-    parser.add_argument(
+    flag("--split", action="append", help="train, validation or test; repeat it for several (default as configured)")
+    flag("--device", help="device to embed on (default that of the run)")
+    flag(
         "--encoder",
         metavar="MODULE:FUNCTION",
         help="a function that makes the encoder, for a run of your own encoder; without it what is stored is measured",

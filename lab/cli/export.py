@@ -15,9 +15,10 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     from lab import exporters
     from lab.cli import _flags
 
+    flag = parser.add_argument
     add_flags(parser, "run", "runs", "json", "encoder")
-    parser.add_argument("--to", required=True, metavar="NAME", help=f"what to write: {', '.join(exporters.names())}")
-    parser.add_argument("--output", metavar="PATH", help="where to write (default here, named after the run)")
+    flag("--to", required=True, metavar="NAME", help=f"what to write: {', '.join(exporters.names())}")
+    flag("--output", metavar="PATH", help="where to write (default here, named after the run)")
     if name := _flags.early(words, "--to", nargs="?"):
         _flags.add_knobs(parser, "export", exporters.get(name).Knobs, f"export ({name})")
 

@@ -26,19 +26,18 @@ WIDEST = 10_000
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    flag = parser.add_argument
     _catalogued.add_arguments(parser, "figure")
-    parser.add_argument("--save", metavar="FILE", help="draw into this png, svg, pdf, webp, jpeg or html")
-    parser.add_argument(
+    flag("--save", metavar="FILE", help="draw into this png, svg, pdf, webp, jpeg or html")
+    flag(
         "--slide",
         nargs="+",
         metavar="KNOB",
         help="in html: at most two knobs that move (default: what the figure names, else up to two that need no "
         "training; none with --of)",
     )
-    parser.add_argument("--width", type=int, default=1000, help="width in pixels (default 1000)")
-    parser.add_argument(
-        "--of", nargs="+", metavar="RUN", default=(), help="runs to show, for figures of runs (default those bundled)"
-    )
+    flag("--width", type=int, default=1000, help="width in pixels (default 1000)")
+    flag("--of", nargs="+", metavar="RUN", default=(), help="runs to show, for figures of runs (default those bundled)")
     add_flags(parser, "runs")
     named = next((word for word in words[1:] if not word.startswith("-")), None)
     if named is not None and words[:1] == ["figures"]:

@@ -25,25 +25,21 @@ COLUMNS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-
-    parser.add_argument("file", metavar="FILE", help="file of vectors, or folder")
-    parser.add_argument(
-        "--table", metavar="FILE", help="CSV, Parquet or Arrow file with more columns, its rows in the same order"
-    )
+    flag = parser.add_argument
+    flag("file", metavar="FILE", help="file of vectors, or folder")
+    flag("--table", metavar="FILE", help="CSV, Parquet or Arrow file with more columns, its rows in the same order")
     for name, help in COLUMNS.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", metavar="COLUMN", help=help)
-    parser.add_argument("--root", metavar="FOLDER", help="folder of the pictures; the keys are then paths below it")
-    parser.add_argument("--like", metavar="RUN", help="a run on the same images, to compare this one with")
-    parser.add_argument("--encoder", default="", metavar="WORDS", help="what made the vectors, in your own words")
-    parser.add_argument(
+        flag(f"--{name.replace('_', '-')}", metavar="COLUMN", help=help)
+    flag("--root", metavar="FOLDER", help="folder of the pictures; the keys are then paths below it")
+    flag("--like", metavar="RUN", help="a run on the same images, to compare this one with")
+    flag("--encoder", default="", metavar="WORDS", help="what made the vectors, in your own words")
+    flag(
         "--normalise",
         choices=("yes", "no"),
         help="yes: scale the vectors to unit length; no: keep their lengths and compare by distance",
     )
-    parser.add_argument(
-        "--measure", choices=("yes", "no"), help="compute the metrics (default: yes up to 1,000,000,000 pairs)"
-    )
-    parser.add_argument("--name", help="name of the run (default: that of the file)")
+    flag("--measure", choices=("yes", "no"), help="compute the metrics (default: yes up to 1,000,000,000 pairs)")
+    flag("--name", help="name of the run (default: that of the file)")
     add_flags(parser, "runs", "json")
 
 

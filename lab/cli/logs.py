@@ -11,9 +11,10 @@ from lab.cli._output import add_flags, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    flag = parser.add_argument
     add_flags(parser, "run", "runs")
-    parser.add_argument("-f", "--follow", action="store_true", help="go on until the run ends; Ctrl-C ends the command")
-    parser.add_argument("-n", "--lines", type=int, default=40, metavar="N", help="lines to begin with (default 40)")
+    flag("-f", "--follow", action="store_true", help="go on until the run ends; Ctrl-C ends the command")
+    flag("-n", "--lines", type=int, default=40, metavar="N", help="lines to begin with (default 40)")
 
 
 def run(arguments: argparse.Namespace) -> int:

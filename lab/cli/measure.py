@@ -17,16 +17,17 @@ from lab.cli._output import add_flags, say, show
 def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     from lab.cli import _launching
 
-    parser.add_argument("queries", metavar="QUERIES", help="folder of shards with the queries")
-    parser.add_argument("--gallery", metavar="FOLDER", help="folder of shards to search (default QUERIES)")
-    parser.add_argument(
+    flag = parser.add_argument
+    flag("queries", metavar="QUERIES", help="folder of shards with the queries")
+    flag("--gallery", metavar="FOLDER", help="folder of shards to search (default QUERIES)")
+    flag(
         "--metrics",
         nargs="+",
         default=["hit_rate_at_k", "map_at_r"],
         help="metrics to compute; `lab metrics` lists them",
     )
-    parser.add_argument("--k", type=int, default=100, help="neighbours that are kept for each query (default 100)")
-    parser.add_argument(
+    flag("--k", type=int, default=100, help="neighbours that are kept for each query (default 100)")
+    flag(
         "--similarity",
         default="cosine",
         choices=("cosine", "euclidean"),
@@ -35,9 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     _launching.add_on(
         parser, words, help="ray, or ray://HOST:PORT: read the gallery by workers of that cluster (default here)"
     )
-    parser.add_argument(
-        "--parts", type=int, default=1, help="parts of the gallery that can be read at the same time (default 1)"
-    )
+    flag("--parts", type=int, default=1, help="parts of the gallery that can be read at the same time (default 1)")
     add_flags(parser, "json")
 
 

@@ -20,13 +20,12 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
     from lab.cli import _config, _launching
 
-    parser.add_argument(
-        "protocol", nargs="?", metavar="PROTOCOL", help="protocol to run; without a name all are listed"
-    )
-    parser.add_argument("run", nargs="?", metavar="RUN", help="run to measure, or whose configuration to train")
+    flag = parser.add_argument
+    flag("protocol", nargs="?", metavar="PROTOCOL", help="protocol to run; without a name all are listed")
+    flag("run", nargs="?", metavar="RUN", help="run to measure, or whose configuration to train")
     _launching.add_on(parser, words)
-    parser.add_argument("--name", help="name of the folder for what is trained (default protocol-loss-data)")
-    parser.add_argument("--device", help="device to train and embed on (default as configured)")
+    flag("--name", help="name of the folder for what is trained (default protocol-loss-data)")
+    flag("--device", help="device to train and embed on (default as configured)")
     add_flags(parser, "runs", "json")
     named = next((word for word in words[1:] if not word.startswith("-")), None)
     if words[:1] != ["protocol"] or named is None:

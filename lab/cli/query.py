@@ -24,23 +24,24 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     from lab import search
     from lab.cli import _flags
 
+    flag = parser.add_argument
     add_flags(parser, "run", "runs", "json", "encoder")
-    parser.add_argument("image", nargs="*", help="image files; - reads one from standard input")
-    parser.add_argument("--text", metavar="WORDS", help="search with words, if the run's encoder embeds words, too")
+    flag("image", nargs="*", help="image files; - reads one from standard input")
+    flag("--text", metavar="WORDS", help="search with words, if the run's encoder embeds words, too")
     together = "one search with all images, by their mean or by the best match of any"
-    parser.add_argument("--together", choices=("mean", "best"), help=together)
+    flag("--together", choices=("mean", "best"), help=together)
     towards, away = "move the search towards these images", "move the search away from these images"
-    parser.add_argument("--like", nargs="+", metavar="IMAGE", default=[], help=towards)
-    parser.add_argument("--unlike", nargs="+", metavar="IMAGE", default=[], help=away)
-    parser.add_argument("--split", default="test", help="split to search (default test)")
+    flag("--like", nargs="+", metavar="IMAGE", default=[], help=towards)
+    flag("--unlike", nargs="+", metavar="IMAGE", default=[], help=away)
+    flag("--split", default="test", help="split to search (default test)")
     gallery = "search this folder of images or of shards instead, or a run that `lab embed` made"
-    parser.add_argument("--gallery", metavar="FOLDER|RUN", help=gallery)
+    flag("--gallery", metavar="FOLDER|RUN", help=gallery)
     index = "search this saved index instead, such as `lab export RUN --to faiss` writes"
-    parser.add_argument("--index", metavar="FOLDER|FILE", help=index)
+    flag("--index", metavar="FOLDER|FILE", help=index)
     offered = [name for name in search.names() if name != "two_stage"]  # which needs class anchors
-    parser.add_argument("--search", choices=offered, help="index to search with (default exact)")
-    parser.add_argument("--k", type=int, default=10, help="neighbours to show (default 10)")
-    parser.add_argument("--least", type=float, metavar="SCORE", help="show only neighbours of at least this score")
+    flag("--search", choices=offered, help="index to search with (default exact)")
+    flag("--k", type=int, default=10, help="neighbours to show (default 10)")
+    flag("--least", type=float, metavar="SCORE", help="show only neighbours of at least this score")
     if (name := _flags.early(words, "--search")) in offered:  # asked for: an index takes seconds to load
         _flags.add_knobs(parser, "search", search.get(name).Knobs, f"index ({name})", without=("k", "similarity"))
 

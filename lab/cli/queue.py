@@ -20,11 +20,11 @@ ACTIONS = ("list", "add", "move", "remove", "pause", "go", "work")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-
-    parser.add_argument("action", nargs="?", choices=ACTIONS, default="list", help="what to do (default list)")
-    parser.add_argument("run", nargs="?", help="name of the run")
-    parser.add_argument("position", nargs="?", type=int, help="for move: its place in the queue, 0 being the next")
-    parser.add_argument("--device", help="for add: device to run on (default the run's own)")
+    flag = parser.add_argument
+    flag("action", nargs="?", choices=ACTIONS, default="list", help="what to do (default list)")
+    flag("run", nargs="?", help="name of the run")
+    flag("position", nargs="?", type=int, help="for move: its place in the queue, 0 being the next")
+    flag("--device", help="for add: device to run on (default the run's own)")
     add_flags(parser, "runs", "json")
 
 

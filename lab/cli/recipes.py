@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-
     parser.add_argument("name", nargs="?", help="print this recipe instead of listing all")
     add_flags(parser, "json")
 

@@ -25,20 +25,20 @@ SCORES = ("r@1", "MAP@R")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-
+    flag = parser.add_argument
     actions = "none lists all, one is shown, two are compared; or tag, group, knobs or check, and what belongs to it"
-    parser.add_argument("run", nargs="*", help=actions)
-    parser.add_argument("--state", help="list only runs in this state: finished, running, failed, ...")
-    parser.add_argument("--loss", metavar="NAME", help="list only runs with this loss")
-    parser.add_argument("--data", metavar="NAME", help="list only runs on this data set")
-    parser.add_argument("--tag", metavar="TAG", help="list only runs with this tag")
-    parser.add_argument("--group", metavar="GROUP", help="list only runs of this group")
-    parser.add_argument("-n", "--last", type=int, metavar="N", help="list only the N newest")
-    parser.add_argument("--sort", metavar="COLUMN", help="order the list by a column, for instance r@1, the best first")
+    flag("run", nargs="*", help=actions)
+    flag("--state", help="list only runs in this state: finished, running, failed, ...")
+    flag("--loss", metavar="NAME", help="list only runs with this loss")
+    flag("--data", metavar="NAME", help="list only runs on this data set")
+    flag("--tag", metavar="TAG", help="list only runs with this tag")
+    flag("--group", metavar="GROUP", help="list only runs of this group")
+    flag("-n", "--last", type=int, metavar="N", help="list only the N newest")
+    flag("--sort", metavar="COLUMN", help="order the list by a column, for instance r@1, the best first")
     scores = "scores to list (default r@1 MAP@R)"
-    parser.add_argument("--scores", nargs="+", metavar="NAME", default=SCORES, help=scores)
-    parser.add_argument("--remove", action="store_true", help="for tag and group: take the runs out of it")
-    parser.add_argument("--repair", action="store_true", help="for check: mend what can be; the rest is left as it is")
+    flag("--scores", nargs="+", metavar="NAME", default=SCORES, help=scores)
+    flag("--remove", action="store_true", help="for tag and group: take the runs out of it")
+    flag("--repair", action="store_true", help="for check: mend what can be; the rest is left as it is")
     add_flags(parser, "runs", "json")
 
 

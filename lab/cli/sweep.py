@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     from lab.cli import _launching
 
-    parser.add_argument("file", metavar="FILE", help="YAML file that says what to vary, as above")
+    flag = parser.add_argument
+    flag("file", metavar="FILE", help="YAML file that says what to vary, as above")
     _launching.add_on(parser, words, default="local")
-    parser.add_argument("--at-once", type=int, default=8, help="with search: tpe, runs at the same time (default 8)")
-    parser.add_argument(
+    flag("--at-once", type=int, default=8, help="with search: tpe, runs at the same time (default 8)")
+    flag(
         "--no-wait", action="store_true", help="submit the runs and return at once; they continue without this command"
     )
-    parser.add_argument("--dry-run", action="store_true", help="show the runs and train none")
+    flag("--dry-run", action="store_true", help="show the runs and train none")
     add_flags(parser, "runs", "json")
 
 

@@ -31,15 +31,16 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
     from lab.cli import _config, _launching
 
-    parser.add_argument("--resume", metavar="RUN", help="continue an interrupted run (a name or a folder)")
-    parser.add_argument("--name", help="name of the run's folder (default date-loss-data)")
-    parser.add_argument("--seeds", type=int, help="number of runs, with consecutive seeds; needs --on")
+    flag = parser.add_argument
+    flag("--resume", metavar="RUN", help="continue an interrupted run (a name or a folder)")
+    flag("--name", help="name of the run's folder (default date-loss-data)")
+    flag("--seeds", type=int, help="number of runs, with consecutive seeds; needs --on")
     _launching.add_on(parser, words)
-    parser.add_argument("--queue", action="store_true", help="put the run into the queue instead of training here")
+    flag("--queue", action="store_true", help="put the run into the queue instead of training here")
     printing = "print the complete YAML, or JSON, instead of training"
-    parser.add_argument("--print-config", action="store_true", help=printing)
+    flag("--print-config", action="store_true", help=printing)
     curves = "also write the curves while training, for instance tensorboard"
-    parser.add_argument("--export", nargs="+", default=[], metavar="NAME", help=curves)
+    flag("--export", nargs="+", default=[], metavar="NAME", help=curves)
     add_flags(parser, "runs", "json")
     _config.add_sections(parser, words)
 

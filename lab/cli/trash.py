@@ -12,9 +12,9 @@ from lab.cli._output import add_flags, say, show
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-
-    parser.add_argument("run", nargs="*", help="names or folders of the runs; nothing lists the trash")
-    parser.add_argument("--restore", action="store_true", help="bring these runs back from the trash instead")
+    flag = parser.add_argument
+    flag("run", nargs="*", help="names or folders of the runs; nothing lists the trash")
+    flag("--restore", action="store_true", help="bring these runs back from the trash instead")
     add_flags(parser, "runs", "json")
 
 

@@ -14,7 +14,6 @@ LAST = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-
     add_flags(parser, "run", "runs", "json")
 
 

@@ -92,7 +92,7 @@ def _bars(records: Iterable[T]) -> Iterator[T]:
             yield record
 
 
-def _lines(records: Iterable[T]) -> Iterator[T]:
+def _lines(records: Iterable[Any]) -> Iterator[Any]:
     last = 0.0
     for record in records:
         now = time.monotonic()

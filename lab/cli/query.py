@@ -69,7 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
     index = Path(arguments.index) if arguments.index else name
     pictures = [_piped() if word == "-" else word for word in arguments.image]
     model = lab.load(run, arguments.split, arguments.gallery, arguments.runs, arguments.encoder, index, **knobs)
-    like, unlike = (model.embed(images) if images else [] for images in (arguments.like, arguments.unlike))
+    like = model.embed(arguments.like) if arguments.like else ()
+    unlike = model.embed(arguments.unlike) if arguments.unlike else ()
     queries = list(zip(arguments.image, model.embed(pictures)[:, None] if pictures else [], strict=True))
     if arguments.text is not None:
         queries.append((arguments.text, model.embed_text(arguments.text)))

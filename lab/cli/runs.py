@@ -128,10 +128,11 @@ def _mark(arguments: argparse.Namespace) -> int:
     from lab.core.formats import counted
     from lab.runs import shelf
 
-    verb, word, *names = [*arguments.run, ""]
-    if len(arguments.run) < 3 or not word.strip():
+    words: list[str] = arguments.run
+    verb = words[0]
+    if len(words) < 3 or not words[1].strip():
         raise ValueError(f"Say which runs: lab runs {verb} {verb.upper()} RUN ...")
-    word, runs = word.strip(), [lab.runs.open(name, arguments.runs) for name in names[:-1]]
+    word, runs = words[1].strip(), [lab.runs.open(name, arguments.runs) for name in words[2:]]
     if verb == "group":
         if arguments.remove:
             runs = [run for run in runs if shelf.notes(run)["group"] == word]

@@ -57,8 +57,8 @@ def open(path: "str | Path", device: Any = "auto") -> "Index":
     if not isinstance(header.get("index"), str) or any(name not in columns for name in gallery):
         raise ValueError(f"{path} holds no index; write one with `index.save(path)`.")
     index = create(header["index"], device=device, **dict(header.get("knobs") or {}))
-    packed = columns.pop("names", None), columns.pop("name_ends", None)
+    letters, ends = columns.pop("names", None), columns.pop("name_ends", None)
     index.restored(EmbeddingSet(*(columns.pop(name) for name in gallery)), columns)
-    index.names = list(arrays.Names(*packed)) if packed[0] is not None and packed[1] is not None else []
+    index.names = [] if letters is None or ends is None else list(arrays.Names(letters, ends))
     index.about = dict(header.get("about") or {})
     return index

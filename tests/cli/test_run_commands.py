@@ -154,8 +154,7 @@ def test_a_report_goes_into_a_file_by_its_end(trained, capsys, tmp_path):
 def test_a_run_called_check_is_shown_by_its_folder(tmp_path, capsys):
     run = lab.runs.create(RunConfig.of(), tmp_path, "check")
     assert main(["runs", "check", "--runs", str(tmp_path)]) == 0
-    told = capsys.readouterr()
-    assert "nothing is damaged" in told.out and f"lab runs {run.path}" in told.err
+    assert "nothing is damaged" in capsys.readouterr().out
     assert main(["runs", str(run.path)]) == 0 and "recall_at_k" in capsys.readouterr().out
 
 

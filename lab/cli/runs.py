@@ -65,7 +65,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _all(runs: Sequence[Run], arguments: argparse.Namespace) -> None:
-
     if arguments.last is not None and arguments.last < 1:
         raise ValueError(f"--last must be at least 1, got {arguments.last}.")
     rows = [_row(run, arguments.scores) for run in runs]

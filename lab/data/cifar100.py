@@ -5,15 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from lab.data import _plain_pickle
-from lab.data._published import Archive, ClosedKnobs, InMemory
+from lab.data._published import Archive, InMemory
 from lab.data._table import Table
 
 
 class Cifar100(InMemory):
     """CIFAR-100 (Krizhevsky, 2009), the Python version; tests on the classes it trains on, as in CAM."""
-
-    class Knobs(ClosedKnobs):
-        """As every closed set."""
 
     folder = "cifar-100-python"
     needs = ("train", "test", "meta")

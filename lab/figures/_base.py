@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from lab.core.catalog import name_of
-from lab.core.knobs import Knobs
+from lab.core.knobs import HasKnobs
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -22,7 +22,7 @@ PlotlyFigure: TypeAlias = "go.Figure"
 """What drawing returns; plotly itself is loaded by who draws."""
 
 
-class Figure(ABC):
+class Figure(HasKnobs, ABC):
     """Base of every figure.
 
     title: what it shows.
@@ -53,10 +53,6 @@ class Figure(ABC):
     moves: ClassVar[tuple[str, ...]] = ()
     stops: ClassVar[Mapping[str, tuple]] = {}
     bound_together: ClassVar[tuple[str, ...]] = ()
-    Knobs: ClassVar[type[Knobs]]
-
-    def __init__(self, **knobs: Any):
-        self.knobs: Any = self.Knobs(**knobs)
 
     @abstractmethod
     def numbers(self) -> Numbers:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.search._base import IndexKnobs
 from lab.search._faiss import FaissIndex
 
 if TYPE_CHECKING:
@@ -29,9 +28,6 @@ class FaissFlat(FaissIndex):
         >>> places, scores.round(2)
         (array([[1, 2]]), array([[0.96, 0.8 ]], dtype=float32))
     """
-
-    class Knobs(IndexKnobs):
-        """Only what every index has."""
 
     def _make(self, rows: np.ndarray) -> faiss.Index:
         index = self._flat(rows.shape[1])

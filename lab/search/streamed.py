@@ -12,7 +12,7 @@ import torch
 from lab.core.results import EmbeddingSet, Ranking, Relevance
 from lab.kernels import sort_keys
 from lab.search import _ranking
-from lab.search._base import Index, IndexKnobs, ReportProgress, join, nearest_rows
+from lab.search._base import Index, ReportProgress, join, nearest_rows
 from lab.search._items import checked
 
 ITEMS = 65_536
@@ -48,9 +48,6 @@ class Streamed(Index):
         >>> places, scores.round(2)
         (array([[1, 2]]), array([[0.96, 0.8 ]], dtype=float32))
     """
-
-    class Knobs(IndexKnobs):
-        """Only what every index has."""
 
     def __init__(self, device: str | torch.device = "auto", **knobs: Any):
         super().__init__("cpu", **knobs)

@@ -14,7 +14,7 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
@@ -148,6 +148,26 @@ class Knobs(BaseModel):
         if wrong := _declared(cls)[str(info.field_name)].check(value):
             raise ValueError(wrong)
         return value
+
+
+class HasKnobs:
+    """Base of what is made from declared knobs; `knobs` are the values. A class without `Knobs` has those of its base.
+
+    Raises:
+        ValueError: unknown knob, or a value out of range.
+    """
+
+    Knobs: ClassVar[type[Knobs]] = Knobs
+
+    def __init__(self, **knobs: Any):
+        self.knobs: Any = self.Knobs(**knobs)
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "Knobs" not in vars(cls):  # a class of its own, whose messages name it
+            cls.Knobs = type(
+                "Knobs", (cls.Knobs,), {"__module__": cls.__module__, "__qualname__": f"{cls.__qualname__}.Knobs"}
+            )
 
 
 def quoted(value: Any) -> str:

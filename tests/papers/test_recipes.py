@@ -74,7 +74,7 @@ def family(recipe: lab.papers.recipes.Recipe) -> str:
 
 
 def each_kind() -> list[str]:
-    """Recipes that together have every data set, loss, wrapper, sampler and other choice, each with its set of knobs."""
+    """Recipes that together have every data set, loss, wrapper, sampler and other choice."""
     known, chosen = set(), []
     for name, recipe in RECIPES.items():
         kinds = set()

@@ -14,10 +14,10 @@ from typing import Self
 
 import torch
 from PIL import Image
+from torchvision.io import ImageReadMode, decode_jpeg
+from torchvision.transforms.v2 import functional as F
 
 from lab.data.images.reading import ImageError, is_plain_jpeg, open_rgb
-from lab.data.images.torchvision_v2 import ImageReadMode, decode_jpeg
-from lab.data.images.torchvision_v2 import functional as F
 from lab.data.images.transforms import Transform
 
 Cropped = tuple[int, torch.Tensor | None, torch.Tensor, dict[int, str]]

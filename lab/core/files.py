@@ -47,7 +47,7 @@ def _in_file(path: Path) -> Mapping[str, str]:
         held = yaml_reader.load(path.read_text(encoding="utf-8")) or {}
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} cannot be read: {' '.join(str(error).split())[:200]}.") from None
-    entries = held.items() if isinstance(held, dict) else [(held, None)]
+    entries: list[tuple[Any, Any]] = list(held.items()) if isinstance(held, dict) else [(held, None)]
     for key, value in entries:
         if key not in SETTINGS or not isinstance(value, str):
             wrong = f"{str(key)[:50]!r} is none of them, or has no text"

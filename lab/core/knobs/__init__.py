@@ -224,7 +224,7 @@ def _sentence(knobs: type[Knobs], error: ValidationError) -> str:
         near = difflib.get_close_matches(name, declared, n=1)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
         return f"{who} has no knob {quoted(name)}{hint}. Its knobs: {', '.join(declared) or 'none'}."
-    if first["type"] == "missing":
+    if first["type"] == "missing" and len(first["loc"]) == 1:  # not an element of a tuple
         return f"{who} needs {name}: {declared[name].help}"
     if name not in declared:
         return f"{who}: {first['msg']}."

@@ -22,6 +22,7 @@ class Ami(ClusterMetric):
     column = "AMI"
 
     def score(self, labels: np.ndarray, assignment: np.ndarray) -> float:
+        """Mutual information of two labelings [n], adjusted for chance, over the arithmetic mean of their entropies."""
         from sklearn.metrics import adjusted_mutual_info_score
 
         return adjusted_mutual_info_score(labels, assignment, average_method="arithmetic")

@@ -36,4 +36,5 @@ class ClustersF1(ClusterMetric):
     column = "F1"
 
     def score(self, labels: np.ndarray, assignment: np.ndarray) -> float:
+        """`pair_f1` of two labelings [n]."""
         return pair_f1(labels, assignment)

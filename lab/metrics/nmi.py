@@ -22,6 +22,7 @@ class Nmi(ClusterMetric):
     column = "NMI"
 
     def score(self, labels: np.ndarray, assignment: np.ndarray) -> float:
+        """Mutual information of two labelings [n] over the arithmetic mean of their entropies."""
         from sklearn.metrics import normalized_mutual_info_score
 
         return normalized_mutual_info_score(labels, assignment, average_method="arithmetic")

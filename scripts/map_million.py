@@ -80,7 +80,7 @@ def main() -> None:
                 words = [
                     sys.executable,
                     "-m",
-                    "app.results.projections",
+                    "lab.maps.kept",
                     str(folder / "many"),
                     "test",
                     method,

@@ -11,9 +11,9 @@ from PIL import Image
 from app.components.regions import Regions, regions
 from app.results import cache, cards
 from app.results.cache import RunView
-from app.results.collection import Collection
 from app.results.thumbnails import thumbnail
 from app.shared import background, page_frame
+from lab.evaluation.collection import Collection
 from lab.inspect import AlikeRegions
 
 if TYPE_CHECKING:

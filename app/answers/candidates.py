@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from app.answers.comparison import changes
 from app.answers.comparison_choice import ComparisonChoice
 from app.answers.ranked_answer import ONE_QUERY
-from app.results.collection import Collection
 from app.shared import page_frame
 from app.shared.background import Job
+from lab.evaluation.collection import Collection
+from lab.evaluation.comparison import changes
 
 SOURCES = {
     "random": "Random",

@@ -11,9 +11,9 @@ import streamlit as st
 import lab.runs
 from app.results import cache, cards
 from app.results.cache import RunView
-from app.results.collection import Collection, at_k, per_query
 from app.shared import background, page_frame
 from lab.core.explain import explain
+from lab.evaluation.collection import Collection, at_k, per_query
 from lab.runs import marks
 
 if TYPE_CHECKING:

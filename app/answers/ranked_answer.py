@@ -10,10 +10,10 @@ import numpy as np
 from app.answers.why_this_rank import Weighed
 from app.components.gallery import Card, Section
 from app.results import cache, cards
-from app.results.collection import Collection, at_k, first_wrong, per_query
 from app.results.filters import Filter
 from lab.core.results import UNRANKED, Evidence
 from lab.data import ImageSet
+from lab.evaluation.collection import Collection, at_k, first_wrong, per_query
 
 MISSED_SHOWN = 24
 

@@ -13,9 +13,9 @@ from app.components.crop import Box, checked, crop
 from app.components.gallery import Section, gallery
 from app.results import cache, cards
 from app.results.cache import RunView
-from app.results.collection import Collection
 from app.shared import address, background, page_frame
 from app.shared.background import Job
+from lab.evaluation.collection import Collection
 
 TOGETHER = {
     "rocchio": "Towards liked, away from disliked",

@@ -11,12 +11,13 @@ import numpy as np
 
 import lab.inspect
 import lab.losses
-from app.forms import knob_labels, loss_knobs, sliders
+from app.forms import loss_knobs, sliders
 from app.results import run_choice
 from app.results.cache import RunView
-from app.results.collection import Collection
 from app.shared import background, page_frame
 from lab.core.knobs import describe
+from lab.core.knobs.labels import entry_in_words
+from lab.evaluation.collection import Collection
 from lab.inspect import ListGradients
 from lab.runs.config import SECTIONS, Choice
 
@@ -53,7 +54,7 @@ def options() -> list[str]:
 def choose(run: RunView, k: int) -> tuple[str, dict[str, Any]]:
     """Draw the loss and its knobs; the name is empty while nobody asks why."""
     name = page_frame.select(
-        "Loss", options(), key="why", format=lambda one: knob_labels.named(one) or "none", link="why",
+        "Loss", options(), key="why", format=lambda one: entry_in_words(one) or "none", link="why",
         help="Each picture then shows how strongly this loss, computed for the query over the whole gallery, pulls it "
         "closer or pushes it away.",
     )  # fmt: skip
@@ -83,7 +84,7 @@ def weighed(
     if not relevant.any():
         return Weighed(items, None)
     gradients = lab.inspect.list_gradients(lab.losses.create(_loss, **_knobs), similarities, relevant)
-    return Weighed(items, replace(gradients, name=knob_labels.named(_loss)))
+    return Weighed(items, replace(gradients, name=entry_in_words(_loss)))
 
 
 def code_of(loss: str, knobs: dict[str, Any]) -> str:

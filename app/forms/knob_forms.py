@@ -17,6 +17,7 @@ import streamlit as st
 from app.forms import knob_labels
 from app.shared import page_frame
 from lab.core.knobs import Knob, describe
+from lab.core.knobs.labels import entry_in_words
 from lab.runs import SECTIONS, RunConfig
 from lab.runs.config import Choice, Section, derived_knobs, word
 
@@ -130,7 +131,7 @@ def _single_form(section: Section) -> dict[str, Any]:
         st.session_state[key] = section.default if section.default in names else names[0]
     page_frame.keep(key, section.default)
     title, sentence = _title(section)
-    chosen = st.selectbox(title, names, key=key, help=sentence, format_func=knob_labels.named, persist_state="session")
+    chosen = st.selectbox(title, names, key=key, help=sentence, format_func=entry_in_words, persist_state="session")
     return {"name": chosen, **_knob_grid(section, chosen)}
 
 
@@ -140,19 +141,17 @@ def _many_form(section: Section) -> list[dict[str, Any]]:
     kept = [n for n in st.session_state.get(key, section.default) if n in names]
     st.session_state[key] = kept
     title, sentence = _title(section)
-    chosen = st.multiselect(
-        title, names, key=key, help=sentence, format_func=knob_labels.named, persist_state="session"
-    )
+    chosen = st.multiselect(title, names, key=key, help=sentence, format_func=entry_in_words, persist_state="session")
     entries = []
     for name in chosen:
         if _open_knobs(section, name):
-            st.caption(knob_labels.named(name))
+            st.caption(entry_in_words(name))
         entries.append({"name": name, **_knob_grid(section, name)})
     return entries
 
 
 def _title(section: Section) -> tuple[str, str]:
-    return knob_labels.TITLES.get(section.name, (knob_labels.named(section.name), section.help))
+    return knob_labels.TITLES.get(section.name, (entry_in_words(section.name), section.help))
 
 
 def heading(name: str) -> None:

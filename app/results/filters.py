@@ -12,9 +12,9 @@ import numpy as np
 import streamlit as st
 
 from app.results.cache import RunView
-from app.results.collection import Collection
 from app.shared import address, page_frame
 from lab.data import ImageSet
+from lab.evaluation.collection import Collection
 
 CLASS, SUPER = "class", "super-class"
 SIDES = {"both": "Both", "queries": "Queries", "neighbours": "Neighbours"}

@@ -12,8 +12,8 @@ from streamlit.navigation.page import StreamlitPage
 import lab.runs
 from app.components.keys import Place, keys
 from app.results import cache, run_choice
-from app.results.collection import Collection
 from app.shared import page_frame, settings
+from lab.evaluation.collection import Collection
 from lab.runs import Run
 
 MOST = {"run": 8, "class": 6, "image": 6}

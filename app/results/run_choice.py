@@ -13,10 +13,10 @@ import streamlit as st
 
 import lab.runs
 from app.results.cache import SPLITS, RunView
-from app.results.collection import Collection
 from app.shared import address, empty_state, page_frame, settings
 from lab.core.catalog import OUTSIDE
 from lab.core.explain import explain
+from lab.evaluation.collection import Collection
 from lab.runs import Run
 from lab.runs.folder import QUEUED, RUNNING
 

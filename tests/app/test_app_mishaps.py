@@ -159,7 +159,7 @@ def test_a_map_that_cannot_be_kept_leaves_the_one_that_needs_no_keeping(runs, op
     def refused(chart):
         raise PermissionError(errno.EACCES, "Permission denied", str(chart.run.path / "maps"))
 
-    monkeypatch.setattr("app.results.projections.Chart.start", refused)
+    monkeypatch.setattr("lab.maps.kept.Chart.start", refused)
     page = open_page("map", run="recall", map="tsne")
     assert "t-SNE could not be drawn, so PCA is shown. No permission to use" in page.words().replace("\\", "")
     assert any(one.key == "scatter" or "map" in one.key for one in page.test.get("bidi_component"))

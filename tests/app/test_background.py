@@ -10,10 +10,10 @@ import time
 import pytest
 
 import lab.runs
-from app.answers.comparison import Reranked
-from app.results.collection import Collection
-from app.results.projections import Sheet
 from app.shared import background
+from lab.evaluation import comparison
+from lab.evaluation.collection import Collection
+from lab.maps.of_run import Sheet
 
 PATIENCE = 300.0
 """Seconds that a busy machine is given."""
@@ -174,9 +174,9 @@ def test_a_large_run_says_that_its_index_is_built(runs, open_page, impatient, mo
 
 
 def test_the_other_answer_joins_when_it_is_ready(runs, open_page, impatient, monkeypatch):
-    gate, by = threading.Event(), Reranked.by
+    gate, by = threading.Event(), comparison.reranked
     (runs / "recall" / "embeddings" / "test.safetensors").touch()
-    monkeypatch.setattr(Reranked, "by", lambda method, whole: gate.wait(PATIENCE) and by(method, whole))
+    monkeypatch.setattr(comparison, "reranked", lambda method, whole: gate.wait(PATIENCE) and by(method, whole))
     page = open_page(run="recall", split="test", rival="rerank:contextual", why="smooth_ap")
     assert page.calm and "Re-ranking every query" in page.words(), page.words()
     assert {section["id"] for section in page.gallery("results")["sections"]} == {"neighbours", "missed"}
@@ -195,7 +195,7 @@ def test_what_fails_behind_a_page_is_a_sentence(runs, open_page, impatient, monk
         raise error
 
     (runs / "recall" / "embeddings" / "test.safetensors").touch()
-    monkeypatch.setattr(Reranked, "by", broken)
+    monkeypatch.setattr(comparison, "reranked", broken)
     page = open_page(run="recall", split="test", rival="rerank:k_reciprocal")
     wait_until(lambda: page.test.error, page.run)
     expected = "too little to re" if isinstance(error, ValueError) else "did not expect \\(RuntimeError\\)"

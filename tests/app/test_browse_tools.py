@@ -15,10 +15,10 @@ import lab.inspect
 import lab.losses
 import lab.runs
 from app.results import filters
-from app.results.collection import Collection
 from app.results.filters import Filter
 from app.views.browse import exports
 from lab.core.results import EmbeddingSet
+from lab.evaluation.collection import Collection
 
 
 class Pictures:
@@ -189,7 +189,7 @@ def test_the_figure_for_a_paper_marks_right_and_wrong_and_has_its_size(small):
 def test_a_click_in_a_large_split_ranks_one_query(runs, open_page, count_calls, monkeypatch):
     """What makes a large split quick: its files are read once, and all pairs are never compared, since the run's
     evaluation has kept a value of every query."""
-    monkeypatch.setattr("app.results.collection.AT_ONCE", 0)
+    monkeypatch.setattr("lab.evaluation.collection.AT_ONCE", 0)
     for name in ("recall", "smooth"):
         (runs / name / "embeddings" / "test.safetensors").touch()  # nothing is known of it yet
     size = len(lab.runs.open(runs / "recall").embeddings("test"))

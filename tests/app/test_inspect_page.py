@@ -11,9 +11,10 @@ import lab.inspect
 import lab.losses
 import lab.runs
 from app.results import cache
-from app.views.inspect import batches, inspector
+from app.views.inspect import inspector
 from app.views.inspect.inspector import ChosenLoss
 from lab.core.results import EmbeddingSet
+from lab.runs.building import batches
 from lab.runs.evaluate import evaluate_run
 from lab.runs.folder import tensors
 from lab.runs.writer import Writer

@@ -14,11 +14,13 @@ import pytest
 import lab.maps
 import lab.runs
 from app import served
-from app.results import cache, projections, run_choice
-from app.results.projections import Chart
+from app.results import cache, run_choice
 from app.shared import address
 from app.views.map import colouring
 from lab.core.results import EmbeddingSet
+from lab.core.streams import result_of
+from lab.maps import of_run
+from lab.maps.kept import Chart
 
 
 def drawn(page) -> dict:
@@ -119,7 +121,7 @@ def test_a_value_looks_the_same_in_every_split():
 
 def test_nearest_is_right_is_the_hit_rate_of_the_full_space(runs):
     run = lab.runs.open(runs / "recall")
-    whole = projections.sheet(run, "test")
+    whole = of_run.sheet(run, "test")
     assert whole.nearest_right.mean() == pytest.approx(np.nanmean(run.per_query("test")["r@1"]))
 
 
@@ -134,7 +136,7 @@ def test_validations_over_time_are_moments_of_one_map(runs, open_page):
     assert page.test.query_params["step"] == "10"
     assert (before["of"], before["ids"]) == (after["of"], after["ids"]), "the points stay, their places move"
     assert before["x"] != after["x"]
-    frame = projections.sheet(run, "validation", 5)
+    frame = of_run.sheet(run, "validation", 5)
     first = int(frame.whole.items[0])
     assert frame.neighbours(first, 3)[0].tolist() == true_neighbours(frame.whole, first, 3)
 
@@ -162,21 +164,21 @@ def test_a_later_moment_is_turned_onto_the_one_before():
     random = np.random.default_rng(0)
     vectors = random.normal(size=(80, 6)) * [4, 2, 1, 1, 1, 1]
     turned = vectors @ np.linalg.qr(random.normal(size=(6, 6)))[0]
-    found = projections.drawn([vectors, turned], [1, 2], "pca")
+    found = result_of(of_run.draw([vectors, turned], [1, 2], "pca"))
     np.testing.assert_allclose(found.flat[0] - found.flat[0].mean(0), found.flat[1], atol=1e-4)
 
 
 def test_large_sets_are_sampled_class_by_class_the_same_every_time():
     labels = np.random.default_rng(1).choice(20, 5_000, p=np.arange(1, 21) / 210)
-    rows = projections.stratified(labels, 1_000)
+    rows = of_run.stratified(labels, 1_000)
     assert len(np.unique(rows)) == 1_000 and (np.diff(rows) > 0).all()
-    np.testing.assert_array_equal(rows, projections.stratified(labels, 1_000))
+    np.testing.assert_array_equal(rows, of_run.stratified(labels, 1_000))
     share = np.bincount(labels[rows], minlength=20) - np.bincount(labels, minlength=20) / 5
     assert np.abs(share).max() <= 1
 
 
 def test_a_sampled_map_says_so_and_still_searches_everything(runs, open_page, monkeypatch):
-    monkeypatch.setattr(projections, "MOST", 60)
+    monkeypatch.setattr(of_run, "MOST", 60)
     colouring.sheet.clear()
     colouring.pca.clear()
     embedded = lab.runs.open(runs / "recall").embeddings("test")
@@ -206,8 +208,8 @@ def test_a_slow_map_is_drawn_once_by_a_process_of_its_own_and_kept(runs, open_pa
         time.sleep(0.2)
     found = chart.read()
     assert found is not None, chart.progress
-    shown = projections.sheet(run, "validation").on_map
-    measured = lab.maps.honesty(shown.vectors, found.flat[0], projections.NEAREST)
+    shown = of_run.sheet(run, "validation").on_map
+    measured = lab.maps.honesty(shown.vectors, found.flat[0], of_run.NEAREST)
     assert found.at(-1)[1] == pytest.approx(measured)
     page.run()
     assert "background" not in page.words() and page.calm
@@ -222,7 +224,7 @@ def test_a_map_that_fails_says_why_and_can_be_tried_again(runs, open_page, monke
     chart._file.parent.mkdir()
     with monkeypatch.context() as patched, pytest.raises(ValueError, match="UMAP"):
         patched.setattr(
-            "app.results.projections.draw",
+            "lab.maps.kept.draw",
             lambda *_: (_ for _ in ()).throw(ValueError("UMAP is not installed.")),
         )
         chart.work()

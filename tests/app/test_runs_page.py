@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import lab.runs
-from app.results.metrics_reader import journal
 from app.shared import charts
-from app.views.runs import knob_view, tables
+from app.views.runs import knob_view
+from lab.report import rows as tables
+from lab.report.curves import journal
 from lab.runs import shelf
 
 

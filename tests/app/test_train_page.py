@@ -19,10 +19,10 @@ import lab.papers.recipes
 import lab.runs
 import lab.samplers
 from app.shared import address, queueing, settings, whereabouts
-from app.views.train import overrides, preflight_process
 from lab.__main__ import main
 from lab.core.knobs import describe
 from lab.runs import RunConfig, shelf
+from lab.runs.building import overrides
 from lab.runs.config import presets, read_yaml
 from lab.runs.launching import sent
 from lab.runs.launching.queue import Queue
@@ -337,7 +337,10 @@ def test_data_outside_the_allowed_folders_is_refused(no_runs, open_page, no_work
         assert "may read" in page.words() and not page.test.exception
         assert not any(b.label in ("Add to queue", "Pre-flight") for b in page.test.button)
         config = RunConfig.of({"data": {"name": "class_folders", "root": outside}})
-        for act in (lambda c=config: queueing.enqueue({"": c}, "sly", ()), lambda c=config: preflight_process.start(c)):
+        for act in (
+            lambda c=config: queueing.enqueue({"": c}, "sly", ()),
+            lambda c=config: settings.confine(c),
+        ):
             with pytest.raises(ValueError, match="may read"):
                 act()
     page.test.text_input(key="form.data.class_folders.root").set_value(str(inside / "cats")).run()

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import lab.runs
-from app.answers.two_stage_cost import Anchors, FiledGallery
-from app.results.collection import Collection
 from lab.core.results import EmbeddingSet
+from lab.evaluation.collection import Collection
+from lab.evaluation.two_stage import Anchors, FiledGallery
 from lab.runs.folder import tensors
 from lab.runs.writer import Writer
 

@@ -11,13 +11,13 @@ from types import SimpleNamespace
 import pytest
 
 import lab.runs
-from app.results.metrics_reader import Journal
 from app.shared import charts, whereabouts
-from app.views.watch import machine, validation_history
 from lab.core import sealed
 from lab.core.results import EmbeddingSet, Evidence
+from lab.report import curves as run_curves
+from lab.report.curves import Journal
 from lab.runs.folder import RUNNING, tensors
-from lab.runs.launching import sent
+from lab.runs.launching import machine, sent
 from lab.runs.process import Worker
 from lab.runs.writer import Writer
 from lab.training.loop import Trainer
@@ -155,15 +155,15 @@ def test_the_gap_is_the_metric_of_each_frame(runs):
     import lab.search
 
     run = lab.runs.open(runs / "recall")
-    curves = validation_history.gaps(run)
+    curves = run_curves.gaps(run)
     assert len(run.frames()) == 2 and curves
     for at, path in enumerate(run.frames().values()):
         arrays = tensors(path)
         embedded = EmbeddingSet(arrays["vectors"], arrays["labels"], arrays["items"])
         ranking = lab.search.create("exact", k=1).build(embedded).rank(embedded, same_source=True)
         expected = lab.metrics.create("decomposability_gap")(Evidence(ranking, embedded, embedded)).values
-        assert set(validation_history.WORDS) == set(expected), "each quantity has its words"
-        named = {validation_history.WORDS.get(name, name): value for name, value in expected.items()}
+        assert set(run_curves.GAP_WORDS) == set(expected), "each quantity has its words"
+        named = {run_curves.GAP_WORDS.get(name, name): value for name, value in expected.items()}
         assert {name: values[at] for name, (_, values) in curves.items()} == pytest.approx(named)
 
 

@@ -8,8 +8,8 @@ import streamlit as st
 
 from app.answers import judging, refining
 from app.results.cache import RunView
-from app.results.collection import Collection
 from app.shared import address, page_frame
+from lab.evaluation.collection import Collection
 
 CLICKS = {
     "search": "Search with it",

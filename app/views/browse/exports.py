@@ -13,10 +13,10 @@ from PIL import Image
 import lab.figures
 import lab.runs
 from app.results import cache, cards, filters
-from app.results.collection import Collection
 from app.shared import settings
 from lab.core.formats import plain_cell
 from lab.core.results import Evidence
+from lab.evaluation.collection import Collection
 
 PER_LINE = 12
 

@@ -16,24 +16,24 @@ from app import origin  # fmt: skip
 from app.answers import (
     alike,
     candidates,
-    comparison,
     comparison_choice,
     judging,
     ranked_answer,
     refining,
     why_this_rank,
 )  # fmt: skip
-from app.answers.comparison import OtherRanking, TwoStage
 from app.answers.comparison_choice import ComparisonChoice
-from app.answers.two_stage_cost import FLATTERED
 from app.answers.why_this_rank import Weighed
 from app.components.gallery import Section, gallery
 from app.results import cache, cards, filters, run_choice
-from app.results.collection import DEPTH, Collection
 from app.shared import address, background, page_frame
 from app.views.browse import clicks, exports, upload
 from app.views.browse.scene import BrowseView, Wish, page_of, turn_pages
 from lab.core.results import Evidence
+from lab.evaluation import comparison
+from lab.evaluation.collection import DEPTH, Collection
+from lab.evaluation.comparison import OtherRanking
+from lab.evaluation.two_stage import FLATTERED
 
 PER_PAGE = (24, 48, 96)
 K, MOST_K = 8, 96
@@ -236,7 +236,7 @@ def _draw_two(scene: BrowseView, other: ComparisonChoice, compared: OtherRanking
         st.info(page_frame.as_text(f"{compared.title} has no answer to this query; choose another one."))
         return [collection.ask(item)]
     ours, theirs = collection.ask(item), compared.ask(item)
-    if isinstance(compared, TwoStage) and not compared.filed.anchors.learnt:
+    if compared.flattered:
         st.caption(
             f"This run learnt no class anchors, so the means of the gallery's classes stand for them. {FLATTERED}"
         )

@@ -11,10 +11,10 @@ from app.answers import why_this_rank
 from app.answers.comparison_choice import ComparisonChoice
 from app.answers.why_this_rank import Weighed
 from app.results import cache
-from app.results.collection import Collection
 from app.results.filters import Filter
 from app.shared import background, page_frame
 from app.shared.background import Job
+from lab.evaluation.collection import Collection
 
 
 @dataclass(frozen=True)

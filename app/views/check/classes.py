@@ -10,11 +10,11 @@ from app.components.gallery import Section, gallery
 from app.components.matrix import Matrix, matrix
 from app.results import cache, cards
 from app.results.cache import RunView
-from app.results.collection import Collection
 from app.shared import background, page_frame
 from app.views.check import to_browse
 from app.views.check.neighbours import DEPTH, ask_k
 from lab.core.results import Ranking
+from lab.evaluation.collection import Collection
 from lab.inspect import data_checks
 from lab.inspect.data_checks import Confusion
 

@@ -8,11 +8,9 @@ import streamlit as st
 import lab.search
 from app.results import cache
 from app.results.cache import RunView
-from app.results.collection import Collection
 from app.shared import background
-from lab.core.results import EmbeddingSet, Ranking
-from lab.core.streams import result_of
-from lab.data import ImageSet
+from lab.core.results import Ranking
+from lab.evaluation.collection import Collection
 
 DEPTH = 3
 """Training images that are looked at for each image."""
@@ -27,24 +25,11 @@ def compared(name: str, split: str, stamp: float, by: str, _whole: Collection, _
     """The nearest training images of every query of a split, by the run's embeddings or by small pictures."""
     if by == "embeddings":
         assert _train is not None
-        query, train = _whole.query, _train.gallery
-    else:
-        items = np.asarray(_whole.images.splits["train"].items)
-        query, train = by_pixels(_whole.images, _whole.query.items, items)
-    return (
-        lab.search.create("exact", device=_whole.device, k=min(DEPTH, len(train)))
-        .build(train)
-        .rank(query, same_source=False)
-    )
+        index = lab.search.create("exact", device=_whole.device, k=min(DEPTH, len(_train.gallery)))
+        return index.build(_train.gallery).rank(_whole.query, same_source=False)
+    from lab.evaluation.pixels import nearest_by_pixels  # with torchvision, which takes a second to load
 
-
-def by_pixels(images: ImageSet, items: np.ndarray, train: np.ndarray) -> tuple[EmbeddingSet, EmbeddingSet]:
-    """Two lists of images as small pictures less the mean picture of the second."""
-    from lab.evaluation.pixels import embed_pixels  # with torchvision, which takes a second to load
-
-    return tuple(  # type: ignore[return-value]  # two of them
-        result_of(embed_pixels(images, some, train, SIDE, "images")) for some in (items, train)
-    )
+    return nearest_by_pixels(_whole.images, _whole.query.items, _whole.images.splits["train"].items, SIDE, DEPTH)
 
 
 def ranking(run: RunView, split: str, whole: Collection) -> tuple[Ranking, np.ndarray, str] | None:

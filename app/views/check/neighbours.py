@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.results.collection import Collection
 from app.shared import background, page_frame
 from lab.core.results import Ranking
+from lab.evaluation.collection import Collection
 
 DEPTH = 20
 """Neighbours that are kept of every image."""

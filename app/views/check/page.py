@@ -13,12 +13,12 @@ from app import origin
 from app.components.gallery import Card, Section, gallery
 from app.results import cache, cards, run_choice
 from app.results.cache import RunView
-from app.results.collection import Collection
 from app.shared import address, background, page_frame
 from app.views.check import again, classes, leaks, slices, to_browse
 from app.views.check.neighbours import ask_k, neighbours
 from lab.core.explain import explain
 from lab.core.results import Ranking
+from lab.evaluation.collection import Collection
 from lab.inspect import data_checks
 from lab.runs import Run, marks
 

@@ -10,8 +10,8 @@ import streamlit as st
 from app.answers.ranked_answer import ONE_QUERY
 from app.results import cache, filters
 from app.results.cache import RunView
-from app.results.collection import Collection
 from app.shared import background, page_frame
+from lab.evaluation.collection import Collection
 from lab.inspect.slices import Slice, slices_of, worst_slices
 
 MANY = 300

@@ -12,15 +12,17 @@ import streamlit as st
 
 import lab.losses
 import lab.runs
-from app.forms import knob_forms, knob_labels, loss_knobs, sliders
-from app.results import cache, projections, run_choice
+from app.forms import knob_forms, loss_knobs, sliders
+from app.results import cache, run_choice
 from app.shared import address, background, page_frame
 from app.shared.background import Job
-from app.views.inspect import batches
-from app.views.inspect.batches import InspectedBatch
 from lab.core.knobs import Knob, describe
+from lab.core.knobs.labels import entry_in_words
 from lab.core.results import EmbeddingSet
+from lab.maps.of_run import stratified
 from lab.runs import Run, RunConfig
+from lab.runs.building import batches
+from lab.runs.building.batches import InspectedBatch
 from lab.runs.config import SECTIONS, derived_knobs
 
 if TYPE_CHECKING:
@@ -81,7 +83,7 @@ def choose_loss(run: Run) -> ChosenLoss:
         st.session_state["loss of"], st.session_state["loss"] = run.name, first
     name = page_frame.select(
         "Loss", names, key="loss", initial=first,
-        format=lambda one: knob_labels.named(one) + (" (the run's own)" if one == config.loss.name else ""),
+        format=lambda one: entry_in_words(one) + (" (the run's own)" if one == config.loss.name else ""),
     )  # fmt: skip
     declared = lab.losses.get(name).Knobs
     derived = derived_knobs(SECTIONS["loss"], declared)
@@ -153,7 +155,7 @@ def _found(
         pairs, limits = inspect.pair_gradients(loss, vectors, labels), ""
     except ValueError as error:
         pairs, limits = inspect.pair_motion(loss, vectors, labels), _in_words(error, loss, _asked)
-    pairs = replace(pairs, name=knob_labels.named(_asked.name))
+    pairs = replace(pairs, name=entry_in_words(_asked.name))
     # SiMix asks with mixtures, too; they come after the images.
     values = inspect.query_values(loss, vectors, labels).values[: len(_batch)]
     return Findings(pairs, inspect.wrong_direction(pairs), inspect.dead_gradients(pairs), values, limits, weights)
@@ -161,7 +163,7 @@ def _found(
 
 def _in_words(error: ValueError, loss: Any, choice: ChosenLoss) -> str:
     """What the library says, with the loss called as everywhere on the page and not by its class."""
-    return re.sub(rf"\b{type(loss).__name__}\b", knob_labels.named(choice.name), str(error))
+    return re.sub(rf"\b{type(loss).__name__}\b", entry_in_words(choice.name), str(error))
 
 
 @background.job("Comparing the loss with the metrics", keep=32)
@@ -178,7 +180,7 @@ def _bounds(
         raise ValueError(_in_words(error, loss, _asked)) from error
     for k in (1, 4):
         by_metric[f"recall@{k}"] = inspect.metric_bound(loss, vectors, labels, "recall_at_k", k)
-    name = knob_labels.named(_asked.name)
+    name = entry_in_words(_asked.name)
     return Bounds({metric: replace(bound, name=name) for metric, bound in by_metric.items()}, weights)
 
 
@@ -199,7 +201,7 @@ def gap(name: str, split: str, stamp: float, size: int, _pool: EmbeddingSet) -> 
     """How far the AP of random batches of this size flatters the AP of a split (a sample of it where it is large)."""
     from lab import inspect
 
-    rows = projections.stratified(_pool.labels, SPREAD)
+    rows = stratified(_pool.labels, SPREAD)
     return inspect.decomposability(_pool.vectors[rows], _pool.labels[rows], (min(size, len(rows)),), splits=3)
 
 
@@ -225,7 +227,7 @@ def loss_for(run: Run, chosen: ChosenLoss, batch: InspectedBatch, split: str) ->
     if run.config.loss.outside:
         why = "this run was made elsewhere"
     elif chosen.name != run.config.loss.name:
-        why = f"this run was trained with {knob_labels.named(run.config.loss.name)}, which learns no such weights"
+        why = f"this run was trained with {entry_in_words(run.config.loss.name)}, which learns no such weights"
     elif not np.isin(classes, trained).all():
         why = "this run was trained on other classes; choose a batch that it stored to see learnt weights"
     else:
@@ -283,8 +285,8 @@ def list_problem(chosen: ChosenLoss) -> str:
 
     if chosen.name in inspect.list_losses():
         return ""
-    words = knob_labels.named(chosen.name)
-    others = ", ".join(map(knob_labels.named, inspect.list_losses()[:6]))
+    words = entry_in_words(chosen.name)
+    others = ", ".join(map(entry_in_words, inspect.list_losses()[:6]))
     return (
         f"For {words} one similarity cannot change alone: it looks at more than the query's own list (class weights, "
         f"lengths, or what the images have in common with each other). Choose another loss, such as {others}."

@@ -13,11 +13,12 @@ from app import origin
 from app.components.gallery import Bar, Card, Section, gallery
 from app.components.meters import Meter, meters
 from app.results import cache, cards, run_choice
-from app.results.collection import Collection
 from app.shared import address, background, page_frame, plot_theme
-from app.views.inspect import batches, inspector
-from app.views.inspect.batches import InspectedBatch
+from app.views.inspect import inspector
 from app.views.inspect.inspector import ChosenLoss, Findings
+from lab.evaluation.collection import Collection
+from lab.runs.building import batches
+from lab.runs.building.batches import InspectedBatch
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

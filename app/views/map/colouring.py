@@ -11,11 +11,13 @@ import streamlit as st
 
 import lab.runs
 from app.components.scatter import COLOURS, KEPT, MARKS, Category, Filter
-from app.results import cache, filters, projections
-from app.results.projections import Map, Sheet
+from app.results import cache, filters
 from app.shared import address, background
 from lab.core.results import EmbeddingSet
 from lab.data import ImageSet
+from lab.maps import kept as kept_maps
+from lab.maps import of_run
+from lab.maps.of_run import Map, Sheet
 from lab.runs import Run
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ def sheet(name: str, split: str, stamp: float, step: int | None = None) -> Sheet
     if step is None:
         collection = cache.collection(name, split, stamp)
         known = (collection.query, collection.gallery)
-    return projections.sheet(lab.runs.open(cache.run_path(name)), split, step, known)
+    return of_run.sheet(lab.runs.open(cache.run_path(name)), split, step, known)
 
 
 LONGEST = 500
@@ -57,7 +59,7 @@ def kept(of: str) -> dict[str, str]:
 @background.job("Laying out the map", keep=8)
 def pca(name: str, split: str, stamp: float) -> Map:
     """The PCA map of a split, or of the validations over time."""
-    return projections.pca_map(lab.runs.open(cache.run_path(name)), split)
+    return kept_maps.pca_map(lab.runs.open(cache.run_path(name)), split)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -153,7 +155,7 @@ def fields(images: ImageSet, count: int = 0) -> list[str]:
     first = [name for name in (filters.SUPER,) if name in named]
     if not any(images.class_names):  # nothing is right or wrong
         return [*first, *(name for name in images.attributes), filters.CLASS]
-    nearest = [NEAREST] if count <= projections.KEPT_FROM else []
+    nearest = [NEAREST] if count <= kept_maps.KEPT_FROM else []
     return [*first, *nearest, *(name for name in named if name not in first)]
 
 

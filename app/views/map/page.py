@@ -15,11 +15,12 @@ from app.components.gallery import Card, Query, Section, gallery
 from app.components.meters import Meter, meters
 from app.components.scatter import Line, Points, scatter
 from app.results import cache, cards, filters, run_choice
-from app.results.collection import Collection
-from app.results.projections import BEHIND, LAID_OUT, MOST, NEAREST, OVER_TIME, Chart, Map, Sheet
 from app.shared import address, autoplay, background, page_frame
 from app.views.map import colouring, pair
 from lab.core.explain import explain
+from lab.evaluation.collection import Collection
+from lab.maps.kept import Chart
+from lab.maps.of_run import BEHIND, LAID_OUT, MOST, NEAREST, OVER_TIME, Map, Sheet
 from lab.runs import Run
 
 NAMES = {"pca": "PCA", "umap": "UMAP", "tsne": "t-SNE"}

@@ -13,17 +13,18 @@ import lab.runs
 from app import served
 from app.components.gallery import Card, Section, gallery
 from app.components.scatter import Category, Filter, Line, Pair, Points, scatter
-from app.results import cache, cards, filters, projections, run_choice
-from app.results.collection import Collection
-from app.results.projections import TwoMaps
+from app.results import cache, cards, filters, run_choice
 from app.shared import address, background, page_frame
 from app.views.map import colouring
 from lab.core.results import EmbeddingSet
 from lab.core.streams import result_of
 from lab.data import ImageSet
+from lab.evaluation.collection import Collection
 from lab.inspect import spaces
+from lab.maps import of_run
+from lab.maps.of_run import TwoMaps
 from lab.runs import Run
-from lab.runs.folder import tensors
+from lab.runs.building.batches import frame
 
 OVERLAP = "neighbour overlap"
 NEIGHBOURS = (5, 10, 20, 50)
@@ -57,16 +58,15 @@ class Space:
         if self.checkpoint:
             return self._embedded(run)
         if self.step is None:
-            return projections.sheet(run, self.split).whole
-        read = tensors(run.frames()[self.step])
-        return EmbeddingSet(read["vectors"], read["labels"], read["items"])
+            return of_run.sheet(run, self.split).whole
+        return frame(run.frames()[self.step])
 
     def _embedded(self, run: Run) -> EmbeddingSet:
         from lab.runs.building.trained import open_trained  # torchvision and what it loads take seconds
         from lab.runs.evaluate import Examiner
 
         examiner = Examiner(open_trained(run, self.checkpoint))
-        items = projections.sheet(run, self.split).whole.items
+        items = of_run.sheet(run, self.split).whole.items
         return result_of(examiner.embed(examiner.trained.loader_of(cache.images(self.run.name, self.stamp)), items))
 
 
@@ -132,7 +132,7 @@ def _space(run: cache.RunView, split: str, step: int | None) -> Space:
 
 @background.job("Laying out both maps", keep=4)
 def _laid_out(first: Space, second: Space, method: lab.maps.Method) -> TwoMaps:
-    return projections.two_maps(first.read(), second.read(), method)
+    return of_run.two_maps(first.read(), second.read(), method)
 
 
 @background.job("Looking for images that moved together", keep=8)
@@ -171,7 +171,7 @@ def _words(two: TwoMaps, both: tuple[Space, Space], shares: np.ndarray, k: int) 
         f"{both[0].name} and {both[1].name} · {len(two.items):,} images{sample}. Of an image's {k} nearest, "
         f"{shares.mean():.0%} are the same in both; {np.mean(shares < 0.2):.0%} of the images keep less than a fifth. "
         "The second map is aligned with the first. Of the "
-        f"{projections.NEAREST} nearest on the maps, {two.agreement[0]:.0%} and {two.agreement[1]:.0%} are true ones."
+        f"{of_run.NEAREST} nearest on the maps, {two.agreement[0]:.0%} and {two.agreement[1]:.0%} are true ones."
     )
 
 

@@ -7,10 +7,11 @@ from typing import Any
 import streamlit as st
 
 from app.forms import curve_options
-from app.results.metrics_reader import Journal, journal, scaled, title
 from app.results.run_choice import data_of
 from app.shared import charts, page_frame
-from app.views.runs import knob_view, tables
+from app.views.runs import knob_view
+from lab.report import rows as tables
+from lab.report.curves import Journal, journal, scaled, title
 from lab.runs import Run, difference
 
 MAX_COMPARED = 12

@@ -11,9 +11,9 @@ import streamlit as st
 from app.components.meters import Meter, meters
 from app.results.run_choice import described
 from app.shared import background, page_frame
-from app.views.runs import tables
 from lab.core import style
 from lab.report import knobs
+from lab.report import rows as tables
 from lab.runs import Run
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ import streamlit as st
 from app.forms import knob_forms
 from app.results.run_choice import Library, library, of_each, say_what_next, warn
 from app.shared import address, cloning, page_frame, settings
-from app.views.runs import columns, comparison, import_panel, knob_view, remarks, tables
+from app.views.runs import columns, comparison, import_panel, knob_view, remarks
 from app.views.runs.rows import row
+from lab.report import rows as tables
 from lab.runs import Run, shelf
 
 LONGEST = 200

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from app.results.run_choice import chosen_name, described, written
-from app.views.runs import tables
+from lab.report import rows as tables
 from lab.runs import Run
 from lab.runs.folder import QUEUED, RUNNING
 

@@ -11,9 +11,11 @@ import streamlit as st
 import lab.papers.recipes
 from app.forms import knob_forms
 from app.shared import address, empty_state, page_frame, queueing, settings, whereabouts
-from app.views.train import devices, my_images, overrides, preflight_process, queue_panel
+from app.views.train import my_images, queue_panel
 from lab.runs import RunConfig
+from lab.runs.building import overrides
 from lab.runs.config import parse_yaml, presets, read_yaml
+from lab.runs.launching import machine, preflight_process
 
 # Where each section stands in the form.
 TABS = {
@@ -247,7 +249,7 @@ def _place() -> str:
 
 
 def _devices(config: RunConfig) -> list[str]:
-    known = {device.name: device.words for device in devices.devices()}
+    known = {device.name: device.words for device in machine.devices()}
     page_frame.keep("devices", [], lambda chosen: set(chosen) <= set(known), link="device")
     return st.multiselect(
         "Devices",
@@ -269,7 +271,7 @@ def _preflight(config: RunConfig) -> None:
             disabled=busy,
             help="Checks data, memory, gradients and speed",
         ):
-            st.session_state["preflight"] = preflight_process.start(config)
+            st.session_state["preflight"] = preflight_process.start(settings.confine(config))
             st.rerun()
         if preflight and busy:
             st.button("Stop the pre-flight", on_click=preflight.stop)

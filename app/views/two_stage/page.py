@@ -6,16 +6,17 @@ import numpy as np
 import streamlit as st
 
 from app import origin
-from app.answers import candidates, comparison, ranked_answer
+from app.answers import candidates, ranked_answer
 from app.answers.candidates import Candidates
-from app.answers.two_stage_cost import FLATTERED, FiledGallery, QueryCost
 from app.components.gallery import Section, gallery
 from app.results import cache, cards, run_choice
-from app.results.collection import Collection
 from app.shared import address, background, charts, page_frame
 from app.shared.background import Job
 from lab.core.knobs.sliders import ROUND
 from lab.core.results import Evidence, Ranking
+from lab.evaluation import comparison
+from lab.evaluation.collection import Collection
+from lab.evaluation.two_stage import FLATTERED, FiledGallery, QueryCost
 from lab.metrics import positive_ranks
 
 SOURCES = {"random": "Random", "lost": "Most missed neighbours", "class": "Of one class"}

@@ -8,9 +8,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.forms import curve_options
-from app.results.metrics_reader import Journal, journal, title
 from app.shared import charts, page_frame, queueing
-from app.views.watch import panels
+from lab.report import curves as panels
+from lab.report.curves import Journal, journal, title
 from lab.runs import Run
 from lab.runs.folder import ENDED, FINISHED
 from lab.training.stopwatch import in_words

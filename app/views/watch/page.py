@@ -13,16 +13,16 @@ from app import origin
 from app.components.bell import bell
 from app.components.gallery import Card, Section, gallery
 from app.results import cache, cards, thumbnails
-from app.results.metrics_reader import Journal, journal
 from app.results.run_choice import described, library, say_what_next, state_of, summary, view, warn
 from app.shared import address, charts, page_frame, queueing, whereabouts
-from app.views.watch import curves, machine, validation_history
+from app.views.watch import curves
 from lab.core.formats import time_of_day, zone_of
 from lab.data import ImageSet
+from lab.report.curves import Journal, gaps, journal
 from lab.runs import Run
 from lab.runs.execute import check_at_hand
 from lab.runs.folder import ENDED, FAILED, FINISHED, QUEUED, RUNNING
-from lab.runs.launching import sent
+from lab.runs.launching import machine, sent
 from lab.runs.launching.detached import kill, working
 
 LOOK_EVERY = 2.0  # seconds between two looks at a run at work
@@ -290,8 +290,8 @@ def _when_validated(run: Run) -> str:
 
 
 def _gap(run: Run, kept: Journal) -> None:
-    gaps = validation_history.gaps(run)
-    if not gaps:
+    measured = gaps(run)
+    if not measured:
         st.info(
             "Nothing to compare yet: the gap is measured on the embeddings of each validation. "
             + (_when_validated(run) if run.config.training.knobs.keep_frames else NONE_KEPT)
@@ -302,7 +302,7 @@ def _gap(run: Run, kept: Journal) -> None:
         "with the two upper bounds of the ROADMAP paper. A small gap means that batches stand for the whole set."
     )
     st.plotly_chart(
-        charts.curves(gaps, "gap", height=360), key="gap", alt="Decomposability gap and its bounds over steps"
+        charts.curves(measured, "gap", height=360), key="gap", alt="Decomposability gap and its bounds over steps"
     )
 
 

@@ -1,4 +1,4 @@
-"""One split of one run, ready to be searched in its full embedding space. Knows nothing of Streamlit."""
+"""One split of one run, ready to be searched in its full embedding space."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class Places:
     A dict of a million takes a fifth of a second to make; this takes milliseconds, as images mostly stand in order.
 
     Example:
-        >>> from app.results.collection import Places
+        >>> from lab.evaluation.collection import Places
+        >>> import numpy as np
         >>> places = Places(np.array([7, 3, 9]))
         >>> places.of(3), places.of(4)
         (1, None)
@@ -138,8 +139,7 @@ class Collection:
         row = self.row(item)
         if row is None:
             raise ValueError(f"Image {item} is no query of this split; choose one of its {len(self.query):,} queries.")
-        only = slice(row, row + 1)
-        return EmbeddingSet(self.query.vectors[only], self.query.labels[only], self.query.items[only])
+        return self.query.take(slice(row, row + 1))
 
     def ask(
         self,

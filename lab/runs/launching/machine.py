@@ -1,4 +1,4 @@
-"""What the machine of the dashboard is doing now: its processor, memory and GPUs. Knows nothing of Streamlit.
+"""What this machine is doing now: its processor, memory and GPUs.
 
 Looked at live and kept nowhere: a run's own memory is among its curves, as its trainer records it at every step.
 """
@@ -97,7 +97,7 @@ def gpus_of(table: str) -> tuple[Gpu, ...]:
     """The GPUs in what `nvidia-smi` printed; lines that say anything else are passed over.
 
     Example:
-        >>> from app.views.watch import machine
+        >>> from lab.runs.launching import machine
         >>> machine.gpus_of("0, NVIDIA H100, 1024, 81559, 97\\nFailed\\n")
         (Gpu(name='NVIDIA H100', used=1073741824, total=85520809984, busy=97),)
     """
@@ -108,3 +108,29 @@ def gpus_of(table: str) -> tuple[Gpu, ...]:
             used, total = (int(word) << 20 for word in words[2:4])  # the driver counts by 1,048,576 bytes
             gpus.append(Gpu(words[1], used, total, int(words[4]) if words[4].isdigit() else None))
     return tuple(gpus)
+
+
+@dataclass(frozen=True)
+class Device:
+    """name: as `training.device` calls it. free, total: bytes."""
+
+    name: str
+    free: int
+    total: int
+
+    @property
+    def words(self) -> str:
+        """For a list to choose from."""
+        return f"{self.name}, {size(self.free)} of {size(self.total)} free"
+
+
+def devices() -> list[Device]:
+    """Every GPU, then the CPU."""
+    import torch
+
+    all_devices = []
+    for index in range(torch.cuda.device_count()):
+        free, total = torch.cuda.mem_get_info(index)
+        all_devices.append(Device(f"cuda:{index}", free, total))
+    memory = psutil.virtual_memory()
+    return [*all_devices, Device("cpu", memory.available, memory.total)]

@@ -1,18 +1,22 @@
-"""A run's metrics.jsonl, read on from where the last look ended: watching a long run costs what is new."""
+"""Curves of runs over their steps, read on from where the last look ended: watching a long run costs what is new."""
 
 from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import streamlit as st
+import numpy as np
 
 from lab.core.files import checked
 from lab.core.formats import GB
-from lab.runs.folder import stored_record
+from lab.evaluation import evaluate
+from lab.runs.building.batches import frame
+from lab.runs.folder import Run, stored_record
 from lab.training.stopwatch import summed
 
 COLUMNS = ("loss", "lr", "gradient_norm", "images_per_second", "memory_bytes")
@@ -126,13 +130,13 @@ class Journal:
         return [*measured, *self.columns]
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@cache
 def _journal(path: str) -> Journal:
     return Journal(Path(path))
 
 
 def journal(folder: Path) -> Journal:
-    """The journal of a run folder, read up to now; shared by all sessions."""
+    """The journal of a run folder, read up to now; the same object for all who ask."""
     return _journal(str(folder / "metrics.jsonl")).read_on()
 
 
@@ -142,3 +146,84 @@ def scaled(journal: Journal, name: str) -> Points:
     if name != "memory_bytes":
         return steps, values
     return steps, [None if value is None else value / GB for value in values]
+
+
+FIRST = ("MAP@R", "loss")
+"""Quantities of several runs until somebody chooses."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One chart. quantity: what its look goes by. curves: name in the legend to steps and values."""
+
+    title: str
+    quantity: str
+    curves: dict[str, Points]
+
+
+def quantities(journals: Sequence[Journal]) -> list[str]:
+    """All that any of these runs tells of, validation scores first."""
+    names = dict.fromkeys(name for one in journals for name in one.names if _tells(one.curve(name)))
+    return [*(name for name in names if name not in COLUMNS), *(name for name in names if name in COLUMNS)]
+
+
+def of_one(journal: Journal, chosen: Sequence[str]) -> list[Panel]:
+    """The charts of one run: its validation scores share one, as they share a scale; every other quantity has its own.
+
+    chosen: quantities, all of them where there are none.
+    """
+    known = quantities([journal])
+    names = [name for name in known if name in chosen] or known
+    scores = {name: journal.curve(name) for name in names if name not in COLUMNS}
+    shared = [Panel("validation", "validation", scores)] if scores else []
+    columns = [name for name in names if name in COLUMNS]
+    return shared + [Panel(title(name), name, {title(name): scaled(journal, name)}) for name in columns]
+
+
+def of_several(journals: Mapping[str, Journal], chosen: Sequence[str]) -> list[Panel]:
+    """A chart for each quantity with a line for each run that tells of it.
+
+    chosen: quantities; where there are none, the first of `FIRST`, or of what there is.
+    """
+    known = quantities(list(journals.values()))
+    wanted = [name for name in chosen if name in known] or [name for name in FIRST if name in known] or known[:2]
+    curves = {name: {run: one for run, one in journals.items() if _tells(one.curve(name))} for name in wanted}
+    return [
+        Panel(title(name), name, {run: scaled(one, name) for run, one in ones.items()}) for name, ones in curves.items()
+    ]
+
+
+def _tells(curve: Points) -> bool:
+    """Whether there is anything to draw: a loop of somebody's own need not tell of everything."""
+    return any(value is not None for value in curve[1])
+
+
+GAP_WORDS = {
+    "DG": "gap",
+    "DG bound (eq. 8)": "bound (eq. 8)",
+    "DG bound (eq. 9)": "bound (eq. 9)",
+    "DG premise": "share of queries to which the bounds apply",
+}
+"""Columns of the metric decomposability_gap in words."""
+LARGEST = 5_000
+"""Images of a frame that the gap is measured on: larger validation sets give a seeded sample."""
+
+
+def gaps(run: Run) -> dict[str, tuple[list[int], list[float]]]:
+    """What is measured of the decomposability gap, in words, to steps and values, over the stored validations."""
+    curves: dict[str, tuple[list[int], list[float]]] = {}
+    for step, path in run.frames().items():
+        for name, value in _gap(path, path.stat().st_mtime, run.config.similarity).items():
+            steps, values = curves.setdefault(GAP_WORDS.get(name, name), ([], []))
+            steps.append(step)
+            values.append(value)
+    return curves
+
+
+@lru_cache(maxsize=2_000)
+def _gap(path: Path, changed: float, similarity: str) -> dict[str, float]:
+    embedded = frame(path)
+    if len(embedded) > LARGEST:
+        embedded = embedded.take(np.sort(np.random.default_rng(0).choice(len(embedded), LARGEST, replace=False)))
+    vectors, labels = embedded.vectors, embedded.labels
+    return evaluate(vectors, labels, "decomposability_gap", k=1, similarity=similarity, device="cpu").values

@@ -1,7 +1,4 @@
-"""Batches to inspect: one that the run's sampler draws, one that the run kept, or a query with its list.
-
-Knows nothing of Streamlit.
-"""
+"""Batches to inspect: one that the run's sampler draws, one that the run kept, or a query with its list."""
 
 from __future__ import annotations
 
@@ -10,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from app.forms import knob_labels
-from app.results.collection import Collection
+from lab.core.knobs.labels import entry_in_words
 from lab.core.results import EmbeddingSet
-from lab.runs import Run
-from lab.runs.folder import header, tensors
+from lab.evaluation.collection import Collection
+from lab.runs.folder import Run, header, tensors
 
 LARGEST = 160
 """Images of a batch that is inspected: every pair of them is looked at while a person waits."""
@@ -22,6 +18,16 @@ NEAREST, LATE = 47, 16
 """Of a query's list: its first neighbours, and its true matches further down."""
 
 DRAWN, QUERY, FAILURE, SAVED = "drawn", "query", "failure", "saved"
+
+
+def frame(path: Path) -> EmbeddingSet:
+    """The validation embeddings that one file of `Run.frames` holds.
+
+    Raises:
+        ValueError: the file is damaged.
+    """
+    arrays = tensors(path)
+    return EmbeddingSet(arrays["vectors"], arrays["labels"], arrays["items"])
 
 
 @dataclass(frozen=True)
@@ -92,9 +98,9 @@ def _drawn(run: Run, collection: Collection, draw: int) -> InspectedBatch:
         size //= 2
     cut = f"The run trained on batches of {full:,}; this one has {len(rows):,} images. "
     cut = "" if size == full or config.outside else cut
-    kind = knob_labels.named(config.sampler.name)
+    kind = entry_in_words(config.sampler.name)
     note = f"{cut}The sampler, {kind}, took them from this split."
-    return InspectedBatch(EmbeddingSet(pool.vectors[rows], pool.labels[rows], pool.items[rows]), note)
+    return InspectedBatch(pool.take(rows), note)
 
 
 def _list_of(collection: Collection, item: int | None) -> InspectedBatch:
@@ -131,7 +137,7 @@ def _kept(path: Path) -> InspectedBatch:
     if len(rows) < int(finite.sum()):
         notes.append(f"The first {len(rows):,} of its {len(whole):,} images are inspected, whole classes at a time.")
     return InspectedBatch(
-        EmbeddingSet(whole.vectors[rows], whole.labels[rows], whole.items[rows]),
+        whole.take(rows),
         " ".join(notes),
         broken,
         stored.get("step"),

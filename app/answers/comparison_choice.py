@@ -61,7 +61,7 @@ class ComparisonChoice:
 
 def choose(run: RunView, split: str, collection: Collection) -> ComparisonChoice | None:
     """Draw the choice; None while nothing is to be compared."""
-    options = {NOTHING: "nothing"} | _others(run, split)
+    options = {NOTHING: "nothing"} | run_choice.on_the_same_images(run, split)
     methods = knob_forms.offered("lab.reranking")
     options |= {f"rerank:{name}": f"this run, re-ranked ({name.replace('_', '-')})" for name in methods}
     options["two-stage:1"] = "this run, two-stage search"
@@ -70,17 +70,6 @@ def choose(run: RunView, split: str, collection: Collection) -> ComparisonChoice
         "Compare with", list(options), key="rival", format=lambda one: options.get(one, one), link="rival"
     )
     return _comparison(code, run, split, collection) if code else None
-
-
-def _others(run: RunView, split: str) -> dict[str, str]:
-    """Other runs that embedded the same split of the same images."""
-    library = run_choice.library()
-    data = run_choice.data_of(library[run.name])
-    return {
-        f"run:{other.name}": other.name
-        for other in library.runs
-        if other.name != run.name and run_choice.data_of(other) == data and split in run_choice.view(other).splits
-    }
 
 
 def _comparison(code: str, run: RunView, split: str, collection: Collection) -> ComparisonChoice:

@@ -119,6 +119,17 @@ def _data(path: str, changed: int) -> dict[str, Any]:
     return Run(path).config.data.as_dict()
 
 
+def on_the_same_images(run: RunView, split: str) -> dict[str, str]:
+    """Other runs that embedded the same split of the same images, by the code that choices have for them."""
+    known = library()
+    data = data_of(known[run.name])
+    return {
+        f"run:{other.name}": other.name
+        for other in known.runs
+        if other.name != run.name and data_of(other) == data and split in view(other).splits
+    }
+
+
 def chosen_name(config: dict[str, Any], section: str) -> str:
     """The entry that a configuration chose in a section; of what was made elsewhere, what a person called it."""
     chosen = config.get(section)

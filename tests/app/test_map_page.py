@@ -16,7 +16,7 @@ import lab.runs
 from app import served
 from app.results import cache, run_choice
 from app.shared import address
-from app.views.map import colouring
+from app.views.map import colouring, scene
 from lab.core.results import EmbeddingSet
 from lab.core.streams import result_of
 from lab.maps import of_run
@@ -179,8 +179,8 @@ def test_large_sets_are_sampled_class_by_class_the_same_every_time():
 
 def test_a_sampled_map_says_so_and_still_searches_everything(runs, open_page, monkeypatch):
     monkeypatch.setattr(of_run, "MOST", 60)
-    colouring.sheet.clear()
-    colouring.pca.clear()
+    scene.sheet.clear()
+    scene.pca.clear()
     embedded = lab.runs.open(runs / "recall").embeddings("test")
     try:
         page = open_page("map", run="recall", split="test")
@@ -190,8 +190,8 @@ def test_a_sampled_map_says_so_and_still_searches_everything(runs, open_page, mo
         tell(page, "picked", {"id": item})
         assert [line["to"] for line in drawn(page)["lines"]] == true_neighbours(embedded, item, 5)
     finally:
-        colouring.sheet.clear()
-        colouring.pca.clear()
+        scene.sheet.clear()
+        scene.pca.clear()
 
 
 def test_a_slow_map_is_drawn_once_by_a_process_of_its_own_and_kept(runs, open_page):
@@ -286,12 +286,12 @@ def test_a_lasso_is_short_in_the_address_or_stays_out(runs, open_page, monkeypat
     random = np.random.default_rng(0)
     chosen = np.zeros(10_000, bool)
     chosen[random.choice(10_000, 40, replace=False)] = chosen[4_000:4_300] = True
-    assert len(colouring.packed(chosen)) < 200
-    np.testing.assert_array_equal(colouring.unpacked(colouring.packed(chosen), 10_000), chosen)
+    assert len(scene.packed(chosen)) < 200
+    np.testing.assert_array_equal(scene.unpacked(scene.packed(chosen), 10_000), chosen)
     bomb = base64.urlsafe_b64encode(zlib.compress(b"1" * 10**7)).decode()
-    for bad in (bomb, "", "x", "äöü", colouring.packed(chosen[:99])):
+    for bad in (bomb, "", "x", "äöü", scene.packed(chosen[:99])):
         with pytest.raises(ValueError):
-            colouring.unpacked(bad, 10_000)
+            scene.unpacked(bad, 10_000)
     monkeypatch.setattr(address, "LONGEST", 10)
     page = open_page("map", run="recall", split="test")
     tell(page, "lassoed", {"ids": drawn(page)["ids"][::3]})

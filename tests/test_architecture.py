@@ -38,7 +38,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "training", "wrappers",
     ),
     "model": ("data", "inspect", "runs", "search"),
-    "report": ("data", "encoders", "evaluation", "maps", "papers", "runs", "search", "training"),
+    "report": ("data", "encoders", "evaluation", "figures", "maps", "papers", "runs", "search", "training"),
     "launchers": ("data", "install", "runs"),
     "sweeps": ("launchers", "runs"),
     "exporters": ("maps", "runs"),

@@ -10,7 +10,10 @@ import streamlit as st
 
 from app.answers.comparison_choice import ComparisonChoice
 from app.answers.ranked_answer import ONE_QUERY
-from app.shared import page_frame
+from app.components.gallery import Section, gallery
+from app.results import cards
+from app.results.cache import RunView
+from app.shared import address, background, page_frame
 from app.shared.background import Job
 from lab.evaluation.collection import Collection
 from lab.evaluation.comparison import changes
@@ -71,6 +74,31 @@ def choose(
         assert measured, source
         return _worst(collection, allowed, measured)
     return {"random": _random, "class": _class, "upload": _upload}[source](collection, allowed)
+
+
+def chosen_query(collection: Collection, chosen: Candidates) -> int | None:
+    """The query on screen: the one that was clicked, else the first that is offered; the address has it, too."""
+    if collection.row(st.session_state.get("query")) is None and chosen.items:
+        st.session_state["query"] = chosen.items[0]
+    item = st.session_state.get("query")
+    item = item if collection.row(item) is not None else None
+    address.tell("query", item)
+    return item
+
+
+def draw(
+    run: RunView, collection: Collection, chosen: Candidates, item: int | None, *, key: str,
+    on_pick: Callable[[str, int], None],
+) -> None:  # fmt: skip
+    """Draw the strip of queries, or the line that says what is waited for. item: the query on screen."""
+    if chosen.waits_for is not None:
+        background.note(chosen.waits_for)
+        return
+    strip = [cards.plain(run, collection, one, value) for one, value in zip(chosen.items, chosen.values, strict=True)]
+    section = Section(
+        "candidates", chosen.title, strip, chosen.note, chosen.empty, size="small", current=item, turns=True
+    )
+    gallery([section], key=key, on_pick=on_pick)
 
 
 NONE_PASS = "No query passes the filter; widen or clear it."

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app.answers.why_this_rank import Weighed
 from app.components.gallery import Card, Section
 from app.results import cache, cards
-from app.results.filters import Filter
 from lab.core.results import UNRANKED, Evidence
 from lab.data import ImageSet
 from lab.evaluation.collection import Collection, at_k, first_wrong, per_query
+from lab.evaluation.filters import Filter
 
 MISSED_SHOWN = 24
 
+WeightOf = Callable[[int], float | None]
 Facts = list[tuple[str, str, str]]
 
 ONE_QUERY = {"mAP": "AP"}
@@ -31,7 +31,7 @@ class Part:
     allowed: bool [g], gallery positions that may be shown.
     kept: how many neighbours the ranking has.
     k: rank after which a line is drawn.
-    weighed: what a loss does to the items, when somebody asks.
+    weight_of: how a loss moves an image, in units of the largest, when somebody asks.
     """
 
     places: np.ndarray
@@ -40,7 +40,7 @@ class Part:
     allowed: np.ndarray
     kept: int
     k: int
-    weighed: Weighed | None = None
+    weight_of: WeightOf | None = None
 
     @property
     def here(self) -> np.ndarray:
@@ -52,10 +52,8 @@ class Part:
         return int(self.places[self.stop - 1]) + 1 if 0 < self.stop < len(self.places) else self.kept
 
 
-def part(
-    evidence: Evidence, chosen: Filter, images: ImageSet, start: int, size: int, k: int, weighed: Weighed | None = None
-) -> Part:
-    """The `size` neighbours from the `start`-th that pass a filter."""
+def part(evidence: Evidence, chosen: Filter, images: ImageSet, k: int, weight_of: WeightOf | None = None) -> Part:
+    """The neighbours that pass a filter, all on one page."""
     neighbours = evidence.ranking.neighbours[0]
     neighbours = neighbours[neighbours >= 0]
     if not chosen:
@@ -63,7 +61,7 @@ def part(
     else:
         allowed = chosen.neighbours(images, evidence.gallery.items)
         places = np.flatnonzero(allowed[neighbours])
-    return Part(places, start, min(start + size, len(places)), allowed, len(neighbours), k, weighed)
+    return Part(places, 0, len(places), allowed, len(neighbours), k, weight_of)
 
 
 def sections(
@@ -116,7 +114,7 @@ def sections(
 
 
 def _marked(card: Card, part: Part) -> Card:
-    weight = None if part.weighed is None else part.weighed.of(card.id)
+    weight = None if part.weight_of is None else part.weight_of(card.id)
     return cards.weighed(replace(card, cut=card.rank == part.k), weight)
 
 

@@ -72,21 +72,15 @@ def test_click_makes_a_neighbour_the_query_and_the_address_says_so(runs, open_pa
     assert all(card["id"] != third["id"] for card in page.section("results", "neighbours")["cards"])
 
 
-def test_click_on_a_candidate(runs, open_page):
-    page = open_page()
-    other = page.section("candidates", "candidates")["cards"][3]["id"]
-    page.pick("candidates", "candidates", other)
-    assert page.test.query_params["query"] == str(other)
-    assert page.section("candidates", "candidates")["current"] == other
-
-
-def test_draw_again_offers_other_queries(runs, open_page):
+def test_a_candidate_is_clicked_and_others_are_drawn(runs, open_page):
     page = open_page()
     before = [card["id"] for card in page.section("candidates", "candidates")["cards"]]
+    page.pick("candidates", "candidates", before[3])
+    assert page.test.query_params["query"] == str(before[3])
+    assert page.section("candidates", "candidates")["current"] == before[3]
     page.test.button(key="draw").click().run()
     after = [card["id"] for card in page.section("candidates", "candidates")["cards"]]
-    assert before != after
-    assert page.test.query_params["query"] == str(after[0])
+    assert before != after and page.test.query_params["query"] == str(after[0])
 
 
 def test_worst_queries_come_first(runs, open_page):
@@ -180,7 +174,7 @@ def test_all_that_is_shown_is_in_the_address(runs, open_page):
     assert page.again().gallery("candidates") == page.gallery("candidates")
 
 
-@pytest.mark.parametrize("bad", ["-1", "x", "[]", '{"vendor":5,"<b>":["a"]}', '{"class":["no such"]}', "{" * 4_000])
+@pytest.mark.parametrize("bad", ["-1", '{"vendor":5,"<b>":["a"]}', "{" * 4_000])
 def test_bad_choices_in_an_address_are_ignored(runs, open_page, bad):
     names = ("queries", "by", "class", "draws", "filter", "side", "shown", "page", "k", "why", "rival")
     for more in ({"queries": "worst"}, {"queries": "class", "why": "smooth_ap", "knobs": bad}):
@@ -194,11 +188,7 @@ def test_bad_choices_in_an_address_are_ignored(runs, open_page, bad):
     "address",
     [
         {"run": "../../etc"},
-        {"run": "no such run"},
-        {"run": "recall", "split": "nowhere"},
-        {"run": "recall", "query": "abc"},
-        {"run": "recall", "query": str(10**18)},
-        {"run": "recall", "query": "-1"},
+        {"run": "recall", "split": "nowhere", "query": str(10**18)},
         {"run": "<script>alert(1)</script>", "query": "'; DROP TABLE runs"},
     ],
 )
@@ -207,13 +197,6 @@ def test_a_bad_address_falls_back_to_something_legal(runs, open_page, address):
     assert page.calm, page.words()
     assert page.test.query_params["run"] in ("recall", "smooth")
     assert page.section("results", "neighbours")["cards"]
-
-
-def test_without_runs_the_page_says_the_exact_command(no_runs, open_page):
-    page = open_page()
-    assert page.calm
-    assert "No runs yet" in page.words()
-    assert "lab train" in page.test.code[-1].value
 
 
 def test_a_run_without_embeddings_says_what_to_do(runs, open_page):
@@ -242,8 +225,6 @@ def test_broken_folders_are_named_and_leave_the_others_usable(runs, open_page):
     "spoil",
     {
         "cut short": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
-        "empty": lambda path: path.write_bytes(b""),
-        "noise": lambda path: path.write_bytes(np.random.default_rng(0).bytes(4096)),
         "huge header": lambda path: path.write_bytes(b"\xff" * 8 + b"{}"),
     }.items(),
     ids=lambda case: case[0],

@@ -58,9 +58,9 @@ def test_every_part_of_the_page(runs, open_page, part):
     assert set(page.test.query_params) == {"run", "loss", "query", *chosen}, "what stands at its default stays out"
 
 
-@pytest.mark.parametrize("name", lab.losses.names())
+@pytest.mark.parametrize("name", ["contextual", "class_anchor_margin", "softbin_ap", "cross_entropy"])
 def test_every_loss_can_be_asked(runs, open_page, name):
-    """One page a loss: its form, its gradient on the images, or one sentence why not."""
+    """Losses of each kind: its form, its gradient on the images, or one sentence why not."""
     page = open_page("inspect", run="recall", batch=saved(lab.runs.open(runs / "recall"))[0], loss=name)
     assert not page.test.exception
     assert page.calm, page.words()
@@ -166,9 +166,7 @@ def test_moved_knobs_are_part_of_the_address(runs, open_page):
     assert "knobs" not in page.test.query_params, "0.01 is the default"
 
 
-@pytest.mark.parametrize(
-    "knobs", ["x", "[1]", '{"tau":-1}', '{"run":1,"name":"ghost"}', '{"tau":"<b>"}', '{"k":{"a":1}}', "null"]
-)
+@pytest.mark.parametrize("knobs", ["x", '{"tau":-1}', '{"run":1,"name":"ghost"}'])
 def test_a_bad_address_leaves_the_knobs_of_the_run(runs, open_page, knobs):
     page = open_page("inspect", run="recall", loss="smooth_ap", knobs=knobs)
     assert page.calm, page.words()
@@ -278,31 +276,21 @@ def test_class_weights_are_the_learnt_ones_where_the_run_has_them(tmp_path, trai
     assert "are random: this run was trained on other classes" in inspector.loss_for(run, asked, drawn, "test")[2]
 
 
-def test_without_its_wrappers_a_loss_keeps_its_learnt_weights(tmp_path, train_tiny):
-    run = train_tiny(tmp_path, "wrapped", **PROXIES, wrappers=["similarity_regulariser"])
-    asked = ChosenLoss("proxy_anchor", run.config.loss.values)
-    batch = from_training(run)
-    state = learnt(run, run.origin("train").checkpoint)
+def test_class_weights_are_of_the_step_that_the_embeddings_are_of(tmp_path, train_tiny):
+    from lab.training import checkpoint
+
+    run = train_tiny(tmp_path, "proxies", **PROXIES, wrappers=["similarity_regulariser"])
+    batch, name = from_training(run), run.origin("test").checkpoint
     for wrapped in (False, True):
         asked = ChosenLoss("proxy_anchor", run.config.loss.values, wrapped)
         loss, _, told = inspector.loss_for(run, asked, batch, "train")
-        prefix = "" if wrapped else "loss."
-        assert "learnt" in told and same(loss, {name.removeprefix(prefix): value for name, value in state.items()})
-
-
-@pytest.mark.parametrize("name", ["best", "last"])
-def test_class_weights_are_of_the_step_that_the_embeddings_are_of(name, tmp_path, train_tiny):
-    from lab.training import checkpoint
-
-    sections = PROXIES | {"evaluation": PROXIES["evaluation"] | {"checkpoint": name}}
-    run = train_tiny(tmp_path, "proxies", **sections)
-    batch = from_training(run)
+        bare = {key.removeprefix("" if wrapped else "loss."): value for key, value in learnt(run, name).items()}
+        assert "learnt" in told and same(loss, bare)
     other = {"best": "last", "last": "best"}[name]
     state = checkpoint.load(run.checkpoint(other))
     state["progress"]["step"] = 3
     state["loss"] = {key: value + 1 for key, value in state["loss"].items()}
     checkpoint.save(run.checkpoint(other), state)
-    asked = ChosenLoss("proxy_anchor", run.config.loss.values)
     loss, _, told = inspector.loss_for(run, asked, batch, "train")
     assert told.endswith(f"learnt: {name} checkpoint, step {run.origin('train').step}.")
     assert same(loss, learnt(run, name)) and not same(loss, learnt(run, other))
@@ -342,18 +330,12 @@ def test_large_batches_are_cut_to_whole_classes():
     assert np.unique(labels[rows], return_counts=True)[1].tolist() == [4] * (batches.LARGEST // 4)
 
 
-@pytest.mark.parametrize("bad", ["saved-999", "-4", "nan", "1e400", "9" * 40, "[" * 5_000])
-@pytest.mark.parametrize("part", PARTS[3:])
+@pytest.mark.parametrize(("part", "bad"), [("bounds", "saved-999"), ("change", "nan"), ("change", "[" * 5_000)])
 def test_a_bad_address_falls_back(runs, open_page, part, bad):
     names = ("batch", "loss", "query", "sampled", "other", "cosine", "bounded", "split", "knobs", "wrapped")
     page = open_page("inspect", run="smooth", show=part, **dict.fromkeys(names, bad))
     assert page.calm, page.words()
     assert set(page.test.query_params) == {"run", "loss", "query", "show"}
-
-
-def test_without_runs_the_page_says_what_to_do(no_runs, open_page):
-    page = open_page("inspect")
-    assert page.calm and "lab train" in page.test.code[-1].value
 
 
 def test_a_click_looks_up_what_was_found_of_its_batch(runs, open_page, count_calls):

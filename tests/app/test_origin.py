@@ -15,7 +15,7 @@ def words(root, name="recall") -> str:
     return said
 
 
-@pytest.mark.parametrize("page", ["browse", "check", "map", "inspect", "two_stage"])
+@pytest.mark.parametrize("page", ["check", "map", "inspect", "two_stage"])
 def test_pages_say_which_weights_they_show(page, runs, open_page):
     shown = open_page(page, run="recall")
     assert shown.calm and words(runs) in shown.words()

@@ -127,10 +127,6 @@ def test_axes_are_logarithmic_where_numbers_span_much_and_words_stand_evenly():
     )
 
 
-def test_no_runs_says_what_to_do(no_runs, open_page):
-    assert "lab train" in open_page("runs").words()
-
-
 def test_a_note_and_tags_are_kept(runs, open_page):
     page = select(open_page("runs"), "recall")
     assert page.calm, page.words()
@@ -197,7 +193,7 @@ def test_rows_come_in_the_order_asked_for():
     assert [one["run"] for one in tables.ordered(rows, "r@1")] == ["c", "b", "a"]
 
 
-@pytest.mark.parametrize("bad", ["x", "<b>", "", "9" * 5_000, "a,b,,c"])
+@pytest.mark.parametrize("bad", ["<b>", "9" * 5_000, "a,b,,c"])
 def test_a_bad_address_falls_back(runs, open_page, bad):
     names = ("scores", "state", "order", "curves", "compared", "mean")
     page = open_page("runs", runs="recall,smooth", **dict.fromkeys(names, bad))

@@ -8,9 +8,10 @@ import numpy as np
 import streamlit as st
 
 from app.answers.ranked_answer import ONE_QUERY
-from app.results import cache, filters
+from app.results import cache
 from app.results.cache import RunView
 from app.shared import background, page_frame
+from lab.evaluation import filters
 from lab.evaluation.collection import Collection
 from lab.inspect.slices import Slice, slices_of, worst_slices
 

@@ -8,10 +8,11 @@ import numpy as np
 import streamlit as st
 
 from app.components.scatter import COLOURS, MARKS, Category, Filter
-from app.results import cache, filters
+from app.results import cache
 from app.shared import background
 from app.views.map.scene import Scene
 from lab.data import ImageSet
+from lab.evaluation import filters
 from lab.evaluation.collection import Collection
 from lab.maps.kept import KEPT_FROM
 from lab.maps.of_run import Sheet

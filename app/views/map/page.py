@@ -13,12 +13,13 @@ from app import origin, served
 from app.components.gallery import Query, Section, gallery
 from app.components.meters import Meter, meters
 from app.components.scatter import Line, Points, scatter
-from app.results import cache, cards, filters, run_choice
+from app.results import cache, cards, run_choice
 from app.shared import address, autoplay, background, page_frame
 from app.views.map import colouring, pair
 from app.views.map import scene as scenes
 from app.views.map.scene import NOBODY, Scene
 from lab.core.explain import explain
+from lab.evaluation import filters
 from lab.maps.kept import Chart
 from lab.maps.of_run import BEHIND, LAID_OUT, MOST, NEAREST, OVER_TIME, Map
 from lab.runs import Run

@@ -13,13 +13,14 @@ import lab.runs
 from app import served
 from app.components.gallery import Section, gallery
 from app.components.scatter import Category, Filter, Line, Pair, Points, scatter
-from app.results import cache, cards, filters, run_choice
+from app.results import cache, cards, run_choice
 from app.shared import background, page_frame
 from app.views.map import colouring
 from app.views.map import scene as scenes
 from lab.core.results import EmbeddingSet
 from lab.core.streams import result_of
 from lab.data import ImageSet
+from lab.evaluation import filters
 from lab.evaluation.collection import Collection
 from lab.inspect import spaces
 from lab.maps import of_run

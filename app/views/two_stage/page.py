@@ -15,7 +15,6 @@ from app.shared.background import Job
 from lab.core.knobs.sliders import ROUND
 from lab.core.results import Evidence, Ranking
 from lab.evaluation import comparison
-from lab.evaluation.collection import Collection
 from lab.evaluation.two_stage import FLATTERED, FiledGallery, QueryCost
 from lab.metrics import positive_ranks
 
@@ -53,29 +52,14 @@ def two_stage() -> None:
     surveying = cache.surveyed(run.name, split, run.stamp, filed)
     with below:
         chosen = _queries(source, filed, surveying, probes, k)
-    if whole.row(st.session_state.get("query")) is None and chosen.items:
-        st.session_state["query"] = chosen.items[0]
-    item = st.session_state.get("query")
-    item = item if whole.row(item) is not None else None
-    address.tell("query", item)
-    _draw_candidates(run, whole, chosen, item)
+    item = candidates.chosen_query(whole, chosen)
+    candidates.draw(run, whole, chosen, item, key="raced candidates", on_pick=_pick)
     if item is not None:
         cost = filed.cost(item, probes, k)
         _tell(cost, k)
         _draw_found(run, filed, cost, item, k)
         _draw_charts(filed, surveying, item, probes, k)
         _draw_lost(run, filed, cost, item, k)
-
-
-def _draw_candidates(run: cache.RunView, whole: Collection, chosen: Candidates, item: int | None) -> None:
-    if chosen.waits_for is not None:
-        background.note(chosen.waits_for)
-        return
-    strip = [cards.plain(run, whole, one, value) for one, value in zip(chosen.items, chosen.values, strict=True)]
-    offered = Section(
-        "candidates", chosen.title, strip, chosen.note, chosen.empty, size="small", current=item, turns=True
-    )
-    gallery([offered], key="raced candidates", on_pick=_pick)
 
 
 def _probes(count: int) -> int:

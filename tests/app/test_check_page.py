@@ -10,7 +10,7 @@ import pytest
 import lab.runs
 from app.results import cache, run_choice
 from app.shared import settings
-from app.views.check import leaks
+from app.views.check import scene
 from lab.runs import marks
 
 
@@ -105,7 +105,7 @@ def test_slices_are_listed_and_the_worst_are_searched(runs, open_page):
 @pytest.fixture
 def forgetful():
     """What was computed of changed images is not there for other tests, and the other way round."""
-    kept = (leaks.compared, cache.images, cache.collection, cache._thumbnail, cache._pair_thumbnail)
+    kept = (scene.trained_neighbours, cache.images, cache.collection, cache._thumbnail, cache._pair_thumbnail)
     forget = [getattr(one, "cache_clear", None) or one.clear for one in kept]
     for one in forget:
         one()
@@ -123,7 +123,7 @@ def test_leakage_is_named_and_marked(runs, open_page, monkeypatch, forgetful):
     true = images.load
     monkeypatch.setattr(type(images), "load", lambda self, i: true(int(train[3]) if i == test[2] else i))
     monkeypatch.setattr(type(images), "pixels", None)
-    leaks.compared.clear()
+    scene.trained_neighbours.clear()
     page = open_page("check", show="leaks", run="recall", least="1.0")
     assert page.calm and "Possible leakage: " in page.words() and "small pictures" in str(page.gallery("judged"))
     assert int(test[2]) in [card["id"] for card in page.section("judged", "leaks")["cards"]]

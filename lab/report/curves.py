@@ -6,9 +6,9 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -64,7 +64,10 @@ class Journal:
         with self._lock:
             try:
                 with open(checked(self.path), "rb") as file:
-                    self._reset_if_replaced(file)
+                    stat = os.fstat(file.fileno())
+                    if stat.st_ino != self._inode or stat.st_size < self._offset:  # it was replaced or cut
+                        self._inode, self._offset = stat.st_ino, 0
+                        self.steps, self.columns, self.validated, self.notes, self.spent = [], {}, [], [], {}
                     file.seek(self._offset)
                     whole, end, _ = file.read().rpartition(b"\n")
             except (FileNotFoundError, ValueError):  # no file, or a pipe in its place
@@ -74,63 +77,45 @@ class Journal:
                 self._take(line)
         return self
 
-    def _reset_if_replaced(self, file: BinaryIO) -> None:
-        stat = os.fstat(file.fileno())
-        if stat.st_ino != self._inode or stat.st_size < self._offset:
-            self._inode, self._offset = stat.st_ino, 0
-            self.steps, self.columns = [], {}
-            self.validated, self.notes = [], []
-            self.spent = {}
-
     def _take(self, line: bytes) -> None:
         try:
             record = stored_record(line) or {}
             kind = record["kind"]
             step = int(record.get("step") or 0)
-            values = {name: record.get(name) for name in COLUMNS}
             measured = dict(record.get("values") or {})
             spent = {str(part): float(taken) for part, taken in dict(record.get("spent") or {}).items()}
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
             return  # a torn or foreign line says nothing
         if kind == "stepped":
-            self._take_step(step, values)
+            self.steps.append(step)
+            for name in COLUMNS:
+                self.columns.setdefault(name, []).append(record.get(name))
             self.spent = summed([self.spent, spent])
         elif kind == "validated":
             self.validated.append(record | {"step": step, "values": measured})
         elif kind == "note":
             self.notes.append(str(record.get("sentence", "")))
 
-    def _take_step(self, step: int, values: dict[str, Any]) -> None:
-        self.steps.append(step)
-        for name, value in values.items():
-            self.columns.setdefault(name, [None] * (len(self.steps) - 1)).append(value)
-        for column in self.columns.values():
-            if len(column) < len(self.steps):
-                column.append(None)
-
     def curve(self, name: str) -> Points:
         """Steps and values of a column of the steps or of the validations, thinned to about `POINTS`."""
         with self._lock:
-            return self._curve(name)
-
-    def _curve(self, name: str) -> Points:
-        if name in self.columns:
+            if name not in self.columns:
+                measured = [r for r in self.validated if name in r["values"]]
+                return [int(r["step"]) for r in measured], [r["values"][name] for r in measured]
             every = max(1, len(self.steps) // POINTS)
             steps, values = self.steps[::every], self.columns[name][::every]
             if self.steps and steps[-1] != self.steps[-1]:
                 steps, values = [*steps, self.steps[-1]], [*values, self.columns[name][-1]]
             return steps, values
-        measured = [r for r in self.validated if name in (r.get("values") or {})]
-        return [int(r["step"]) for r in measured], [r["values"][name] for r in measured]
 
     @property
     def names(self) -> list[str]:
         """Every curve there is: validation metrics first, then what each step says."""
-        measured = dict.fromkeys(name for r in self.validated for name in (r.get("values") or {}))
+        measured = dict.fromkeys(name for r in self.validated for name in r["values"])
         return [*measured, *self.columns]
 
 
-@cache
+@lru_cache(maxsize=64)
 def _journal(path: str) -> Journal:
     return Journal(Path(path))
 
@@ -153,7 +138,7 @@ FIRST = ("MAP@R", "loss")
 
 
 @dataclass(frozen=True)
-class Panel:
+class CurveChart:
     """One chart. quantity: what its look goes by. curves: name in the legend to steps and values."""
 
     title: str
@@ -167,7 +152,7 @@ def quantities(journals: Sequence[Journal]) -> list[str]:
     return [*(name for name in names if name not in COLUMNS), *(name for name in names if name in COLUMNS)]
 
 
-def of_one(journal: Journal, chosen: Sequence[str]) -> list[Panel]:
+def of_one(journal: Journal, chosen: Sequence[str]) -> list[CurveChart]:
     """The charts of one run: its validation scores share one, as they share a scale; every other quantity has its own.
 
     chosen: quantities, all of them where there are none.
@@ -175,22 +160,23 @@ def of_one(journal: Journal, chosen: Sequence[str]) -> list[Panel]:
     known = quantities([journal])
     names = [name for name in known if name in chosen] or known
     scores = {name: journal.curve(name) for name in names if name not in COLUMNS}
-    shared = [Panel("validation", "validation", scores)] if scores else []
+    shared = [CurveChart("validation", "validation", scores)] if scores else []
     columns = [name for name in names if name in COLUMNS]
-    return shared + [Panel(title(name), name, {title(name): scaled(journal, name)}) for name in columns]
+    return shared + [CurveChart(title(name), name, {title(name): scaled(journal, name)}) for name in columns]
 
 
-def of_several(journals: Mapping[str, Journal], chosen: Sequence[str]) -> list[Panel]:
+def of_several(journals: Mapping[str, Journal], chosen: Sequence[str]) -> list[CurveChart]:
     """A chart for each quantity with a line for each run that tells of it.
 
     chosen: quantities; where there are none, the first of `FIRST`, or of what there is.
     """
     known = quantities(list(journals.values()))
     wanted = [name for name in chosen if name in known] or [name for name in FIRST if name in known] or known[:2]
-    curves = {name: {run: one for run, one in journals.items() if _tells(one.curve(name))} for name in wanted}
-    return [
-        Panel(title(name), name, {run: scaled(one, name) for run, one in ones.items()}) for name, ones in curves.items()
-    ]
+    charts = []
+    for name in wanted:
+        telling = {run: one for run, one in journals.items() if _tells(one.curve(name))}
+        charts.append(CurveChart(title(name), name, {run: scaled(one, name) for run, one in telling.items()}))
+    return charts
 
 
 def _tells(curve: Points) -> bool:

@@ -13,7 +13,7 @@ import pytest
 
 import lab.runs
 from app.shared import charts
-from app.views.runs import knob_view
+from app.views.runs import comparison
 from lab.report import rows as tables
 from lab.report.curves import journal
 from lab.runs import shelf
@@ -118,10 +118,10 @@ def test_knobs_of_a_sweep_are_weighed(runs, open_page):
 
 
 def test_axes_are_logarithmic_where_numbers_span_much_and_words_stand_evenly():
-    rates = knob_view.axis([1e-4, 1e-2, 1e-3])
+    rates = comparison.axis([1e-4, 1e-2, 1e-3])
     assert rates["values"] == pytest.approx([-4, -2, -3]) and rates["ticktext"] == ["0.0001", "0.001", "0.01"]
-    assert knob_view.axis([0, 1, 500])["values"] == [0, 1, 500]
-    words = knob_view.axis(["b", None, "a" * 40])
+    assert comparison.axis([0, 1, 500])["values"] == [0, 1, 500]
+    words = comparison.axis(["b", None, "a" * 40])
     assert (
         words["values"] == [1, 2, 0] and words["ticktext"][1:] == ["b", "not set"] and len(words["ticktext"][0]) == 18
     )

@@ -69,11 +69,8 @@ def _matrix(scene: Scene, ranking: Ranking, confusion: Confusion, k: int, size: 
     matrix(drawn, key="confusion matrix", on_pick=lambda row, column: st.session_state.update({_GOAL: (row, column)}))
     goal = st.session_state.pop(_GOAL, None)
     if goal is not None:
-        query = {
-            "run": scene.run.name,
-            "split": scene.split,
-            **_query(scene, ranking, k, *(int(labels[at]) for at in goal)),
-        }
+        label, other = (int(labels[at]) for at in goal)
+        query = {"run": scene.run.name, "split": scene.split, **_query(scene, ranking, k, label, other)}
         st.switch_page("views/browse/page.py", query_params=query)
 
 

@@ -12,8 +12,7 @@ import streamlit as st
 from app.forms import knob_forms
 from app.results.run_choice import Library, library, of_each, say_what_next, warn
 from app.shared import address, cloning, page_frame, settings
-from app.views.runs import columns, comparison, import_panel, knob_view, remarks
-from app.views.runs.rows import row
+from app.views.runs import comparison, import_panel, management
 from lab.report import rows as tables
 from lab.runs import Run, shelf
 
@@ -49,12 +48,12 @@ def runs() -> None:
             persist_state="session",
             help="Rows must contain every word; a comparison such as MAP@R>=0.3 filters by one column.",
         )
-        rows = {one["run"]: one for one in of_each(lambda run: row(run, split), all_runs.runs)}
+        rows = {one["run"]: one for one in of_each(lambda run: management.row(run, split), all_runs.runs)}
         fits = _narrowed(rows)
         scores = tables.columns(rows.values())
         orders = [tables.NEWEST, "run", "group", "loss", "encoder", "data", *scores]
         order = page_frame.select("Order by", orders, key="order", link="order", help=HOW_ORDERED)
-        table_columns = columns.choose(tables.shown(scores))
+        table_columns = management.choose_columns(tables.shown(scores))
         warn(all_runs)
     listed = [one for one in rows.values() if tables.matches(one, words) and fits(one)]
     if lacking := tables.unknown_columns(rows.values(), words):
@@ -64,11 +63,11 @@ def runs() -> None:
         st.caption("Too many runs are selected for a link.")
     selected = [all_runs[name] for name in chosen]
     if len(chosen) == 1:
-        _one(selected[0], remarks.tags_of(rows.values()))
+        _one(selected[0], management.tags_of(rows.values()))
     elif chosen:
         mine = [rows[name] for name in chosen]
         comparison.compare(selected, mine)
-        remarks.of_several(selected, mine, remarks.tags_of(rows.values()))
+        management.remarks_of_several(selected, mine, management.tags_of(rows.values()))
     else:
         st.caption("Select a row to annotate, rename or delete a run; select several to compare, tag or group them.")
         _knobs(all_runs, listed)
@@ -83,7 +82,7 @@ def _knobs(all_runs: Library, listed: list[dict[str, Any]]) -> None:
     """What the knobs of all listed runs have to do with their scores, without selecting hundreds of rows."""
     page_frame.keep("weigh", False, link="knobs")
     if len(listed) > 1 and st.toggle(f"Knobs of the {len(listed)} runs listed", key="weigh", persist_state="session"):
-        knob_view.draw([all_runs[one["run"]] for one in listed], listed)
+        comparison.draw_knobs([all_runs[one["run"]] for one in listed], listed)
 
 
 def _mailed(chosen: list[Run], split: str) -> None:
@@ -113,10 +112,10 @@ def _narrowed(rows: dict[str, dict[str, Any]]) -> Callable[[dict[str, Any]], boo
     states = st.pills("State", known, key="states", selection_mode="multi")
     tags: list[str] = []
     group = ANY
-    if known_tags := remarks.tags_of(rows.values()):
+    if known_tags := management.tags_of(rows.values()):
         page_frame.keep("tags", [], lambda chosen: set(chosen) <= set(known_tags), link="tag")
         tags = st.multiselect("Tags", known_tags, key="tags", persist_state="session", placeholder="any")
-    if groups := remarks.groups_of(rows.values()):
+    if groups := management.groups_of(rows.values()):
         group = page_frame.select("Group", [ANY, *groups], key="group", link="group")
     return lambda row: (
         (not states or row["state"] in states) and set(tags) <= set(row["tags"]) and group in (ANY, row["group"])
@@ -179,7 +178,7 @@ def _one(run: Run, tags: list[str]) -> None:
             _again(run)
     about, config = st.columns([2, 3], gap="large")
     with about:
-        remarks.of_one(run, tags)
+        management.remarks_of_one(run, tags)
         _name_and_trash(run)
     with config:
         st.caption("Configuration" + ("" if run.config.foreign else ", as `lab train --config` reads it"))

@@ -202,6 +202,19 @@ def test_no_arrow_runs_up_inside_the_dashboard():
     assert not against, "\n".join(against)
 
 
+PAGE = 5
+"""Files of a page at most."""
+
+
+@pytest.mark.parametrize("page", sorted(p.name for p in (ROOT / "app" / "views").iterdir() if (p / "page.py").exists()))
+def test_a_page_is_a_few_files_around_a_frozen_scene(page):
+    files = sorted((ROOT / "app" / "views" / page).glob("*.py"))
+    assert len(files) <= PAGE, [file.name for file in files]
+    classes = [node for file in files for node in tree(file).body if isinstance(node, ast.ClassDef)]
+    scenes = [node for node in classes if node.name == "Scene"]
+    assert len(scenes) == 1 and "frozen=True" in ast.unparse(scenes[0].decorator_list[0]), "one frozen Scene a page"
+
+
 def test_no_file_imports_one_that_imports_it():
     """Imports inside functions and those for types count, too: a circle that they hide is still one."""
     files = {}

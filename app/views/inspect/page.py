@@ -316,8 +316,8 @@ def _gap(scene: Scene) -> None:
     inside, gap = float(gaps.batch_ap.mean()), float(gaps.gap.mean())
     bound = float(np.nanmean(gaps.bound))
     words = (
-        "AP in batches minus AP over all images: what a loss that only sees batches misses. Where every batch is ranked "
-        f"perfectly it is at most the bound, as for {gaps.perfect.mean():.0%} of the queries."
+        "AP in batches minus AP over all images: what a loss that only sees batches misses. Where every batch is "
+        f"ranked perfectly it is at most the bound, as for {gaps.perfect.mean():.0%} of the queries."
     )
     random = f"Mean over random batches of {int(gaps.batch_sizes[0])} images of the split."
     bars = [

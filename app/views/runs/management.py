@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import streamlit as st
 
-from app.results.run_choice import chosen_name, described, written
+from app.results.run_choice import Library, chosen_name, described, written
 from app.shared import page_frame, settings
 from lab.core.files import read_json, write_json
 from lab.report import rows as tables
@@ -19,6 +20,20 @@ FILE = ".dashboard.json"
 """In the folder of runs: what the dashboard keeps for everybody who opens this folder."""
 
 Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What the Runs page shows: all runs, their rows by name, and the split whose scores they have."""
+
+    known: Library
+    rows: dict[str, Row]
+    split: str
+
+    @property
+    def tags(self) -> list[str]:
+        """Of all runs, from a to z."""
+        return tags_of(self.rows.values())
 
 
 def row(run: Run, split: str) -> Row:

@@ -14,7 +14,7 @@ import pytest
 import lab.maps
 import lab.runs
 from app import served
-from app.results import cache, run_choice
+from app.results import cache, run_choice, text_search
 from app.shared import address
 from app.views.map import colouring, scene
 from lab.core.files import write_json
@@ -357,7 +357,10 @@ def test_two_browsers_keep_each_the_words_of_their_own_map(monkeypatch):
     first = colouring.lines("one", "test", 1.0, None, images, sheet)
     colouring.lines("two", "test", 1.0, None, images, sheet)
     assert colouring.lines("one", "test", 1.0, None, images, sheet) is first
-    assert colouring.holding(first, "png Äpfel").tolist() == [0] and colouring.holding(first, ".PNG").tolist() == [0, 1]
+    assert text_search.holding(first, "png Äpfel").tolist() == [0] and text_search.holding(first, ".PNG").tolist() == [
+        0,
+        1,
+    ]
 
 
 def test_numbers_are_a_scale_from_low_to_high():

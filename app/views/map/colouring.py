@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from app.components.scatter import COLOURS, MARKS, Category, Filter
-from app.results import cache
+from app.results import cache, text_search
 from app.shared import background
 from app.views.map.scene import Scene
 from lab.data import ImageSet
@@ -78,28 +78,11 @@ def coded_by(scene: Scene, field: str) -> tuple[list[str], np.ndarray]:
 def lines(
     name: str, split: str, stamp: float, step: int | None, _images: ImageSet, _sheet: Sheet
 ) -> pyarrow.LargeBinaryArray:
-    """What is known of each point in words, in small letters: its file, its class and every column.
-
-    As one block of bytes: 56 MB of a million points of 50 letters, where Python's strings take twice that; so that
-    several browsers with maps of their own can each keep theirs.
-    """
-    import pyarrow
-
+    """What is known of each point in words: its file, its class and every column."""
     items = _sheet.on_map.items
     columns = [filters.column(_images, field, items).tolist() for field in filters.fields(_images)]
     keys = [str(_images.keys[item]) for item in items.tolist()]
-    texts = ("\n".join(words).lower().encode("utf-8", "replace") for words in zip(keys, *columns, strict=True))
-    return pyarrow.array(texts, pyarrow.large_binary(), size=len(keys))
-
-
-def holding(known: pyarrow.LargeBinaryArray, words: str) -> np.ndarray:
-    """The rows int64 [m] of `lines` that have every word."""
-    import pyarrow.compute
-
-    rows = np.ones(len(known), bool)
-    for word in words.lower().split():
-        rows &= pyarrow.compute.match_substring(known, word).to_numpy(zero_copy_only=False)
-    return np.flatnonzero(rows)
+    return text_search.known("\n".join(words) for words in zip(keys, *columns, strict=True))
 
 
 @background.job("Looking for the nearest image of every point", keep=8)

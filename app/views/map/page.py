@@ -13,7 +13,7 @@ from app import origin, served
 from app.components.gallery import Query, Section, gallery
 from app.components.meters import Meter, meters
 from app.components.scatter import Line, Points, scatter
-from app.results import cache, cards, run_choice
+from app.results import cache, cards, run_choice, text_search
 from app.shared import address, autoplay, background, page_frame
 from app.views.map import colouring, pair
 from app.views.map import scene as scenes
@@ -174,7 +174,7 @@ def _search(scene: Scene) -> None:
     search = (scene.lasso_key, words)
     if st.session_state.get(FOUND, (None, 0))[0] != search:
         lines = colouring.lines(*scene.key, scene.collection.images, scene.sheet)
-        rows = colouring.holding(lines, words)
+        rows = text_search.holding(lines, words)
         st.session_state[FOUND] = search, len(rows)
         _select_found(scene.lasso_key, scene.sheet.on_map.items[rows])
     if not st.session_state[FOUND][1]:

@@ -107,23 +107,12 @@ def test_many_values_keep_the_marks_for_those_in_the_selection():
     assert lines[-1].name == "52 others" and not lines[-1].colour
     assert sum(line.count for line in lines) == 300
     assert (line_of[250:255] == 0).all() and line_of[297] == 1
-
-
-def test_a_value_looks_the_same_in_every_split():
-    """Colours went by count, so that one super-class was a pink diamond here and an orange square there."""
-    looks = []
+    looks = []  # a value looks the same in every split
     for counts in ((5, 1, 3), (1, 4, 2)):
-        values = np.repeat(["Food", "Objects", "Smileys"], counts)
-        known, codes = np.unique(values, return_inverse=True)
-        lines, _ = colouring.coded_legend(known.tolist(), codes, np.zeros(len(values), bool))
+        known, codes = np.unique(np.repeat(["Food", "Objects", "Smileys"], counts), return_inverse=True)
+        lines, _ = colouring.coded_legend(known.tolist(), codes, np.zeros(len(codes), bool))
         looks.append({line.name: (line.mark, line.colour) for line in lines})
     assert looks[0] == looks[1]
-
-
-def test_nearest_is_right_is_the_hit_rate_of_the_full_space(runs):
-    run = lab.runs.open(runs / "recall")
-    whole = of_run.sheet(run, "test")
-    assert whole.nearest_right.mean() == pytest.approx(np.nanmean(run.per_query("test")["r@1"]))
 
 
 def test_validations_over_time_are_moments_of_one_map(runs, open_page):
@@ -137,6 +126,8 @@ def test_validations_over_time_are_moments_of_one_map(runs, open_page):
     assert page.test.query_params["step"] == "10"
     assert (before["of"], before["ids"]) == (after["of"], after["ids"]), "the points stay, their places move"
     assert before["x"] != after["x"]
+    whole = of_run.sheet(run, "test")
+    assert whole.nearest_right.mean() == pytest.approx(np.nanmean(run.per_query("test")["r@1"]))
     frame = of_run.sheet(run, "validation", 5)
     first = int(frame.whole.items[0])
     assert frame.neighbours(first, 3)[0].tolist() == true_neighbours(frame.whole, first, 3)
@@ -267,16 +258,12 @@ def test_choices_are_in_the_address(runs, open_page):
 
 def test_a_click_that_brings_the_address_from_before_undoes_nothing_but_going_back_does(runs, open_page, monkeypatch):
     page = open_page("map", run="recall")
-    colour, addresses = page.test.selectbox(key="colour").value, []
-    for field in ("class", "subgroup", "vendor"):
-        addresses.append(dict(page.test.query_params))
-        page.test.selectbox(key="colour").set_value(field).run()
+    colour, before = page.test.selectbox(key="colour").value, dict(page.test.query_params)
+    page.test.selectbox(key="colour").set_value("vendor").run()
     after = dict(page.test.query_params)
-    for before in addresses:  # the browser had not heard of the new one yet
-        page.test.query_params = dict(before)
-        page.run()
-        assert page.test.selectbox(key="colour").value == "vendor" and page.test.query_params == after
-    before = addresses[0]
+    page.test.query_params = dict(before)  # the browser had not heard of the new one yet
+    page.run()
+    assert page.test.selectbox(key="colour").value == "vendor" and page.test.query_params == after
     monkeypatch.setattr(address, "ON_ITS_WAY", -1)
     page.test.query_params = dict(before)
     page.run()

@@ -168,37 +168,19 @@ def step(number: int, **values) -> str:
 
 def test_the_journal_reads_on_and_leaves_a_torn_line_for_later(tmp_path):
     file = tmp_path / "metrics.jsonl"
-    file.write_text(step(1) + step(2)[:10])
+    assert Journal(file).read_on().names == []
+    file.write_text(step(1, spent={"encoder": 2.0, "loss": 0.5}) + step(2)[:10])
     kept = Journal(file).read_on()
     assert kept.steps == [1]
     with open(file, "a") as more:
-        more.write(step(2)[10:] + step(3))
-    assert kept.read_on().steps == [1, 2, 3]
+        more.write(step(2, gradient_norm=4.0, spent={"encoder": 2.0})[10:] + step(3))
+    assert kept.read_on().steps == [1, 2, 3] and kept.spent == {"encoder": 4.0, "loss": 0.5}
     assert kept.curve("loss") == ([1, 2, 3], [1.0, 0.5, pytest.approx(1 / 3)])
-
-
-def test_the_journal_begins_anew_when_the_file_was_cut(tmp_path):
-    file = tmp_path / "metrics.jsonl"
-    file.write_text("".join(step(n) for n in range(1, 6)))
-    kept = Journal(file).read_on()
-    replacement = tmp_path / "new"
-    replacement.write_text(step(1) + step(2))
-    replacement.replace(file)
-    assert kept.read_on().steps == [1, 2]
-
-
-def test_the_journal_keeps_columns_as_long_as_the_steps(tmp_path):
-    file = tmp_path / "metrics.jsonl"
-    file.write_text(step(1) + step(2, gradient_norm=4.0) + step(3))
-    kept = Journal(file).read_on()
     assert kept.curve("gradient_norm") == ([1, 2, 3], [None, 4.0, None])
-
-
-def test_long_curves_are_thinned_and_end_at_the_end(tmp_path):
-    file = tmp_path / "metrics.jsonl"
-    file.write_text("".join(step(n) for n in range(1, 10_001)))
-    steps, values = Journal(file).read_on().curve("loss")
-    assert len(steps) < 2_000 and steps[0] == 1 and steps[-1] == 10_000
+    (tmp_path / "new").write_text("".join(step(n) for n in range(1, 10_001)))
+    (tmp_path / "new").replace(file)
+    steps, values = kept.read_on().curve("loss")
+    assert len(steps) < 2_000 and steps[0] == 1 and steps[-1] == 10_000, "it began anew, and long curves are thinned"
     assert values == [pytest.approx(1 / n) for n in steps]
 
 
@@ -298,14 +280,6 @@ def test_the_load_of_this_machine_is_shown_while_a_run_works_here(runs, open_pag
     assert not open_page("watch", watched="smooth").test.metric, "a finished run loads nothing"
 
 
-def test_the_machine_is_looked_at_for_all_who_look(monkeypatch):
-    monkeypatch.setattr(machine, "_last", None)
-    first = machine.load()
-    assert machine.load() is first and 0 <= first.busy <= 100 and 0 < first.used < first.total
-    monkeypatch.setattr(machine.shutil, "which", lambda name: "/bin/false")
-    assert machine._gpus() == ()
-
-
 def test_the_time_to_go_counts_the_validations_to_come():
     class Half(Trainer):
         def __init__(self, step):
@@ -313,17 +287,6 @@ def test_the_time_to_go_counts_the_validations_to_come():
             self._durations, self._validating = [0.5, 1.5], 100.0
 
     assert [Half(step)._seconds_left() for step in (1, 10, 11, 20, 24)] == [324, 315, 214, 205, 101]
-
-
-def test_a_missing_journal_is_empty(tmp_path):
-    assert Journal(tmp_path / "none.jsonl").read_on().names == []
-
-
-def test_the_journal_adds_up_what_the_time_went_into(tmp_path):
-    file = tmp_path / "metrics.jsonl"
-    steps = [{"kind": "stepped", "step": n, "spent": {"encoder": 2.0, "loss": 0.5}} for n in (1, 2)]
-    file.write_text("".join(json.dumps(step) + "\n" for step in [*steps, {"kind": "stepped", "step": 3}]))
-    assert Journal(file).read_on().spent == {"encoder": 4.0, "loss": 1.0}
 
 
 def test_a_run_that_waits_is_looked_at_again_and_comes_first(runs, open_page, monkeypatch):
@@ -343,14 +306,6 @@ def test_a_run_that_waits_is_looked_at_again_and_comes_first(runs, open_page, mo
     every.clear()
     open_page("watch", watched="recall")
     assert every[-1] is None, "a finished run is not looked at again"
-
-
-def test_only_a_run_at_work_has_time_to_go():
-    from app.shared import queueing
-
-    status = {"step": 110, "steps": 300, "eta_seconds": 1320.0}
-    assert "22 min to go" in queueing.progress_words(status | {"state": "running"})
-    assert "to go" not in queueing.progress_words(status | {"state": "stopped"})
 
 
 def test_the_best_checkpoint_is_marked_on_the_scores(runs, open_page):

@@ -73,7 +73,9 @@ def choose(
     if source == "worst":
         assert measured, source
         return _worst(collection, allowed, measured)
-    return {"random": _random, "class": _class, "upload": _upload}[source](collection, allowed)
+    if source == "upload":
+        return Candidates([], [], "")
+    return {"random": _random, "class": _class}[source](collection, allowed)
 
 
 def chosen_query(collection: Collection, chosen: Candidates) -> int | None:
@@ -105,18 +107,17 @@ NONE_PASS = "No query passes the filter; widen or clear it."
 
 
 def _random(collection: Collection, allowed: np.ndarray) -> Candidates:
+    def shuffle() -> None:
+        st.session_state["draws"] += 1
+        st.session_state.pop("query", None)
+
     page_frame.keep("draws", 0, lambda draws: 0 <= draws < 2**31, link="draws")
-    st.button("Shuffle", key="draw", on_click=_draw_again, icon=":material/casino:", width="stretch")
+    st.button("Shuffle", key="draw", on_click=shuffle, icon=":material/casino:", width="stretch")
     generator = np.random.default_rng(st.session_state["draws"])
     rows = np.flatnonzero(allowed)
     count = min(OFFERED, len(rows))
     items = collection.query.items[rows[generator.choice(len(rows), count, replace=False)]].tolist()
     return Candidates(items, [""] * count, "Random queries", "click one to see its neighbours", NONE_PASS)
-
-
-def _draw_again() -> None:
-    st.session_state["draws"] += 1
-    st.session_state.pop("query", None)
 
 
 def _column(label: str, columns: list[str]) -> str:
@@ -157,10 +158,6 @@ def _class(collection: Collection, allowed: np.ndarray) -> Candidates:
     return Candidates(collection.query.items[mine].tolist(), [""] * len(mine), str(names[label]), note)
 
 
-def _upload(collection: Collection, allowed: np.ndarray) -> Candidates:
-    return Candidates([], [], "")
-
-
 def _compared(
     source: str, collection: Collection, allowed: np.ndarray, measured: Measured, comparison: ComparisonChoice
 ) -> Candidates:
@@ -185,16 +182,13 @@ def _compared(
     order = np.argsort(-change, kind="stable")
     order = order[change[order] > 0]
     rows = order[: 2 * OFFERED]
-    count = f"{len(order):,} of {len(items):,} queries" + (
-        f", the first {len(rows)} shown" if len(rows) < len(order) else ""
-    )
-    other = compared.title
+    more = f", the first {len(rows)} shown" if len(rows) < len(order) else ""
+    count = f"{len(order):,} of {len(items):,} queries{more}"
+    name, other = ONE_QUERY.get(column, column), compared.title
     note = {
-        "improved": f"{ONE_QUERY.get(column, column)} is higher in {other}",
-        "regressed": f"{ONE_QUERY.get(column, column)} is lower in {other}",
-        "fixed": f"first neighbour wrong here, right in {other}",
-        "broken": f"first neighbour right here, wrong in {other}",
-    }[source]
+        "improved": f"{name} is higher in {other}", "fixed": f"first neighbour wrong here, right in {other}",
+        "regressed": f"{name} is lower in {other}", "broken": f"first neighbour right here, wrong in {other}",
+    }[source]  # fmt: skip
     values = [""] * len(rows) if by_rank else [f"{after[row] - before[row]:+.3f}" for row in rows]
     empty = f"There is no such query ({note})."
     return Candidates(items[rows].tolist(), values, COMPARED[source], f"{note} for {count}", empty)

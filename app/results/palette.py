@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,18 +52,14 @@ def listen(pages: Pages) -> None:
 def _palette(pages: Pages) -> None:
     words = st.session_state.pop(_WORDS, None)
     places = matches(pages, words) if words is not None else []
-    keys(letters(pages), places, words, key="keys", on_ask=_ask, on_choose=_choose)
+    keys(
+        letters(pages), places, words, key="keys",
+        on_ask=lambda typed: st.session_state.update({_WORDS: typed.strip()[:200]}),
+        on_choose=lambda kind, name: st.session_state.update({_GOAL: (kind, name)}),
+    )  # fmt: skip
     # Only now: a component that was not drawn before the page is left would be unknown to the next choice.
     if goal := st.session_state.pop(_GOAL, None):
         _go(pages, *goal)
-
-
-def _ask(words: str) -> None:
-    st.session_state[_WORDS] = words.strip()[:200]
-
-
-def _choose(kind: str, name: str) -> None:
-    st.session_state[_GOAL] = kind, name
 
 
 def _go(pages: Pages, kind: str, name: str) -> None:
@@ -95,7 +92,7 @@ def matches(pages: Pages, words: str) -> list[Place]:
     """What fits some words, in the order pages, runs, classes, images; without words pages and the newest runs."""
     listed = [Place("page", name, page.title) for name, page in pages.items() if _fits(page.title, words)]
     known = (run for run in lab.runs.list(settings.runs_root()) if _fits(run.name, words))
-    listed += [Place("run", run.name, run.name, run.state) for run in _first(known, MOST["run"])]
+    listed += [Place("run", run.name, run.name, run.state) for run in islice(known, MOST["run"])]
     run = _run() if words else None
     return listed if run is None else [*listed, *_inside(run, words)]
 
@@ -154,7 +151,3 @@ def _split(about: cache.RunView) -> str:
 def _fits(title: str, words: str) -> bool:
     title = title.lower()
     return all(word in title for word in words.lower().split())
-
-
-def _first(places: Iterable, most: int) -> list:
-    return [place for place, _ in zip(places, range(most), strict=False)]

@@ -241,7 +241,7 @@ def _draw_two(scene: Scene, other: ComparisonChoice, compared: OtherRanking, ite
     return [ours, theirs]
 
 
-def _part(scene: Scene, evidence: Evidence, weighed: WeighedList | None) -> ranked_answer.Part:
+def _part(scene: Scene, evidence: Evidence, weighed: WeighedList | None) -> ranked_answer.ShownPart:
     """The neighbours that pass the filter."""
     return ranked_answer.part(evidence, scene.chosen, scene.collection.images, scene.k, weighed and weighed.of)
 

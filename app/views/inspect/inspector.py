@@ -15,7 +15,6 @@ import lab.runs
 from app.forms import knob_forms, loss_knobs, sliders
 from app.results import cache, run_choice
 from app.shared import address, background, page_frame
-from app.shared.background import Job
 from lab.core.knobs import Knob, describe
 from lab.core.knobs.labels import entry_in_words
 from lab.core.results import EmbeddingSet
@@ -95,7 +94,15 @@ def choose_loss(run: Run) -> ChosenLoss:
         values |= sliders.panel([knob for knob in knobs if knob.name != "variant"], root)
     trained_with = name == config.loss.name
     loss_knobs.tell(config.loss, name, values)
-    wrapped = bool(config.wrappers) and trained_with and _asks_wrappers(run, root)
+    if not (config.wrappers and trained_with):
+        return ChosenLoss(name, values)
+    key = f"{root} wrapped"
+    address.adopt("wrapped", str, ("yes", "no"))
+    if told := st.session_state.pop("wrapped", None):
+        st.session_state[key] = told == "yes"
+    page_frame.keep(key, True)
+    names = ", ".join(one.name for one in config.wrappers)
+    wrapped = st.toggle("With the run's wrappers", key=key, persist_state="session", help=names)
     return ChosenLoss(name, values, wrapped)
 
 
@@ -103,18 +110,6 @@ def as_address(run: Run, chosen: ChosenLoss) -> dict[str, str | None]:
     """What of a loss goes into the page's address besides its knobs: its name, and wrappers taken off."""
     bare = chosen.name == run.config.loss.name and run.config.wrappers and not chosen.wrapped
     return {"loss": chosen.name, "wrapped": "no" if bare else None}
-
-
-def _asks_wrappers(run: Run, root: str) -> bool:
-    """The switch for the run's wrappers."""
-    key = f"{root} wrapped"
-    address.adopt("wrapped", str, ("yes", "no"))
-    answer = st.session_state.pop("wrapped", None)
-    if answer:
-        st.session_state[key] = answer == "yes"
-    page_frame.keep(key, True)
-    names = ", ".join(one.name for one in run.config.wrappers)
-    return st.toggle("With the run's wrappers", key=key, persist_state="session", help=names)
 
 
 def _variant(knobs: list[Knob], root: str) -> dict[str, Any]:
@@ -128,34 +123,36 @@ def _variant(knobs: list[Knob], root: str) -> dict[str, Any]:
     return {"variant": chosen}
 
 
-def find(run: cache.RunView, split: str, batch: InspectedBatch, about: str, chosen: ChosenLoss) -> Job[Findings]:
-    """Inspect a loss on a batch. about: changes when the batch does.
+def check(batch: InspectedBatch) -> None:
+    """Refuse what no loss can be asked of.
 
     Raises:
-        ValueError: there is no pair to look at, or none of one class. The job's value: the loss cannot be made or
-            cannot be called on this batch; says why.
+        ValueError: there is no pair to look at, or none of one class.
     """
     if len(batch) < 2:
         raise ValueError("This batch has fewer than two usable embeddings, so there is no pair to look at.")
     if len(np.unique(batch.embedded.labels)) == len(batch):
         raise ValueError("No two images of this batch share a class, so no loss has anything to pull together.")
-    return _found(run.name, run.stamp, split, about, chosen.code, chosen, batch)
 
 
 @background.job("Inspecting every pair", keep=16)
-def _found(
-    name: str, stamp: float, split: str, about: str, code: str, _asked: ChosenLoss, _batch: InspectedBatch
+def find(
+    name: str, stamp: float, split: str, about: str, code: str, _chosen: ChosenLoss, _batch: InspectedBatch
 ) -> Findings:
+    """Inspect a loss on a batch. about, code: change when the batch or the loss does.
+
+    Raises:
+        ValueError: the loss cannot be made or cannot be called on this batch; says why.
+    """
     from lab import inspect
 
-    run = lab.runs.open(cache.run_path(name))
-    loss, labels, weights = loss_for(run, _asked, _batch, split)
+    loss, labels, weights = loss_for(lab.runs.open(cache.run_path(name)), _chosen, _batch, split)
     vectors = _batch.embedded.vectors
     try:
         pairs, limits = inspect.pair_gradients(loss, vectors, labels), ""
     except ValueError as error:
-        pairs, limits = inspect.pair_motion(loss, vectors, labels), _in_words(error, loss, _asked)
-    pairs = replace(pairs, name=entry_in_words(_asked.name))
+        pairs, limits = inspect.pair_motion(loss, vectors, labels), _in_words(error, loss, _chosen)
+    pairs = replace(pairs, name=entry_in_words(_chosen.name))
     # SiMix asks with mixtures, too; they come after the images.
     values = inspect.query_values(loss, vectors, labels).values[: len(_batch)]
     return Findings(pairs, inspect.wrong_direction(pairs), inspect.dead_gradients(pairs), values, limits, weights)
@@ -166,34 +163,33 @@ def _in_words(error: ValueError, loss: Any, choice: ChosenLoss) -> str:
     return re.sub(rf"\b{type(loss).__name__}\b", entry_in_words(choice.name), str(error))
 
 
-@background.job("Comparing the loss with the metrics", keep=32)
-def _bounds(
-    name: str, stamp: float, split: str, about: str, code: str, _asked: ChosenLoss, _batch: InspectedBatch
-) -> Bounds:
-    from lab import inspect
-
-    loss, labels, weights = loss_for(lab.runs.open(cache.run_path(name)), plain(_asked), _batch, split)
-    vectors = _batch.embedded.vectors
-    try:
-        by_metric = {"AP": inspect.metric_bound(loss, vectors, labels)}
-    except ValueError as error:
-        raise ValueError(_in_words(error, loss, _asked)) from error
-    for k in (1, 4):
-        by_metric[f"recall@{k}"] = inspect.metric_bound(loss, vectors, labels, "recall_at_k", k)
-    name = entry_in_words(_asked.name)
-    return Bounds({metric: replace(bound, name=name) for metric, bound in by_metric.items()}, weights)
-
-
 def plain(chosen: ChosenLoss) -> ChosenLoss:
     """The loss without wrappers and without mixing images: a mixture has no true metric."""
     mixing = {"simix": False} if "simix" in chosen.values else {}
     return ChosenLoss(chosen.name, {**chosen.values, **mixing})
 
 
-def bounds(run: cache.RunView, split: str, batch: InspectedBatch, about: str, chosen: ChosenLoss) -> Job[Bounds]:
-    """Whether the loss, see `plain`, bounds the metrics' errors, query by query; a ValueError of the job's value
-    says that the loss has no value per query."""
-    return _bounds(run.name, run.stamp, split, about, chosen.code, chosen, batch)
+@background.job("Comparing the loss with the metrics", keep=32)
+def bounds(
+    name: str, stamp: float, split: str, about: str, code: str, _chosen: ChosenLoss, _batch: InspectedBatch
+) -> Bounds:
+    """Whether the loss, see `plain`, bounds the metrics' errors, query by query.
+
+    Raises:
+        ValueError: the loss has no value per query.
+    """
+    from lab import inspect
+
+    loss, labels, weights = loss_for(lab.runs.open(cache.run_path(name)), plain(_chosen), _batch, split)
+    vectors = _batch.embedded.vectors
+    try:
+        by_metric = {"AP": inspect.metric_bound(loss, vectors, labels)}
+    except ValueError as error:
+        raise ValueError(_in_words(error, loss, _chosen)) from error
+    for k in (1, 4):
+        by_metric[f"recall@{k}"] = inspect.metric_bound(loss, vectors, labels, "recall_at_k", k)
+    named = entry_in_words(_chosen.name)
+    return Bounds({metric: replace(bound, name=named) for metric, bound in by_metric.items()}, weights)
 
 
 @background.job("Splitting into batches", keep=8)
@@ -291,15 +287,6 @@ def list_problem(chosen: ChosenLoss) -> str:
         f"For {words} one similarity cannot change alone: it looks at more than the query's own list (class weights, "
         f"lengths, or what the images have in common with each other). Choose another loss, such as {others}."
     )
-
-
-def for_list(chosen: ChosenLoss) -> Loss:
-    """The loss, see `plain`, as it looks at a single list.
-
-    Raises:
-        ValueError: knobs out of range.
-    """
-    return lab.losses.create(chosen.name, **plain(chosen).values)
 
 
 def read_batch(run: cache.RunView, code: str, split: str, draw: int, item: int | None) -> tuple[InspectedBatch, str]:

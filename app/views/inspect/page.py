@@ -92,7 +92,8 @@ def inspect() -> None:
     draw = st.session_state.get("sampled", 0)
     batch, about = inspector.read_batch(run, code, split, draw, item)
     _say(run, collection, batch, offered[code], split)
-    findings = background.or_wait(inspector.find(run, split, batch, about, chosen))
+    inspector.check(batch)
+    findings = background.or_wait(inspector.find(run.name, run.stamp, split, about, chosen.code, chosen, batch))
     at = _query_of(batch, findings, code, item)
     address.publish(**inspector.as_address(folder, chosen), query=int(batch.embedded.items[at]))
     scene = Scene(run, split, collection, batch, about, chosen, findings, at)
@@ -284,7 +285,8 @@ def _bound_and_gap(scene: Scene) -> None:
     if scene.loss.values.get("simix") or scene.loss.wrapped:
         st.caption("Computed without wrappers and SiMix: a mixture of two images has no true metric.")
     try:
-        bounds = background.if_ready(inspector.bounds(scene.run, scene.split, scene.batch, scene.about, scene.loss))
+        asked = scene.run.name, scene.run.stamp, scene.split, scene.about, scene.loss.code, scene.loss, scene.batch
+        bounds = background.if_ready(inspector.bounds(*asked))
     except ValueError as error:
         st.info(page_frame.as_text(str(error)))
     else:
@@ -360,7 +362,7 @@ def _change(scene: Scene) -> None:
         page_frame.as_text(f"Cosine of the query and the marked {name}"), -1.0, 1.0, step=0.005, format="%.3f",
         key=key, help="Only this one similarity changes; the query's other similarities stay.",
     )  # fmt: skip
-    loss = inspector.for_list(scene.loss)
+    loss = lab.losses.create(scene.loss.name, **inspector.plain(scene.loss).values)  # as it looks at a single list
     changed = scores.copy()
     if abs(moved - now) > 5e-4:
         changed[place] = moved

@@ -52,7 +52,11 @@ def panel(known: Library) -> None:
         )
         if request is not None:
             request = (*request, name.strip(), str(settings.runs_root()))
-            st.button("Import as a run", type="primary", icon=":material/input:", on_click=_ask, args=(request,))
+            again = {ASKED: (request, st.session_state.get(ASKED, (None, 0))[1] + 1)}
+            st.button(
+                "Import as a run", type="primary", icon=":material/input:", on_click=st.session_state.update,
+                args=(again,),
+            )  # fmt: skip
         if ASKED in st.session_state:
             _show(*st.session_state[ASKED])
 
@@ -91,10 +95,6 @@ def _vectors(folder: Path) -> tuple[Any, ...] | None:
     )  # fmt: skip
     lengths = page_frame.select("Lengths of the vectors", list(LENGTHS), key="lengths brought")
     return "vectors", str(folder / file), None if table == "none" else str(folder / table), LENGTHS[lengths]
-
-
-def _ask(request: tuple[Any, ...]) -> None:
-    st.session_state[ASKED] = (request, st.session_state.get(ASKED, (None, 0))[1] + 1)
 
 
 @background.job("Importing", keep=8)

@@ -210,6 +210,12 @@ def cropped(image: Image.Image, box: Box | None) -> Image.Image:
     return image.crop((left, top, max(right, left + 1), max(bottom, top + 1)))
 
 
+def provenance(name: str, split: str) -> str:
+    """Checkpoint and step of a split's embeddings, in the same words on every page: `best checkpoint, step 800 of
+    1,000`."""
+    return lab.runs.open(run_path(name)).origin(split).words
+
+
 def has_encoder(name: str) -> bool:
     """Whether a run holds an encoder, so that pictures of any kind can be searched with."""
     run = lab.runs.open(run_path(name))

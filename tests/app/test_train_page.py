@@ -16,7 +16,7 @@ import lab.data
 import lab.papers.recipes
 import lab.runs
 from app.forms import knob_forms
-from app.shared import address, queueing, settings, whereabouts
+from app.shared import address, location, queueing, settings
 from lab.__main__ import main
 from lab.core.knobs import describe
 from lab.runs import RunConfig, shelf
@@ -323,8 +323,8 @@ def test_a_grid_makes_one_run_a_value(no_runs, open_page, no_worker):
 def test_runs_are_sent_to_the_cluster_that_the_dashboard_was_given(no_runs, open_page, monkeypatch):
     given = []
     monkeypatch.setattr("lab.launchers.send", lambda runs, to: given.append(([run.name for run in runs], to)))
-    monkeypatch.setattr(whereabouts, "_installed", lambda library: library == "ray")
-    monkeypatch.setattr(whereabouts, "_cluster", lambda address: f"Cluster {address}: 3 of 8 processors free.")
+    monkeypatch.setattr(location, "_installed", lambda library: library == "ray")
+    monkeypatch.setattr(location, "_cluster", lambda address: f"Cluster {address}: 3 of 8 processors free.")
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     assert "Where it runs" not in [one.label for one in open_page("train", where="ray").test.selectbox]
 

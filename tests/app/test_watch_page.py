@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 import lab.runs
-from app.shared import charts, whereabouts
+from app.shared import charts, location
 from lab.core.files import read_json, write_json
 from lab.core.results import EmbeddingSet, Evidence
 from lab.report import curves as run_curves
@@ -116,7 +116,7 @@ def test_a_run_of_a_cluster_waits_is_tried_again_and_resumes_there(runs, open_pa
     given, stopped = [], []
     monkeypatch.setattr("lab.launchers.send", lambda some, to: given.append(([run.name for run in some], to)))
     monkeypatch.setattr("app.shared.queueing.stop", stopped.append)
-    monkeypatch.setattr(whereabouts, "_installed", lambda library: library == "ray")
+    monkeypatch.setattr(location, "_installed", lambda library: library == "ray")
     monkeypatch.setenv("RAY_ADDRESS", "head:6379")
     run, cluster = lab.runs.open(runs / "recall"), sent.Sent("ray", "head:6379")
     sent.hand_over(run, cluster, Worker.this(), False)

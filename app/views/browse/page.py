@@ -13,7 +13,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import lab.runs
-from app import origin
 from app.answers import candidates, comparison_choice, ranked_answer
 from app.answers.comparison_choice import ComparisonChoice
 from app.components.gallery import gallery
@@ -91,9 +90,9 @@ def browse() -> None:
 
 def _about(run: cache.RunView, split: str, collection: Collection, other: ComparisonChoice | None) -> str:
     about = f"{run.summary} · {split}, {len(collection.query):,} queries in {len(collection.gallery):,} images"
-    about += f" · {origin.words(run.name, split)}"
+    about += f" · {cache.provenance(run.name, split)}"
     if other is not None and other.view.name != run.name:
-        about += f" · {other.view.name}: {origin.words(other.view.name, split)}"
+        about += f" · {other.view.name}: {cache.provenance(other.view.name, split)}"
     return about
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import streamlit as st
 
 import lab.runs
-from app import origin
 from app.components.gallery import Card, Section, gallery
 from app.forms import knob_forms
 from app.results import cache, cards, run_choice
@@ -38,7 +37,7 @@ def check() -> None:
         split = page_frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
         part = page_frame.few("Show", list(PARTS), key="checked", format=lambda one: PARTS[one][0], link="show")
     scene = Scene(run, split, cache.collection(run.name, split, run.stamp))
-    about = f"{run.summary} · {split}, {len(scene.whole.query):,} images · {origin.words(run.name, split)}"
+    about = f"{run.summary} · {split}, {len(scene.whole.query):,} images · {cache.provenance(run.name, split)}"
     st.caption(page_frame.as_text(about))
     if part not in ("marks", "leaks", "twice"):
         run_choice.need_classes(scene.whole)

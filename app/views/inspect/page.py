@@ -9,7 +9,6 @@ import numpy as np
 import streamlit as st
 
 import lab.losses
-from app import origin
 from app.components.gallery import Bar, Card, Section, gallery
 from app.components.meters import Meter, meters
 from app.results import cache, cards, run_choice
@@ -123,7 +122,7 @@ def _query_of(batch: InspectedBatch, findings: Findings, code: str, item: int | 
 
 def _say(run: cache.RunView, collection: Collection, batch: InspectedBatch, title: str, split: str) -> None:
     classes = len(np.unique(batch.embedded.labels))
-    of = origin.words(run.name, split) if batch.step is None else f"embeddings of step {batch.step:,}"
+    of = cache.provenance(run.name, split) if batch.step is None else f"embeddings of step {batch.step:,}"
     st.caption(
         page_frame.as_text(f"{run.summary} · {title}: {len(batch):,} images of {classes:,} classes, {of}. {batch.note}")
     )

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 import lab.maps
-from app import origin, served
+from app import served
 from app.components.gallery import Query, Section, gallery
 from app.components.meters import Meter, meters
 from app.components.scatter import Line, Points, scatter
@@ -144,7 +144,7 @@ def _wait(chart: Chart) -> None:
 
 def _say(scene: Scene) -> None:
     total, count = len(scene.sheet.whole), len(scene.sheet.rows)
-    what = f"{scene.split}, {origin.words(scene.run.name, scene.split)}"
+    what = f"{scene.split}, {cache.provenance(scene.run.name, scene.split)}"
     what = what if scene.step is None else f"validation after step {scene.step:,}"
     st.caption(page_frame.as_text(f"{scene.run.summary} · {what}, {total:,} images"))
     if count < total:

@@ -11,7 +11,7 @@ import streamlit as st
 
 import lab.papers.recipes
 from app.forms import knob_forms
-from app.shared import address, empty_state, page_frame, queueing, settings, whereabouts
+from app.shared import address, empty_state, location, page_frame, queueing, settings
 from app.views.train import my_images, queue_panel
 from lab.runs import RunConfig
 from lab.runs.building import overrides
@@ -216,12 +216,12 @@ def _queue(scene: Scene) -> None:
         page_frame.keep("grid values", "", link="values")
         values = st.text_input("Values", key="grid values", placeholder="0.01, 0.05, 0.1", disabled=path is None)
     place = _place()
-    chosen = _devices(scene.config) if place == whereabouts.HERE else []
+    chosen = _devices(scene.config) if place == location.HERE else []
     preflight: preflight_process.Preflight | None = st.session_state.get("preflight")
     doomed = bool(preflight and preflight.config == scene.text and preflight.bad)
     if doomed:
         st.warning("The pre-flight found what will stop this run; its sentence above says what to change.")
-    words = "Add to queue" if place == whereabouts.HERE else "Send to the cluster"
+    words = "Add to queue" if place == location.HERE else "Send to the cluster"
     add = st.button(
         f"{words} anyway" if doomed else words, key="add to queue", icon=":material/playlist_add:",
         type="secondary" if doomed else "primary", width="stretch", disabled=bool(scene.refused),
@@ -234,21 +234,21 @@ def _queue(scene: Scene) -> None:
     except ValueError as error:
         page_frame.say_error(error)
     else:
-        done = "added to the queue" if place == whereabouts.HERE else "sent to the cluster"
+        done = "added to the queue" if place == location.HERE else "sent to the cluster"
         st.toast(f"{len(made)} {done}: {page_frame.as_text(', '.join(made[:3]))}")
 
 
 def _place() -> str:
     """Where it is to be trained, asked for only where there is a choice."""
-    places = whereabouts.places()
+    places = location.places()
     if len(places) == 1:
-        return whereabouts.HERE
+        return location.HERE
     explained = (
         "A Ray cluster trains a run where processors, a GPU and memory are free, and restarts it when a node fails. "
         "Nodes that can write to the folder of runs save there as they train. From other nodes the run is copied back "
         "every ten seconds to a minute, at each checkpoint and at its end."
     )
-    explained = explained if whereabouts.RAY in places else ""
+    explained = explained if location.RAY in places else ""
     return page_frame.select(
         "Where it runs", list(places), key="where", format=places.__getitem__, help=explained, link="where"
     )

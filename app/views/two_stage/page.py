@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from app import origin
 from app.answers import candidates, ranked_answer
 from app.answers.candidates import Candidates
 from app.components.gallery import Section, gallery
@@ -65,7 +64,7 @@ def two_stage() -> None:
         page_frame.keep("first", min(FIRST, most), range(1, most + 1), link="first")
         k = st.slider("Top k", 1, most, key="first", persist_state="session")
     searched = f"{len(whole.query):,} queries in {len(whole.gallery):,} images"
-    st.caption(page_frame.as_text(f"{run.summary} · {split}, {searched} · {origin.words(run.name, split)}"))
+    st.caption(page_frame.as_text(f"{run.summary} · {split}, {searched} · {cache.provenance(run.name, split)}"))
     st.caption(
         f"{filed.count:,} anchors, learnt by this run, one for each class that it was trained on."
         if filed.anchors.learnt

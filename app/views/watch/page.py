@@ -8,12 +8,11 @@ from typing import Any
 
 import streamlit as st
 
-from app import origin
-from app.components.bell import bell
+from app.components import notifications
 from app.components.gallery import Card, Section, gallery
 from app.results import cache, cards, thumbnails
 from app.results.run_choice import described, library, say_what_next, state_of, summary, view, warn
-from app.shared import address, charts, page_frame, queueing, whereabouts
+from app.shared import address, charts, location, page_frame, queueing
 from app.views.watch import curves
 from app.views.watch.curves import Scene
 from lab.core.formats import time_of_day, zone_of
@@ -48,7 +47,7 @@ def watch() -> None:
         name = page_frame.select("Run", ordered, key="watched")
         part = page_frame.few("Show", PARTS, key="watched part", link="part")
         warn(known)
-        bell()
+        notifications.button()
     address.tell("watched", name)
     names = tuple(known.names)
     address.adopt("also", address.reader([]), lambda picked: set(picked) <= set(names), many=True)
@@ -122,14 +121,14 @@ def _evaluated(run: Run) -> list[str]:
     """Which weights the scores are of: said once for all splits that are of the same."""
     splits: dict[str, list[str]] = {}
     for split in run.splits:
-        splits.setdefault(origin.words(run.name, split), []).append(split)
+        splits.setdefault(cache.provenance(run.name, split), []).append(split)
     return [f"{' and '.join(several)} scores: {words}" for words, several in splits.items()]
 
 
 def _buttons(run: Run, state: str) -> None:
     elsewhere = sent.under_way(run)
     if working(run) or elsewhere:
-        if where := whereabouts.words(run):
+        if where := location.words(run):
             st.caption(page_frame.as_text(where))
         stopping = queueing.was_asked(run.name)
         look: dict[str, Any] = {
@@ -169,11 +168,11 @@ def _resumption(run: Run) -> None:
     except ValueError as missing:
         st.caption(str(missing))
         return
-    places, place = whereabouts.places(), whereabouts.HERE
+    places, place = location.places(), location.HERE
     if len(places) > 1:
-        st.session_state.setdefault(key := f"resume {run.name}", whereabouts.last_place(run))
+        st.session_state.setdefault(key := f"resume {run.name}", location.last_place(run))
         place = st.selectbox("Where to resume", list(places), key=key, format_func=places.__getitem__, width=280)
-        if place != whereabouts.HERE and (knobs := whereabouts.knobs_of(whereabouts.handed_to(place, run))):
+        if place != location.HERE and (knobs := location.knobs_of(location.handed_to(place, run))):
             st.caption(page_frame.as_text(knobs))
     if st.button(
         "Resume", icon=":material/play_arrow:", help="Adds the run to the queue; it continues from its last checkpoint"

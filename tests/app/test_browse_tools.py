@@ -156,16 +156,6 @@ def test_the_sheet_is_a_picture_of_both_answers(small):
     assert one.format == "PNG" and two.size == (one.width, 2 * one.height)
 
 
-def test_downloads_are_on_the_page(runs, open_page):
-    page = open_page(run="recall", split="test", rival="run:smooth", why="recall_at_k")
-    assert page.calm, page.words()
-    labels = [one.proto.label for one in page.test.get("download_button")]
-    assert labels == [
-        "Ranking as CSV", "Contact sheet as PNG", "Figure for a paper as PNG", "Figure for a paper as PDF",
-        "Report of the run as HTML",
-    ]  # fmt: skip
-
-
 def test_the_figure_for_a_paper_marks_right_and_wrong_and_has_its_size(small):
     evidence = small.ask(0)
     png = Image.open(io.BytesIO(answer.figure(small, evidence, 8, "png")))

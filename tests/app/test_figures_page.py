@@ -116,13 +116,6 @@ def test_dragged_scores_are_the_figures(no_runs, open_page):
         assert code(page) == expected.code()
 
 
-def test_scores_and_labels_that_do_not_fit_are_a_sentence(no_runs, open_page):
-    page = open_page("figures", figure="recall_strip")
-    report(page, "strip recall_strip", {"scores": [0.5, 0.4], "pattern": "--"})
-    assert not page.test.exception
-    assert "pattern needs at least one +" in page.test.error[0].value
-
-
 def test_dragged_points_stay_until_the_layout_moves(no_runs, open_page):
     page = open_page("figures", figure="metric_playground")
     own = {"x": [0.0, 1.0, 4.0, 5.0], "y": [0.0, 0.0, 1.0, 1.0], "classes": "AABB", "fixed": False}

@@ -21,11 +21,6 @@ def test_pages_say_which_weights_they_show(page, runs, open_page):
     assert shown.calm and words(runs) in shown.words()
 
 
-def test_the_other_run_says_it_too(runs, open_page):
-    shown = open_page("browse", run="recall", rival="run:smooth")
-    assert f"smooth: {words(runs, 'smooth')}" in shown.words().replace("\\", "")
-
-
 def test_watch_and_runs_say_it(runs, open_page):
     assert f"scores: {words(runs)}" in open_page("watch", watched="recall").words().replace("\\", "")
     table = open_page("runs").test.dataframe[0].value

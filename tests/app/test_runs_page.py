@@ -38,13 +38,6 @@ def test_the_table_holds_what_the_folders_say(runs, open_page):
     assert line["state"] == "finished" and line["loss"] == "recall_at_k" and line["progress"] == 1
 
 
-def test_validation_scores_on_request(runs, open_page):
-    page = open_page("runs")
-    page.test.get("button_group")[0].set_value("validation").run()
-    line = page.test.dataframe[0].value.set_index("run").loc["smooth"]
-    assert line["MAP@R"] == pytest.approx(lab.runs.open(runs / "smooth").scores("validation")["values"]["MAP@R"])
-
-
 def test_the_filter_wants_every_word(runs, open_page):
     shelf.annotate(lab.runs.open(runs / "recall"), "the <i>best</i> so far", ["keep"])
     page = open_page("runs")
@@ -186,13 +179,6 @@ def test_choices_are_in_the_address(runs, open_page):
     assert other.equals(shown) and shown["MAP@R"].is_monotonic_decreasing and len(shown) == 2
 
 
-def test_rows_come_in_the_order_asked_for():
-    rows = [{"run": name, "r@1": score} for name, score in (("b", 0.1), ("a", None), ("c", 0.7))]
-    assert [one["run"] for one in tables.ordered(rows, tables.NEWEST)] == ["b", "a", "c"]
-    assert [one["run"] for one in tables.ordered(rows, "run")] == ["a", "b", "c"]
-    assert [one["run"] for one in tables.ordered(rows, "r@1")] == ["c", "b", "a"]
-
-
 @pytest.mark.parametrize("bad", ["<b>", "9" * 5_000, "a,b,,c"])
 def test_a_bad_address_falls_back(runs, open_page, bad):
     names = ("scores", "state", "order", "curves", "compared", "mean")
@@ -259,12 +245,9 @@ def test_curves_meet_at_the_steps_that_all_have():
     np.testing.assert_allclose(mean, [3, np.nan])
     np.testing.assert_allclose(spread, [2**0.5, np.nan])
     assert charts.over_seeds([([5], [1.0])])[2].tolist() == [0]
-
-
-def test_no_band_lies_over_a_line_and_each_has_its_hatch():
     pair = [([1, 2], [0.1, 0.2]), ([1, 2], [0.3, None])]
     drawn = charts.bands({"one": pair, "other": pair}, "loss").data
-    assert [bool(trace.fill) for trace in drawn] == [True, True, False, False]
+    assert [bool(trace.fill) for trace in drawn] == [True, True, False, False], "no band lies over a line"
     assert len({trace.fillpattern.shape for trace in drawn[:2]}) == 2
     assert list(drawn[0].x) == [1, 1], "no band where a curve has no value"
 
@@ -289,16 +272,6 @@ def test_published_numbers_are_marked_and_known():
     assert sop["r@1"] == pytest.approx(0.828) and sop["source"] == "RS@k, table 2"
     assert all(row["measured"].startswith("random gallery no") for row in rows if row["source"] == "RS@k, table 2" and
                row["data"].startswith("vehicle_id") and row["loss"] == "recall_at_k")  # fmt: skip
-
-
-def test_published_numbers_of_another_search_are_marked_and_have_their_spread():
-    """003 prints CAM's mAP of a two-stage search, and 004 the best of its test scores."""
-    rows = {(r["data"], r["method"], r["backbone"], r["source"]): r for r in tables.published(["svhn", "cub200"])}
-    cam, plain = (rows["svhn", method, "ResNet-50", "CAM, table 1"] for method in ("CAM", "CL"))
-    assert cam["measured"].startswith("mAP: two-stage search") and "two-stage" not in plain["measured"]
-    assert plain["mAP"] == 0.372 and plain["mAP sd"] == 0.31
-    ranked = rows["cub200", "Contrastive, re-ranked, k 16", "ResNet-50", "Contextual, table 10"]
-    assert ranked["measured"] == "rerank contextual; rerank k 16; checkpoint by test score"
 
 
 def test_a_filter_by_a_column_that_is_not_there_says_so(runs, open_page):

@@ -7,22 +7,15 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import threading
-import time
 from dataclasses import dataclass
 
 import psutil
 
 from lab.core.formats import size
 
-KEPT = 2.0
-"""Seconds for which all who look see the same."""
 PATIENCE = 2.0
 """Seconds that the driver has to answer."""
 ASKED = "index,name,memory.used,memory.total,utilization.gpu"
-
-_lock = threading.Lock()
-_last: tuple[float, Load] | None = None
 
 
 @dataclass(frozen=True)
@@ -62,15 +55,7 @@ class Load:
 
 
 def load() -> Load:
-    """What goes on now, looked at every `KEPT` seconds at most."""
-    global _last
-    with _lock:
-        if _last is None or time.monotonic() - _last[0] > KEPT:
-            _last = time.monotonic(), _look()
-        return _last[1]
-
-
-def _look() -> Load:
+    """What goes on now; takes a tenth of a second, and as long as the driver of a GPU takes to answer."""
     memory = psutil.virtual_memory()
     try:
         waiting: float | None = psutil.getloadavg()[0]

@@ -28,7 +28,7 @@ from lab.runs.launching.sent import Sent
 from lab.runs.process import Worker
 
 FOLDER = "photos of mine"
-ONE_OF_A_KIND = {"loss": "class_anchor_margin", "encoder": "timm_model", "sampler": "hierarchical", "data": "manifest"}
+ONE_OF_A_KIND = {"loss": "contextual", "encoder": "timm_model", "sampler": "hierarchical", "data": "manifest"}
 
 
 def shown_config(page) -> RunConfig:

@@ -26,18 +26,13 @@ def starts() -> None:
                 st.switch_page("views/watch/page.py", query_params={"watched": made[0]})
     with folder:
         _head("Your own images", "Choose a folder with one folder of images for each class, and train on it.")
-        st.page_link(
-            "views/train/page.py", label="Open a folder", icon=":material/folder:", query_params={"mine": "yes"}
-        )
+        page_frame.link_to("train", "Open a folder", {"mine": "yes"})
     with vectors:
         _head(
             "Without training",
             "Import the vectors of another model, or embed a folder of pictures, to search and map them.",
         )
-        st.page_link(
-            "views/runs/page.py", label="Import vectors or pictures", icon=":material/input:",
-            query_params={"bring": "yes"},
-        )  # fmt: skip
+        page_frame.link_to("runs", "Import vectors or pictures", {"bring": "yes"})
 
 
 def _head(title: str, sentence: str) -> None:

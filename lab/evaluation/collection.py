@@ -11,7 +11,7 @@ import torch
 
 import lab.metrics
 import lab.search
-from lab.core.results import EmbeddingSet, Evidence, Measurement, Ranking
+from lab.core.results import EmbeddingSet, Evidence, Ranking
 from lab.data import ImageSet
 from lab.reranking import ranked_by
 
@@ -228,14 +228,10 @@ def at_k(evidence: Evidence, k: int) -> dict[str, float]:
     return {column: float(values[0]) for one in measurements for column, values in one.per_query.items()}
 
 
-def measure(evidence: Evidence) -> list[Measurement]:
-    """What the per-query metrics say about some queries."""
-    return [lab.metrics.create(name, **knobs)(evidence) for name, knobs in PER_QUERY.items()]
-
-
 def per_query(evidence: Evidence) -> dict[str, np.ndarray]:
-    """Column to one value a query: float64 [q], NaN where a query has no positive."""
-    return {column: values for measurement in measure(evidence) for column, values in measurement.per_query.items()}
+    """Column to one value a query by the metrics that judge one: float64 [q], NaN where a query has no positive."""
+    measured = (lab.metrics.create(name, **knobs)(evidence) for name, knobs in PER_QUERY.items())
+    return {column: values for one in measured for column, values in one.per_query.items()}
 
 
 def first_wrong(ranking: Ranking, query: int = 0) -> int | None:

@@ -12,9 +12,9 @@ import lab.losses
 import lab.runs
 from app.results import cache
 from app.views.inspect import inspector
-from app.views.inspect.inspector import ChosenLoss
 from lab.core.results import EmbeddingSet
 from lab.runs.building import batches
+from lab.runs.building.batches import ChosenLoss
 from lab.runs.evaluate import evaluate_run
 from lab.runs.folder import tensors
 from lab.runs.writer import Writer
@@ -244,17 +244,17 @@ def test_class_weights_are_the_learnt_ones_where_the_run_has_them(tmp_path, trai
     run = train_tiny(tmp_path, "proxies", **PROXIES)
     batch = batches._kept(run.batches()[2])
     asked = ChosenLoss("proxy_anchor", run.config.loss.values)
-    loss, labels, told = inspector.loss_for(run, asked, batch, "test")
+    loss, labels, told = batches.loss_for(run, asked, batch, "test")
     assert labels.max() < len(np.unique(run.dataset().labels[run.dataset().splits["train"].items]))
     origin = run.origin("test")
     assert f"learnt: {origin.checkpoint} checkpoint, step {origin.step}" in told
     assert ("embeddings of this batch are of step 2" in told) == (origin.step != 2)
     assert same(loss, learnt(run, origin.checkpoint))
-    other, labels, told = inspector.loss_for(run, ChosenLoss("arc_face", {}), batch, "test")
+    other, labels, told = batches.loss_for(run, ChosenLoss("arc_face", {}), batch, "test")
     assert "are random: this run was trained with Proxy-Anchor" in told
     assert labels.max() == len(np.unique(batch.embedded.labels)) - 1
     drawn = batches.InspectedBatch(EmbeddingSet(*(column[:40] for column in vars(run.embeddings("test")).values())))
-    assert "are random: this run was trained on other classes" in inspector.loss_for(run, asked, drawn, "test")[2]
+    assert "are random: this run was trained on other classes" in batches.loss_for(run, asked, drawn, "test")[2]
 
 
 def test_class_weights_are_of_the_step_that_the_embeddings_are_of(tmp_path, train_tiny):
@@ -264,7 +264,7 @@ def test_class_weights_are_of_the_step_that_the_embeddings_are_of(tmp_path, trai
     batch, name = from_training(run), run.origin("test").checkpoint
     for wrapped in (False, True):
         asked = ChosenLoss("proxy_anchor", run.config.loss.values, wrapped)
-        loss, _, told = inspector.loss_for(run, asked, batch, "train")
+        loss, _, told = batches.loss_for(run, asked, batch, "train")
         bare = {key.removeprefix("" if wrapped else "loss."): value for key, value in learnt(run, name).items()}
         assert "learnt" in told and same(loss, bare)
     other = {"best": "last", "last": "best"}[name]
@@ -272,11 +272,11 @@ def test_class_weights_are_of_the_step_that_the_embeddings_are_of(tmp_path, trai
     state["progress"]["step"] = 3
     state["loss"] = {key: value + 1 for key, value in state["loss"].items()}
     checkpoint.save(run.checkpoint(other), state)
-    loss, _, told = inspector.loss_for(run, asked, batch, "train")
+    loss, _, told = batches.loss_for(run, asked, batch, "train")
     assert told.endswith(f"learnt: {name} checkpoint, step {run.origin('train').step}.")
     assert same(loss, learnt(run, name)) and not same(loss, learnt(run, other))
     shutil.copy(run.checkpoint(other), run.checkpoint(name))
-    told = inspector.loss_for(run, asked, batch, "train")[2]
+    told = batches.loss_for(run, asked, batch, "train")[2]
     assert "are random" in told and f"{run.origin('train').words}, which is not kept any more" in told
 
 
@@ -289,7 +289,7 @@ def test_random_weights_are_said_where_bounds_are_asked(runs, open_page):
 
 def test_a_sentence_of_the_library_names_the_loss_as_the_page_does():
     error = ValueError("SmoothAP looks at more; SmoothAPs are others.")
-    asked = inspector.ChosenLoss("smooth_ap", {}, False)
+    asked = ChosenLoss("smooth_ap", {}, False)
     words = inspector._in_words(error, lab.losses.create("smooth_ap"), asked)
     assert words == "Smooth-AP looks at more; SmoothAPs are others."
 

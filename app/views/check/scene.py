@@ -41,10 +41,7 @@ class Scene:
 
     def link(self, label: str, **query: str) -> None:
         """A link to Browse. query: what its address says besides run and split."""
-        st.page_link(
-            "views/browse/page.py", label=label, icon=":material/image_search:",
-            query_params={"run": self.run.name, "split": self.split, **query},
-        )  # fmt: skip
+        page_frame.link_to("browse", label, {"run": self.run.name, "split": self.split, **query})
 
 
 @background.job("Looking for the neighbours of every image", keep=4)

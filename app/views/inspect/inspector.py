@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
@@ -19,33 +18,16 @@ from lab.core.knobs import Knob, describe
 from lab.core.knobs.labels import entry_in_words
 from lab.core.results import EmbeddingSet
 from lab.maps.of_run import stratified
-from lab.runs import Run, RunConfig
+from lab.runs import Run
 from lab.runs.building import batches
-from lab.runs.building.batches import InspectedBatch
+from lab.runs.building.batches import ChosenLoss, InspectedBatch, loss_for
 from lab.runs.config import SECTIONS, derived_knobs
 
 if TYPE_CHECKING:
     from lab.inspect import DeadGradients, Decomposability, MetricBound, PairGradients, WrongDirection
-    from lab.losses import Loss
 
-WRAPPED = "loss."
-"""What a wrapper puts before the names of the weights of what it wraps."""
 SPREAD = 1_000
 """Images of a split on which the gap between batches and the whole is measured."""
-
-
-@dataclass(frozen=True)
-class ChosenLoss:
-    """A loss to inspect. values: its knobs. wrapped: with the run's wrappers."""
-
-    name: str
-    values: dict[str, Any]
-    wrapped: bool = False
-
-    @property
-    def code(self) -> str:
-        """Equal for equal losses; a key for caches."""
-        return json.dumps([self.name, self.values, self.wrapped], sort_keys=True)
 
 
 @dataclass(frozen=True)
@@ -199,80 +181,6 @@ def gap(name: str, split: str, stamp: float, size: int, _pool: EmbeddingSet) -> 
 
     rows = stratified(_pool.labels, SPREAD)
     return inspect.decomposability(_pool.vectors[rows], _pool.labels[rows], (min(size, len(rows)),), splits=3)
-
-
-def loss_for(run: Run, chosen: ChosenLoss, batch: InspectedBatch, split: str) -> tuple[Loss, np.ndarray, str]:
-    """The loss, the labels [n] that it is to be called with, and where its class weights come from.
-
-    A loss that owns weights takes those that the run has learnt, if it is the run's own and the batch is of classes
-    that it was trained on: of the checkpoint and step that the split's embeddings are of. Else random ones for the
-    classes of the batch, which is then said.
-
-    Raises:
-        ValueError: knobs out of range, or that do not fit together.
-    """
-    config = run.config.changed("loss", {"name": chosen.name, **chosen.values})
-    if not chosen.wrapped:
-        config = config.changed("wrappers", [])
-    labels, width = batch.embedded.labels, batch.embedded.vectors.shape[1]
-    classes, compact = np.unique(labels, return_inverse=True)
-    if not config.loss.derived:
-        return _created(config, len(classes), width), labels, ""
-    dataset = run.dataset()
-    trained = np.unique(dataset.labels[dataset.splits["train"].items]) if "train" in dataset.splits else classes[:0]
-    if run.config.loss.outside:
-        why = "this run was made elsewhere"
-    elif chosen.name != run.config.loss.name:
-        why = f"this run was trained with {entry_in_words(run.config.loss.name)}, which learns no such weights"
-    elif not np.isin(classes, trained).all():
-        why = "this run was trained on other classes; choose a batch that it stored to see learnt weights"
-    else:
-        loss = _created(config, len(trained), width)
-        why, weights = _take_over(loss, run, chosen.wrapped, batch, split)
-        if not why:
-            return loss, np.searchsorted(trained, labels), weights
-    return (
-        _created(config, len(classes), width),
-        compact,
-        f"Its weights for the {len(classes)} classes of this batch are random: {why}.",
-    )
-
-
-def _created(config: RunConfig, num_classes: int, width: int) -> Loss:
-    import torch
-
-    from lab.runs.building.loss import wrapped_loss
-
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(config.training.knobs.seed)
-        return cast("Loss", wrapped_loss(config, num_classes, width))
-
-
-def _take_over(loss: Loss, run: Run, wrapped: bool, batch: InspectedBatch, split: str) -> tuple[str, str]:
-    """Give a loss the weights that the run has learnt.
-
-    Returns:
-        why that is impossible (empty when it was done), and which weights they are.
-    """
-    from lab.runs.building.trained import read_checkpoint
-
-    origin = run.origin(split)
-    if run.used_checkpoint() is None:
-        return "the run has no checkpoint", ""
-    name, state = read_checkpoint(run, origin.checkpoint)
-    step = state["progress"]["step"]
-    if batch.step is None and origin.checkpoint and (name, step) != (origin.checkpoint, origin.step):
-        return f"these embeddings are of the {origin.words}, which is not kept any more; evaluate the run again", ""
-    prefix = "" if wrapped else WRAPPED * len(run.config.wrappers)
-    learnt = {key.removeprefix(prefix): value for key, value in state["loss"].items() if key.startswith(prefix)}
-    try:
-        loss.load_state_dict(learnt)
-    except RuntimeError:
-        return f"those of the {name} checkpoint have another shape, since the loss has other knobs here", ""
-    sentence = f"Its class weights are those that the run has learnt: {name} checkpoint, step {step:,}"
-    if batch.step is not None and batch.step != step:
-        sentence += f", while the embeddings of this batch are of step {batch.step:,}"
-    return "", f"{sentence}."
 
 
 def list_problem(chosen: ChosenLoss) -> str:

@@ -258,13 +258,8 @@ def _draw_images(scene: Scene, chosen: np.ndarray, linked: bool) -> None:
             about = {"run": run.name, "split": scene.split, "query": str(item)}
             with st.container(horizontal=True, width="content"):
                 if scene.collection.row(item) is not None:
-                    st.page_link(
-                        "views/browse/page.py", label="Browse", icon=":material/image_search:", query_params=about
-                    )
-                    st.page_link(
-                        "views/inspect/page.py", label="Inspect", icon=":material/troubleshoot:",
-                        query_params={**about, "batch": "query"},
-                    )  # fmt: skip
+                    page_frame.link_to("browse", "Browse", about)
+                    page_frame.link_to("inspect", "Inspect", {**about, "batch": "query"})
                 scenes.deselect()
         if pages > 1:
             st.pagination(pages, key="selection page")

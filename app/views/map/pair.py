@@ -312,7 +312,7 @@ def _links(scene: PairScene, item: int) -> None:
         about["rival"], words = f"run:{other}", "Browse both runs"
     with st.container(horizontal=True):
         if scene.collection.row(item) is not None:
-            st.page_link("views/browse/page.py", label=words, icon=":material/image_search:", query_params=about)
+            page_frame.link_to("browse", words, about)
         scenes.deselect()
     if first.run.name == other:
         st.caption(

@@ -39,31 +39,16 @@ def compare(chosen: Sequence[Run], rows: Sequence[Row]) -> None:
     """Draw the runs against each other. rows: of the table, one a run."""
     st.subheader(f"{len(chosen)} runs compared", anchor=False)
     with st.container(horizontal=True, vertical_alignment="center"):
-        _link_both(chosen)
-        _link_watch(chosen)
+        one, other = chosen[0], chosen[-1]
+        if len(chosen) == 2 and data_of(one) == data_of(other) and set(one.splits) & set(other.splits):
+            page_frame.link_to("browse", "Browse both", {"run": one.name, "rival": f"run:{other.name}"})
+        first, *others = [run.name for run in chosen[:MAX_COMPARED]]  # their charts go on there while these train
+        page_frame.link_to("watch", "Watch together", [("watched", first), *(("also", name) for name in others)])
     view = page_frame.choice("What to compare", VIEWS, key="compared", labelled=False, link="compared")
     if view in ("Curves", "Configuration") and len(chosen) > MAX_COMPARED:
         st.caption(f"The first {MAX_COMPARED} of the {len(chosen)} selected runs.")
         chosen, rows = chosen[:MAX_COMPARED], rows[:MAX_COMPARED]
     {"Curves": _curves, "Configuration": _differences, "Seeds": _seeds, "Knobs": draw_knobs}[view](chosen, rows)
-
-
-def _link_both(chosen: Sequence[Run]) -> None:
-    """Two runs on the same images can be browsed side by side."""
-    if len(chosen) == 2 and data_of(chosen[0]) == data_of(chosen[1]) and set(chosen[0].splits) & set(chosen[1].splits):
-        st.page_link(
-            "views/browse/page.py", label="Browse both", icon=":material/image_search:",
-            query_params={"run": chosen[0].name, "rival": f"run:{chosen[1].name}"},
-        )  # fmt: skip
-
-
-def _link_watch(chosen: Sequence[Run]) -> None:
-    """On Watch the charts of the selected runs go on while these train."""
-    first, *others = [run.name for run in chosen[:MAX_COMPARED]]
-    st.page_link(
-        "views/watch/page.py", label="Watch together", icon=":material/monitoring:",
-        query_params=[("watched", first), *(("also", name) for name in others)],
-    )  # fmt: skip
 
 
 def _curves(chosen: Sequence[Run], rows: Sequence[Row]) -> None:

@@ -117,6 +117,4 @@ def _show(request: tuple[Any, ...], times: int) -> None:
         return
     if name is not None:
         st.success(page_frame.as_text(f"The run {name} is ready."))
-        st.page_link(
-            "views/browse/page.py", label="Browse it", icon=":material/image_search:", query_params={"run": name}
-        )
+        page_frame.link_to("browse", "Browse it", {"run": name})

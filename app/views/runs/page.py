@@ -165,12 +165,8 @@ def _one(run: Run, tags: list[str]) -> None:
     if status.get("sentence"):
         (st.error if status["state"] in ("failed", "damaged") else st.caption)(page_frame.as_text(status["sentence"]))
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.page_link(
-            "views/browse/page.py", label="Browse", icon=":material/image_search:", query_params={"run": run.name}
-        )
-        st.page_link(
-            "views/watch/page.py", label="Watch", icon=":material/monitoring:", query_params={"watched": run.name}
-        )
+        page_frame.link_to("browse", "Browse", {"run": run.name})
+        page_frame.link_to("watch", "Watch", {"watched": run.name})
         lacks = run.config.missing
         for sentence in lacks:
             st.caption(page_frame.as_text(sentence))

@@ -96,10 +96,7 @@ def _offer_without_classes(folder: Path) -> None:
         f"{count:,} picture{'s lie' if count > 1 else ' lies'} in this folder without a class. To train on them, sort "
         "them into one folder for each class. Without training they can be searched and seen on a map:"
     )
-    st.page_link(
-        "views/runs/page.py", label="Embed these pictures", icon=":material/input:",
-        query_params={"bring": "yes", "folder": str(folder)},
-    )  # fmt: skip
+    page_frame.link_to("runs", "Embed these pictures", {"bring": "yes", "folder": str(folder)})
 
 
 def _tell_counts(survey: Survey) -> None:

@@ -157,9 +157,7 @@ def _buttons(run: Run, state: str) -> None:
     elif state != FINISHED:
         _resumption(run)
     if run.splits:
-        st.page_link(
-            "views/browse/page.py", label="Browse", icon=":material/image_search:", query_params={"run": run.name}
-        )
+        page_frame.link_to("browse", "Browse", {"run": run.name})
 
 
 def _resumption(run: Run) -> None:

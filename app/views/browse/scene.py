@@ -80,9 +80,7 @@ class Scene:
     def measured(self) -> Job[dict[str, np.ndarray]]:
         return cache.measured("", self.run.name, self.split, self.run.stamp, self.collection)
 
-    def weighing(
-        self, item: int, run: cache.RunView | None = None, whole: Collection | None = None
-    ) -> Job[WeighedList] | None:
+    def weighing(self, item: int, run: cache.RunView | None = None, whole: Collection | None = None) -> Job | None:
         """What the loss does to one query's list, here or in another run; None when nobody asks."""
         run, code = run or self.run, json.dumps([self.loss, self.knobs], sort_keys=True)
         about = (run.name, self.split, run.stamp, item, code, self.loss, self.knobs, whole or self.collection)

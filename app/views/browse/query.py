@@ -160,16 +160,11 @@ def vectors(whole: Collection, refined: Refined, unrefined: Sequence[np.ndarray]
     Raises:
         ValueError: liked and disliked images cancel the query out.
     """
-    unit, queries = whole.similarity == "cosine", np.stack(unrefined)
     like, unlike = whole.vectors_of(refined.like), whole.vectors_of(refined.unlike)
+    queries, together = np.stack(unrefined), "best"
     if len(like) and refined.together != "rocchio":
-        queries = np.concatenate([queries, like])
-        if refined.together == "mean":
-            queries = lab.search.mean_query(queries, unit)[None]
-        like = like[:0]
-    if not len(like) and not len(unlike):
-        return queries
-    return np.stack([lab.search.rocchio(one, like, unlike, unit=unit) for one in queries])
+        queries, like, together = np.concatenate([queries, like]), like[:0], refined.together
+    return lab.search.compose(queries, like, unlike, together, unit=whole.similarity == "cosine")  # type: ignore[arg-type]
 
 
 def refined_vectors(scene: Scene, item: int, refined: Refined) -> tuple[np.ndarray | None, bool]:

@@ -20,7 +20,7 @@ from app.views.check.scene import ITEM, SIDE, Scene, ask_k, choose, trained_neig
 from lab.core.explain import explain
 from lab.core.files import write_text
 from lab.core.results import Ranking
-from lab.data.images.left_out import listed_images
+from lab.data._base import listed_images
 from lab.inspect import data_checks
 from lab.runs import Run, marks
 

@@ -161,8 +161,3 @@ def test_a_map_that_cannot_be_kept_leaves_the_one_that_needs_no_keeping(runs, op
     page = open_page("map", run="recall", map="tsne")
     assert "t-SNE could not be drawn, so PCA is shown. No permission to use" in page.words().replace("\\", "")
     assert any(one.key == "scatter" or "map" in one.key for one in page.test.get("bidi_component"))
-
-
-def test_a_run_that_has_gone_since_it_was_chosen_is_a_sentence(runs):
-    with pytest.raises(ValueError, match="There is no run away any more"):
-        run_choice.library()["away"]

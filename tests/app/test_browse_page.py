@@ -61,16 +61,6 @@ def test_missed_positives_stand_with_their_ranks(runs, open_page):
     assert missed["note"].startswith(f"{len(late)} true match")
 
 
-def test_click_makes_a_neighbour_the_query_and_the_address_says_so(runs, open_page):
-    page = open_page(run="recall", split="test")
-    third = page.section("results", "neighbours")["cards"][2]
-    page.pick("results", "neighbours", third["id"])
-    assert page.calm, page.words()
-    assert page.test.query_params["query"] == str(third["id"])
-    assert page.gallery("results")["query"]["title"] == third["title"]
-    assert all(card["id"] != third["id"] for card in page.section("results", "neighbours")["cards"])
-
-
 def test_a_candidate_is_clicked_and_others_are_drawn(runs, open_page):
     page = open_page()
     before = [card["id"] for card in page.section("candidates", "candidates")["cards"]]
@@ -95,17 +85,6 @@ def test_worst_queries_come_first(runs, open_page):
         page.pick("candidates", "candidates", worst["cards"][0]["id"])
         facts = {name: value for name, value, _ in page.gallery("results")["query"]["facts"]}
         assert facts[column] == worst["cards"][0]["value"], column
-
-
-def test_queries_of_one_class(runs, open_page):
-    page = open_page(run="recall", split="test")
-    page.test.radio(key="source").set_value("class").run()
-    embedded = lab.runs.open(runs / "recall").embeddings("test")
-    labels, counts = np.unique(embedded.labels, return_counts=True)
-    page.test.selectbox(key="class").set_value(int(labels[5])).run()
-    strip = page.section("candidates", "candidates")
-    assert {card["title"] for card in strip["cards"]} == {strip["title"]}
-    assert len(strip["cards"]) == counts[5]
 
 
 def test_facts_are_the_metrics_of_the_run(runs, open_page):

@@ -149,13 +149,6 @@ def test_the_table_holds_the_list(small):
         assert row[5] == pictures.class_names[pictures.labels[item]] and row[8] == str(2 * item)
 
 
-def test_the_sheet_is_a_picture_of_both_answers(small):
-    evidence = small.ask(0)
-    one = Image.open(io.BytesIO(answer.sheet(small, [evidence], 8)))
-    two = Image.open(io.BytesIO(answer.sheet(small, [evidence, evidence], 8)))
-    assert one.format == "PNG" and two.size == (one.width, 2 * one.height)
-
-
 def test_the_figure_for_a_paper_marks_right_and_wrong_and_has_its_size(small):
     evidence = small.ask(0)
     png = Image.open(io.BytesIO(answer.figure(small, evidence, 8, "png")))

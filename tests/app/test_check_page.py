@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
@@ -73,18 +71,6 @@ def test_duplicates_follow_the_least_similarity(runs, open_page):
     many = page.section("judged", "twice")
     page.test.slider(key="least").set_value(1.0).run()
     assert page.calm and len(page.section("judged", "twice")["cards"]) < len(many["cards"])
-
-
-def test_what_was_not_ready_is_there_at_the_next_run_of_the_page(runs, open_page, monkeypatch):
-    from app.shared import background
-
-    monkeypatch.setattr(background, "SOON", 0.0)  # a busy machine: the first run of the page never has it
-    page = open_page("check", show="pairs", run="recall")
-    deadline = time.monotonic() + 240
-    while not page.test.dataframe and time.monotonic() < deadline:
-        time.sleep(0.1)
-        page.test.run()
-    assert len(page.test.dataframe) == 1, "every run of the page began to look anew"
 
 
 def test_slices_are_listed_and_the_worst_are_searched(runs, open_page):

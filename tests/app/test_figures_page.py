@@ -177,23 +177,33 @@ def test_a_box_of_the_pipeline_shows_its_code(no_runs, open_page):
     assert page.calm and any("class HMinus" in block.value for block in page.test.code)
 
 
-def test_a_small_training_can_be_stopped_begun_anew_and_is_then_shown(module_page):
-    page, key = module_page, "figure.distance_histogram training"
-    page.test.query_params.clear()
-    page.test.query_params["figure"] = "distance_histogram"
-    page.test.query_params["knobs"] = json.dumps({"steps": 2})
+def test_a_small_training_can_be_stopped_begun_anew_and_is_then_shown(no_runs, open_page, monkeypatch):
+    made, drawn = [], lab.figures.create("surrogates").figure()
+
+    class Training:
+        over, refused, progress = False, "", 0.5
+
+        def __init__(self, figure):
+            made.append(self)
+
+        def stop(self):
+            self.over, self.refused = True, "It was stopped."
+
+        def figure(self):
+            return drawn
+
+    monkeypatch.setattr("lab.figures.apart.Training", Training)
+    page = open_page("figures", figure="distance_histogram")
+    assert page.calm and not page.test.get("plotly_chart"), page.words()
+    made[0].stop()
     page.run()
-    training = page.test.session_state[key][1]
-    training.stop()
+    assert "It was stopped" in page.words()
+    next(one for one in page.test.button if one.label == "Train again").click()
     page.run()
-    again = next((one for one in page.test.button if one.label == "Train again"), None)
-    if again is not None:  # it was not over before it was stopped
-        again.click()
-        page.run()
-    page.test.session_state[key][1].figure()
+    assert len(made) == 2
+    made[1].over = True
     page.run()
-    assert page.calm, page.words()
-    assert chart(page)["layout"]["meta"] == lab.figures.create("distance_histogram", steps=2).figure().layout.meta
+    assert page.calm and chart(page)["layout"]["meta"] == drawn.layout.meta, page.words()
 
 
 def test_a_stop_that_comes_back_as_its_label_is_a_number_again():

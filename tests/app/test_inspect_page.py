@@ -121,20 +121,6 @@ def test_a_changed_similarity_is_in_the_address(runs, open_page):
     assert page.calm and "cosine" not in page.test.query_params, "another pair stands at its own cosine"
 
 
-def test_losses_that_see_more_than_a_list_say_so(runs, open_page):
-    page = open_page("inspect", run="recall", show="change", loss="contextual")
-    assert page.calm
-    assert "cannot change alone" in page.words()
-
-
-def test_another_run_brings_its_own_loss(runs, open_page):
-    page = open_page("inspect", run="recall", loss="fast_ap")
-    assert page.test.query_params["loss"] == "fast_ap"
-    page.test.selectbox(key="run").set_value("smooth").run()
-    assert page.calm, page.words()
-    assert page.test.query_params["loss"] == "smooth_ap"
-
-
 def test_moved_knobs_are_part_of_the_address(runs, open_page):
     run = lab.runs.open(runs / "recall")
     code, arrays = saved(run)

@@ -133,25 +133,6 @@ def test_validations_over_time_are_moments_of_one_map(runs, open_page):
     assert frame.neighbours(first, 3)[0].tolist() == true_neighbours(frame.whole, first, 3)
 
 
-def test_moments_play_one_after_the_other_and_stop_at_the_last(runs, open_page):
-    steps = list(lab.runs.open(runs / "recall").frames())
-    page = open_page("map", run="recall", split="validation", step=str(steps[-1]))
-    play = page.test.button(key="map step play button")
-    assert play.label == "Play"
-    play.click().run()
-    seen = [drawn(page)["x"]]
-    assert page.test.query_params["step"] == str(steps[0]), "from the last moment it begins anew"
-    for step in steps[1:]:
-        assert page.test.button(key="map step play button").label == "Pause"
-        page.test.session_state["map step due"] = True  # what the beat leaves behind
-        page.run()
-        assert page.calm, page.words()
-        assert page.test.query_params["step"] == str(step)
-        seen.append(drawn(page)["x"])
-    assert page.test.button(key="map step play button").label == "Play"
-    assert len({tuple(x) for x in seen}) == len(steps) > 1
-
-
 def test_a_later_moment_is_turned_onto_the_one_before():
     random = np.random.default_rng(0)
     vectors = random.normal(size=(80, 6)) * [4, 2, 1, 1, 1, 1]

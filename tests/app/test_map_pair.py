@@ -73,14 +73,6 @@ def test_an_earlier_step_is_the_first_of_the_two_and_a_group_can_be_selected(run
     assert {card["id"] for card in listed} == set(shown["ids"][4:12].tolist())
 
 
-def test_what_cannot_be_compared_is_said_in_a_sentence(runs, open_page):
-    page = open_page("map", run="recall", split="test")
-    assert "beside" not in page.test.query_params
-    assert page.test.selectbox(key="beside").options[:2] == ["nothing", "smooth"]
-    page.test.selectbox(key="beside").set_value("run:smooth").run()
-    assert "can be compared on the split Validation only" in page.words()
-
-
 def test_a_checkpoint_that_was_not_evaluated_is_embedded_now(runs, open_page):
     run = lab.runs.open(runs / "recall")
     [other] = [one for one in ("best", "last") if one != run.origin("test").checkpoint]

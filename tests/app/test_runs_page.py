@@ -120,14 +120,6 @@ def test_axes_are_logarithmic_where_numbers_span_much_and_words_stand_evenly():
     )
 
 
-def test_a_note_and_tags_are_kept(runs, open_page):
-    page = select(open_page("runs"), "recall")
-    assert page.calm, page.words()
-    page.test.text_area[0].set_value("seen & *liked*")
-    next(b for b in page.test.button if b.label == "Save note, tags and group").click().run()
-    assert shelf.notes(lab.runs.open(runs / "recall"))["note"] == "seen & *liked*"
-
-
 def test_rename_and_its_refusals(runs, open_page):
     page = select(open_page("runs"), "recall")
     field = next(t for t in page.test.text_input if t.label == "Name")
@@ -188,16 +180,6 @@ def test_a_bad_address_falls_back(runs, open_page, bad):
     assert sorted(page.test.query_params["runs"].split(",")) == ["recall", "smooth"]
     page = open_page("runs", filter=bad, runs=bad)
     assert page.calm and "runs" not in page.test.query_params
-
-
-def test_the_difference_lists_what_differs_and_nothing_else(runs, open_page):
-    page = select(open_page("runs"), "recall", "smooth", compared="Configuration")
-    assert page.calm, page.words()
-    shown = page.test.dataframe[1].value
-    expected = lab.runs.difference(*(lab.runs.open(runs / n).config for n in ("recall", "smooth")))
-    assert set(shown["knob"]) == set(expected)
-    line = shown.set_index("knob").loc["loss.name"]
-    assert (line["recall"], line["smooth"]) == ("recall_at_k", "smooth_ap")
 
 
 def test_seeds_are_averaged(runs, open_page, train_tiny):

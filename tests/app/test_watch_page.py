@@ -214,14 +214,6 @@ def test_several_runs_stand_on_one_chart_for_the_quantities_that_were_chosen(run
     assert page.calm and "smooth" not in page.test.query_params.get("also", []), "a run that was deleted meanwhile"
 
 
-@pytest.mark.parametrize("bad", ["2", "nan"])
-def test_a_bad_look_in_the_address_falls_back(runs, open_page, bad):
-    names = ("smooth", "logsteps", "logvalues", "also", "quantity")
-    page = open_page("watch", watched="recall", **dict.fromkeys(names, bad))
-    assert page.calm, page.words()
-    assert page.test.slider(key="smoothing").value == 0.6 and set(page.test.query_params) <= {"watched", "quantity"}
-
-
 def test_what_has_no_logarithm_stays_linear_and_says_so(runs, open_page):
     with open(runs / "recall" / "metrics.jsonl", "a") as more:
         more.write(step(99, loss=-0.5))

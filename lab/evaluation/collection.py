@@ -1,4 +1,4 @@
-"""One split of one run, ready to be searched in its full embedding space. Knows nothing of Streamlit."""
+"""One split of one run, ready to be searched in its full embedding space."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 
 import lab.metrics
 import lab.search
-from lab.core.results import EmbeddingSet, Evidence, Measurement, Ranking
+from lab.core.results import EmbeddingSet, Evidence, Ranking
 from lab.data import ImageSet
 from lab.reranking import ranked_by
 
@@ -39,7 +39,8 @@ class Places:
     A dict of a million takes a fifth of a second to make; this takes milliseconds, as images mostly stand in order.
 
     Example:
-        >>> from app.results.collection import Places
+        >>> from lab.evaluation.collection import Places
+        >>> import numpy as np
         >>> places = Places(np.array([7, 3, 9]))
         >>> places.of(3), places.of(4)
         (1, None)
@@ -138,8 +139,7 @@ class Collection:
         row = self.row(item)
         if row is None:
             raise ValueError(f"Image {item} is no query of this split; choose one of its {len(self.query):,} queries.")
-        only = slice(row, row + 1)
-        return EmbeddingSet(self.query.vectors[only], self.query.labels[only], self.query.items[only])
+        return self.query.take(slice(row, row + 1))
 
     def ask(
         self,
@@ -228,14 +228,10 @@ def at_k(evidence: Evidence, k: int) -> dict[str, float]:
     return {column: float(values[0]) for one in measurements for column, values in one.per_query.items()}
 
 
-def measure(evidence: Evidence) -> list[Measurement]:
-    """What the per-query metrics say about some queries."""
-    return [lab.metrics.create(name, **knobs)(evidence) for name, knobs in PER_QUERY.items()]
-
-
 def per_query(evidence: Evidence) -> dict[str, np.ndarray]:
-    """Column to one value a query: float64 [q], NaN where a query has no positive."""
-    return {column: values for measurement in measure(evidence) for column, values in measurement.per_query.items()}
+    """Column to one value a query by the metrics that judge one: float64 [q], NaN where a query has no positive."""
+    measured = (lab.metrics.create(name, **knobs)(evidence) for name, knobs in PER_QUERY.items())
+    return {column: values for one in measured for column, values in one.per_query.items()}
 
 
 def first_wrong(ranking: Ranking, query: int = 0) -> int | None:

@@ -100,7 +100,7 @@ function drawButton(root) {
 
 export default function (component) {
   const { data, parentElement } = component;
-  const root = parentElement.querySelector(".bell");
+  const root = parentElement.querySelector(".notifications");
   if (data.button) drawButton(root);
   asker.colours = () => {
     const style = getComputedStyle(root.isConnected ? root : document.body);

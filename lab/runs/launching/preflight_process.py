@@ -1,4 +1,4 @@
-"""A pre-flight as its own process, looked at from a page: nothing of it runs in the page's thread."""
+"""A pre-flight as a process of its own, for those who look on."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.shared import settings
 from lab.install import children
-from lab.runs import RunConfig
+from lab.runs.config import RunConfig
 
 
 @dataclass
@@ -39,17 +38,16 @@ class Preflight:
             except ValueError:
                 continue
         if self.done and self.process.returncode not in (0, -signal.SIGTERM):
-            checks.append({"name": "pre-flight", "verdict": "bad", "sentence": self._last_words()})
+            lines = (self.folder / "errors.txt").read_text("utf-8", errors="replace").strip().splitlines()
+            last = lines[-1] if lines else f"exit {self.process.returncode}"
+            sentence = f"The pre-flight ended early ({last})."
+            checks.append({"name": "pre-flight", "verdict": "bad", "sentence": sentence})
         return checks
 
     @property
     def bad(self) -> bool:
         """Whether anything was found that will stop the run."""
         return any(check["verdict"] == "bad" for check in self.checks)
-
-    def _last_words(self) -> str:
-        lines = (self.folder / "errors.txt").read_text("utf-8", errors="replace").strip().splitlines()
-        return f"The pre-flight ended early ({lines[-1] if lines else f'exit {self.process.returncode}'})."
 
     def stop(self) -> None:
         """End the process, if it still runs."""
@@ -58,12 +56,8 @@ class Preflight:
 
 
 def start(config: RunConfig) -> Preflight:
-    """Begin a pre-flight of a configuration.
-
-    Raises:
-        ValueError: it names a path that the dashboard may not read.
-    """
-    text = settings.confine(config).as_yaml()
+    """Begin a pre-flight of a configuration; what it leaves on the disk goes with the object that comes back."""
+    text = config.as_yaml()
     folder = Path(tempfile.mkdtemp(prefix="rankscope-preflight-"))
     (folder / "config.yaml").write_text(text, "utf-8")
     with open(folder / "checks.jsonl", "wb") as out, open(folder / "errors.txt", "wb") as errors:

@@ -1,4 +1,4 @@
-"""Two-stage search against brute force: what a query saves, and what it loses. Knows nothing of Streamlit."""
+"""Two-stage search against brute force: what a query saves, and what it loses."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import lab.search
-from app.results.collection import AT_ONCE, DEPTH, Collection
 from lab.core.results import EmbeddingSet, Ranking
+from lab.evaluation.collection import AT_ONCE, DEPTH, Collection
 
 SAMPLE = 2_000
 """Queries over which curves are drawn; more are sampled by a fixed seed."""
@@ -164,7 +164,7 @@ class FiledGallery:
     def _sampled(self) -> tuple[Ranking, np.ndarray, np.ndarray]:
         """The exact ranking of the sample, its anchors in order [s c], and the place of each anchor in it [s c]."""
         whole, rows = self.collection, self.sample
-        query = EmbeddingSet(whole.query.vectors[rows], whole.query.labels[rows], whole.query.items[rows])
+        query = whole.query.take(rows)
         ranking = self._exact.rank(query, same_source=whole.same_source)
         order = self._index.nearest_anchors(query.vectors, self.count)
         place = np.empty_like(order)

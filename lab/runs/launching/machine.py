@@ -1,4 +1,4 @@
-"""What the machine of the dashboard is doing now: its processor, memory and GPUs. Knows nothing of Streamlit.
+"""What this machine is doing now: its processor, memory and GPUs.
 
 Looked at live and kept nowhere: a run's own memory is among its curves, as its trainer records it at every step.
 """
@@ -7,22 +7,15 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import threading
-import time
 from dataclasses import dataclass
 
 import psutil
 
 from lab.core.formats import size
 
-KEPT = 2.0
-"""Seconds for which all who look see the same."""
 PATIENCE = 2.0
 """Seconds that the driver has to answer."""
 ASKED = "index,name,memory.used,memory.total,utilization.gpu"
-
-_lock = threading.Lock()
-_last: tuple[float, Load] | None = None
 
 
 @dataclass(frozen=True)
@@ -62,15 +55,7 @@ class Load:
 
 
 def load() -> Load:
-    """What goes on now, looked at every `KEPT` seconds at most."""
-    global _last
-    with _lock:
-        if _last is None or time.monotonic() - _last[0] > KEPT:
-            _last = time.monotonic(), _look()
-        return _last[1]
-
-
-def _look() -> Load:
+    """What goes on now; takes a tenth of a second, and as long as the driver of a GPU takes to answer."""
     memory = psutil.virtual_memory()
     try:
         waiting: float | None = psutil.getloadavg()[0]
@@ -97,7 +82,7 @@ def gpus_of(table: str) -> tuple[Gpu, ...]:
     """The GPUs in what `nvidia-smi` printed; lines that say anything else are passed over.
 
     Example:
-        >>> from app.views.watch import machine
+        >>> from lab.runs.launching import machine
         >>> machine.gpus_of("0, NVIDIA H100, 1024, 81559, 97\\nFailed\\n")
         (Gpu(name='NVIDIA H100', used=1073741824, total=85520809984, busy=97),)
     """
@@ -108,3 +93,29 @@ def gpus_of(table: str) -> tuple[Gpu, ...]:
             used, total = (int(word) << 20 for word in words[2:4])  # the driver counts by 1,048,576 bytes
             gpus.append(Gpu(words[1], used, total, int(words[4]) if words[4].isdigit() else None))
     return tuple(gpus)
+
+
+@dataclass(frozen=True)
+class Device:
+    """name: as `training.device` calls it. free, total: bytes."""
+
+    name: str
+    free: int
+    total: int
+
+    @property
+    def words(self) -> str:
+        """For a list to choose from."""
+        return f"{self.name}, {size(self.free)} of {size(self.total)} free"
+
+
+def devices() -> list[Device]:
+    """Every GPU, then the CPU."""
+    import torch
+
+    all_devices = []
+    for index in range(torch.cuda.device_count()):
+        free, total = torch.cuda.mem_get_info(index)
+        all_devices.append(Device(f"cuda:{index}", free, total))
+    memory = psutil.virtual_memory()
+    return [*all_devices, Device("cpu", memory.available, memory.total)]

@@ -1,4 +1,4 @@
-"""Runs as rows: what the Runs page lists, compares and averages. Knows nothing of Streamlit."""
+"""Runs as rows of a table that can be filtered and averaged over seeds, and what papers published beside them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What a configuration changes in another, as few words: `loss=contrastive`, `loss.margin=0.3`, values as in YAML.
-
-Knows nothing of Streamlit.
-"""
+"""What a configuration changes in another, as few words: `loss=contrastive`, `loss.margin=0.3`, values as in YAML."""
 
 from __future__ import annotations
 
@@ -12,8 +9,7 @@ from typing import Any
 import yaml
 
 from lab.core.knobs import describe
-from lab.runs import SECTIONS, RunConfig
-from lab.runs.config import Choice, Section, parse_yaml, read_yaml
+from lab.runs.config import SECTIONS, Choice, RunConfig, Section, parse_yaml, read_yaml
 
 
 @cache
@@ -27,7 +23,7 @@ def words(wanted: Mapping[str, Any], begun: RunConfig) -> list[str]:
     """What is asked for beyond a configuration; what is illegal in it is left out.
 
     Args:
-        asked: every section as YAML would hold it, with all its knobs.
+        wanted: every section as YAML would hold it, with all its knobs.
     """
     all_words = []
     for name, section in SECTIONS.items():

@@ -1,4 +1,4 @@
-"""The ranking on screen as files: a table, and a picture for papers."""
+"""The ranking of one query as files: a table, a contact sheet, and a picture for papers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ import numpy as np
 from PIL import Image
 
 import lab.figures
-import lab.runs
-from app.results import cache, cards, filters
-from app.results.collection import Collection
-from app.shared import settings
 from lab.core.formats import plain_cell
 from lab.core.results import Evidence
+from lab.evaluation import filters
+from lab.evaluation.collection import Collection
 
 PER_LINE = 12
 
@@ -43,17 +41,10 @@ def table(
     facts = [filters.column(images, name, items) for name in known]
     hits = ranking.hits[0]
     for at, (place, item) in enumerate(zip(places.tolist(), items.tolist(), strict=True)):
-        writer.writerow(
-            [
-                query,
-                place + 1,
-                plain_cell(images.keys[item]),
-                "yes" if hits[place] else "no",
-                f"{ranking.scores[0, place]:.6f}",
-            ]
-            + [plain_cell(str(fact[at])) for fact in facts]
-            + [value(item) for value in columns.values()]
-        )
+        right, score = "yes" if hits[place] else "no", f"{ranking.scores[0, place]:.6f}"
+        known_of = [plain_cell(str(fact[at])) for fact in facts]
+        more = [value(item) for value in columns.values()]
+        writer.writerow([query, place + 1, plain_cell(images.keys[item]), right, score, *known_of, *more])
     return lines.getvalue().encode("utf-8")
 
 
@@ -78,26 +69,9 @@ def sheet(collection: Collection, answers: Sequence[Evidence], k: int) -> bytes:
 
 def figure(collection: Collection, evidence: Evidence, k: int, format: str) -> bytes:
     """The query and its first k neighbours at the width of a page, for a paper."""
-    judged = cards.has_class(collection, int(evidence.query.items[0]))
     images = collection.images
+    judged = bool(images.class_names[images.labels[evidence.query.items[0]]])
     named = replace(evidence, gallery=replace(evidence.gallery, labels=images.labels[evidence.gallery.items]))
     return lab.figures.figure_bytes(
         lab.figures.ranked_figure(images.load, named, 0, k, images.class_names, judged), format
     )
-
-
-def report(name: str, split: str) -> bytes:
-    """The run's report as one HTML page that needs no server."""
-    import lab.report
-    import lab.report.page
-
-    run = lab.runs.open(cache.run_path(name))
-    made = lab.report.page.of(
-        [run], lab.report.report([run], split=split), images=lambda one: settings.confine_images(one.dataset())
-    )
-    return made.encode("utf-8")
-
-
-def has_report(name: str, split: str) -> bool:
-    """Whether a run was measured on a split, which a report needs."""
-    return bool(lab.runs.open(cache.run_path(name)).scores(split))

@@ -14,12 +14,12 @@ EVERY = 5
 def listen() -> None:
     """Have this page ask which runs have ended; it shows nothing until one has."""
     with st.container(key="listening"):
-        component("bell")(key="bell listens", data=_data(button=False))
+        component("notifications")(key="bell listens", data=_data(button=False))
 
 
-def bell() -> None:
+def button() -> None:
     """The button that allows desktop messages, and what they are."""
-    component("bell")(key="bell", data=_data(button=True))
+    component("notifications")(key="bell", data=_data(button=True))
 
 
 def _data(button: bool) -> dict[str, object]:

@@ -1,37 +1,21 @@
-"""Maps of a run's embeddings: PCA at once, slower ones drawn by a process of their own and kept in the run's folder.
-
-`python -m app.results.projections RUN SPLIT METHOD` is that process. It belongs to no page: it outlives the
-tab and the server, and however many ask for a map, one draws it. Knows nothing of Streamlit.
-"""
+"""Maps of a run's embeddings: of a split, of its validations over time, and two of them side by side."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Generator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 import lab.maps
 import lab.search
-from app.views.train.devices import at_hand
-from lab.core import arrays
-from lab.core.explain import explain
-from lab.core.files import appending, write_json
 from lab.core.results import EmbeddingSet
-from lab.core.streams import result_of
+from lab.evaluation.collection import Places
 from lab.inspect.spaces import turned
-from lab.install import children
-from lab.runs import Run
-from lab.runs.building import kept_maps
-from lab.runs.folder import tensors
-from lab.runs.process import Worker
+from lab.kernels.devices import device_or_cpu
+from lab.runs.building.batches import frame
+from lab.runs.folder import Run
 
 MOST = 1_000_000
 """Points that a map shows; more are sampled."""
@@ -39,8 +23,6 @@ LAID_OUT = 10_000
 """Points that UMAP and t-SNE lay out; the others are placed beside their neighbours among them."""
 COMPARED = 10_000
 """Points of two maps that are compared; more are sampled."""
-KEPT_FROM = 50_000
-"""Points from which a PCA map is kept in the run's folder, too."""
 MEASURED = 1_000
 """Points on which a map's honesty is measured: it compares all pairs."""
 NEAREST = 10
@@ -67,20 +49,15 @@ class Sheet:
 
     @cached_property
     def on_map(self) -> EmbeddingSet:
-        return self.whole if len(self.rows) == len(self.whole) else _some(self.whole, self.rows)
+        return self.whole if len(self.rows) == len(self.whole) else self.whole.take(self.rows)
 
     @cached_property
-    def _order(self) -> tuple[np.ndarray, np.ndarray]:
-        order = np.argsort(self.whole.items, kind="stable")
-        return order, self.whole.items[order]
+    def _places(self) -> Places:
+        return Places(self.whole.items)
 
     def row(self, item: int | None) -> int | None:
         """Row of an image in `whole`, or None when it is not there."""
-        order, items = self._order
-        if item is None or not items[0] <= item <= items[-1]:
-            return None
-        at = int(np.searchsorted(items, item))
-        return int(order[at]) if items[at] == item else None
+        return self._places.of(item)
 
     def label(self, item: int) -> int:
         """The label of an image that is in `whole`."""
@@ -102,19 +79,14 @@ class Sheet:
 
     def neighbours(self, item: int, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest others of an image in the full space: items int64 [k] and similarities [k], nearest first."""
-        known = self._latest.get((item, k))
-        if known is None:
-            known = self._searched(item, k)
+        if (item, k) not in self._latest:
+            row = self.row(item)
+            assert row is not None
+            scores, nearest = self._index.neighbours(self.whole.vectors[row], min(k + 1, len(self.whole)))
+            others = nearest[0] != row
             self._latest.clear()
-            self._latest[item, k] = known
-        return known
-
-    def _searched(self, item: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-        row = self.row(item)
-        assert row is not None
-        scores, nearest = self._index.neighbours(self.whole.vectors[row], min(k + 1, len(self.whole)))
-        others = nearest[0] != row
-        return self.whole.items[nearest[0][others][:k]], scores[0][others][:k]
+            self._latest[item, k] = self.whole.items[nearest[0][others][:k]], scores[0][others][:k]
+        return self._latest[item, k]
 
     @cached_property
     def nearest_right(self) -> np.ndarray:
@@ -156,22 +128,18 @@ def sheet(run: Run, split: str, step: int | None = None, known: Sequence[Embeddi
     """
     config = run.config_of(split)
     if step is not None:
-        read = tensors(run.frames()[step])
-        whole = EmbeddingSet(read["vectors"], read["labels"], read["items"])
+        whole = frame(run.frames()[step])
     else:
         query, gallery = known or (run.embeddings(split), run.embeddings(split, "gallery"))
         whole = query if gallery is None or gallery is query else _joined(gallery, query)
-    return Sheet(whole, stratified(whole.labels, MOST), config.similarity, at_hand(config))
+    device = device_or_cpu(config.training.knobs.device)
+    return Sheet(whole, stratified(whole.labels, MOST), config.similarity, device)
 
 
 def _joined(gallery: EmbeddingSet, query: EmbeddingSet) -> EmbeddingSet:
     """Both, every image once."""
-    more = _some(query, np.flatnonzero(~np.isin(query.items, gallery.items)))
+    more = query.take(~np.isin(query.items, gallery.items))
     return EmbeddingSet(*(np.concatenate([vars(gallery)[name], vars(more)[name]]) for name in vars(gallery)))
-
-
-def _some(embedded: EmbeddingSet, rows: np.ndarray) -> EmbeddingSet:
-    return EmbeddingSet(embedded.vectors[rows], embedded.labels[rows], embedded.items[rows])
 
 
 def stratified(labels: np.ndarray, most: int, seed: int = 0) -> np.ndarray:
@@ -204,11 +172,6 @@ def draw(vectors: Sequence[np.ndarray], steps: Sequence[int], method: lab.maps.M
     return Map(np.asarray(steps, np.int64), np.stack(flat), named)
 
 
-def drawn(vectors: Sequence[np.ndarray], steps: Sequence[int], method: lab.maps.Method) -> Map:
-    """`draw`, to its end."""
-    return result_of(draw(vectors, steps, method))
-
-
 def laid_out(vectors: np.ndarray, method: lab.maps.Method, start: np.ndarray | None = None) -> np.ndarray:
     """Places float32 [n 2]. Of many points UMAP and t-SNE lay out a sample, and the rest is placed beside it."""
     if method == "pca":
@@ -221,20 +184,6 @@ def laid_out(vectors: np.ndarray, method: lab.maps.Method, start: np.ndarray | N
     places = lab.maps.place(vectors, vectors[rows], flat, min(5, len(rows)))
     places[rows] = flat
     return places
-
-
-def pca_map(run: Run, split: str) -> Map:
-    """The PCA map of a split, or of the validations over time; of many points it is kept with the run."""
-    chart = Chart(run, split, "pca")
-    kept = chart.read()
-    if kept is not None:
-        return kept
-    of = chart.fingerprint
-    drawing = drawn(*moments(run, split), "pca")
-    if drawing.flat.shape[1] >= KEPT_FROM:
-        with suppress(OSError):  # a folder that cannot be written can still be looked at
-            chart.keep(drawing, of)
-    return drawing
 
 
 @dataclass(frozen=True)
@@ -286,127 +235,3 @@ def moments(run: Run, split: str) -> tuple[list[np.ndarray], list[int]]:
         return [sheet(run, split).on_map.vectors], [-1]
     steps = list(run.frames())
     return [sheet(run, "validation", step).on_map.vectors for step in steps], steps
-
-
-@dataclass(frozen=True)
-class Chart:
-    """One map of a run as its folder knows it.
-
-    split: of the run, or `OVER_TIME`.
-    """
-
-    run: Run
-    split: str
-    method: lab.maps.Method
-
-    @property
-    def _file(self) -> Path:
-        return kept_maps.file_of(self.run, self.split, self.method)
-
-    @property
-    def _job(self) -> Path:
-        return self.run.path / "maps" / f"{self.split}.{self.method}.json"
-
-    @property
-    def _log(self) -> Path:
-        return self.run.path / "maps" / f"{self.split}.{self.method}.log"
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes when the embeddings do."""
-        over_time = self.split == OVER_TIME
-        return kept_maps.fingerprint(
-            self.run.frames().values() if over_time else kept_maps.embedded(self.run, self.split)
-        )
-
-    def read(self) -> Map | None:
-        """The map, if it was drawn from the embeddings that are there now."""
-        if not self._file.is_file() or (read := kept_maps.read(self._file, self.fingerprint)) is None:
-            return None
-        names = ("trustworthiness", "agreement", "chance")
-        if any(name not in read for name in ("steps", "flat", *names)):
-            return None  # of another program
-        return Map(read["steps"], read["flat"], {name: read[name] for name in names})
-
-    def keep(self, drawn: Map, of: str) -> None:
-        """Write a map. of: the fingerprint of the embeddings that it was drawn from.
-
-        Raises:
-            OSError: the run's folder cannot be written.
-        """
-        self._file.parent.mkdir(exist_ok=True)
-        columns = {"steps": drawn.steps, "flat": drawn.flat, **drawn.honesty}
-        if self.split != OVER_TIME:
-            columns["items"] = sheet(self.run, self.split).on_map.items
-        arrays.write(self._file, columns, {"of": of})
-
-    @property
-    def progress(self) -> dict[str, Any]:
-        """`state`: absent, working or failed; with `done` of `total` moments, or a `sentence`."""
-        try:
-            state = json.loads(self._job.read_text("utf-8"))
-        except (OSError, ValueError):
-            return {"state": "absent"}
-        if not isinstance(state, dict) or state.get("of") != self.fingerprint:
-            return {"state": "absent"}
-        if state.get("sentence"):
-            return {"state": "failed", "sentence": state["sentence"]}
-        worker = Worker.read(state.get("worker"))
-        if worker is not None and worker.alive:
-            return {"state": "working", "done": state.get("done", 0), "total": state.get("total", 1)}
-        return {"state": "failed", "sentence": f"The process that drew the map ended early. {self._last_words}"}
-
-    @property
-    def _last_words(self) -> str:
-        try:
-            lines = self._log.read_text("utf-8", errors="replace").strip().splitlines()
-        except OSError:
-            lines = []
-        return f"It said: {lines[-1][:300]}" if lines else "There was no message; it may have been killed."
-
-    def start(self) -> None:
-        """Let a process of its own draw the map, unless it is there or being drawn.
-
-        Raises:
-            OSError: the run's folder cannot be written.
-        """
-        from filelock import FileLock
-
-        self._file.parent.mkdir(exist_ok=True)
-        with FileLock(self._file.parent / ".lock"):
-            if self.read() is not None or self.progress["state"] == "working":
-                return
-            self._log.unlink(missing_ok=True)
-            with appending(self._log) as log:
-                words = str(self.run.path.resolve()), self.split, self.method
-                process = subprocess.Popen(
-                    children.application("app.results.projections", *words),
-                    env=children.environment(),
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    start_new_session=True,
-                )
-            worker = Worker.of(process.pid)
-            self._tell({"worker": worker and worker.as_dict(), "of": self.fingerprint, "done": 0, "total": 1})
-
-    def work(self) -> None:
-        """Draw the map and keep it; what goes wrong is kept as a sentence."""
-        of = self.fingerprint
-        state = {"worker": Worker.this().as_dict(), "of": of}
-        try:
-            vectors, steps = moments(self.run, self.split)
-            drawing = draw(vectors, steps, self.method)
-            drawn = result_of(drawing, lambda done: self._tell({**state, "done": done, "total": len(steps)}))
-            self.keep(drawn, of)
-        except Exception as error:
-            self._tell({**state, "sentence": explain(error)})
-            raise
-
-    def _tell(self, state: dict[str, Any]) -> None:
-        write_json(self._job, state)
-
-
-if __name__ == "__main__":
-    folder, of, name = sys.argv[1:]
-    Chart(Run(folder), of, next(method for method in lab.maps.METHODS if method == name)).work()

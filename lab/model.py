@@ -238,16 +238,11 @@ class Model:
         classes = index.classes if gallery is None else index.about.get("class_names") or []
 
         def row(position: int) -> tuple[str, str, int, str]:
-            item, label = position, position
+            item, label, numbered = position, position, ""
             if gallery is not None:
                 item, label = int(gallery.items[position]), int(gallery.labels[position])
-            class_name = (
-                classes[label]
-                if 0 <= label < len(classes)
-                else str(label)
-                if gallery is not None and label >= 0
-                else ""
-            )
+                numbered = str(label) if label >= 0 else ""
+            class_name = classes[label] if 0 <= label < len(classes) else numbered
             return names[position] if position < len(names) else f"number {item}", class_name, item, ""
 
         size = len(index if gallery is None else gallery)

@@ -59,7 +59,7 @@ def load(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
     arrays.verify(path, header, {name: _bytes(value) for name, value in tensors.items()})
     try:
         return _restore(json.loads(text), {name: value.to(device) for name, value in tensors.items()})
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise arrays.Damaged(path, f"its list of contents: {error}") from None
 
 

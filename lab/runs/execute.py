@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab.core import sealed
 from lab.core.explain import explain
-from lab.core.files import make_folder, to_disk, write_text
+from lab.core.files import make_folder, to_disk, write_json, write_text
 from lab.core.formats import counted
 from lab.core.records import (
     TRANSIENT,
@@ -28,11 +27,11 @@ from lab.core.records import (
     Validated,
 )
 from lab.runs import lock
-from lab.runs.config import RunConfig
+from lab.runs.config import RunConfig, difference
 from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
-from lab.runs.launching import sent, wishes
+from lab.runs.launching import stop_request
 from lab.runs.launching.detached import working
-from lab.runs.shelf import trash
+from lab.runs.management import trash
 from lab.runs.store import check_name, default_root, free_name
 from lab.runs.writer import Writer
 
@@ -88,7 +87,8 @@ def new_folder(root: Path, name: str) -> Iterator[Path]:
         making = lock.take(half_made)  # what is left behind under such a name, and is not locked, nobody finishes
         yield half_made
         if folder.exists():
-            _make_room(folder)
+            check_available(root, name)  # again: the name may have been taken meanwhile
+            trash(Run(folder))
         half_made.rename(folder)
         to_disk(root)
         making.release()
@@ -115,12 +115,6 @@ def check_available(root: Path | str, name: str) -> None:
         raise ValueError(f"There is a run {name!r} in {root} already; choose another name or resume that one.")
 
 
-def _make_room(folder: Path) -> None:
-    """Take a run that never began out of the way, looking again: its name may have been taken meanwhile."""
-    check_available(folder.parent, folder.name)
-    trash(Run(folder))
-
-
 def _never_began(folder: Path) -> bool:
     """Whether a folder is what a refused run left behind: no step was made, and nobody is about to make one."""
     if not (folder / "config.yaml").is_file():
@@ -132,11 +126,11 @@ def _never_began(folder: Path) -> bool:
 def fill(folder: Path, config: RunConfig) -> None:
     """Write into a new folder what a queued run has."""
     steps = config.training.knobs.steps
-    sealed.write(
+    write_json(
         folder / "status.json",
         {"state": QUEUED, "phase": "waiting", "step": 0, "steps": steps, "sentence": "", "updated": time.time()},
     )
-    write_text(folder / "config.yaml", sealed.sealed_yaml(findable(config).as_yaml()))
+    write_text(folder / "config.yaml", findable(config).as_yaml())
 
 
 def findable(config: RunConfig) -> RunConfig:
@@ -155,7 +149,7 @@ def execute(
     """Train and evaluate a run, from its last checkpoint if it has one; writes the folder, yields every record.
 
     Args:
-        stop: asked in every step; when it says yes, or somebody left a wish in the folder (`lab stop` from another
+        stop: asked in every step; when it says yes, or somebody left a request in the folder (`lab stop` from another
             machine), the run saves a checkpoint and ends as `stopped`.
         processes: those that share the batches; only the first writes the folder and measures, the others train and
             embed along.
@@ -172,18 +166,54 @@ def execute(
         >>> short.state, short.status["step"]  # asked to stop at once; executed again, it goes on from there
         ('stopped', 1)
     """
-    run.check_config()
+    changed = go_by_checkpoint(run)
     check_at_hand(run, own)
     if processes is not None and not processes.first:
         yield from _along(run, stop, processes)
         return
     with Writer(run) as writer:
-        if not sent.waits(run):  # a wish that was left while it waited is meant for this training
-            wishes.clear(run)
+        if not run.snapshot().waits:  # a request that was left while it waited is meant for this training
+            stop_request.clear(run)
+        if changed:
+            run.write_config(run.config)
+            writer.log(changed)
+            yield Note(changed)
         try:
-            yield from _recorded(writer, _Execution(run, writer, wishes.heard(run, stop), processes, own))
+            yield from _recorded(writer, _Execution(run, writer, stop_request.poll(run, stop), processes, own))
         finally:
-            wishes.clear(run)
+            stop_request.clear(run)
+
+
+def go_by_checkpoint(run: Run) -> str:
+    """Let `run.config` be what its last checkpoint was trained by; where data lies, and the device and processes that
+    are used, may have changed since and are those of config.yaml.
+
+    Returns a sentence on what else config.yaml says otherwise; empty where it says nothing else, or nothing was trained
+    yet.
+    """
+    from lab.training import checkpoint
+
+    path = run.checkpoint("last")
+    try:
+        stored = checkpoint.config_in(path) if path else None
+    except ValueError:  # it is damaged, which is said when it is read
+        stored = None
+    if stored is None:  # of version 0.2 or before
+        return ""
+    config, goes_on = RunConfig.of(stored, stored=True), "the training goes on by the checkpoint, and it is written anew"
+    try:
+        written = run.config
+    except (ValueError, OSError) as error:
+        run.config = config
+        return f"config.yaml cannot be used ({explain(error).rstrip('.')}); {goes_on}."
+    movable = {path for path, _ in config.paths()} | {"training.device", "training.workers"}
+    changed = difference(config, written)
+    for knob in movable & changed.keys():
+        _, value = changed.pop(knob)
+        config = config.changed(knob, value)
+    run.config = config
+    told = ", ".join(f"{knob} is {there} there and {ours} in the last checkpoint" for knob, (ours, there) in changed.items())
+    return f"config.yaml was changed: {told}; {goes_on}." if told else ""
 
 
 def check_at_hand(run: Run, own: Own | None = None) -> None:

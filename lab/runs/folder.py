@@ -33,13 +33,13 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from lab.core import arrays, sealed
+from lab.core import arrays, files
 from lab.core.catalog import OUTSIDE
 from lab.core.files import checked, write_text
 from lab.core.results import EmbeddingSet
 from lab.runs import lock
 from lab.runs.config import RunConfig, read_yaml
-from lab.runs.process import Worker
+from lab.runs.process import Sent, Worker
 
 if TYPE_CHECKING:
     from lab.data import ImageSet
@@ -59,13 +59,10 @@ KINDS = {
 """What the values of a status are; each may be None."""
 
 SENT = "sent.json"
-"""Where a run was handed over to; see `lab.runs.launching.sent`."""
+"""Where a run was handed over to; see `lab.runs.launching.detached`."""
 
 PICTURES = "pictures"
 """The folder of a run's own pictures; a list with this root means the one in the run folder, wherever that lies."""
-
-MENDED = "`lab runs check RUN --repair` mends it, or --accept takes it as it stands if you changed it by hand"
-"""What can be done about a JSON file that is not what was written."""
 
 STALE = 120.0
 """Seconds without a sign of life after which a run of another host, or one that no lock tells of, is interrupted."""
@@ -96,8 +93,53 @@ class Origin:
         return f"{self.checkpoint} checkpoint, step {self.step:,}{of}"
 
 
+@dataclass(frozen=True)
+class Snapshot:
+    """What the small files of a run say at one moment, each read once.
+
+    status: status.json with the state that holds now: `state`, `phase`, `step`, `steps`, `sentence`, `updated`, ...
+    written_state: the state as it stands there, whatever became of the process. meta: meta.json, empty without one.
+    worker: the process that last worked on the run. launched: the one that was last started for it in the background.
+    sender, place, job: the process that handed it to a cluster, which one, and what that calls it; None otherwise.
+    """
+
+    status: dict[str, Any]
+    written_state: str | None
+    meta: dict[str, Any]
+    worker: Worker | None
+    launched: Worker | None
+    sender: Worker | None
+    place: Sent | None
+    job: str | None
+
+    @property
+    def state(self) -> str:
+        """The state that holds now."""
+        return self.status["state"]
+
+    @property
+    def waits(self) -> bool:
+        """Whether the run waits for its turn in the hands of a cluster, as far as this machine can tell."""
+        return self.state == QUEUED and self.sender is not None
+
+    @property
+    def seen_through(self) -> bool:
+        """Whether a process of this machine sees the run through elsewhere, at work or waiting for its turn."""
+        return self.sender is not None and self.sender.alive and self.written_state in (QUEUED, RUNNING)
+
+    @property
+    def under_way(self) -> bool:
+        """Whether the run is in the hands of a cluster."""
+        return self.seen_through or self.waits
+
+    @property
+    def reports_from_elsewhere(self) -> bool:
+        """Whether a process of another host works on the run by its signs of life: its lock may not be seen here."""
+        return self.written_state == RUNNING and _reports(self.status, self.worker)
+
+
 class Run:
-    """One run folder. Every property reads the disk anew, except those that cannot change.
+    """One run folder. Every property reads the disk anew, except the configuration.
 
     Raises:
         ValueError: the folder is no run: it has no config.yaml.
@@ -137,18 +179,6 @@ class Run:
         """
         return RunConfig.of(self.config_dict, stored=True)
 
-    def check_config(self) -> None:
-        """Refuse to train or evaluate with a configuration that is not the one that was written.
-
-        Raises:
-            ValueError: config.yaml was changed, by hand or by a damaged disk.
-        """
-        if sealed.damage(self.path / "config.yaml"):
-            raise ValueError(
-                f"{self.path / 'config.yaml'} is not what was written: its checksum differs; if you changed it by "
-                f"hand, `lab runs check {self.path} --accept` takes it as it stands."
-            )
-
     def config_of(self, split: str = "test") -> RunConfig:
         """The configuration that the stored embeddings of a split were made with; `lab evaluate` may change it."""
         path = self.path / "embeddings" / f"{split}.safetensors"
@@ -156,38 +186,41 @@ class Run:
         stored = head.get("evaluation") or (self.scores(split) or {}).get("evaluation")
         return self.config if stored is None else self.config.changed("evaluation", stored)
 
-    @property
-    def meta(self) -> dict[str, Any]:
-        """meta.json; empty while there is none."""
-        return read_json(self.path / "meta.json") or {}
+    def snapshot(self) -> Snapshot:
+        """What the small files say now; to be passed on where several of its values are needed."""
+        status, meta, launch, sent = map(self._json, ("status.json", "meta.json", "launch.json", SENT))
+        worker, launched, sender = map(self._own_worker, (meta.get("worker"), launch, sent))
+        written, job = status.get("state"), sent.get("job")
+        if not _sound(status):
+            status = {"state": DAMAGED, "sentence": "The run has no readable status.json; resuming writes it anew."}
+        elif written == RUNNING and not self._lives(status, worker):
+            status |= {"state": INTERRUPTED, "sentence": lost_sentence(status)}
+        elif written == QUEUED and launched is not None and not launched.alive:
+            status |= {"state": INTERRUPTED, "sentence": "The process ended before it began; the log may say why."}
+        elif written == QUEUED and sender and sender.here and not sent.get("outlives") and not sender.alive:
+            status |= {"state": INTERRUPTED, "sentence": "The process that had sent it to a cluster has ended."}
+        place = Sent.read(sent)
+        return Snapshot(status, written, meta, worker, launched, sender, place, None if job is None else str(job))
 
     @property
     def status(self) -> dict[str, Any]:
-        """status.json with the state that holds now: `state`, `phase`, `step`, `steps`, `sentence`, `updated`, ..."""
-        status = read_json(self.path / "status.json")
-        if status is None or not _sound(status):
-            return {"state": DAMAGED, "sentence": f"The run has no readable status.json; {MENDED}."}
-        if status.get("state") == RUNNING and not self._worker_lives(status):
-            status |= {"state": INTERRUPTED, "sentence": self.lost_sentence(status)}
-        elif status.get("state") == QUEUED and self.launched is not None and not self.launched.alive:
-            status |= {"state": INTERRUPTED, "sentence": "The process ended before it began; the log may say why."}
-        elif status.get("state") == QUEUED and self._sender_is_gone():
-            status |= {"state": INTERRUPTED, "sentence": "The process that had sent it to a cluster has ended."}
-        return status
+        """status.json with the state that holds now; see `Snapshot`."""
+        return self.snapshot().status
 
     @property
     def state(self) -> str:
-        return self.status["state"]
+        """The state that holds now."""
+        return self.snapshot().state
 
     @property
     def written_state(self) -> str | None:
         """The state as status.json has it, whatever became of the process."""
-        return (read_json(self.path / "status.json") or {}).get("state")
+        return self._json("status.json").get("state")
 
     @property
-    def begun(self) -> bool:
-        """Whether a training step was ever made."""
-        return self.checkpoint("last") is not None or any(r["kind"] == "stepped" for r in self._records())
+    def meta(self) -> dict[str, Any]:
+        """meta.json; empty while there is none."""
+        return self._json("meta.json")
 
     @property
     def worker(self) -> Worker | None:
@@ -195,54 +228,31 @@ class Run:
         return self._own_worker(self.meta.get("worker"))
 
     @property
-    def launched(self) -> Worker | None:
-        """The process that was last started in the background for the run; see `lab.runs.launching.detached`."""
-        return self._own_worker(read_json(self.path / "launch.json"))
-
-    @property
-    def sender(self) -> Worker | None:
-        """The process that handed the run to a cluster; see `lab.runs.launching.sent`."""
-        return self._own_worker(read_json(self.path / SENT))
-
-    def _sender_is_gone(self) -> bool:
-        """Whether a process of this host that the run cannot do without has ended."""
-        sender = self.sender
-        outlives = (read_json(self.path / SENT) or {}).get("outlives")
-        return sender is not None and sender.here and not outlives and not sender.alive
+    def begun(self) -> bool:
+        """Whether a training step was ever made."""
+        return self.checkpoint("last") is not None or any(r["kind"] == "stepped" for r in self._records())
 
     def signed(self, worker: Worker) -> dict[str, Any]:
         """A process as it is written into this folder: with the folder's own number, which a copy does not have."""
         return {**worker.as_dict(), "folder": os.stat(self.path).st_ino}
 
     def _own_worker(self, record: Any) -> Worker | None:
-        """A process that was written into this very folder. In a copy it stands for the original's, which a copy must
-        not stop; of another host's it only tells where a run was at work."""
+        """A process that was written into this very folder: in a copy it is the original's, which a copy must not
+        stop."""
         worker = Worker.read(record)
-        if worker is None or not worker.here:
-            return worker
-        try:
+        if worker is not None and worker.here and self.path.is_dir():
             inode = os.stat(self.path).st_ino
-        except OSError:
-            return None
-        return worker if record.get("folder", inode) == inode else None
+            return worker if record.get("folder", inode) == inode else None
+        return worker
 
-    def _worker_lives(self, status: dict[str, Any]) -> bool:
+    def _lives(self, status: dict[str, Any], worker: Worker | None) -> bool:
         held = lock.held(self.path)
-        if held is None and self.worker is not None and self.worker.here:
-            return self.worker.alive
-        return bool(held) or self.reports_from_elsewhere(status)
+        if held is None and worker is not None and worker.here:
+            return worker.alive
+        return bool(held) or _reports(status, worker)
 
-    def reports_from_elsewhere(self, status: dict[str, Any]) -> bool:
-        """Whether a process of another host works on the run by its signs of life: its lock may not be seen here."""
-        worker, updated = self.worker, status.get("updated")
-        if status.get("state") != RUNNING or worker is None or worker.here:
-            return False
-        return isinstance(updated, int | float) and time.time() - updated < STALE
-
-    @staticmethod
-    def lost_sentence(status: dict[str, Any]) -> str:
-        """What is said of a run whose process is gone."""
-        return f"The process ended without a word at about step {status.get('step', 0)}."
+    def _json(self, name: str) -> dict[str, Any]:
+        return read_json(self.path / name) or {}
 
     def metrics(self, kind: str | None = None) -> list[dict[str, Any]]:
         """The records of metrics.jsonl, all or of one kind (`stepped`, ...); a torn last line is left out."""
@@ -335,7 +345,7 @@ class Run:
         checkpoint, step = stored.get("checkpoint"), stored.get("step")
         if not (isinstance(checkpoint, str) and isinstance(step, int)):
             checkpoint, step = None, 0
-        steps = (read_json(self.path / "status.json") or {}).get("steps")
+        steps = self._json("status.json").get("steps")
         return Origin(checkpoint, step, steps if isinstance(steps, int) else None)
 
     def scores(self, split: str = "test") -> dict[str, Any] | None:
@@ -364,9 +374,12 @@ class Run:
         """
         if (self.path / "meta.json").exists():  # a damaged one, too
             raise ValueError(f"Run {self.name} has begun, so its configuration stays; start a new run instead.")
-        write_text(self.path / "config.yaml", sealed.sealed_yaml(config.as_yaml()))
-        self.__dict__.pop("config", None)
-        self.__dict__.pop("config_dict", None)
+        self.write_config(config)
+
+    def write_config(self, config: RunConfig) -> None:
+        """Replace config.yaml."""
+        write_text(self.path / "config.yaml", config.as_yaml())
+        self.config, self.config_dict = config, config.as_dict()
 
     def batches(self) -> dict[int, Path]:
         """Step to the file of a batch as the loss saw it; read one with `tensors`."""
@@ -387,9 +400,8 @@ class Run:
         Raises:
             ValueError: they are not where they were, or cannot be read, or their list is damaged.
         """
-        choice, kept = self.config.data, read_json(self.path / "images.json")
-        if wrong := sealed.damage(self.path / "images.json") if kept is None else "":
-            raise ValueError(f"{self.path / 'images.json'} {wrong.rstrip('.')}; {MENDED}.")
+        choice, path = self.config.data, self.path / "images.json"
+        kept = files.read_json(path) if path.exists() else None
         if kept is None or kept.get("data") != choice.as_dict():
             return choice.create()
         from lab.data.images import listing
@@ -433,12 +445,22 @@ def numbered(folder: Path) -> dict[int, Path]:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in a JSON file; None where there is none, or it is not what was written."""
+    """The object in a JSON file; None where there is none that can be read."""
     try:
-        read, intact = sealed.read(path)
+        return files.read_json(path)
     except (OSError, ValueError):
         return None
-    return read if intact else None
+
+
+def lost_sentence(status: dict[str, Any]) -> str:
+    """What is said of a run whose process is gone."""
+    return f"The process ended without a word at about step {status.get('step', 0)}."
+
+
+def _reports(status: dict[str, Any], worker: Worker | None) -> bool:
+    updated = status.get("updated")
+    fresh = isinstance(updated, int | float) and time.time() - updated < STALE
+    return fresh and worker is not None and not worker.here
 
 
 def _sound(status: dict[str, Any]) -> bool:
@@ -453,12 +475,10 @@ def _numbers(values: Any) -> bool:
 
 
 def stored_record(line: bytes) -> dict[str, Any] | None:
-    """The record that a line of metrics.jsonl holds; None for a line that is not what was written."""
+    """The record that a line of metrics.jsonl holds; None for a line that is none."""
     try:
-        record, intact = sealed.loads(line)
+        record = files.parse_json(line)
     except ValueError:
         return None
-    if not intact or not isinstance(record.get("kind"), str):
-        return None
     step = record.get("step", 0)
-    return record if isinstance(step, int) and not isinstance(step, bool) else None
+    return record if isinstance(record.get("kind"), str) and type(step) is int else None

@@ -10,10 +10,10 @@ import csv
 import io
 from collections.abc import Mapping
 
-from lab.core import sealed
+from lab.core.files import write_json
 from lab.core.formats import plain_cell
 from lab.runs import lock
-from lab.runs.folder import Run
+from lab.runs.folder import Run, read_json
 
 KINDS = ("wrong label", "duplicate", "skip")
 """What an image can be marked as."""
@@ -26,12 +26,9 @@ LOCK = ".marks.lock"
 
 
 def read(run: Run) -> dict[str, str]:
-    """Key of an image to its mark; empty while nothing is marked, and of a damaged file only what can be read."""
-    try:
-        marks, _ = sealed.read(run.path / FILE)
-        return {str(key): kind for key, kind in marks.items() if kind in KINDS}
-    except (OSError, ValueError, AttributeError):
-        return {}
+    """Key of an image to its mark; empty while nothing is marked."""
+    marks = read_json(run.path / FILE) or {}
+    return {str(key): kind for key, kind in marks.items() if kind in KINDS}
 
 
 def mark(run: Run, key: str, kind: str | None) -> None:
@@ -45,7 +42,7 @@ def mark(run: Run, key: str, kind: str | None) -> None:
     with lock.alone(run.path, LOCK):
         marks = read(run)
         marks.pop(key, None)
-        sealed.write(run.path / FILE, marks | ({} if kind is None else {key: kind}))
+        write_json(run.path / FILE, marks | ({} if kind is None else {key: kind}))
 
 
 def as_csv(marks: Mapping[str, str], labels: Mapping[str, str]) -> str:
@@ -62,16 +59,12 @@ def as_csv(marks: Mapping[str, str], labels: Mapping[str, str]) -> str:
 
 
 def verdicts(run: Run) -> dict[str, dict[str, str]]:
-    """Key of a query to key of an image to what a person says of it; of a damaged file only what can be read."""
-    try:
-        stored, _ = sealed.read(run.path / RELEVANCE)
-        read_of = {
-            str(query): {str(key): verdict for key, verdict in images.items() if verdict in VERDICTS}
-            for query, images in stored.items()
-            if isinstance(images, dict)
-        }
-    except (OSError, ValueError, AttributeError):
-        return {}
+    """Key of a query to key of an image to what a person says of it."""
+    read_of = {
+        str(query): {str(key): verdict for key, verdict in images.items() if verdict in VERDICTS}
+        for query, images in (read_json(run.path / RELEVANCE) or {}).items()
+        if isinstance(images, dict)
+    }
     return {query: images for query, images in read_of.items() if images}
 
 
@@ -89,7 +82,7 @@ def judge(run: Run, query: str, key: str, verdict: str | None) -> None:
         images.pop(key, None)
         if verdict is not None:
             images[key] = verdict
-        sealed.write(run.path / RELEVANCE, {one: kind for one, kind in known.items() if kind})
+        write_json(run.path / RELEVANCE, {one: kind for one, kind in known.items() if kind})
 
 
 def verdicts_as_csv(known: Mapping[str, Mapping[str, str]], labels: Mapping[str, str]) -> str:

@@ -146,6 +146,7 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, own: Own | None
         schedule=config.schedule.create(),
         validator=_validator(config, dataset, encoder, loss, classes, device),
         device=device,
+        config=config.as_dict(),
     )
 
 

@@ -91,7 +91,7 @@ def _files() -> Iterator[Component]:
         yield Component("files of the package", what, "broken", advice)
     if not (others or ours):
         yield Component("files of the package", str(shipped.PACKAGE))
-    missing = [name for name in ("notebooks", "docs") if not shipped.folder(name).is_dir()]
+    missing = [name for name in ("notebooks", "docs", "app") if not shipped.folder(name).is_dir()]
     if missing:
         yield Component("tutorials and documents", f"no {' and no '.join(missing)}", "warning", advice)
     else:

@@ -73,8 +73,8 @@ def test_what_a_how_to_promises_comes_true(heard, title):
 @pytest.mark.slow
 def test_it_stands_where_the_dashboard_looks(copy):
     code = (
-        "import json; from lab.dashboard.views.figures import figure_topics;"
-        "from lab.dashboard.answers import comparison_choice;"
+        "import json; from app.views.figures import figure_topics;"
+        "from app.answers import comparison_choice;"
         "from lab.runs import SECTIONS; import lab;"
         "print(json.dumps([figure_topics.topics(), SECTIONS['metrics'].names(), SECTIONS['data'].names(),"
         "lab.reranking.names(), lab.exporters.names()]))"

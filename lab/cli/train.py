@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lab.exporters import Curves
     from lab.launchers import Launcher
     from lab.runs import Run
-    from lab.runs.launching.sent import Sent
+    from lab.runs.process import Sent
     from lab.training.distributed import Processes
 
 
@@ -81,9 +81,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _sent_before(arguments: argparse.Namespace) -> Sent | None:
     """Where a run that goes on was sent to the last time."""
     import lab.runs
-    from lab.runs.launching import sent
 
-    return sent.place_of(lab.runs.open(arguments.resume, arguments.runs)) if arguments.resume else None
+    return lab.runs.open(arguments.resume, arguments.runs).snapshot().place if arguments.resume else None
 
 
 def _alone() -> bool:
@@ -105,7 +104,6 @@ def _begun(arguments: argparse.Namespace) -> Run | None:
     """
     import lab.runs
     from lab.cli import _config
-    from lab.core import sealed
     from lab.runs.execute import findable
     from lab.runs.folder import FINISHED
     from lab.runs.store import default_root
@@ -114,10 +112,10 @@ def _begun(arguments: argparse.Namespace) -> Run | None:
     if arguments.resume or "WORLD_SIZE" not in os.environ or not (restarted or arguments.name):
         return None
     root = Path(arguments.runs or default_root())
-    config = sealed.sealed_yaml(findable(_config.config_of(arguments)).as_yaml()).encode()
+    config = findable(_config.config_of(arguments)).as_yaml()
     folders = [root / arguments.name] if arguments.name else root.glob("[!.]*")  # not one that is half made
     written = [folder / "config.yaml" for folder in folders]
-    same = [path.parent for path in written if path.is_file() and path.read_bytes() == config]
+    same = [path.parent for path in written if path.is_file() and path.read_text() == config]
     begun = [run for run in map(lab.runs.open, same) if run.written_state != FINISHED]
     return max(begun, key=lambda run: run.status.get("updated", 0), default=None)
 
@@ -156,14 +154,14 @@ def _launched(arguments: argparse.Namespace, launcher: Launcher) -> int:
     import lab.runs
     from lab.cli import _config
     from lab.cli._output import say, show
-    from lab.runs.launching import sent
 
     if arguments.queue or arguments.export or not _alone():
         raise ValueError("--on hands the run to a launcher; leave out --queue, --export and torchrun.")
     if arguments.seeds is None or arguments.resume:
         runs = [_opened(arguments)]
-        if (place := sent.place_of(runs[0])) and sent.seen_through(runs[0]):
-            raise ValueError(f"Run {runs[0].name} is in the hands of {place.words}; stop it first.")
+        found = runs[0].snapshot()
+        if found.place and found.seen_through:
+            raise ValueError(f"Run {runs[0].name} is in the hands of {found.place.words}; stop it first.")
     elif arguments.seeds < 1:
         raise ValueError(f"--seeds must be at least 1, got {arguments.seeds}.")
     else:

@@ -200,7 +200,10 @@ def go_by_checkpoint(run: Run) -> str:
         stored = None
     if stored is None:  # of version 0.2 or before
         return ""
-    config, goes_on = RunConfig.of(stored, stored=True), "the training goes on by the checkpoint, and it is written anew"
+    config, goes_on = (
+        RunConfig.of(stored, stored=True),
+        "the training goes on by the checkpoint, and it is written anew",
+    )
     try:
         written = run.config
     except (ValueError, OSError) as error:
@@ -212,7 +215,9 @@ def go_by_checkpoint(run: Run) -> str:
         _, value = changed.pop(knob)
         config = config.changed(knob, value)
     run.config = config
-    told = ", ".join(f"{knob} is {there} there and {ours} in the last checkpoint" for knob, (ours, there) in changed.items())
+    told = ", ".join(
+        f"{knob} is {there} there and {ours} in the last checkpoint" for knob, (ours, there) in changed.items()
+    )
     return f"config.yaml was changed: {told}; {goes_on}." if told else ""
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from common import Bench, arguments, conclude, evaluate_run, in_child, readable, resumed, start, train, wait
 
 import lab.runs
-from lab.runs import Run, Writer, shelf
+from lab.runs import Run, Writer, management
 from lab.runs.launching import detached as launching
 from lab.runs.launching.queue import Queue
 from lab.runs.lock import held
@@ -55,9 +55,9 @@ ACTS = {
     "evaluate": evaluate,
     "queue": queue,
     "stop": lambda run: launching.stop(run, grace=5),
-    "delete": shelf.trash,
-    "rename": lambda run: shelf.rename(run, "other-name"),
-    "annotate": lambda run: shelf.annotate(run, "seen", ["twice"]),
+    "delete": management.trash,
+    "rename": lambda run: management.rename(run, "other-name"),
+    "annotate": lambda run: management.annotate(run, "seen", ["twice"]),
 }
 
 
@@ -70,7 +70,7 @@ def half_way(run: Run) -> None:
 
 def place(root: Path) -> tuple[Run | None, str]:
     """Where the run lies now, and what is wrong with that."""
-    folders = [p for p in (root / "run", root / "other-name", root / shelf.TRASH / "run") if p.exists()]
+    folders = [p for p in (root / "run", root / "other-name", root / management.TRASH / "run") if p.exists()]
     if len(folders) != 1:
         return None, f"lies in {len(folders)} places: {', '.join(map(str, folders))}"
     return Run(folders[0]), ""
@@ -86,7 +86,9 @@ def trial(bench: Bench, root: Path, acts: tuple[str, str], generator: random.Ran
     if odd := [s for s in statuses if s not in (0, 3, -15, -9)]:
         return f"ended with {odd}"
     run, wrong = place(root)
-    while run is not None and (held(run.path) or (run.launched is not None and run.launched.alive)):
+    while run is not None and (
+        held(run.path) or ((launched := run.snapshot().launched) is not None and launched.alive)
+    ):
         time.sleep(0.02)
     return wrong or readable(run) or resumed(bench, run)
 

@@ -21,11 +21,11 @@ import lab.search
 from lab.launchers import _parcels, _post, _work, slurm
 from lab.launchers import ray as ray_launcher
 from lab.launchers._needs import needs_of
-from lab.runs import lock, shelf
+from lab.runs import lock, management
 from lab.runs.folder import ENDED
-from lab.runs.launching import detached, sent, wishes
+from lab.runs.launching import detached, stop_request
 from lab.runs.launching.queue import Queue
-from lab.runs.process import Worker
+from lab.runs.process import Sent, Worker
 from lab.training import checkpoint
 
 SOAK = Path(__file__).parents[2] / "scripts" / "soak"
@@ -96,7 +96,7 @@ def test_a_node_that_does_not_see_the_folder_sends_it_back(cluster, config, tmp_
         worker = (run.meta.get("worker") or {}).get("pid")
         if worker in (None, *workers) or run.checkpoint("last") is None:
             continue
-        assert run.written_state == "running" and sent.under_way(run)
+        assert run.written_state == "running" and run.snapshot().under_way
         workers.append(worker)
         if len(workers) == 1:
             os.kill(worker, signal.SIGKILL)
@@ -105,7 +105,7 @@ def test_a_node_that_does_not_see_the_folder_sends_it_back(cluster, config, tmp_
     assert len(workers) == 2 and ended == [run]
     step = checkpoint.load(run.checkpoint("last"))["progress"]["step"]
     assert run.state == "stopped" and run.status["sentence"] == f"Stopped after step {step}."
-    assert not wishes.left(run) and any("Resumed after step" in one["sentence"] for one in run.metrics("note"))
+    assert not stop_request.pending(run) and any("Resumed after step" in one["sentence"] for one in run.metrics("note"))
     assert [record["step"] for record in run.metrics("stepped")] == list(range(1, step + 1))
     (here,) = runs_of(endless.changed("training.checkpoint_every", 1_000_000), tmp_path / "there", [0])
     done = []
@@ -219,7 +219,7 @@ def test_the_last_parcel_of_a_run_is_unpacked_once_its_folder_can_be_written(con
     runs = runs_of(config, tmp_path, range(2))
     launcher = lab.launchers.create("ray")
     for number, run in enumerate(runs):
-        sent.hand_over(run, launcher.place, Worker.this(), False)
+        detached.hand_over(run, launcher.place, Worker.this(), False)
         launcher._tasks[number] = ray_launcher._Task(run, needs_of(config, False), str(number))
         launcher._arrived[str(number)] = _parcels.Parcel(frozenset({"log.txt"}), {"log.txt": b"the last word"})
     monkeypatch.setattr(type(launcher), "_connected", lambda self: ray)
@@ -293,7 +293,7 @@ def test_a_run_that_somebody_takes_out_of_the_queue_is_not_waited_for(config, tm
     queue.remove(runs[0].name)
     assert next(ended) == runs[0]
     queue.remove(runs[1].name)
-    shelf.trash(runs[1])
+    management.trash(runs[1])
     assert [next(ended), next(ended)] == [runs[1], None]
 
 
@@ -303,7 +303,7 @@ def test_submitit_runs_them_on_this_machine(cluster, count, config, tmp_path):
     runs = runs_of(config, tmp_path, range(count))
     launcher = lab.launchers.create("slurm", cluster=cluster, gpus=0)
     launcher.submit(runs)
-    assert all(sent.place_of(run) == sent.Sent("slurm") and sent.under_way(run) for run in runs)
+    assert all(run.snapshot().place == Sent("slurm") and run.snapshot().under_way for run in runs)
     ended = [run.name for run in launcher.ended() if run is not None]
     assert sorted(ended) == [run.name for run in runs] and all(run.state == "finished" for run in runs)
 
@@ -312,7 +312,7 @@ def test_a_job_that_has_not_begun_is_taken_back(config, tmp_path):
     from types import SimpleNamespace
 
     (run,) = runs_of(config, tmp_path, [0])
-    sent.hand_over(run, sent.Sent("slurm"), Worker.this(), True)
+    detached.hand_over(run, Sent("slurm"), Worker.this(), True)
     cancelled = []
     job = SimpleNamespace(done=lambda: bool(cancelled), cancel=lambda check: cancelled.append(run.name))
     launcher = lab.launchers.create("slurm")
@@ -335,34 +335,34 @@ def test_the_same_command_again_finds_the_jobs_of_one_that_was_interrupted(confi
 
     (run,) = runs_of(config, tmp_path, [0])
     launcher, gone, job = lab.launchers.create("slurm"), Worker("login-2", 7, 1.0), Waiting()
-    sent.hand_over(run, launcher.place, gone, True)
-    sent.sign(run, launcher.place, gone, True, "12_0")
+    detached.hand_over(run, launcher.place, gone, True)
+    detached.sign(run, launcher.place, gone, True, "12_0")
     monkeypatch.setattr(
         slurm, "_job_of", lambda *about: job if about == ("slurm", tmp_path / ".slurm", "12_0") else None
     )
     launcher.submit([run])  # without Slurm here, it would refuse to submit anything
-    assert run.state == "queued" and run.sender == Worker.this() and sent.job_of(run) == "12_0"
+    assert run.state == "queued" and run.snapshot().sender == Worker.this() and run.snapshot().job == "12_0"
     assert next(launcher.ended()) is None
     job.over = True
     with lab.runs.Writer(run) as writer:
         writer.status("finished")
     assert [one.name for one in launcher.ended()] == ["seed-0"]
-    sent.hand_over(run, launcher.place, gone, True)
-    sent.sign(run, launcher.place, gone, True, "12_0")
+    detached.hand_over(run, launcher.place, gone, True)
+    detached.sign(run, launcher.place, gone, True, "12_0")
     with pytest.raises(ValueError, match="Submit from a machine of the cluster"):  # its job is over: it is sent anew
         lab.launchers.create("slurm").submit([run])
 
 
 def test_a_stop_before_the_launcher_has_begun_is_kept(config, tmp_path):
     (run,) = runs_of(config, tmp_path, [0])
-    sent.hand_over(run, sent.Sent("slurm"), Worker.this(), True)  # as the page does
+    detached.hand_over(run, Sent("slurm"), Worker.this(), True)  # as the page does
     assert detached.stop(run) == "asked"
     launcher = lab.launchers.create("slurm", cluster="debug", gpus=0)
     launcher.submit([run])  # says once more who sends it
     assert run.state == "stopped" and not launcher._jobs
-    sent.hand_over(run, sent.Sent("slurm"), Worker.this(), True)
+    detached.hand_over(run, Sent("slurm"), Worker.this(), True)
     with pytest.raises(ValueError, match="seed-0 is queued, so it cannot be sent"):
-        lab.launchers.send([run], sent.Sent("slurm"))
+        lab.launchers.send([run], Sent("slurm"))
 
 
 @pytest.mark.parametrize("host", ["here", "elsewhere"])
@@ -370,25 +370,25 @@ def test_a_run_that_waits_is_taken_back_from_any_machine(host, config, tmp_path)
     """Its sender is gone, or cannot be seen from here: the node reads the wish before it begins."""
     (run,) = runs_of(config, tmp_path, [0])
     gone = Worker(Worker.this().host if host == "here" else "another-machine", 2**22 + 1, 1.0)
-    sent.hand_over(run, sent.Sent("slurm"), gone, True)
-    assert sent.under_way(run)
+    detached.hand_over(run, Sent("slurm"), gone, True)
+    assert run.snapshot().under_way
     if host == "here":
         with lock.take(run.path):  # somebody writes the folder, so that it cannot be said
-            assert detached.stop(run) == "asked" and run.written_state == "queued" and wishes.left(run)
+            assert detached.stop(run) == "asked" and run.written_state == "queued" and stop_request.pending(run)
     if host == "elsewhere":  # somebody may be there who hears of it
         assert detached.stop(run) == "asked" and run.state == "queued"
         assert detached.stop(run) == "stopped"  # nobody did
     else:
         assert detached.stop(run) == "stopped"
-    assert run.state == "stopped" and wishes.left(run)  # for a job that may begin yet
+    assert run.state == "stopped" and stop_request.pending(run)  # for a job that may begin yet
     for begin in (slurm.Training(), lambda path: _work.train_here(path, 1)):
-        wishes.leave(run)
+        stop_request.write(run)
         begin(str(run.path))
-        assert run.status["sentence"].startswith("Taken back;") and not wishes.left(run) and not run.begun
-    sent.hand_over(run, sent.Sent("slurm"), gone, True)
-    wishes.leave(run)  # after that look, before the training
+        assert run.status["sentence"].startswith("Taken back;") and not stop_request.pending(run) and not run.begun
+    detached.hand_over(run, Sent("slurm"), gone, True)
+    stop_request.write(run)  # after that look, before the training
     assert [record.step for record in lab.runs.execute(run) if record.kind == "stepped"] == [1]
-    assert run.state == "stopped" and not wishes.left(run)
+    assert run.state == "stopped" and not stop_request.pending(run)
 
 
 def test_a_run_goes_on_with_the_knobs_that_it_was_sent_with(config, tmp_path):
@@ -400,19 +400,19 @@ def test_a_run_goes_on_with_the_knobs_that_it_was_sent_with(config, tmp_path):
     def named(*words):
         parser = argparse.ArgumentParser()
         _launching.add_on(parser, words)
-        return _launching.launcher_of(parser.parse_args(words), sent.place_of(run)).knobs
+        return _launching.launcher_of(parser.parse_args(words), run.snapshot().place).knobs
 
     (run,) = runs_of(config, tmp_path, [0])
     launcher = lab.launchers.create("slurm", cluster="debug", gpus=0, minutes=90, partition="gpu")
-    sent.hand_over(run, launcher.place, Worker.this(), True)
-    before = sent.place_of(run)
-    assert before == sent.Sent("slurm") and lab.launchers.of(before).knobs == launcher.knobs
+    detached.hand_over(run, launcher.place, Worker.this(), True)
+    before = run.snapshot().place
+    assert before == Sent("slurm") and lab.launchers.of(before).knobs == launcher.knobs
     assert whereabouts.handed_to("slurm", run).knobs["minutes"] == 90 and whereabouts.handed_to("slurm").knobs == {}
     assert whereabouts.knobs_of(before) == "As before: partition gpu, minutes 90, gpus 0, cluster debug."
     assert named("--on", "slurm") == launcher.knobs
     assert named("--on", "slurm", "--on.minutes", "5") == launcher.knobs.model_copy(update={"minutes": 5})
     ray = lab.launchers.create("ray", address="h:1", retries=7)
-    sent.hand_over(run, ray.place, Worker.this(), False)
+    detached.hand_over(run, ray.place, Worker.this(), False)
     assert named("--on", "ray") == ray.knobs and named("--on", "ray://other:2").address == "ray://other:2"
     assert named("--on", "slurm") == lab.launchers.create("slurm").knobs
     assert main_of(run, {"launcher": "slurm", "knobs": {"minutes": 0}}) == 1 and "minutes" in run.status["sentence"]
@@ -442,7 +442,7 @@ def test_pages_say_what_stop_and_a_place_mean(config, tmp_path, monkeypatch):
 
     monkeypatch.setenv("LAB_RUNS", str(tmp_path))
     (run,) = runs_of(config, tmp_path, [0])
-    sent.hand_over(run, sent.Sent("slurm"), Worker.this(), True)
+    detached.hand_over(run, Sent("slurm"), Worker.this(), True)
     page = speed.session("watch", 60, watched=run.name).run()
     assert "before it begins" in next(one for one in page.button if one.label == "Stop").help
     for clusters, words in ({"slurm": "Slurm"}, ""), ({"ray": "Ray", "slurm": "Slurm"}, "A Ray cluster trains"):
@@ -461,10 +461,10 @@ def test_what_cannot_be_sent_is_said_in_the_run(config, tmp_path, capfd):
 def test_a_run_whose_sender_is_gone_waits_for_nobody(config, tmp_path):
     (run,) = runs_of(config, tmp_path, [0])
     gone = Worker(Worker.this().host, 2**22 + 1, 1.0)
-    sent.hand_over(run, sent.Sent("ray", "h:1"), gone, False)
+    detached.hand_over(run, Sent("ray", "h:1"), gone, False)
     assert run.state == "interrupted" and "had sent it to a cluster" in run.status["sentence"]
-    assert not sent.under_way(run) and sent.place_of(run).words == "the Ray cluster at h:1"
-    sent.hand_over(run, sent.Sent("slurm"), gone, True)
+    assert not run.snapshot().under_way and run.snapshot().place.words == "the Ray cluster at h:1"
+    detached.hand_over(run, Sent("slurm"), gone, True)
     assert run.state == "queued"
 
 
@@ -500,11 +500,11 @@ def test_pages_send_runs_to_a_cluster_and_stop_them_there(cluster, config, pictu
         assert next(one for one in page.run().selectbox if one.label == "Where to resume").value == "ray"
         for run in runs:
             detached.stop(run)
-        until(lambda: all(run.state == "stopped" for run in runs) and not waits.sender.alive)
+        until(lambda: all(run.state == "stopped" for run in runs) and not waits.snapshot().sender.alive)
         assert any(run.checkpoint("last") for run in runs)
     finally:  # a run that goes on keeps the cluster's processors from the tests to come
         for run in runs:
-            wishes.leave(run)
+            stop_request.write(run)
 
 
 class Done:
@@ -547,7 +547,7 @@ def test_a_job_near_its_time_limit_saves_itself_and_goes_on_later(config, tmp_pa
     assert run.state == "queued" and run.status["sentence"] == "Its time was up; it waits for Slurm."
     assert again.function(*again.args, **again.kwargs) == 0 and run.state == "finished"
     assert_same_bits(whole, run)
-    wishes.leave(run)  # whoever asked to stop meanwhile does not find it in the queue again
+    stop_request.write(run)  # whoever asked to stop meanwhile does not find it in the queue again
     assert Training().checkpoint(str(run.path)) is None
 
 
@@ -581,7 +581,7 @@ def test_a_wish_to_stop_that_a_training_hears_at_its_time_limit_is_kept(config, 
 
         def poll(self):
             self.looks += 1
-            (wishes.leave, lambda run: None, wishes.clear)[min(self.looks, 3) - 1](run)
+            (stop_request.write, lambda run: None, stop_request.clear)[min(self.looks, 3) - 1](run)
             return 0 if self.looks > 2 else None
 
         def terminate(self): ...
@@ -590,7 +590,7 @@ def test_a_wish_to_stop_that_a_training_hears_at_its_time_limit_is_kept(config, 
 
     job = slurm.Training()
     job._process = Ending()
-    assert job.checkpoint(str(run.path)) is None and not wishes.left(run)
+    assert job.checkpoint(str(run.path)) is None and not stop_request.pending(run)
 
 
 def test_slurm_without_slurm_is_a_sentence(config, tmp_path):
@@ -631,12 +631,12 @@ def test_needs_come_from_the_forecast_and_are_shared_by_runs_alike(config, tmp_p
 
 def test_a_wish_in_the_folder_stops_a_run_and_is_taken_down(config, tmp_path):
     (run,) = runs_of(config.changed("training.steps", 100_000), tmp_path, [0])
-    wishes.leave(run)  # meant for somebody before; taken down when the run begins
+    stop_request.write(run)  # meant for somebody before; taken down when the run begins
     for record in lab.runs.execute(run):
         if record.kind == "stepped" and record.step == 2:
-            wishes.leave(run)
+            stop_request.write(run)
         assert time.monotonic() and (record.kind != "stepped" or record.step < 50_000)
-    assert run.state == "stopped" and run.state in ENDED and not (run.path / wishes.FILE).exists()
+    assert run.state == "stopped" and run.state in ENDED and not (run.path / stop_request.FILE).exists()
 
 
 def test_a_job_that_dies_is_told_in_a_run_that_had_stopped_before(config, tmp_path):

@@ -12,7 +12,7 @@ from lab.__main__ import main
 from lab.core.files import write_json
 from lab.runs import RunConfig
 from lab.runs.launching import detached as launching
-from lab.runs.launching import wishes
+from lab.runs.launching import stop_request
 from lab.runs.launching.queue import Queue, slot
 from lab.runs.process import Worker
 
@@ -207,7 +207,7 @@ def test_a_run_on_another_machine_is_asked_by_a_file_in_its_folder(tiny, tmp_pat
     write_json(run.path / "status.json", {"state": "running", "updated": time.time()})
     assert main(["stop", "r", "--runs", str(tmp_path)]) == 0
     assert "is running on elsewhere and was asked to stop" in capsys.readouterr().err
-    assert (run.path / wishes.FILE).is_file()
+    assert (run.path / stop_request.FILE).is_file()
 
 
 def test_the_run_of_another_account_is_not_ours_to_stop(tiny, tmp_path, capsys, monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 
 import lab.runs
 from lab.__main__ import main
-from lab.runs import Run, RunConfig, check, marks, shelf
+from lab.runs import Run, RunConfig, check, management, marks
 from lab.runs.execute import execute
 
 
@@ -20,7 +20,7 @@ def whole(train_tiny, pictures, tmp_path_factory):
     run = train_tiny(
         root, "run", data=data, encoder=encoder, sampler=sampler, training=steps, augmentation={"size": 16}
     )
-    shelf.annotate(run, "worth a look", ["first"])
+    management.annotate(run, "worth a look", ["first"])
     marks.mark(run, "class00/1.png", "skip")
     return run
 
@@ -43,7 +43,7 @@ def told(run):
     """All that a reader is told by the sealed files."""
     return (
         run.config.as_dict(), run.status | {"crc32": None}, run.meta.get("started"), run.dataset().keys,
-        run.scores(), shelf.notes(run), marks.read(run), [r | {"crc32": None} for r in run.metrics()],
+        run.scores(), management.notes(run), marks.read(run), [r | {"crc32": None} for r in run.metrics()],
     )  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def test_a_repair_keeps_what_was_there_and_mends_the_rest(whole, copied, file):
     assert [f.file for f in check.check(copied)] == [file]
     list(check.repair(copied))
     assert check.check(copied) == []
-    assert shelf.notes(copied) == shelf.notes(whole) and marks.read(copied) == marks.read(whole)
+    assert management.notes(copied) == management.notes(whole) and marks.read(copied) == marks.read(whole)
     assert (copied.path / f"{file}.damaged").exists() == (file not in check.WORDS)
 
 

@@ -20,7 +20,7 @@ from lab.__main__ import main
 from lab.core import arrays, files
 from lab.core.explain import explain
 from lab.core.files import write_json, write_text
-from lab.runs import Run, RunConfig, Writer, check, lock, shelf
+from lab.runs import Run, RunConfig, Writer, check, lock, management
 from lab.runs.building.trained import open_trained
 from lab.runs.evaluate import evaluate_run
 from lab.runs.execute import execute
@@ -60,13 +60,13 @@ def test_whoever_writes_a_run_is_alone_with_it(trained):
             lambda: list(execute(trained)),
             lambda: main(["evaluate", str(trained.path)]) == 2 or pytest.fail("evaluated"),
             lambda: launching.launch(trained),
-            lambda: shelf.rename(trained, "other"),
-            lambda: shelf.trash(trained),
+            lambda: management.rename(trained, "other"),
+            lambda: management.trash(trained),
         ):
             with pytest.raises(ValueError, match="already running|being written"):
                 act()
                 raise ValueError("being written")  # the command says so itself
-    assert trained.state == "finished" and shelf.rename(trained, "other").name == "other"
+    assert trained.state == "finished" and management.rename(trained, "other").name == "other"
 
 
 def test_a_clock_that_is_set_does_not_let_a_second_writer_in(fresh, monkeypatch):
@@ -87,7 +87,7 @@ def test_a_copy_of_a_run_at_work_is_its_own(fresh, tmp_path, monkeypatch):
         monkeypatch.setattr("lab.runs.launching.detached.os.kill", lambda *given: asked.append(given))
         assert fresh.state == RUNNING and copy.state == "interrupted" and not launching.working(copy)
         assert launching.stop(copy) == "not running" and asked == []
-        shelf.trash(copy)
+        management.trash(copy)
 
 
 def test_signs_of_life_are_written_while_it_validates_and_evaluates(tiny, tmp_path, monkeypatch):
@@ -131,7 +131,7 @@ def test_the_queue_follows_a_renamed_run_and_forgets_one_that_is_gone(tiny, tmp_
     queue = Queue(tmp_path)
     for name in "ab":
         queue.add(lab.runs.create(RunConfig.of(tiny), tmp_path, name))
-    shelf.rename(lab.runs.open("a", tmp_path), "c")
+    management.rename(lab.runs.open("a", tmp_path), "c")
     assert queue.names == ("c", "b")
     (tmp_path / "b").rename(tmp_path / ".gone")
     lab.runs.create(RunConfig.of(tiny), tmp_path, "b")

@@ -11,7 +11,7 @@ import pytest
 
 import lab.runs
 from lab.__main__ import main
-from lab.runs import shelf
+from lab.runs import management
 from lab.runs.check import check
 from lab.runs.execute import execute
 from lab.runs.folder import header, tensors
@@ -34,7 +34,7 @@ def test_every_reader_reads_it():
     assert run.per_query("test")["r@1"].mean() == pytest.approx(scores["values"]["r@1"])
     assert run.config_of("test") == run.config and run.anchors("test") is None
     assert header(run.batches()[6])["step"] == 6 and tensors(run.batches()[6])["embeddings"].shape == (8, 8)
-    assert header(run.frames()[6])["step"] == 6 and shelf.notes(run)["note"] == "made by version 0.1"
+    assert header(run.frames()[6])["step"] == 6 and management.notes(run)["note"] == "made by version 0.1"
     assert check(run) == []
 
 

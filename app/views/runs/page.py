@@ -14,7 +14,7 @@ from app.results.run_choice import Library, library, of_each, say_what_next, war
 from app.shared import address, cloning, page_frame, settings
 from app.views.runs import columns, comparison, import_panel, knob_view, remarks, tables
 from app.views.runs.rows import row
-from lab.runs import Run, shelf
+from lab.runs import Run, management
 
 LONGEST = 200
 """Characters of a filter."""
@@ -200,9 +200,9 @@ def _name_and_trash(run: Run) -> None:
         renamed = left.form_submit_button("Rename", width="stretch")
         thrown = right.form_submit_button("Move to trash", icon=":material/delete:", width="stretch")
     if renamed and name != run.name:
-        _and_again(lambda: shelf.rename(run, name), lambda: {"runs": [name]})
+        _and_again(lambda: management.rename(run, name), lambda: {"runs": [name]})
     if thrown:
-        _and_again(lambda: shelf.trash(run), lambda: {"runs": []})
+        _and_again(lambda: management.trash(run), lambda: {"runs": []})
 
 
 def _and_again(act: Callable[[], object], state: Callable[[], dict[str, Any]]) -> None:
@@ -229,7 +229,7 @@ def _published(rows: dict[str, dict[str, Any]]) -> None:
 
 
 def _trash() -> None:
-    thrown = shelf.trashed(settings.runs_root())
+    thrown = management.trashed(settings.runs_root())
     if not thrown:
         return
     with page_frame.fold(f"Trash ({len(thrown)})", link="trash"):
@@ -237,7 +237,7 @@ def _trash() -> None:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.text(folder.name)
                 if st.button("Restore", key=f"give back {folder.name}"):
-                    _and_again(partial(shelf.restore, folder), dict)
+                    _and_again(partial(management.restore, folder), dict)
 
 
 runs()

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from app.shared import page_frame
-from lab.runs import Run, shelf
+from lab.runs import Run, management
 
 
 def tags_of(rows: Iterable[dict[str, Any]]) -> list[str]:
@@ -23,12 +23,12 @@ def groups_of(rows: Iterable[dict[str, Any]]) -> list[str]:
 
 def of_one(run: Run, known: Sequence[str]) -> None:
     """The form for one run. known: tags to choose from."""
-    written = shelf.notes(run)
+    written = management.notes(run)
     with st.form(f"remarks of {run.name}", border=False):
-        note = st.text_area("Note", written["note"], height=96, max_chars=shelf.MAX_NOTE)
+        note = st.text_area("Note", written["note"], height=96, max_chars=management.MAX_NOTE)
         options = list(dict.fromkeys([*written["tags"], *known]))
         tags = st.multiselect("Tags", options, written["tags"], accept_new_options=True, placeholder="none")
-        group = st.text_input("Group", written["group"], max_chars=shelf.MAX_GROUP, placeholder="none")
+        group = st.text_input("Group", written["group"], max_chars=management.MAX_GROUP, placeholder="none")
         if st.form_submit_button("Save note, tags and group"):
             _annotated([run], lambda _: {"note": note, "tags": tags, "group": group})
 
@@ -39,7 +39,7 @@ def of_several(runs: Sequence[Run], rows: Sequence[dict[str, Any]], known: Seque
     with page_frame.fold(words, link="together"), st.form(_key(runs), clear_on_submit=True, border=False):
         added = st.multiselect("Add tags", known, accept_new_options=True, placeholder="none")
         removed = st.multiselect("Remove tags", tags_of(rows), placeholder="none")
-        group = st.text_input("Put into group", max_chars=shelf.MAX_GROUP, placeholder="leave as it is")
+        group = st.text_input("Put into group", max_chars=management.MAX_GROUP, placeholder="leave as it is")
         out = st.checkbox("Take out of their groups", disabled=not groups_of(rows))
         if st.form_submit_button("Save tags and group"):
             tags = {row["run"]: [*(tag for tag in row["tags"] if tag not in removed), *added] for row in rows}
@@ -56,7 +56,7 @@ def _annotated(runs: Sequence[Run], words: Any) -> None:
     """Write, then draw the page anew; a refusal is a sentence."""
     try:
         for run in runs:
-            shelf.annotate(run, **words(run))
+            management.annotate(run, **words(run))
     except (ValueError, OSError) as error:
         page_frame.say_error(error)
         return

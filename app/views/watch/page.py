@@ -22,7 +22,6 @@ from lab.data import ImageSet
 from lab.runs import Run
 from lab.runs.execute import check_at_hand
 from lab.runs.folder import ENDED, FAILED, FINISHED, QUEUED, RUNNING
-from lab.runs.launching import sent
 from lab.runs.launching.detached import kill, working
 
 LOOK_EVERY = 2.0  # seconds between two looks at a run at work
@@ -59,7 +58,7 @@ def watch() -> None:
 
 def _goes_on(run: Run) -> bool:
     """Whether a run is at work, or waits for its turn, so that what is shown of it will change."""
-    return working(run) or sent.under_way(run) or run.name in queueing.queue().names
+    return working(run) or run.snapshot().under_way or run.name in queueing.queue().names
 
 
 def _any_goes_on(run: Run, part: str, names: Sequence[str]) -> bool:
@@ -86,7 +85,7 @@ def _head(run: Run, status: dict) -> None:
     config = described(run)
     st.caption(page_frame.as_text(" · ".join((summary(config), *_evaluated(run)))))
     st.progress(min(1.0, done), text=page_frame.as_text(_capital(queueing.progress_words(status)) + _until(status)))
-    if status["state"] in (FAILED, "damaged", "interrupted") and not sent.under_way(run):
+    if status["state"] in (FAILED, "damaged", "interrupted") and not run.snapshot().under_way:
         page_frame.say_error(status.get("sentence", ""))
     elif status.get("sentence"):
         st.caption(page_frame.as_text(status["sentence"]))
@@ -131,7 +130,7 @@ def _evaluated(run: Run) -> list[str]:
 
 
 def _buttons(run: Run, state: str) -> None:
-    elsewhere = sent.under_way(run)
+    elsewhere = run.snapshot().under_way
     if working(run) or elsewhere:
         if where := whereabouts.words(run):
             st.caption(page_frame.as_text(where))

@@ -75,9 +75,7 @@ def preflight(config: RunConfig) -> Iterator[Check]:
     yield _data(config, dataset, parts, time.perf_counter() - started)
     yield from _files(dataset)
     try:
-        alone = parts.loader.limited(1)
-        load: Any = alone.streamed if config.training.knobs.stream else alone.batches
-        batch = next(iter(load([parts.items[parts.sampler.batch(0)]])))
+        batch = first_batch(config, parts)
         yield _loading(config, batch, parts.loader.workers)
         yield _memory(config, parts, batch)
         yield _gradients(config, parts, batch)
@@ -117,6 +115,13 @@ def _files(dataset: ImageSet) -> Iterator[Check]:
     is_are = "is" if len(damages) == 1 else "are"
     sentence = f"{len(damages):,} of {looked:,} files{of} {is_are} damaged and will be left out of batches; the first: "
     yield Check("images", CAREFUL, sentence + damages[0], {"looked at": looked, "problems": damages[:LISTED]})
+
+
+def first_batch(config: RunConfig, parts: Parts) -> LoadedBatch:
+    """The first batch of a training, loaded by this process alone."""
+    alone = parts.loader.limited(1)
+    load: Any = alone.streamed if config.training.knobs.stream else alone.batches
+    return next(iter(load([parts.items[parts.sampler.batch(0)]])))
 
 
 def forecast(config: RunConfig, parts: Parts, images: torch.Tensor | Streamed, labels: torch.Tensor) -> Forecast:

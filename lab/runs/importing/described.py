@@ -175,7 +175,7 @@ def _refuse_repeats(keys: list[str]) -> None:
 
 def _splits(count: int, split: Sequence[Any] | str, role: Sequence[Any] | None) -> dict[str, Split]:
     where = np.array([split] * count if isinstance(split, str) else [_word(one).lower() for one in _plain(split)])
-    parts = None if role is None else np.array([_word(one).lower() for one in _plain(role)])
+    roles = np.array([""] * count if role is None else [_word(one).lower() for one in _plain(role)])
     unknown = np.flatnonzero(~np.isin(where, list(SPLITS)))
     if len(unknown):
         raise ValueError(
@@ -186,19 +186,6 @@ def _splits(count: int, split: Sequence[Any] | str, role: Sequence[Any] | None) 
     for name in ("train", "validation", "test"):
         mine = np.flatnonzero(where == name)
         if len(mine):
-            splits[name] = Split(mine) if parts is None else _with_roles(name, mine, parts[mine])
+            alone = (roles[mine] == "query").all()  # searched among each other
+            splits[name] = Split(mine) if alone else Split.with_roles(name, mine, roles[mine])
     return splits
-
-
-def _with_roles(name: str, rows: np.ndarray, role: np.ndarray) -> Split:
-    query, gallery = rows[role == "query"], rows[role == "gallery"]
-    if len(query) + len(gallery) < len(rows):
-        odd = int(rows[~np.isin(role, ["query", "gallery"])][0])
-        raise ValueError(
-            f"Row {odd:,} of the {name} split is neither query nor gallery; name every row one or the other."
-        )
-    if not len(gallery):
-        return Split(query)
-    if not len(query):
-        raise ValueError(f"The {name} split has a gallery, but no query; name some of its rows query.")
-    return Split(query, gallery)

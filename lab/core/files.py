@@ -47,11 +47,11 @@ def _settings_below(folder: str) -> Path:
 def _in_file(path: Path) -> Mapping[str, str]:
     if not path.is_file():
         return {}
-    import yaml
+    from lab.core import yaml_reader
 
     try:
-        held = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except (OSError, ValueError, yaml.YAMLError) as error:
+        held = yaml_reader.load(path.read_text(encoding="utf-8")) or {}
+    except (OSError, ValueError) as error:
         raise ValueError(f"{path} cannot be read: {' '.join(str(error).split())[:200]}.") from None
     if not isinstance(held, dict):
         raise ValueError(f"{path} may hold {', '.join(SETTINGS)}, each with a text; it holds no keys.")

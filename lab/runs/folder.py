@@ -401,7 +401,10 @@ class Run:
             ValueError: they are not where they were, or cannot be read, or their list is damaged.
         """
         choice, path = self.config.data, self.path / "images.json"
-        kept = files.read_json(path) if path.exists() else None
+        try:
+            kept = files.read_json(path) if path.exists() else None
+        except ValueError as error:
+            raise ValueError(f"{error} `lab runs check RUN --repair` sets it aside, to read the images anew.") from None
         if kept is None or kept.get("data") != choice.as_dict():
             return choice.create()
         from lab.data.images import listing

@@ -49,8 +49,8 @@ class Split:
         neither = len(items) - len(query) - len(gallery)
         if neither or not len(query) or not len(gallery):
             raise ValueError(
-                f"The {name} split has {len(query)} queries, {len(gallery)} gallery images and {neither} images that are "
-                "neither. Name every image of a split query or gallery, or none of them."
+                f"The {name} split has {len(query)} queries, {len(gallery)} gallery images and {neither} images that "
+                "are neither. Name every image of a split query or gallery, or none of them."
             )
         return cls(query, gallery)
 

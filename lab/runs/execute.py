@@ -7,7 +7,7 @@ import shutil
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from lab.core.records import (
     Searching,
     Stepped,
     Validated,
-)
+)  # fmt: skip
 from lab.runs import lock
 from lab.runs.config import RunConfig, difference
 from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
@@ -125,12 +125,14 @@ def _never_began(folder: Path) -> bool:
 
 def fill(folder: Path, config: RunConfig) -> None:
     """Write into a new folder what a queued run has."""
-    steps = config.training.knobs.steps
-    write_json(
-        folder / "status.json",
-        {"state": QUEUED, "phase": "waiting", "step": 0, "steps": steps, "sentence": "", "updated": time.time()},
-    )
+    write_status(folder, QUEUED, "waiting", config.training.knobs.steps)
     write_text(folder / "config.yaml", findable(config).as_yaml())
+
+
+def write_status(folder: Path, state: str, phase: str, steps: int, sentence: str = "") -> None:
+    """Write the first status.json of a folder that nobody else knows yet."""
+    status = {"state": state, "phase": phase, "step": 0, "steps": steps, "sentence": sentence, "updated": time.time()}
+    write_json(folder / "status.json", status)
 
 
 def findable(config: RunConfig) -> RunConfig:
@@ -200,10 +202,8 @@ def go_by_checkpoint(run: Run) -> str:
         stored = None
     if stored is None:  # of version 0.2 or before
         return ""
-    config, goes_on = (
-        RunConfig.of(stored, stored=True),
-        "the training goes on by the checkpoint, and it is written anew",
-    )
+    config = RunConfig.of(stored, stored=True)
+    goes_on = "the training goes on by the checkpoint, and it is written anew"
     try:
         written = run.config
     except (ValueError, OSError) as error:
@@ -212,12 +212,11 @@ def go_by_checkpoint(run: Run) -> str:
     movable = {path for path, _ in config.paths()} | {"training.device", "training.workers"}
     changed = difference(config, written)
     for knob in movable & changed.keys():
-        _, value = changed.pop(knob)
-        config = config.changed(knob, value)
+        section, _, name = knob.partition(".")
+        if name in (run.config_dict.get(section) or {}):
+            config = config.changed(knob, changed.pop(knob)[1])
     run.config = config
-    told = ", ".join(
-        f"{knob} is {there} there and {ours} in the last checkpoint" for knob, (ours, there) in changed.items()
-    )
+    told = ", ".join(f"{knob} is {there} there and {ours} in the checkpoint" for knob, (ours, there) in changed.items())
     return f"config.yaml was changed: {told}; {goes_on}." if told else ""
 
 
@@ -250,14 +249,17 @@ def _recorded(writer: Writer, execution: _Execution) -> Iterator[Record]:
     try:
         yield from execution.records()
     except GeneratorExit:
-        _quietly(lambda: writer.status(STOPPED, phase="stopped", sentence="Stopped between two checkpoints."))
+        with suppress(OSError):
+            writer.status(STOPPED, phase="stopped", sentence="Stopped between two checkpoints.")
         raise
     except BaseException as error:
         sentence = "Interrupted." if isinstance(error, KeyboardInterrupt) else explain(error, resumable=True)
         state = STOPPED if isinstance(error, KeyboardInterrupt) else FAILED
         trace = traceback.format_exc()
-        _quietly(lambda: writer.log(f"{sentence}\n{trace}"))
-        _quietly(lambda: writer.status(state, phase=state, sentence=sentence))
+        with suppress(OSError):  # a full disk must not hide why the run ended
+            writer.log(f"{sentence}\n{trace}")
+        with suppress(OSError):
+            writer.status(state, phase=state, sentence=sentence)
         raise
 
 
@@ -350,7 +352,7 @@ class _Execution:
                 first = False
         except Stopped as stopped:
             facts = {"step": stopped.step, "sentence": str(stopped)}
-            self.writer.arrays("failure", _file(stopped.step), stopped.batch, facts)
+            self.writer.arrays("failure", f"step_{stopped.step:08d}", stopped.batch, facts)
             self.writer.status(RUNNING, step=stopped.step)
             raise
 
@@ -377,10 +379,10 @@ class _Execution:
             self.writer.log(record.sentence)
         elif isinstance(record, Batched) and knobs.keep_batches:
             facts = {"step": record.step, "loss": record.loss}
-            self.writer.arrays("batches", _file(record.step), record.tensors, facts)
+            self.writer.arrays("batches", f"step_{record.step:08d}", record.tensors, facts)
             self.writer.keep_newest("batches", knobs.keep_batches)
         elif isinstance(record, Validated) and knobs.keep_frames:
-            self.writer.arrays("frames", _file(record.step), vars(record.embeddings), {"step": record.step})
+            self.writer.arrays("frames", f"step_{record.step:08d}", vars(record.embeddings), {"step": record.step})
             self.writer.keep_newest("frames", knobs.keep_frames)
         return record
 
@@ -399,15 +401,3 @@ def announcement(config: RunConfig, parts: Parts, processes: int = 1) -> str:
         f"{len(parts.items):,} images of {len(parts.classes):,} classes, {knobs.steps:,} steps of "
         f"{config.sampler.knobs.batch_size:,} images{loaded}, on {parts.device}{among if processes > 1 else ''}."
     )
-
-
-def _file(step: int) -> str:
-    return f"step_{step:08d}"
-
-
-def _quietly(act: Callable[[], None]) -> None:
-    """Do what can still be done on the way out; a full disk must not hide why the run ended."""
-    try:
-        act()
-    except OSError:
-        return

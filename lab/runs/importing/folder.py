@@ -153,7 +153,6 @@ def embedder_of(
     from lab.kernels import allocator
     from lab.kernels.devices import device_of
     from lab.runs.importing.encoders import Seen, encoder_of, is_untrained, refuse_unknown
-    from lab.runs.importing.quick import quickened
 
     where = device_of(device)
     at_once = _at_once(batch_size, where.type)
@@ -168,11 +167,10 @@ def embedder_of(
         workers = _ahead(len(images)) if threads == 1 else 0
     loader = Loader(images, transform, workers=workers)
     precision = Precision(device=where)
-    quick = quickened(encoder, encoder.input_size) if where.type == "cpu" else encoder
     abreast = ABREAST * threads if threads > 1 and workers == 0 else 1
     knobs: Any = dict(what="pictures", batch_size=at_once, precision=precision, abreast=abreast)
     return Embedder(
-        lambda items: embed(quick, loader, items, **knobs),
+        lambda items: embed(encoder, loader, items, **knobs),
         Maker(word, fingerprint(encoder)),
         f"weights {weights}, {encoder.input_size} pixels, {encoder.mean}, {encoder.std}, {at_once} at once",
         is_untrained(word),

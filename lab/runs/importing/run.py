@@ -16,7 +16,7 @@ import numpy as np
 from lab.core.catalog import OUTSIDE
 from lab.core.files import write_json, write_text
 from lab.runs.config import RunConfig
-from lab.runs.execute import new_folder
+from lab.runs.execute import new_folder, write_status
 from lab.runs.folder import FINISHED, Run
 from lab.runs.importing import described, reading
 from lab.runs.importing.vectors import CheckedRows, as_rows
@@ -232,10 +232,7 @@ def _write(brought: Brought, encoder: str, normalise: bool | None, name: str | N
             write_json(folder / "images.json", {"data": config.data.as_dict(), **listed}, indent=None)
         _write_embeddings(Run(folder), brought, normalise, config)
         words = f"{brought.vectors.shape[0]:,} vectors of {width} numbers, made elsewhere."
-        write_json(
-            folder / "status.json",
-            {"state": FINISHED, "phase": "finished", "step": 0, "steps": 0, "sentence": words, "updated": time.time()},
-        )
+        write_status(folder, FINISHED, "finished", 0, words)
     return Run(root / name)
 
 

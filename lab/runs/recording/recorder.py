@@ -19,7 +19,7 @@ from lab.core.catalog import OUTSIDE
 from lab.core.explain import explain
 from lab.core.files import write_json, write_text
 from lab.install.environment import versions
-from lab.runs.execute import new_folder
+from lab.runs.execute import new_folder, write_status
 from lab.runs.folder import FAILED, FINISHED, RUNNING, STOPPED, Run
 from lab.runs.importing import described
 from lab.runs.importing.run import PAIRS, outside_config, plain_name
@@ -255,10 +255,7 @@ def record(
     with new_folder(root, name) as folder:
         write_text(folder / "config.yaml", made.as_yaml())
         write_json(folder / "meta.json", {"versions": versions(), "started": time.time(), "config": settings})
-        write_json(
-            folder / "status.json",
-            {"state": STOPPED, "phase": "waiting", "step": 0, "steps": steps, "sentence": "", "updated": time.time()},
-        )
+        write_status(folder, STOPPED, "waiting", steps)
     return Recorder(Run(root / name), normalise)
 
 

@@ -115,11 +115,6 @@ class Examiner:
             return {}
         return {"anchors": self.trained.anchors, "anchor_labels": self.trained.classes}
 
-    def _classifier(self) -> Classifier | None:
-        if self.trained.classifier is None:
-            return None
-        return Classifier(*self.trained.classifier, self.trained.classes)
-
     def measure(
         self,
         name: str,
@@ -136,6 +131,7 @@ class Examiner:
         """
         dataset = self.trained.dataset if dataset is None else dataset
         searched = query if gallery is None else gallery
+        weights = self.trained.classifier
         return evaluate(
             query,
             gallery,
@@ -148,7 +144,7 @@ class Examiner:
             device=self.config.training.knobs.device,
             what=f"{name} queries",
             search=self.config.evaluation.knobs.search,
-            classifier=self._classifier(),
+            classifier=None if weights is None else Classifier(*weights, self.trained.classes),
             **self.anchors,
         )
 
@@ -188,7 +184,9 @@ def evaluate_run(
             processes.from_first(name)
         query, gallery = yield from examiner.split(name, processes)
         evaluation = yield from examiner.measure(name, query, gallery)
-        yield from _keep(writer, name, evaluation, _columns(query, gallery) | examiner.anchors, _how(trained))
+        facts = {"checkpoint": trained.checkpoint, "step": trained.step}
+        facts |= {"evaluation": trained.config.evaluation.as_dict()}
+        yield from _keep(writer, name, evaluation, _columns(query, gallery) | examiner.anchors, facts)
     problems = trained.loader.problems
     if processes is not None:
         processes.from_first("")
@@ -286,12 +284,6 @@ def problems_sentence(problems: list[str]) -> str:
     """How what was wrong with the data is told."""
     listed = "; ".join(problem.rstrip(".") for problem in problems[:5]) + ("; ..." if len(problems) > 5 else ".")
     return f"{len(problems)} problem{'s' * (len(problems) > 1)} in the data, left out of it: {listed}"
-
-
-def _how(trained: Trained) -> dict[str, Any]:
-    """What stands beside embeddings and scores: how they were made."""
-    evaluation = trained.config.evaluation.as_dict()
-    return {"checkpoint": trained.checkpoint, "step": trained.step, "evaluation": evaluation}
 
 
 def _columns(query: EmbeddingSet, gallery: EmbeddingSet | None) -> dict[str, np.ndarray]:

@@ -14,7 +14,7 @@ import torch
 import lab.data
 from lab.runs import RunConfig
 from lab.runs.building.parts import parts_of
-from lab.runs.launching import image_files, preflight
+from lab.runs.launching import preflight
 from lab.runs.launching.preflight import BAD, CAREFUL, GOOD, forecast
 
 TINY = {
@@ -77,7 +77,7 @@ def test_files_that_cannot_be_used_are_counted_by_reason_and_listed(pictures, tm
     assert (second.name, second.verdict) == ("images", CAREFUL)
     assert "1 of 62 files is damaged and will be left out of batches; the first: " in second.sentence
     assert "class00/0.png" in second.values["problems"][0]
-    looked, damages = image_files.damaged(lab.data.create("emoji7"))
+    looked, damages = preflight.damaged(lab.data.create("emoji7"))
     assert (looked, damages) == (0, [])
 
 
@@ -195,6 +195,6 @@ def test_an_image_that_there_is_no_memory_for_is_not_called_damaged(pictures, mo
     def short(path):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(image_files, "check_whole", short)
+    monkeypatch.setattr(preflight, "check_whole", short)
     images = lab.data.create("class_folders", root=str(pictures))
-    assert image_files.damaged(images) == (len(images), [])
+    assert preflight.damaged(images) == (len(images), [])

@@ -19,7 +19,6 @@ import torch.nn.functional as F
 from torch import nn
 
 import lab.encoders
-from lab.runs.importing import torchvision_models
 
 WEIGHTS = (".pth", ".safetensors", ".bin", ".ckpt")
 """Suffixes of files that hold tensors by their names, and no model."""
@@ -120,7 +119,7 @@ def refuse_unknown(word: str, runs: Sequence[str]) -> None:
 
     named = Path(word).suffix.lower() in (*FILES, *WEIGHTS) or ":" in word
     ours = [name for name in lab.encoders.names() if name != "timm_model"]
-    if named or word in ours or timm.is_model(word) or word in torchvision_models.names():
+    if named or word in ours or timm.is_model(word) or word in torchvision_names():
         return
     near = difflib.get_close_matches(word, [*runs, *ours, *timm.list_models()], n=3)
     hint = f" Similar: {', '.join(near)}." if near else ""
@@ -139,9 +138,45 @@ def _named(word: str, weights: str | None, seen: Seen) -> Any:
         knobs = {"backbone": word, "weights": weights, "image_size": seen.size, "dim": None}
         return _seeing(lab.encoders.create("timm_model", **knobs), seen).eval()
     except ValueError:
-        if weights is None or word not in torchvision_models.names():
+        if weights is None or word not in torchvision_names():
             raise
-    return ForeignEncoder(torchvision_models.from_file(word, weights), seen).eval()
+    return ForeignEncoder(_of_torchvision(word, weights), seen).eval()
+
+
+def torchvision_names() -> list[str]:
+    """The classifiers of torchvision."""
+    import torchvision.models
+
+    return torchvision.models.list_models(module=torchvision.models)
+
+
+def _of_torchvision(name: str, weights: str) -> nn.Module:
+    """A classifier of torchvision without its last layer: normalised images [n 3 h w] to features [n d].
+
+    Raises:
+        ValueError: the file is not there, is no file of plain tensors, or is of another architecture.
+    """
+    import torchvision.models
+
+    path = Path(weights).expanduser()
+    state = lab.encoders.read_weights(path)
+    model: nn.Module = torchvision.models.get_model(name, weights=None)
+    wanted = model.state_dict()
+    wrong = [
+        key
+        for key in dict.fromkeys([*wanted, *state])
+        if key not in state or key not in wanted or getattr(state[key], "shape", None) != wanted[key].shape
+    ]
+    if wrong:
+        raise ValueError(
+            f"The weights in {path} do not fit {name!r}: {len(wrong)} tensors are missing, foreign or of another "
+            f"shape, such as {wrong[0]}."
+        )
+    model.load_state_dict(state)
+    last = [place for place, layer in model.named_modules() if isinstance(layer, nn.Linear)][-1]
+    parent, _, attribute = last.rpartition(".")
+    setattr(model.get_submodule(parent), attribute, nn.Identity())
+    return model
 
 
 def _seeing(encoder: Any, seen: Seen) -> Any:

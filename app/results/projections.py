@@ -30,7 +30,6 @@ from lab.inspect.spaces import turned
 from lab.install import children
 from lab.runs import Run
 from lab.runs.building import kept_maps
-from lab.runs.folder import tensors
 from lab.runs.process import Worker
 
 MOST = 1_000_000
@@ -156,7 +155,7 @@ def sheet(run: Run, split: str, step: int | None = None, known: Sequence[Embeddi
     """
     config = run.config_of(split)
     if step is not None:
-        read = tensors(run.frames()[step])
+        read = arrays.read(run.frames()[step])
         whole = EmbeddingSet(read["vectors"], read["labels"], read["items"])
     else:
         query, gallery = known or (run.embeddings(split), run.embeddings(split, "gallery"))

@@ -182,7 +182,7 @@ class Run:
     def config_of(self, split: str = "test") -> RunConfig:
         """The configuration that the stored embeddings of a split were made with; `lab evaluate` may change it."""
         path = self.path / "embeddings" / f"{split}.safetensors"
-        head = header(path) if NAME.fullmatch(split) and path.is_file() else {}
+        head = arrays.header(path) if NAME.fullmatch(split) and path.is_file() else {}
         stored = head.get("evaluation") or (self.scores(split) or {}).get("evaluation")
         return self.config if stored is None else self.config.changed("evaluation", stored)
 
@@ -265,10 +265,8 @@ class Run:
             lines = checked(self.path / "metrics.jsonl").read_bytes().split(b"\n")
         except (FileNotFoundError, ValueError):  # no file, or a pipe in its place
             return [], []
-        numbered_records = [(number, stored_record(line)) for number, line in enumerate(lines[:-1], 1)]
-        return [r for _, r in numbered_records if r is not None], [
-            number for number, r in numbered_records if r is None
-        ]
+        records = [stored_record(line) for line in lines[:-1]]
+        return [r for r in records if r is not None], [number for number, r in enumerate(records, 1) if r is None]
 
     def _records(self) -> Iterator[dict[str, Any]]:
         try:
@@ -330,8 +328,8 @@ class Run:
 
     def anchors(self, split: str = "test") -> tuple[np.ndarray, np.ndarray] | None:
         """Class anchors float32 [c d] and their labels int64 [c], or None for models that have none."""
-        arrays = self._arrays("embeddings", split)
-        return (arrays["anchors"], arrays["anchor_labels"]) if {"anchors", "anchor_labels"} <= arrays.keys() else None
+        kept = self._arrays("embeddings", split)
+        return (kept["anchors"], kept["anchor_labels"]) if {"anchors", "anchor_labels"} <= kept.keys() else None
 
     def origin(self, split: str = "test", of: Literal["embeddings", "scores"] = "embeddings") -> Origin:
         """Which checkpoint and step the stored embeddings or scores of a split are of."""
@@ -339,7 +337,7 @@ class Run:
             stored = self.scores(split) or {}
         else:
             try:
-                stored = header(self.path / "embeddings" / f"{split}.safetensors")
+                stored = arrays.header(self.path / "embeddings" / f"{split}.safetensors")
             except ValueError:
                 stored = {}
         checkpoint, step = stored.get("checkpoint"), stored.get("step")
@@ -382,16 +380,16 @@ class Run:
         self.config, self.config_dict = config, config.as_dict()
 
     def batches(self) -> dict[int, Path]:
-        """Step to the file of a batch as the loss saw it; read one with `tensors`."""
+        """Step to the file of a batch as the loss saw it; read one with `lab.core.arrays`."""
         return numbered(self.path / "batches")
 
     def frames(self) -> dict[int, Path]:
-        """Step to the file of the validation embeddings of that step; read one with `tensors`."""
+        """Step to the file of the validation embeddings of that step; read one with `lab.core.arrays`."""
         return numbered(self.path / "frames")
 
     @property
     def failure(self) -> Path | None:
-        """The batch at which training stopped, or None; read it with `tensors`."""
+        """The batch at which training stopped, or None; read it with `lab.core.arrays`."""
         return next(iter(numbered(self.path / "failure").values()), None)
 
     def dataset(self) -> ImageSet:
@@ -417,29 +415,11 @@ class Run:
         path = self.path / folder / f"{split}.safetensors"
         if not NAME.fullmatch(split) or not path.is_file():
             raise ValueError(self._lacking(folder, split))
-        return tensors(path)
+        return arrays.read(path)
 
     def _lacking(self, folder: str, split: str) -> str:
         known = ", ".join(self.splits) or "none yet"
         return f"Run {self.name} holds no {folder} of split {split!r} (it has {known}); run: lab evaluate {self.path}."
-
-
-def tensors(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file.
-
-    Raises:
-        ValueError: the file is damaged, or not for us to read.
-    """
-    return arrays.read(path)
-
-
-def header(path: Path) -> dict[str, Any]:
-    """What `Writer.arrays` wrote beside the arrays.
-
-    Raises:
-        ValueError: the file is damaged, or not for us to read.
-    """
-    return arrays.header(path)
 
 
 def numbered(folder: Path) -> dict[int, Path]:

@@ -13,9 +13,9 @@ import lab.runs
 from app.results import cache
 from app.views.inspect import batches, inspector
 from app.views.inspect.inspector import ChosenLoss
+from lab.core import arrays
 from lab.core.results import EmbeddingSet
 from lab.runs.evaluate import evaluate_run
-from lab.runs.folder import tensors
 from lab.runs.writer import Writer
 
 PARTS = ("images", "wrong", "dead", "bounds", "change")
@@ -23,7 +23,7 @@ PARTS = ("images", "wrong", "dead", "bounds", "change")
 
 def saved(run) -> tuple[str, dict[str, np.ndarray]]:
     step, path = next(iter(reversed(run.batches().items())))
-    return f"saved-{step}", tensors(path)
+    return f"saved-{step}", arrays.read(path)
 
 
 def test_pulls_and_pushes_on_the_images_are_the_gradients_of_the_pairs(runs, open_page):

@@ -10,8 +10,8 @@ import lab.runs
 from app import served
 from app.results import projections
 from app.views.map import colouring, pair
+from lab.core import arrays
 from lab.inspect.spaces import Group
-from lab.runs.folder import tensors
 
 
 def drawn(page) -> dict:
@@ -64,7 +64,7 @@ def test_an_earlier_step_is_the_first_of_the_two_and_a_group_can_be_selected(run
     assert page.calm, page.words()
     shown = drawn(page)
     assert shown["pair"] == {"names": [f"recall, step {step}", "recall"], "view": "one"}
-    frame = tensors(run.frames()[step])
+    frame = arrays.read(run.frames()[step])
     assert set(shown["ids"]) == set(frame["items"])
     button = next(one for one in page.test.button if one.key == "moved 0")
     assert button.label.replace("\\", "") == "8 images: 75% class cat, moved 1.5 × the map's spread"

@@ -8,8 +8,8 @@ import pytest
 import lab.runs
 from app.answers.two_stage_cost import Anchors, FiledGallery
 from app.results.collection import Collection
+from lab.core import arrays
 from lab.core.results import EmbeddingSet
-from lab.runs.folder import tensors
 from lab.runs.writer import Writer
 
 
@@ -119,7 +119,7 @@ def test_learnt_anchors_are_used_and_losers_offered(runs, open_page, train_tiny)
     run = train_tiny(runs, "anchored", loss={"name": "class_anchor_margin", "init": "random"})
     anchors, _ = run.anchors("test")
     # Ten steps leave all images under one anchor; images of this split in their place spread them out.
-    stored = tensors(run.path / "embeddings" / "test.safetensors")
+    stored = arrays.read(run.path / "embeddings" / "test.safetensors")
     stored["anchors"] = np.resize(stored["query.vectors"], anchors.shape)
     Writer(run).arrays("embeddings", "test", stored)
     page = open_page("two_stage", run="anchored", split="test")

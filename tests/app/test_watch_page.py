@@ -14,9 +14,10 @@ import lab.runs
 from app.results.metrics_reader import Journal
 from app.shared import charts, whereabouts
 from app.views.watch import machine, validation_history
+from lab.core import arrays
 from lab.core.files import read_json, write_json
 from lab.core.results import EmbeddingSet, Evidence
-from lab.runs.folder import RUNNING, tensors
+from lab.runs.folder import RUNNING
 from lab.runs.launching import detached
 from lab.runs.process import Sent, Worker
 from lab.runs.writer import Writer
@@ -158,8 +159,8 @@ def test_the_gap_is_the_metric_of_each_frame(runs):
     curves = validation_history.gaps(run)
     assert len(run.frames()) == 2 and curves
     for at, path in enumerate(run.frames().values()):
-        arrays = tensors(path)
-        embedded = EmbeddingSet(arrays["vectors"], arrays["labels"], arrays["items"])
+        kept = arrays.read(path)
+        embedded = EmbeddingSet(kept["vectors"], kept["labels"], kept["items"])
         ranking = lab.search.create("exact", k=1).build(embedded).rank(embedded, same_source=True)
         expected = lab.metrics.create("decomposability_gap")(Evidence(ranking, embedded, embedded)).values
         assert set(validation_history.WORDS) == set(expected), "each quantity has its words"

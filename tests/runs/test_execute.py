@@ -15,12 +15,12 @@ from PIL import Image
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import lab.runs
+from lab.core import arrays
 from lab.core.files import read_json, write_json
 from lab.core.records import Evaluated, Note, Stepped
 from lab.data.images import ahead
 from lab.runs import RunConfig, check
 from lab.runs.execute import execute
-from lab.runs.folder import header, tensors
 from lab.training import checkpoint
 from lab.training.loop import Stopped
 
@@ -92,7 +92,9 @@ def test_a_run_leaves_everything_behind(whole):
     assert scores["values"]["r@1"] == pytest.approx(np.nanmean(whole.per_query("test")["r@1"]))
     assert scores["step"] in (4, 8) and scores["queries"] == len(test)
     assert set(whole.batches()) == set(whole.frames()) == {4, 8}
-    assert tensors(whole.batches()[4])["embeddings"].shape == (8, 8) and header(whole.batches()[4])["step"] == 4
+    assert (
+        arrays.read(whole.batches()[4])["embeddings"].shape == (8, 8) and arrays.header(whole.batches()[4])["step"] == 4
+    )
     validated = whole.metrics("validated")[0]
     assert len(validated["pinned"]) == 8 and sum(validated["similarities"]["positive"]) > 0
 
@@ -268,8 +270,8 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_batch(tiny, tmp_p
     with pytest.raises(Stopped, match="step 4 because the loss is nan"):
         list(execute(run))
     assert run.state == "failed" and "step 4" in run.status["sentence"] and "\n" not in run.status["sentence"]
-    batch = tensors(run.failure)
-    assert batch["embeddings"].shape == (8, 8) and header(run.failure)["step"] == 4
+    batch = arrays.read(run.failure)
+    assert batch["embeddings"].shape == (8, 8) and arrays.header(run.failure)["step"] == 4
     dataset = run.dataset()
     assert np.array_equal(dataset.labels[batch["items"]], batch["labels"])
     assert len(run.metrics("stepped")) == 3
@@ -302,7 +304,7 @@ def test_a_gradient_that_is_not_finite_stops_the_run_before_the_weights_change(t
     finally:
         watch.remove()
     assert len(updates) == 2 and [r["step"] for r in run.metrics("stepped")] == [1, 2]
-    assert header(run.failure)["step"] == 3
+    assert arrays.header(run.failure)["step"] == 3
 
 
 def test_a_full_disk_is_one_sentence_and_the_run_stays_readable(tiny, tmp_path):

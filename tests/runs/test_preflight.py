@@ -72,7 +72,7 @@ def test_files_that_cannot_be_used_are_counted_by_reason_and_listed(pictures, tm
     first, second = next(checks), next(checks)
     checks.close()
     assert (first.name, first.verdict) == ("data", CAREFUL) and "training classes" in first.sentence
-    assert "Left out: 2 files of no known format, 1 class without a readable image; the first: " in first.sentence
+    assert "3 problems in the data, left out of it: " in first.sentence
     assert len(first.values["problems"]) == 3
     assert (second.name, second.verdict) == ("images", CAREFUL)
     assert "1 of 62 files is damaged and will be left out of batches; the first: " in second.sentence

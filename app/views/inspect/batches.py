@@ -12,9 +12,9 @@ import numpy as np
 
 from app.forms import knob_labels
 from app.results.collection import Collection
+from lab.core import arrays
 from lab.core.results import EmbeddingSet
 from lab.runs import Run
-from lab.runs.folder import header, tensors
 
 LARGEST = 160
 """Images of a batch that is inspected: every pair of them is looked at while a person waits."""
@@ -117,9 +117,9 @@ def _list_of(collection: Collection, item: int | None) -> InspectedBatch:
 
 
 def _kept(path: Path) -> InspectedBatch:
-    arrays = tensors(path)
-    stored = header(path)
-    whole = EmbeddingSet(arrays["embeddings"], arrays["labels"], arrays["items"])
+    kept = arrays.read(path)
+    stored = arrays.header(path)
+    whole = EmbeddingSet(kept["embeddings"], kept["labels"], kept["items"])
     finite = np.isfinite(whole.vectors).all(1)
     broken = tuple(int(item) for item in whole.items[~finite])
     rows = _classwise(whole.labels, np.flatnonzero(finite))

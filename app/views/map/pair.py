@@ -18,12 +18,12 @@ from app.results.collection import Collection
 from app.results.projections import TwoMaps
 from app.shared import address, background, page_frame
 from app.views.map import colouring
+from lab.core import arrays
 from lab.core.results import EmbeddingSet
 from lab.core.streams import result_of
 from lab.data import ImageSet
 from lab.inspect import spaces
 from lab.runs import Run
-from lab.runs.folder import tensors
 
 OVERLAP = "neighbour overlap"
 NEIGHBOURS = (5, 10, 20, 50)
@@ -58,7 +58,7 @@ class Space:
             return self._embedded(run)
         if self.step is None:
             return projections.sheet(run, self.split).whole
-        read = tensors(run.frames()[self.step])
+        read = arrays.read(run.frames()[self.step])
         return EmbeddingSet(read["vectors"], read["labels"], read["items"])
 
     def _embedded(self, run: Run) -> EmbeddingSet:

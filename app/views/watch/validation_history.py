@@ -8,9 +8,9 @@ import streamlit as st
 
 import lab.metrics
 import lab.search
+from lab.core import arrays
 from lab.core.results import EmbeddingSet, Evidence
 from lab.runs import Run
-from lab.runs.folder import tensors
 
 WORDS = {
     "DG": "gap",
@@ -29,8 +29,8 @@ def embeddings(path: Path) -> EmbeddingSet:
     Raises:
         ValueError: the file is damaged.
     """
-    arrays = tensors(path)
-    return EmbeddingSet(arrays["vectors"], arrays["labels"], arrays["items"])
+    kept = arrays.read(path)
+    return EmbeddingSet(kept["vectors"], kept["labels"], kept["items"])
 
 
 def gaps(run: Run) -> dict[str, tuple[list[int], list[float]]]:

@@ -99,7 +99,7 @@ def encoder_of(word: str, weights: str | None = None, seen: Seen = Seen()) -> An
     if suffix in FILES:
         if not Path(word).expanduser().is_file():
             raise ValueError(f"There is no file {word}.")
-        model = FILES[suffix](Path(word).expanduser())
+        model = _program(Path(word).expanduser())
     elif ":" in word:
         model = made_by(word)
     elif word in lab.encoders.names() and word != "timm_model":
@@ -207,87 +207,83 @@ def made_by(word: str) -> Any:
     return made
 
 
-def _reading(kind: str) -> Callable[[Callable[[Path], Any]], Callable[[Path], Any]]:
-    def decorate(read: Callable[[Path], Any]) -> Callable[[Path], Any]:
-        def careful(path: Path) -> Any:
-            try:
-                return read(path)
-            except ImportError:
-                raise
-            except Exception as error:  # each library raises kinds of its own
-                reason = " ".join(str(error).split())[:200].rstrip(".")
-                other = f"; of weights, name the model, with --weights {path}" if path.suffix == ".pt" else ""
-                raise ValueError(f"{path} is not {kind} that can be read here ({reason}){other}.") from None
-
-        return careful
-
-    return decorate
+def _program(path: Path) -> Any:
+    """The program in a file of one of `FILES`; what its own library says against it is a sentence about the file."""
+    kind, read = FILES[path.suffix.lower()]
+    try:
+        return read(path)
+    except Exception as error:  # each library raises kinds of its own
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        other = f"; of weights, name the model, with --weights {path}" if path.suffix == ".pt" else ""
+        raise ValueError(f"{path} is not {kind} that can be read here ({reason}){other}.") from None
 
 
-@_reading("a TorchScript program")
 def _torchscript(path: Path) -> Any:
     with warnings.catch_warnings(category=FutureWarning, action="ignore"):  # that torch.export comes after TorchScript
         return torch.jit.load(str(path), map_location="cpu")
 
 
-@_reading("a program of torch.export")
 def _exported(path: Path) -> Any:
     if not zipfile.is_zipfile(path):  # before torch tells the log about it
         raise ValueError("it is no archive")
-    return _Pixels(torch.export.load(str(path)))
+    return _Exported(torch.export.load(str(path)))
 
 
 class _Pixels(nn.Module):
-    """A program of torch.export; `lab export --to torch` writes some that take pixels 0 to 255, so these get them."""
+    """A program that may take the pixels themselves, 0 to 255, as those that `lab export` writes."""
+
+    def _takes(self, side: Any, as_bytes: bool) -> None:
+        self.takes_bytes = as_bytes
+        if isinstance(side, int):
+            self.input_size = side
+        if as_bytes:
+            self.mean, self.std = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+
+    def _seen(self, images: torch.Tensor) -> torch.Tensor:
+        return (images * 255).round().clamp(0, 255).to(torch.uint8) if self.takes_bytes else images
+
+
+class _Exported(_Pixels):
+    """A program of torch.export."""
 
     def __init__(self, program: Any):
         super().__init__()
         self.program = program.module()
         example = program.example_inputs  # positional and by name
         first = next(iter(example[0]), None) if example else None
-        self.takes_bytes = first is not None and first.dtype == torch.uint8
-        if first is not None:
-            self.input_size = int(first.shape[-1])
-        if self.takes_bytes:
-            self.mean, self.std = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+        self._takes(None if first is None else int(first.shape[-1]), first is not None and first.dtype == torch.uint8)
 
-    def train(self, mode: bool = True) -> _Pixels:
+    def train(self, mode: bool = True) -> _Exported:
         """The program has one mode only, and refuses to be asked for another."""
         self.training = mode
         return self
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        return self.program((images * 255).round().clamp(0, 255).to(torch.uint8) if self.takes_bytes else images)
+        return self.program(self._seen(images))
 
 
-@_reading("an ONNX model")
-def _onnx(path: Path) -> Any:
-    try:
-        import onnxruntime
-    except ImportError:
-        raise ValueError("an ONNX model is run by another package: pip install onnxruntime") from None
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    return _Onnx(session, hashlib.blake2b(path.read_bytes(), digest_size=16).digest())
-
-
-class _Onnx:
+class _Onnx(_Pixels):
     """The first output of an ONNX model; `program` is another one for another file."""
 
-    def __init__(self, session: Any, program: bytes):
-        self.program = program
-        self.session, (first, *_) = session, session.get_inputs()
-        self.input, self.takes_bytes = first.name, first.type == "tensor(uint8)"
-        if isinstance(first.shape[-1], int):
-            self.input_size = first.shape[-1]
-        if self.takes_bytes:
-            self.mean, self.std = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+    def __init__(self, path: Path):
+        super().__init__()
+        try:
+            import onnxruntime
+        except ImportError:
+            raise ValueError("an ONNX model is run by another package: pip install onnxruntime") from None
+        self.session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+        self.program = hashlib.blake2b(path.read_bytes(), digest_size=16).digest()
+        first, *_ = self.session.get_inputs()
+        self.input = first.name
+        self._takes(first.shape[-1], first.type == "tensor(uint8)")
 
-    def __call__(self, images: torch.Tensor) -> torch.Tensor:
-        pixels = (images * 255).round().clamp(0, 255).to(torch.uint8) if self.takes_bytes else images
-        return torch.from_numpy(self.session.run(None, {self.input: pixels.cpu().numpy()})[0])
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(self.session.run(None, {self.input: self._seen(images).cpu().numpy()})[0])
 
 
-FILES: dict[str, Callable[[Path], Any]] = {
-    ".ts": _torchscript, ".pt": _torchscript, ".torchscript": _torchscript, ".pt2": _exported, ".onnx": _onnx,
-}  # fmt: skip
-"""Suffix to what reads a program."""
+FILES: dict[str, tuple[str, Callable[[Path], Any]]] = {
+    **dict.fromkeys((".ts", ".pt", ".torchscript"), ("a TorchScript program", _torchscript)),
+    ".pt2": ("a program of torch.export", _exported),
+    ".onnx": ("an ONNX model", _Onnx),
+}
+"""Suffix to the kind of a program, and what reads it."""

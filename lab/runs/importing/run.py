@@ -99,7 +99,12 @@ def from_embeddings(
         brought = _described(table, row_facts, base, with_root=root is not None)
     stem = file.stem if file else "imported"
     run = _write(brought, encoder or stem, normalise, name, Path(default_root() if runs is None else runs), stem)
-    return _measured(run, brought, measure)
+    try:
+        _measure(run, brought, measure)
+    except BaseException:  # no run is left behind where measuring fails or is interrupted
+        shutil.rmtree(run.path, ignore_errors=True)
+        raise
+    return run
 
 
 def _sorted_out(
@@ -109,19 +114,17 @@ def _sorted_out(
 
     known: a value for each row, the name of a column, or None; of the split, one for all rows, too.
     """
-    source = _source(vectors, columns.pop("vector", ""))
+    column = columns.pop("vector", "")
+    if isinstance(vectors, str | Path):
+        source = reading.read(vectors, column)
+    else:
+        source = reading.of_table(vectors, column) if reading.is_table(vectors) else reading.Source(vectors)
     table_columns = dict(source.columns) | ({} if metadata is None else reading.table(metadata))
     columns |= {what: known[what] for what in ("label", "image") if isinstance(known[what], str)}
     row_facts = described.sorted_out(table_columns, columns)
     row_facts |= {what: values for what, values in known.items() if values is not None and not isinstance(values, str)}
     row_facts.setdefault("split", known["split"])
     return as_rows(source.vectors), row_facts
-
-
-def _source(vectors: Any, column: str) -> reading.Source:
-    if isinstance(vectors, str | Path):
-        return reading.read(vectors, column)
-    return reading.of_table(vectors, column) if reading.is_table(vectors) else reading.Source(vectors)
 
 
 def _described(table: Any, row_facts: dict[str, Any], base: Path, with_root: bool) -> Brought:
@@ -251,16 +254,6 @@ def _write_embeddings(run: Run, brought: Brought, normalise: bool | None, config
         path = run.path / "embeddings" / f"{split}.safetensors"
         arrays.write(path, values, {"checkpoint": OUTSIDE, "step": 0, "evaluation": config.evaluation.as_dict()})
     write_json(run.path / "meta.json", {"versions": versions(), "started": time.time()})
-
-
-def _measured(run: Run, brought: Brought, measure: bool | None) -> Run:
-    """The run, with its scores; where measuring fails or is interrupted, no run is left behind."""
-    try:
-        _measure(run, brought, measure)
-    except BaseException:
-        shutil.rmtree(run.path, ignore_errors=True)
-        raise
-    return run
 
 
 def _measure(run: Run, brought: Brought, measure: bool | None) -> None:

@@ -132,13 +132,11 @@ class _Asked:
         else:
             what = {"what": _called(self.encoder), "normalise": self.unit}
             chosen_sections["encoder"] = {"name": OUTSIDE, **what, **encoder}
-        for section, value in chosen_sections.items():
-            if section in ("data", "encoder", "loss") and not _own(value):
-                RunConfig.of({section: value})  # a stored configuration may name what is not here; a new one may not
-        rest = {
-            section: value for section, value in chosen_sections.items() if section not in ("data", "encoder", "loss")
-        }
-        RunConfig.of(rest)
+        ours = {
+            section: value for section, value in chosen_sections.items()
+            if not (isinstance(value, Mapping) and value.get("name") == OUTSIDE)
+        }  # fmt: skip
+        RunConfig.of(ours)  # a stored configuration may name what is not here; a new one may not
         return RunConfig.of(chosen_sections, stored=True)
 
     @property
@@ -212,10 +210,6 @@ def _with(sections: Mapping[str, Any], steps: int | None, batch_size: int | None
 def _named(part: Any) -> bool:
     """Whether it names an entry of a catalogue."""
     return isinstance(part, str | Mapping)
-
-
-def _own(value: Any) -> bool:
-    return isinstance(value, Mapping) and value.get("name") == OUTSIDE
 
 
 def _called(thing: Any) -> str:

@@ -116,17 +116,14 @@ class Slurm(Launcher):
         """Take over a run whose job waits, or is at work, since a command handed it over that was interrupted."""
         found = run.snapshot()
         before, job_id = found.place, found.job
-        if job_id is None or before != self.place or found.state not in (QUEUED, RUNNING):
+        if job_id is None or before is None or before != self.place or found.state not in (QUEUED, RUNNING):
             return False
+        if before.knobs.get("cluster", "slurm") != "slurm":
+            return False  # its process is gone, and with it the job
         import submitit
 
-        # Of another kind of cluster its process is gone, and with it the job.
-        job = (
-            submitit.SlurmJob(run.path.parent / FOLDER, job_id)
-            if before.knobs.get("cluster", "slurm") == "slurm"
-            else None
-        )
-        if job is None or job.done():
+        job = submitit.SlurmJob(run.path.parent / FOLDER, job_id)
+        if job.done():
             return False
         detached.sign(run, before, Worker.this(), self.outlives, job_id)
         self._jobs.append(_Job(run, job, found.status["updated"]))

@@ -25,7 +25,6 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -210,7 +209,7 @@ class Run:
     @property
     def state(self) -> str:
         """The state that holds now."""
-        return self.snapshot().state
+        return self.status["state"]
 
     @property
     def written_state(self) -> str | None:
@@ -230,7 +229,7 @@ class Run:
     @property
     def begun(self) -> bool:
         """Whether a training step was ever made."""
-        return self.checkpoint("last") is not None or any(r["kind"] == "stepped" for r in self._records())
+        return self.checkpoint("last") is not None or bool(self.metrics("stepped"))
 
     def signed(self, worker: Worker) -> dict[str, Any]:
         """A process as it is written into this folder: with the folder's own number, which a copy does not have."""
@@ -256,7 +255,7 @@ class Run:
 
     def metrics(self, kind: str | None = None) -> list[dict[str, Any]]:
         """The records of metrics.jsonl, all or of one kind (`stepped`, ...); a torn last line is left out."""
-        return [record for record in self._records() if kind is None or record["kind"] == kind]
+        return [record for record in self.records_and_damage()[0] if kind is None or record["kind"] == kind]
 
     def records_and_damage(self) -> tuple[list[dict[str, Any]], list[int]]:
         """The records of metrics.jsonl, and the numbers from 1 of the lines that are none; a torn last line is no
@@ -267,16 +266,6 @@ class Run:
             return [], []
         records = [stored_record(line) for line in lines[:-1]]
         return [r for r in records if r is not None], [number for number, r in enumerate(records, 1) if r is None]
-
-    def _records(self) -> Iterator[dict[str, Any]]:
-        try:
-            with open(checked(self.path / "metrics.jsonl"), "rb") as lines:
-                for line in lines:
-                    record = stored_record(line)
-                    if record is not None:
-                        yield record
-        except (FileNotFoundError, ValueError):  # no file, or a pipe in its place
-            return
 
     def log_tail(self, size: int = 20_000) -> str:
         """The last `size` bytes of log.txt."""

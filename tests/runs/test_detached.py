@@ -15,13 +15,7 @@ from lab.runs.launching import detached as launching
 from lab.runs.launching import stop_request
 from lab.runs.launching.queue import Queue, slot
 from lab.runs.process import Worker
-
-
-def wait_for(condition, seconds=300.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.05)
+from tests.runs.conftest import wait_for
 
 
 def endless(tiny):
@@ -53,22 +47,6 @@ def test_a_launched_run_lives_on_its_own_and_stops_when_asked(tiny, tmp_path, ti
     assert found.state == "stopped" and not launching.working(found)
     assert found.checkpoint("last") and "step" in run.log_tail()
     assert launching.stop(found) == "not running"
-
-
-def test_a_run_that_does_not_listen_is_killed_with_its_children(tiny, tmp_path, tidy):
-    given = endless(tiny)
-    given["training"]["workers"] = 1
-    run = lab.runs.create(RunConfig.of(given), tmp_path, "deaf")
-    tidy(run)
-    worker = launching.launch(run)
-    wait_for(lambda: run.status.get("step", 0) > 0)
-    import psutil
-
-    members = [psutil.Process(worker.pid), *psutil.Process(worker.pid).children(recursive=True)]
-    assert len(members) >= 2
-    assert launching.stop(run, grace=0) in ("killed", "stopped")
-    wait_for(lambda: not any(m.is_running() and m.status() != "zombie" for m in members))
-    assert run.state == "stopped"
 
 
 def test_orphans_are_found_out(tiny, tmp_path):

@@ -219,19 +219,19 @@ def test_a_run_that_waits_again_is_queued_whatever_became_of_it_before(tmp_path)
     assert run.status["state"] == "queued" and run.status["sentence"] == ""
 
 
-def test_killing_takes_the_orphans_of_the_group_along(tmp_path):
+def test_a_process_that_does_not_listen_is_killed_with_the_orphans_of_its_group(tmp_path):
     """A helper whose parent has died is no descendant any more, but still of the group."""
     run = lab.runs.create(RunConfig.of(), tmp_path, "family")
     helper = (
         "import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']).pid)"
     )
     leader = subprocess.Popen(
-        [sys.executable, "-c", f"import subprocess, sys, time\nsubprocess.run([sys.executable, '-c', {helper!r}])\n"
-         "sys.stdout.flush(); time.sleep(60)"],
+        [sys.executable, "-c", "import signal, subprocess, sys, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+         f"subprocess.run([sys.executable, '-c', {helper!r}])\nsys.stdout.flush(); time.sleep(60)"],
         stdout=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     orphan = Worker.of(int(leader.stdout.readline()))
     (run.path / "launch.json").write_text(json.dumps(Worker.of(leader.pid).as_dict()))
-    assert orphan.alive and launching.kill(run)
+    assert orphan.alive and launching.stop(run, grace=0.1) == "killed"
     leader.wait(120)
     assert not orphan.alive and run.state == "stopped"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -177,17 +175,10 @@ def test_the_forecast_counts_what_autograd_keeps():
     assert needs["encoder's graph"] == 32 * 4 * 4
 
 
-def test_as_a_program_it_prints_one_json_object_a_line(tmp_path):
-    file = tmp_path / "config.yaml"
-    file.write_text(config().as_yaml())
-    done = subprocess.run(
-        [sys.executable, "-m", "lab.runs.launching.preflight", str(file)],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=True,
-    )
-    told = [json.loads(line)["name"] for line in done.stdout.splitlines()]
+def test_as_a_program_it_prints_one_json_object_a_line(tmp_path, capsys):
+    (tmp_path / "config.yaml").write_text(config().as_yaml())
+    preflight.main(str(tmp_path / "config.yaml"))
+    told = [json.loads(line)["name"] for line in capsys.readouterr().out.splitlines()]
     assert told == ["data", "loading", "memory", "gradients", "pace"]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +29,7 @@ from lab.runs.launching import detached as launching
 from lab.runs.launching.queue import Queue
 from lab.runs.process import Worker
 from lab.training import checkpoint
+from tests.runs.conftest import COMMAND, wait_for
 
 
 @pytest.fixture
@@ -379,30 +380,23 @@ def test_a_file_that_we_may_not_read_is_not_called_missing(tmp_path, monkeypatch
 # The command line
 
 
-def test_a_stopped_training_says_so_and_exits_by_its_signal(tiny, tmp_path):
-    import signal
-
+@pytest.mark.parametrize(("which", "status"), [(signal.SIGHUP, 129), (signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_stopped_training_says_so_and_exits_by_its_signal(which, status, forked, tiny, tmp_path):
     long = {**tiny, "training": {"steps": 100_000, "checkpoint_every": 50_000, "validate_every": 100_000}}
     run = lab.runs.create(RunConfig.of(long), tmp_path, "long")
-    for which, status in ((signal.SIGHUP, 129), (signal.SIGTERM, 143), (signal.SIGINT, 130)):
-        words = [sys.executable, "-m", "lab", "train", "--resume", str(run.path), "--quiet"]
-        process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
-        began = run.status.get("step", 0)
-        while run.state != RUNNING or run.status.get("step", 0) <= began:
-            assert process.poll() is None
-            time.sleep(0.02)
-        process.send_signal(which)
-        assert process.wait(240) == status
-        assert "this step is finished and saved" in process.stderr.read()
-        assert run.state == "stopped" and checkpoint.load(run.checkpoint("last"))["progress"]["step"] > began
+    process = forked(COMMAND, "train", "--resume", run.path, "--quiet")
+    wait_for(lambda: run.state == RUNNING and run.status.get("step", 0) > 0)
+    os.kill(process.pid, which)
+    assert process.wait() == status
+    assert "this step is finished and saved" in process.err
+    assert run.state == "stopped" and checkpoint.load(run.checkpoint("last"))["progress"]["step"] > 0
 
 
-def test_closed_streams_and_odd_folders_are_no_python(tmp_path):
-    done = subprocess.run(
-        f"{sys.executable} -m lab losses >&-; {sys.executable} -m lab runs --runs {tmp_path / 'file'}",
-        shell=True, capture_output=True, text=True,
-    ) if (tmp_path / "file").write_text("x") else None  # fmt: skip
-    assert "NoneType" not in done.stderr and "is no folder" in done.stderr and done.returncode == 2
+def test_closed_streams_and_odd_folders_are_no_python(tmp_path, capsys):
+    done = subprocess.run(f"{sys.executable} -m lab losses >&-", shell=True, capture_output=True, text=True)
+    assert "NoneType" not in done.stderr and "Traceback" not in done.stderr
+    (tmp_path / "file").write_text("x")
+    assert main(["runs", "--runs", str(tmp_path / "file")]) == 2 and "is no folder" in capsys.readouterr().err
 
 
 def test_a_dead_rank_is_told_in_our_words():

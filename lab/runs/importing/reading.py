@@ -103,33 +103,24 @@ def _opened(path: Path, read: Callable[[], Any]) -> Any:
         raise ValueError(f"{path} cannot be read, it is damaged or of another kind ({reason}).") from None
 
 
-def _npy(path: Path, vector: str) -> Source:
+def _numpy(path: Path, vector: str) -> Source:
+    """The array of an npy file by memory map, or those of an npz file."""
     with open(path, "rb") as file:
-        if file.read(1) not in (b"\x93", b"\x80", b""):  # numpy takes whatever is not its own for a pickle
-            raise ValueError(
-                f"{path} cannot be read, it is damaged or of another kind (it does not begin as npy does)."
-            )
+        if file.read(1) not in (b"\x93", b"\x80", b"P", b""):  # numpy takes whatever is not its own for a pickle
+            raise OSError("it does not begin as numpy's files do")
     try:
-        return Source(np.load(path, mmap_mode="r", allow_pickle=False))
+        read = np.load(path, mmap_mode="r", allow_pickle=False)
+        if isinstance(read, np.ndarray):
+            return Source(read)
+        with read:
+            held = {name: read[name] for name in read.files}
     except ValueError as error:
-        raise ValueError(_numpy_sentence(path, error)) from None
-
-
-def _numpy_sentence(path: Path, error: ValueError) -> str:
-    if "allow_pickle" in str(error) or "Python objects" in str(error):
-        return (
+        if "allow_pickle" not in str(error) and "Python objects" not in str(error):
+            raise OSError(error) from None
+        raise ValueError(
             f"{path} holds pickled Python objects, which can run any program when they are read; save the vectors as "
             'numbers: numpy.save(file, vectors.astype("float32")).'
-        )
-    return f"{path} cannot be read, it is damaged or of another kind ({str(error).rstrip('.')})."
-
-
-def _npz(path: Path, vector: str) -> Source:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            held = {name: archive[name] for name in archive.files}
-    except ValueError as error:
-        raise ValueError(_numpy_sentence(path, error)) from None
+        ) from None
     return _named(held, vector, path)
 
 
@@ -138,12 +129,10 @@ def _named(held: dict[str, Any], vector: str, path: Path) -> Source:
     flat = [name for name, values in held.items() if len(values.shape) == 2]
     name = vector or next((one for one in VECTORS if one in held), flat[0] if len(flat) == 1 else "")
     if name not in held:
-        raise ValueError(
-            f"{path} has no array {vector!r}; it has {', '.join(held) or 'none'}."
-            if vector
-            else f"{path} does not say which of its arrays ({', '.join(held) or 'none'}) are the vectors; name it "
-            "with --vector."
-        )
+        there = ", ".join(held) or "none"
+        if vector:
+            raise ValueError(f"{path} has no array {vector!r}; it has {there}.")
+        raise ValueError(f"{path} does not say which of its arrays ({there}) are the vectors; name it with --vector.")
     vectors = held.pop(name)
     return Source(vectors, {name: values for name, values in held.items() if len(values.shape) == 1})
 
@@ -194,10 +183,6 @@ TABLES: dict[str, Callable[[Path], Any]] = {
     ".csv": _csv, ".tsv": _csv, ".parquet": _parquet, ".pq": _parquet, ".arrow": _arrow, ".feather": _arrow,
 }  # fmt: skip
 """Suffix to what reads a file as an Arrow table."""
-
-
-def _of_file(reader: Callable[[Path], Any]) -> Callable[[Path, str], Source]:
-    return lambda path, vector: _of_arrow(reader(path), vector)
 
 
 def _as_arrow(table: Any) -> Any:
@@ -362,8 +347,8 @@ def _with_class_names(read: Any, features: Mapping[str, Any]) -> Any:
 
 
 READERS: dict[str, Callable[[Path, str], Source]] = {
-    ".npy": _npy, ".npz": _npz, ".safetensors": _safetensors,
-    **{suffix: _of_file(reader) for suffix, reader in TABLES.items()},
+    ".npy": _numpy, ".npz": _numpy, ".safetensors": _safetensors,
+    **dict.fromkeys(TABLES, lambda path, vector: _of_arrow(TABLES[path.suffix.lower()](path), vector)),
     ".faiss": _faiss, ".index": _faiss,
 }  # fmt: skip
 """Suffix to what reads a file of vectors."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -12,19 +11,17 @@ import numpy as np
 from lab.core import arrays
 from lab.runs.folder import Run
 
-LARGE = 64_000_000
-"""Bytes of a file of embeddings from which only pieces of it tell it apart."""
-
 
 def file_of(run: Run, split: str, method: str) -> Path:
     """Where a map of a split is kept."""
     return run.path / "maps" / f"{split}.{method}.safetensors"
 
 
-def fingerprint(files: Iterable[Path]) -> str:
-    """Changes when the embeddings in these files do."""
-    digests = [_digest(str(p), p.stat().st_mtime_ns, p.stat().st_size) for p in files]
-    return hashlib.blake2b("".join(digests).encode(), digest_size=16).hexdigest()
+def fingerprint(files: Collection[Path]) -> str:
+    """Changes when the embeddings in these files do, by their checksums; those of version 0.1, without, by their age."""
+    stamps = [(arrays.stamp(path), path.stat().st_size) for path in files]
+    ages = [path.stat().st_mtime_ns for path, (stamp, _) in zip(files, stamps, strict=True) if stamp == "None"]
+    return hashlib.blake2b(repr((stamps, ages)).encode(), digest_size=16).hexdigest()
 
 
 def embedded(run: Run, split: str) -> list[Path]:
@@ -60,16 +57,3 @@ def places(run: Run, split: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         if kept is not None and {"items", "flat"} <= kept.keys():
             maps[method] = kept["items"], kept["flat"][-1]
     return maps
-
-
-@cache
-def _digest(path: str, changed: int, size: int) -> str:
-    """Of a large file, pieces all over it are read: its numbers change everywhere or nowhere."""
-    with open(path, "rb") as file:
-        if size <= LARGE:
-            return hashlib.file_digest(file, "md5").hexdigest()
-        digest = hashlib.md5(str(size).encode())
-        for begin in np.linspace(0, size - 65_536, 256).astype(int):
-            file.seek(begin)
-            digest.update(file.read(65_536))
-        return digest.hexdigest()

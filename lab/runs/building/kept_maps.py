@@ -18,7 +18,7 @@ def file_of(run: Run, split: str, method: str) -> Path:
 
 
 def fingerprint(files: Collection[Path]) -> str:
-    """Changes when the embeddings in these files do, by their checksums; those of version 0.1, without, by their age."""
+    """Changes when the embeddings in these files do, by their checksums or, in version 0.1, their age."""
     stamps = [(arrays.stamp(path), path.stat().st_size) for path in files]
     ages = [path.stat().st_mtime_ns for path, (stamp, _) in zip(files, stamps, strict=True) if stamp == "None"]
     return hashlib.blake2b(repr((stamps, ages)).encode(), digest_size=16).hexdigest()

@@ -64,19 +64,25 @@ class ForeignEncoder(nn.Module):
         self.mean = tuple(seen.mean or says["mean"] or IMAGENET[0])
         self.std = tuple(seen.std or says["std"] or IMAGENET[1])
 
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Unit rows [n d].
+    def raw(self, images: torch.Tensor) -> torch.Tensor:
+        """Features [n d] as the model makes them, of any length.
 
         Raises:
             ValueError: the model does not make a table of features.
         """
         features = self.model(images)
+        if torch.compiler.is_compiling():  # of an export: looking at the number of images would fix it
+            return features
         if not isinstance(features, torch.Tensor) or features.ndim != 2 or len(features) != len(images):
             shape = list(features.shape) if hasattr(features, "shape") else type(features).__name__
             raise ValueError(
                 f"An encoder makes features [n d] of images [n 3 h w]; this one makes {shape} of {list(images.shape)}."
             )
-        return F.normalize(features.float(), dim=1)
+        return features
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Unit rows [n d]."""
+        return F.normalize(self.raw(images).float(), dim=1)
 
 
 def encoder_of(word: str, weights: str | None = None, seen: Seen = Seen()) -> Any:

@@ -198,3 +198,29 @@ def test_the_run_of_another_account_is_not_ours_to_stop(tiny, tmp_path, capsys, 
     monkeypatch.setattr("lab.runs.launching.detached.os.kill", forbidden)
     assert main(["stop", str(run.path)]) == 2
     assert "is being trained by another account" in capsys.readouterr().err
+
+
+def test_a_worker_that_leaves_says_so_before_it_is_gone(tmp_path, monkeypatch):
+    monkeypatch.setattr("lab.runs.launching.queue.launch", lambda run: None)
+    queue = Queue(tmp_path)
+    queue.add(lab.runs.create(RunConfig.of().changed("training.device", "cpu"), tmp_path, "first"))
+    seen = []
+    for run in queue.work():
+        seen.append(run.name)
+        assert queue.worker is not None, "at its post while it works"
+    assert seen == ["first"]
+    assert queue.worker is None, "this process lives on, but not as the queue's worker"
+
+
+def test_a_run_added_at_the_last_moment_is_still_started(tmp_path, monkeypatch):
+    monkeypatch.setattr("lab.runs.launching.queue.launch", lambda run: None)
+    monkeypatch.setattr("lab.runs.launching.queue.PAUSE", 0.0)
+    cpu = RunConfig.of().changed("training.device", "cpu")
+    queue = Queue(tmp_path)
+    queue.add(lab.runs.create(cpu, tmp_path, "first"))
+    started = []
+    for run in queue.work():
+        if run.name == "first":  # between starting the last run and looking whether anything waits
+            queue.add(lab.runs.create(cpu, tmp_path, "late"))
+        started.append(run.name)
+    assert started == ["first", "late"]

@@ -93,16 +93,3 @@ def test_a_run_at_work_stays_where_it_is(run):
         with pytest.raises(ValueError, match="already running"):
             act(run)
     assert run.path.is_dir()
-
-
-def test_a_run_that_leaves_the_trash_at_this_moment_is_passed_over(run, monkeypatch):
-    thrown = management.trash(run)
-    (thrown.parent / "gone").mkdir()
-
-    def written(path):
-        if path.name == "gone":
-            raise FileNotFoundError(2, "No such file or directory", str(path))
-        return 0.0
-
-    monkeypatch.setattr("lab.runs.management.os.path.getctime", written)
-    assert management.trashed(thrown.parent.parent) == (thrown,)

@@ -131,20 +131,6 @@ def test_no_damage_in_one_folder_can_be_felt_outside_it(tmp_path, file, junk):
     assert queue.active() == () and queue.names == ("good",)
 
 
-def test_a_folder_that_goes_while_it_is_listed_is_passed_over(tmp_path, monkeypatch):
-    for name in "ab":
-        lab.runs.create(RunConfig.of(), tmp_path, name)
-    known = lab.runs.Run.__init__
-
-    def gone(self, path):
-        if path.name == "a":
-            (path / "config.yaml").unlink()
-        known(self, path)
-
-    monkeypatch.setattr(lab.runs.Run, "__init__", gone)
-    assert [run.name for run in lab.runs.list(tmp_path)] == ["b"]
-
-
 def test_many_at_once_make_and_queue_runs_and_none_is_lost(tmp_path):
     def add(at: int) -> None:
         for number in range(4):

@@ -378,7 +378,7 @@ def test_a_run_keeps_its_images_when_more_come_into_their_folder(tmp_path):
     with pytest.raises(ValueError, match=r"list of the images is damaged.*delete it"):
         again.dataset()
     listed.write_text("{")
-    with pytest.raises(ValueError, match=r"images\.json is no JSON object: .*; `lab runs check RUN --repair`"):
+    with pytest.raises(ValueError, match=r"images\.json is no JSON object: .*`lab runs check RUN --repair`"):
         again.dataset()
     list(check.repair(again))
     assert "a/0.png" in again.dataset().keys, "without a list the folder is read anew"

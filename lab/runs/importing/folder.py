@@ -116,15 +116,9 @@ class Embedder:
 
 
 def embedder_of(
-    images: Any,
-    word: str,
-    weights: str | None,
-    seen: Seen | None,
-    device: str,
-    batch_size: int | None,
-    workers: int | None,
-    runs: Path | str | None,
-) -> Embedder:
+    images: Any, word: str, weights: str | None, seen: Seen | None, device: str, batch_size: int | None,
+    workers: int | None, runs: Path | str | None,
+) -> Embedder:  # fmt: skip
     """What embeds the images of a set, by a word of `encoder_of` or the name of a run.
 
     Raises:

@@ -99,11 +99,7 @@ def from_embeddings(
         brought = _described(table, row_facts, base, with_root=root is not None)
     stem = file.stem if file else "imported"
     run = _write(brought, encoder or stem, normalise, name, Path(default_root() if runs is None else runs), stem)
-    try:
-        _measure(run, brought, measure)
-    except BaseException:  # no run is left behind where measuring fails or is interrupted
-        shutil.rmtree(run.path, ignore_errors=True)
-        raise
+    _measure(run, brought, measure)
     return run
 
 
@@ -267,6 +263,10 @@ def _measure(run: Run, brought: Brought, measure: bool | None) -> None:
     judged = np.bincount(brought.images.labels).max() > 1
     if measure is False or not splits or not judged:
         return
-    with Writer(run) as writer:
-        for _ in evaluate_run(run, writer, splits=splits):
-            pass
+    try:
+        with Writer(run) as writer:
+            for _ in evaluate_run(run, writer, splits=splits):
+                pass
+    except BaseException:  # no run is left behind where measuring fails or is interrupted
+        shutil.rmtree(run.path, ignore_errors=True)
+        raise

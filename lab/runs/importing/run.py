@@ -155,22 +155,21 @@ def _like(table: Any, row_facts: dict[str, Any], base: Path, like: Run) -> Broug
     Raises:
         ValueError: they are not; says which image is missing.
     """
+    pictured = row_facts.get("image") is not None
+    named = row_facts["image"] if pictured else row_facts.get("key")
     taken = [what for what in ("label", "role", "super_class") if row_facts.get(what) is not None]
-    if taken and row_facts.get("image", row_facts.get("key")) is None:
+    if taken and named is None:
         raise ValueError(f"{', '.join(taken)} come from run {like.name}; leave them out.")
     images = like.dataset()
-    named = row_facts.get("image", row_facts.get("key"))
     if named is None:
         return _in_stored_order(table, row_facts["split"], images, like)
     place = {key: item for item, key in enumerate(images.keys)}
-    if images.root is not None and row_facts.get("image") is not None:
+    if images.root is not None and pictured:
         place |= {str((images.root / key).resolve()): item for key, item in tuple(place.items())}
     row_of: dict[int, int] = {}
     for row, one in enumerate(described._plain(named)):
-        item = place.get(
-            str(one), place.get(str((base / str(one)).resolve()) if row_facts.get("image") is not None else "")
-        )
-        if item is not None:
+        elsewhere = str((base / str(one)).resolve()) if pictured else ""
+        if (item := place.get(str(one), place.get(elsewhere))) is not None:
             row_of[item] = row
     rows: dict[str, dict[str, np.ndarray]] = {}
     for split in like.splits:

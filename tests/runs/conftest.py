@@ -59,11 +59,15 @@ class Process:
 
     @property
     def out(self) -> str:
-        return Path(f"{self.said}.1").read_text()
+        return self._of(1)
 
     @property
     def err(self) -> str:
-        return Path(f"{self.said}.2").read_text()
+        return self._of(2)
+
+    def _of(self, stream: int) -> str:
+        file = Path(f"{self.said}.{stream}")
+        return file.read_text() if file.exists() else ""  # it has not begun
 
 
 @pytest.fixture(scope="session")

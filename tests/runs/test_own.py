@@ -151,7 +151,7 @@ def bare(item):
         ({"encoder": Net}, "encoder must be a torch.nn.Module.* the class Net itself"),
         ({"encoder": 3}, "encoder must be a torch.nn.Module.* got int"),
         ({"encoder": "no_such"}, "no_such"),
-        ({"encoder": nn.Conv2d(3, 4, 3)}, r"embeddings \[n d\].* makes \[2, 4, 14, 14\]"),
+        ({"encoder": nn.Conv2d(3, 4, 3)}, r"features \[n d\].* makes \[2, 4, 14, 14\]"),
         ({"encoder": nn.Linear(5, 4)}, "cannot be used on images .* of 16 pixels"),
         ({"data": 3}, "data must be a torch data set"),
         ({"data": []}, "train data is empty"),

@@ -129,24 +129,31 @@ class Examiner:
             dataset: the images that were embedded, instead of the run's.
             levels: coarser labels int64 [n] by name, instead of the data set's own.
         """
-        dataset = self.trained.dataset if dataset is None else dataset
-        searched = query if gallery is None else gallery
-        weights = self.trained.classifier
-        return evaluate(
-            query,
-            gallery,
-            self.metrics,
-            k=self.config.evaluation.knobs.k,
-            similarity=self.config.similarity,
-            relevant=dataset.judged(name, query.items, searched.items),
-            levels=dataset.levels if levels is None else levels,
-            reranker=reranker_of(self.config),
-            device=self.config.training.knobs.device,
-            what=f"{name} queries",
-            search=self.config.evaluation.knobs.search,
-            classifier=None if weights is None else Classifier(*weights, self.trained.classes),
-            **self.anchors,
-        )
+        images, weights = self.trained.dataset if dataset is None else dataset, self.trained.classifier
+        classifier = None if weights is None else Classifier(*weights, self.trained.classes)
+        about: dict[str, Any] = {"levels": images.levels if levels is None else levels, **self.anchors}
+        return _measured(self.config, self.metrics, name, query, gallery, images, classifier=classifier, **about)
+
+
+def _measured(
+    config: RunConfig, metrics: Mapping[str, Any], name: str, query: EmbeddingSet, gallery: EmbeddingSet | None,
+    images: ImageSet, **about: Any,
+) -> Generator[Record, None, Evaluation]:  # fmt: skip
+    """Search embeddings of a split as a configuration says, and measure. about: levels, anchors, classifier."""
+    searched = query if gallery is None else gallery
+    return evaluate(
+        query,
+        gallery,
+        metrics,
+        k=config.evaluation.knobs.k,
+        similarity=config.similarity,
+        relevant=images.judged(name, query.items, searched.items),
+        reranker=reranker_of(config),
+        device=config.training.knobs.device,
+        what=f"{name} queries",
+        search=config.evaluation.knobs.search,
+        **about,
+    )
 
 
 def evaluate_run(
@@ -212,25 +219,10 @@ def _measure_stored(run: Run, writer: Writer, config: RunConfig, splits: tuple[s
         query, gallery, anchors = run.embeddings(name), run.embeddings(name, "gallery"), run.anchors(name)
         how = _as_made(run, name, config)
         check_search(how, anchors is not None)
-        knobs = how.evaluation.knobs
-        evaluation = yield from evaluate(
-            query,
-            gallery,
-            metrics,
-            k=knobs.k,
-            similarity=how.similarity,
-            anchors=anchors and anchors[0],
-            anchor_labels=anchors and anchors[1],
-            relevant=images.judged(name, query.items, (gallery or query).items),
-            levels=images.levels,
-            reranker=reranker_of(how),
-            device=config.training.knobs.device,
-            what=f"{name} queries",
-            search=knobs.search,
-        )
+        kept = {} if anchors is None else dict(zip(("anchors", "anchor_labels"), anchors, strict=True))
+        evaluation = yield from _measured(how, metrics, name, query, gallery, images, levels=images.levels, **kept)
         origin = run.origin(name)
         facts = {"checkpoint": origin.checkpoint, "step": origin.step, "evaluation": how.evaluation.as_dict()}
-        kept = {} if anchors is None else dict(zip(("anchors", "anchor_labels"), anchors, strict=True))
         yield from _keep(writer, name, evaluation, _columns(query, gallery) | kept, facts)
 
 

@@ -117,18 +117,19 @@ JUNK = [
 
 
 @pytest.mark.parametrize("file", ["status.json", "meta.json", "launch.json", "scores/test.json", "metrics.jsonl"])
-@pytest.mark.parametrize("junk", JUNK)
-def test_no_damage_in_one_folder_can_be_felt_outside_it(tmp_path, file, junk):
+def test_no_damage_in_one_folder_can_be_felt_outside_it(tmp_path, file):
     good, bad = (lab.runs.create(RunConfig.of(), tmp_path, name) for name in ("good", "bad"))
     (bad.path / "scores").mkdir()
-    (bad.path / file).write_bytes(junk)
-    assert {run.name for run in lab.runs.list(tmp_path)} == {"good", "bad"}
-    assert bad.state in ("queued", "interrupted", "damaged") and bad.begun is False
-    assert bad.scores() is None and bad.metrics() == []
-    assert launching.reconcile(tmp_path) == () or file == "status.json"
     queue = Queue(tmp_path)
-    queue.add(good)
-    assert queue.active() == () and queue.names == ("good",)
+    for junk in JUNK:
+        (bad.path / file).write_bytes(junk)
+        assert {run.name for run in lab.runs.list(tmp_path)} == {"good", "bad"}
+        assert bad.state in ("queued", "interrupted", "damaged") and bad.begun is False
+        assert bad.scores() is None and bad.metrics() == []
+        assert launching.reconcile(tmp_path) == () or file == "status.json"
+        queue.add(good)
+        assert queue.active() == () and queue.names == ("good",)
+        queue.remove("good")
 
 
 def test_many_at_once_make_and_queue_runs_and_none_is_lost(tmp_path):

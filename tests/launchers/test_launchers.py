@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -343,41 +342,25 @@ def test_a_run_whose_sender_is_gone_waits_for_nobody(config, tmp_path):
     assert run.state == "queued"
 
 
-def until(true, patience=600.0):
-    """Wait for what other processes do."""
-    end = time.monotonic() + patience
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.2)
+def test_a_task_that_waits_is_cancelled_when_it_is_asked_to_stop(config, tmp_path, monkeypatch):
+    ray = pytest.importorskip("ray")
+    (run,) = runs_of(config, tmp_path, [0])
+    launcher, cancelled = lab.launchers.create("ray"), []
+    detached.hand_over(run, launcher.place, Worker.this(), False)
+    launcher._tasks = {"task": run}
 
+    def get(task):
+        raise ray.exceptions.TaskCancelledError
 
-def test_pages_send_runs_to_a_cluster_and_stop_them_there(cluster, config, pictures, tmp_path, monkeypatch):
-    from app import speed
-    from app.shared import queueing, whereabouts
-
-    made, _ = cluster
-    for name, value in {"RAY_ADDRESS": made.address, "LAB_RUNS": tmp_path, "LAB_DATA": pictures}.items():
-        monkeypatch.setenv(name, str(value))
-    assert whereabouts.places()["ray"] == f"Ray cluster {made.address}"
-    long = config.changed("training.steps", 1_000_000)
-    names = queueing.enqueue(dict.fromkeys("abc", long), "far", (), "ray")  # more than there are processors
-    runs = [lab.runs.open(name, tmp_path) for name in names]
-    try:
-        until(lambda: any(run.state == "running" and run.status["step"] for run in runs))
-        waits = next(run for run in runs if run.state == "queued")
-        page = speed.session("watch", 60, watched=waits.name).run()
-        assert f"Waits for the Ray cluster at {made.address}." in [re.sub(r"\\", "", one.value) for one in page.caption]
-        next(button for button in page.button if button.label == "Stop").click().run()
-        until(lambda: waits.state == "stopped")
-        assert waits.status["sentence"] == "Taken back; nothing of it was trained." and not waits.checkpoint("last")
-        assert next(one for one in page.run().selectbox if one.label == "Where to resume").value == "ray"
-        for run in runs:
-            detached.stop(run)
-        until(lambda: all(run.state == "stopped" for run in runs) and not waits.snapshot().sender.alive)
-        assert any(run.checkpoint("last") for run in runs)
-    finally:  # a run that goes on keeps the cluster's processors from the tests to come
-        for run in runs:
-            stop_request.write(run)
+    monkeypatch.setattr(type(launcher), "_connected", lambda self: ray)
+    monkeypatch.setattr(ray, "wait", lambda tasks, timeout: (tasks, []) if cancelled else ([], tasks))
+    monkeypatch.setattr(ray, "cancel", cancelled.append)
+    monkeypatch.setattr(ray, "get", get)
+    ended = launcher.ended()
+    assert next(ended) is None and not cancelled
+    assert detached.stop(run) == "asked" and run.state == "queued"
+    assert next(ended) is None and cancelled == ["task"]
+    assert next(ended) == run and run.status["sentence"] == "Taken back; nothing of it was trained."
 
 
 class Done:
@@ -418,7 +401,8 @@ def test_a_job_near_its_time_limit_saves_itself_and_goes_on_later(config, tmp_pa
     again = job.checkpoint(str(run.path))
     assert job._process.poll() == -signal.SIGTERM
     assert run.state == "queued" and run.status["sentence"] == "Its time was up; it waits for Slurm."
-    assert again.function(*again.args, **again.kwargs) == 0 and run.state == "finished"
+    assert isinstance(again.function, Training) and again.args == (str(run.path),)
+    assert _work.train_here(*again.args, 1).state == "finished"
     assert_same_bits(whole, run)
     stop_request.write(run)  # whoever asked to stop meanwhile does not find it in the queue again
     assert Training().checkpoint(str(run.path)) is None

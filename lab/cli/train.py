@@ -59,6 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.print_config:
         print(_config.config_of(arguments).as_yaml(), end="")
         return 0
+    if arguments.resume == "":
+        raise ValueError("--resume names the run that goes on, got an empty name.")
     exporters = _live(arguments)
     if (launcher := _launching.launcher_of(arguments, _sent_before(arguments))) is not None:
         return _launched(arguments, launcher)

@@ -203,9 +203,13 @@ class Queue:
     def _read(self) -> dict[str, Any]:
         """What the file says; a part that says nothing sensible counts as empty."""
         read = read_json(self._file) or {}
-        names = read.get("waiting") if isinstance(read.get("waiting"), list) else []
+        names = read.get("waiting")
         return {
-            "waiting": [name for name in names if isinstance(name, str) and NAME.fullmatch(name)],
+            "waiting": [
+                name
+                for name in (names if isinstance(names, list) else [])
+                if isinstance(name, str) and NAME.fullmatch(name)
+            ],
             "paused": read.get("paused") is True,
             "worker": read.get("worker"),
         }

@@ -120,7 +120,7 @@ class _Asked:
         Args:
             data, encoder: what is known of the own ones once they have been looked at.
         """
-        sections, own = dict(self.sections), {}
+        sections, own = dict(self.sections), dict[str, dict[str, Any]]()
         for section, part in (("data", self.data), ("encoder", self.encoder), ("loss", self.loss)):
             if _named(part):
                 sections[section] = part

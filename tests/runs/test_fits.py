@@ -38,14 +38,13 @@ def small(pictures):
 
 
 @pytest.fixture(scope="module")
-def anchored(small, train_tiny, tmp_path_factory):
+def anchored(train_tiny, tmp_path_factory):
     return train_tiny(
         tmp_path_factory.mktemp("fits"),
         "anchors",
-        **small,
         loss={"name": "class_anchor_margin", "init": "random", "init_scale": 0.01},
         metrics=[{"name": "hit_rate_at_k", "k": (1,)}, "mean_average_precision", "nearest_anchor_accuracy"],
-        training={"select_by": "mAP", "steps": 4},
+        training={"select_by": "mAP"},
     )
 
 

@@ -25,7 +25,8 @@ for line in sys.stdin:
     if not pid:
         status = 1
         try:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the tests were started by ignores
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)
             for stream in (1, 2):
                 os.dup2(os.open(f"{said}.{stream}", os.O_WRONLY | os.O_CREAT), stream)
             sys.argv = [what, *words]

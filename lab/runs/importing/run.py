@@ -99,8 +99,7 @@ def from_embeddings(
         brought = _described(table, row_facts, base, with_root=root is not None)
     stem = file.stem if file else "imported"
     run = _write(brought, encoder or stem, normalise, name, Path(default_root() if runs is None else runs), stem)
-    _measure(run, brought, measure)
-    return run
+    return _measured(run, brought, measure)
 
 
 def _sorted_out(
@@ -251,8 +250,8 @@ def _write_embeddings(run: Run, brought: Brought, normalise: bool | None, config
     write_json(run.path / "meta.json", {"versions": versions(), "started": time.time()})
 
 
-def _measure(run: Run, brought: Brought, measure: bool | None) -> None:
-    """Compute the metrics where that is wanted, and makes sense."""
+def _measured(run: Run, brought: Brought, measure: bool | None) -> Run:
+    """The run, with its scores where these are wanted and make sense."""
     from lab.runs.evaluate import evaluate_run
 
     def pairs(parts: Mapping[str, np.ndarray]) -> int:
@@ -261,7 +260,7 @@ def _measure(run: Run, brought: Brought, measure: bool | None) -> None:
     splits = tuple(name for name, parts in brought.rows.items() if measure or pairs(parts) <= PAIRS)
     judged = np.bincount(brought.images.labels).max() > 1
     if measure is False or not splits or not judged:
-        return
+        return run
     try:
         with Writer(run) as writer:
             for _ in evaluate_run(run, writer, splits=splits):
@@ -269,3 +268,4 @@ def _measure(run: Run, brought: Brought, measure: bool | None) -> None:
     except BaseException:  # no run is left behind where measuring fails or is interrupted
         shutil.rmtree(run.path, ignore_errors=True)
         raise
+    return run

@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from torch import nn
 
-from lab.core.late import without_compiler
 from lab.data.images import ahead, transforms
 from lab.data.images.loading import Loader
 from lab.data.streams.streamed_set import ClassSplit, DrawnRows
@@ -136,8 +135,7 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, own: Own | None
             from lab.training.processes.encoder_shards import shard  # takes half a second
 
             shard(encoder, device)
-    with without_compiler():
-        optimiser = config.optimiser.create().build(encoder, loss)
+    optimiser = config.optimiser.create().build(encoder, loss)
     return Parts(
         encoder=encoder,
         loss=loss,

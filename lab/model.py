@@ -41,7 +41,7 @@ from lab.galleries.maker import Maker
 from lab.inspect import AlikeRegions
 from lab.runs.building.fingerprints import maker_of_run, recorded
 from lab.runs.building.parts import testing_transform
-from lab.runs.building.pixels import FromPixels
+from lab.runs.building.trained import FromPixels
 from lab.runs.evaluate import Examiner, examiner_of, problems_sentence
 from lab.runs.folder import FINISHED, Run
 from lab.runs.images import Unlabelled, below, searched

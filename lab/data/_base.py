@@ -12,7 +12,6 @@ import numpy as np
 from PIL import Image
 
 from lab.core.catalog import name_of
-from lab.core.files import checked
 from lab.core.formats import plain_cell
 from lab.core.knobs import Knobs, knob
 from lab.core.results import Relevance
@@ -289,19 +288,6 @@ class ImageSet:
             ImageError: the file is missing or cannot be decoded; the sentence names it.
         """
         return open_rgb(self.path(i), least=self.least)
-
-    def encoded(self, i: int) -> bytes | None:
-        """The file of the i-th image, where decoding it is all that `load` does and it can be read; else None.
-
-        Raises:
-            ImageError: as `load`, where the set holds its images in other files.
-        """
-        if type(self).load is not ImageSet.load:
-            return None
-        try:
-            return checked(self.path(i)).read_bytes()
-        except (OSError, ValueError):
-            return None  # `load` says why
 
     def judged(self, split: str, query: np.ndarray, gallery: np.ndarray) -> Relevance | None:
         """Judgements of one split for the images that are really there, or None where labels say what is relevant.

@@ -47,7 +47,7 @@ def needs_of(config: RunConfig, gpus: bool) -> Needs:
     for section in ("optimiser", "schedule", "metrics", "evaluation"):
         alike.pop(section, None)
     workers = (AHEAD if on_gpu else 0) if knobs.workers is None else knobs.workers
-    alike["training"] |= {"device": "cpu", "workers": workers, "decode": "cpu"}
+    alike["training"] |= {"device": "cpu", "workers": workers}
     step, loading = _bytes_of(RunConfig.of(alike).as_yaml())
     return Needs(1 + workers, int(on_gpu), PROCESS * (1 + workers) + loading + (0 if on_gpu else step))
 

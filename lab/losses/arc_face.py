@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lab.core.knobs import knob
-from lab.kernels import Peak
 from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlMarginSoftmax
 
@@ -31,7 +30,6 @@ class ArcFace(PmlMarginSoftmax):
     """
 
     family = "classification"
-    peak = Peak(3.2, classes=4.1, vectors=0.5)
 
     class Knobs(ClassKnobs):
         margin: float = knob(28.6, "Margin by which an image's own class must lead.", ge=0, le=90, unit="degrees")

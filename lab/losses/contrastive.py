@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lab.core.knobs import Knobs, knob
-from lab.kernels import Peak
 from lab.losses._pml import PmlLoss
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ class Contrastive(PmlLoss):
     """
 
     family = "pair"
-    peak = Peak(1.4, pairs=8.1)
 
     learns_from_negatives = True
 

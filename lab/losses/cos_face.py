@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lab.core.knobs import knob
-from lab.kernels import Peak
 from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlMarginSoftmax
 
@@ -30,7 +29,6 @@ class CosFace(PmlMarginSoftmax):
     """
 
     family = "classification"
-    peak = Peak(3.4, classes=4.1, vectors=0.6)
 
     class Knobs(ClassKnobs):
         margin: float = knob(0.35, "Margin by which an image's own class must lead.", ge=0, le=1, unit="cosine")

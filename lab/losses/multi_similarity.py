@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from lab.core.knobs import Knobs, knob
-from lab.kernels import Peak
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlLoss
 
@@ -38,7 +37,6 @@ class MultiSimilarity(PmlLoss):
     """
 
     family = "pair"
-    peak = Peak(2.9, pairs=17.3)
 
     class Knobs(Knobs):
         alpha: float = knob(

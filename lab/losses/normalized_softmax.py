@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from lab.core.knobs import knob
-from lab.kernels import Peak
 from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlClassLoss
 
@@ -32,7 +31,6 @@ class NormalizedSoftmax(PmlClassLoss):
     """
 
     family = "classification"
-    peak = Peak(4.1, classes=2.8, vectors=1.2)
     shares_classes = True
     class_axis = 1
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lab.core.knobs import Knobs, knob
-from lab.kernels import Peak
 from lab.losses._pml import PmlLoss
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ class NTXent(PmlLoss):
     """
 
     family = "pair"
-    peak = Peak(2.3, pairs=9)
 
     class Knobs(Knobs):
         temperature: float = knob(0.07, "Temperature of the softmax.", gt=0, scale="log", unit="cosine")

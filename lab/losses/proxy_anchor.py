@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from lab.core.knobs import knob
-from lab.kernels import Peak, sharing
+from lab.kernels import sharing
 from lab.losses._base import ClassKnobs
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlClassLoss
@@ -37,7 +37,6 @@ class ProxyAnchor(PmlClassLoss):
     """
 
     family = "proxy"
-    peak = Peak(0.8, classes=10.6, vectors=1.2)
     shares_add_up = False
     shares_classes = True
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from lab.core.knobs import knob
-from lab.kernels import Peak
 from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlClassLoss
 
@@ -33,7 +32,6 @@ class ProxyNCA(PmlClassLoss):
     """
 
     family = "proxy"
-    peak = Peak(3.6, classes=4.7, vectors=0.6)
     shares_classes = True
 
     class Knobs(ClassKnobs):

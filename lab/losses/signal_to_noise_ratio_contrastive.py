@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from lab.core.knobs import Knobs, knob
-from lab.kernels import Peak
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlLoss
 
@@ -30,7 +29,6 @@ class SignalToNoiseRatioContrastive(PmlLoss):
     """
 
     family = "pair"
-    peak = Peak(2.8, pairs=10.1)
     takes_zero_rows = False
     learns_from_negatives = True
 

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from lab.core.knobs import knob
-from lab.kernels import Peak
 from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlClassLoss
 
@@ -34,7 +33,6 @@ class SoftTriple(PmlClassLoss):
     """
 
     family = "proxy"
-    peak = Peak(2, classes=3.5, between=0.21)
     shares_classes = True
     class_axis = 1
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Literal
 from torch import Tensor
 
 from lab.core.knobs import Knobs, knob
-from lab.kernels import Peak
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlTripletLoss
 
@@ -50,12 +49,6 @@ class TripletMargin(PmlTripletLoss):
             "How triplets are drawn: all, or triplets_per_anchor, evenly; or with negatives of all distances alike.",
             source="Wu et al. 2017, section 4",
         )
-
-    @property
-    def peak(self) -> Peak:
-        if self.knobs.miner == "distance_weighted":
-            return Peak(7.1, pairs=8.4, triplets=11.9, drawn=4)
-        return Peak(7.1, pairs=2.9, triplets=11.9, drawn=self.knobs.triplets_per_anchor)
 
     def pairs(self, batch: Batch) -> tuple[Tensor, ...]:
         if self.knobs.swap and batch.items is not batch.queries:

@@ -368,7 +368,7 @@ class Trainer:
         with self._whole_encoder():
             validated = yield from validator(self.parts.encoder, step, self.processes)
         if validated is None:  # the first process measures
-            if self.sharded and self.processes and self.processes.from_first(""):
+            if self.processes and self.processes.from_first("") and self.sharded:
                 yield from self.save(BEST)
             return
         score = validator.score(validated.values)
@@ -377,7 +377,7 @@ class Trainer:
         if best:
             self.progress.best_step, self.progress.best_score = step, score
         yield dataclasses.replace(validated, best=best)
-        if self.sharded and self.processes:
+        if self.processes:
             self.processes.from_first(BEST if best else "")
         if best:
             yield from self.save(BEST)

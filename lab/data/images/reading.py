@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
-from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from lab.core.files import other_kind
 
@@ -118,17 +118,6 @@ def check_whole(source: Path) -> None:
 
 
 _ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}
-
-
-def is_plain_jpeg(file: bytes, name: str = "") -> bool:
-    """Whether a file is a whole JPEG of an RGB or grey image that stands upright, from its head and its end.
-
-    Raises:
-        ImageError: it is no image, or has more than `MAX_PIXELS` pixels.
-    """
-    with _opened(file, name) as image:
-        upright = image.getexif().get(ExifTags.Base.Orientation, 1) == 1
-        return image.format == "JPEG" and image.mode in ("RGB", "L") and upright and _ENDS["JPEG"] in file[-32:]
 
 
 def _opened(source: Path | bytes, name: str) -> Image.Image:

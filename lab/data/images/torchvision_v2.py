@@ -1,10 +1,9 @@
-"""The transforms and the decoder of torchvision, imported without torch's compiler, which takes longer than they."""
+"""The transforms of torchvision, imported without torch's compiler, which takes longer than they."""
 
 from lab.core.late import without_compiler
 
 with without_compiler():
-    from torchvision.io import ImageReadMode, decode_jpeg
     from torchvision.transforms import v2
     from torchvision.transforms.v2 import functional
 
-__all__ = ["ImageReadMode", "decode_jpeg", "functional", "v2"]
+__all__ = ["functional", "v2"]

@@ -70,14 +70,12 @@ def training_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder) -> L
     seen = transforms.training(size, mean=encoder.mean, std=encoder.std, **knobs)
     training = config.training.knobs
     at_once = training.chunk if training.stream and training.chunk else config.sampler.knobs.batch_size
-    device = device_of(training.device)
     return Loader(
         dataset,
         seen,
         seed=mixed_seed(training.seed, CROPS),
         workers=workers_of(config, dataset, size, at_once),
-        pin_memory=device.type == "cuda",
-        decode_on=device if training.decode == "gpu" else None,
+        pin_memory=device_of(training.device).type == "cuda",
     )
 
 
@@ -118,8 +116,6 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, own: Own | None
     device = device_of(knobs.device)
     if knobs.precision == "float16" and device.type != "cuda":
         raise ValueError("training: precision float16 needs a GPU; use bfloat16 or float32 on the CPU.")
-    if knobs.decode == "gpu" and device.type != "cuda":
-        raise ValueError(f"training: decode gpu needs a GPU, and this run trains on {device}; leave it out.")
     dataset = config.data.create() if dataset is None else dataset
     dataset.check_training(_needed_per_class(config))
     check_levels(metrics_of(config), dataset.levels)

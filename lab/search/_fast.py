@@ -15,7 +15,7 @@ import torch
 from lab.core import threads
 from lab.core.results import Ranking
 from lab.kernels import sort_keys
-from lab.kernels.ranks.turning import turned
+from lab.kernels.ranks.transpose import transposed
 from lab.search import _approximate_scores, _scans, _tile_scans
 from lab.search._base import ReportProgress
 from lab.search._ranking import Task, assemble
@@ -58,7 +58,7 @@ class Scan:
         too, and the rows their items."""
         if both and self.many[first_column // TILE]:
             self._scan(tile, first_row, first_column, False)
-            self._scan(turned(tile), first_column, first_row, False)
+            self._scan(transposed(tile), first_column, first_row, False)
             return
         if not both:
             self_column = self.task.self_index[first_row : first_row + len(tile)] - first_column
@@ -175,7 +175,7 @@ def _found_as_themselves(task: Task) -> bool:
     return bool(((place == np.arange(len(place))) | (place < 0)).all())
 
 
-def rehearse() -> None:
+def warm_up() -> None:
     """Rank four images, to learn whether this machine can compile the scans."""
     rows, labels = torch.eye(4), np.array([0, 0, 1, 1])
     task = Task(labels, labels, np.arange(4), np.arange(5), np.array([1, 0, 3, 2]), None)

@@ -84,12 +84,13 @@ def test_a_reranker_takes_its_device_too(name, somebodys_gpu):
 
 def test_processes_that_train_on_the_cpu_meet_over_gloo(somebodys_gpu, monkeypatch):
     started = []
-    join = lambda backend, timeout, **_: started.append((backend, timeout))  # noqa: E731
+
+    def join(backend, timeout, **_):
+        started.append((backend, timeout))
+
     monkeypatch.setattr(distributed.dist, "rendezvous", lambda *_, **__: iter([(None, 0, 1)]))
     monkeypatch.setattr(distributed.dist, "PrefixStore", lambda *_: None)
-    monkeypatch.setattr(
-        distributed.dist, "init_process_group", lambda backend, **how: started.append((backend, how["timeout"]))
-    )
+    monkeypatch.setattr(distributed.dist, "init_process_group", join)
     monkeypatch.setattr(distributed.dist, "destroy_process_group", lambda: None)
     monkeypatch.setattr(distributed, "Processes", SimpleNamespace)
     with distributed.session(device_of("cpu")):

@@ -80,7 +80,7 @@ class MixedTileLoop:
         )  # fmt: skip
 
 
-def rehearse() -> None:
+def warm_up() -> None:
     """Run every kernel on eight rows, and compare with plain tensors.
 
     Raises:

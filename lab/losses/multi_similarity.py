@@ -10,16 +10,13 @@ the hardest positive minus epsilon. O(n r log r) time, O(n r) memory.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from torch import Tensor
 
 from lab.core.knobs import Knobs, knob
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlLoss
-
-if TYPE_CHECKING:
-    from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
 class MultiSimilarity(PmlLoss):
@@ -59,10 +56,8 @@ class MultiSimilarity(PmlLoss):
     def pairs_add_up(self) -> bool:
         return not self.knobs.miner
 
-    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
-        from pytorch_metric_learning import losses
-
-        return losses.MultiSimilarityLoss(alpha=knobs.alpha, beta=knobs.beta, base=knobs.base)
+    def build(self, library: Any, knobs: Knobs) -> Any:
+        return library.MultiSimilarityLoss(alpha=knobs.alpha, beta=knobs.beta, base=knobs.base)
 
     def pairs(self, batch: Batch) -> tuple[Tensor, ...] | None:
         if batch.mined is not None or not self.knobs.miner:

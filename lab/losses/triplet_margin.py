@@ -12,16 +12,13 @@ where d counts as .5 below that, so that near ones do not take all, and negative
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 from torch import Tensor
 
 from lab.core.knobs import Knobs, knob
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlTripletLoss
-
-if TYPE_CHECKING:
-    from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
 class TripletMargin(PmlTripletLoss):
@@ -57,10 +54,8 @@ class TripletMargin(PmlTripletLoss):
             return super().pairs(batch)
         return _distance_weighted(batch)
 
-    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
-        from pytorch_metric_learning import losses
-
-        return losses.TripletMarginLoss(
+    def build(self, library: Any, knobs: Knobs) -> Any:
+        return library.TripletMarginLoss(
             margin=knobs.margin,
             swap=knobs.swap,
             smooth_loss=knobs.smooth,

@@ -6,11 +6,13 @@ import argparse
 import contextlib
 import gc
 import importlib
+import logging
 import os
 import sys
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import lab.runs
 from app import access, endings, served
@@ -18,6 +20,8 @@ from app.look import PageStyle
 from app.shared import settings
 from app.upload_limit import UploadLimit
 from lab.runs.launching.detached import reconcile
+
+MAIN = Path(__file__).with_name("main.py")
 
 HEAVY = (
     "pandas", "plotly.graph_objects", "uvicorn", "streamlit.web.bootstrap",
@@ -39,10 +43,11 @@ def main(arguments: list[str] | None = None) -> None:
         token = access.token(options.address, wanted=not options.no_token)
     except ValueError as error:
         sys.exit(f"app: {error}")
+    _configure(options.address, options.port)
     _load()
     threading.Thread(target=_reconcile, args=[options.runs], daemon=True).start()
     link = access.link(options.address, options.port, token)
-    _serve(options.address, options.port, token, f"Rankscope: {link} (runs in {options.runs}; stop with Ctrl-C)")
+    _serve(token, f"Rankscope: {link} (runs in {options.runs}; stop with Ctrl-C)")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -60,6 +65,19 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _configure(address: str, port: int) -> None:
+    """Read Streamlit's configuration, which lies beside main.py, before the first page is drawn by it."""
+    from streamlit import config
+    from streamlit.web import bootstrap
+
+    named: dict[str, Any] = {"server.address": address, "server.port": port}
+    if address not in access.LOCAL:  # nobody knows all names of this machine, and there is always a token here
+        named["server.allowedHosts"] = ["*"]
+    sys.argv = [str(MAIN)]  # as `streamlit run` leaves it
+    config._main_script_path = str(MAIN)
+    bootstrap.load_config_options(named)
+
+
 def _load() -> None:
     """Load what the server needs, and draw the first page once for nobody, before anybody can open it: who comes finds
     its modules loaded and its run read. plotly comes first, since it would use what a thread is still loading.
@@ -73,8 +91,10 @@ def _load() -> None:
 
     from app import speed
 
-    with contextlib.suppress(Exception):  # what fails here fails again, and is told, where somebody looks at it
+    logging.disable()  # what fails here fails again, and is told, where somebody looks at it
+    with contextlib.suppress(Exception):
         speed.session(speed.FIRST, REHEARSAL).run()
+    logging.disable(logging.NOTSET)
     Runtime._instance = None  # a headless page that was asked to end leaves its own there: "is already running"
     gc.freeze()
 
@@ -85,13 +105,11 @@ def _reconcile(runs: Path) -> None:
         reconcile(runs)
 
 
-def _serve(address: str, port: int, token: str, ready: str) -> None:
+def _serve(token: str, ready: str) -> None:
     """Serve until stopped; `ready` is printed once pages can be asked for."""
     import streamlit as st
     from starlette.middleware import Middleware
-
-    main = Path(__file__).with_name("main.py")
-    sys.argv = [str(main)]  # as `streamlit run` leaves it: the configuration is looked for beside it
+    from streamlit import config
 
     @contextlib.asynccontextmanager
     async def told(_: object) -> AsyncIterator[None]:
@@ -99,16 +117,14 @@ def _serve(address: str, port: int, token: str, ready: str) -> None:
         yield
 
     app = st.App(
-        main,
+        MAIN,
         lifespan=told,
         routes=(*served.ROUTES, *endings.ROUTES),
         middleware=[Middleware(access.AccessControl, token=token), Middleware(UploadLimit), Middleware(PageStyle)],
     )
-    named = {"server.address": address, "server.port": port}
-    if address not in access.LOCAL:  # nobody knows all names of this machine, and there is always a token here
-        named["server.allowedHosts"] = ["*"]
+    as_configured = {name: config.get_option(name) for name in ("server.address", "server.port", "server.allowedHosts")}
     with contextlib.suppress(KeyboardInterrupt):
-        app.run(config=named)
+        app.run(config=as_configured)
 
 
 if __name__ == "__main__":

@@ -48,14 +48,14 @@ PARTS: dict[str, tuple[str, ...]] = {
         "trials",
     ),
 }  # fmt: skip
-"""What each part of lab may import besides `core`. README's list is made from this table."""
+"""What each part of lab may import besides `core`. CONTRIBUTING's list is made from this table."""
 
 FREE = {"__init__", "__main__", "cli", "bench", "doctor"}
 """Parts that may import every other: the command, the benchmark, the doctor."""
 
 
 def picture() -> str:
-    """The table above as README shows it."""
+    """The table above as CONTRIBUTING shows it."""
     width = max(map(len, PARTS))
     lines = [f"{part:<{width}}  {', '.join(parts) or '-'}" for part, parts in PARTS.items()]
     return "\n".join([f"{'part':<{width}}  may import core and", *lines])
@@ -99,9 +99,9 @@ def test_every_part_has_its_arrows():
     assert parts - FREE == set(PARTS), "a new part of lab needs its arrows in the table above"
 
 
-def test_the_readme_shows_this_table():
-    assert f"```\n{picture()}\n```" in (ROOT / "README.md").read_text(), (
-        "README's list of imports is another; print the new one with `python tests/test_architecture.py`"
+def test_contributing_shows_this_table():
+    assert f"```\n{picture()}\n```" in (ROOT / "CONTRIBUTING.md").read_text(), (
+        "CONTRIBUTING's list of imports is another; print the new one with `python tests/test_architecture.py`"
     )
 
 

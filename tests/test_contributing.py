@@ -1,4 +1,4 @@
-"""Each how-to of CONTRIBUTING.md, followed word for word in a scratch copy: files written, commands run."""
+"""Each how-to of CONTRIBUTING and docs/extending, followed word for word in a scratch copy: files, then commands."""
 
 import json
 import re
@@ -51,7 +51,7 @@ def words_of(line: str) -> list[str]:
 
 def test_each_thing_is_one_file_and_its_test():
     assert INSIDE == [
-        "A loss", "A metric", "A figure", "A page", "A data set", "A re-ranker", "An exporter",
+        "A loss", "A metric", "A page", "A figure", "A data set", "A re-ranker", "An exporter",
     ]  # fmt: skip
     for title in INSIDE:
         paths = [path for _, path, _ in HOW_TOS[title] if path]

@@ -16,7 +16,4 @@ if TYPE_CHECKING:
 
 __all__ = ["Ran", "Study", "get", "names", "report", "state", "sweep", "wanted"]
 
-__getattr__ = public(
-    __name__,
-    {"report": "lab.claims._report", **dict.fromkeys(("Ran", "state", "sweep", "wanted"), "lab.claims._sweep")},
-)
+__getattr__ = public(__name__)

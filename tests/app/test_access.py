@@ -7,6 +7,7 @@ import base64
 import http.client
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -85,10 +86,13 @@ class Server:
 
 
 @pytest.fixture(scope="module")
-def servers(tmp_path_factory):
-    """One that asks for the token and one that does not; both stay on this machine."""
+def servers(tmp_path_factory, trained):
+    """One that asks for the token and one that does not; both stay on this machine, and have finished runs to show."""
     flags = {"token": (), "no token": ("--no-token",)}
-    started = {name: Server(tmp_path_factory.mktemp("access"), *words) for name, words in flags.items()}
+    folders = {name: tmp_path_factory.mktemp("access") for name in flags}
+    for folder in folders.values():
+        shutil.copytree(trained, folder / "runs")
+    started = {name: Server(folders[name], *words) for name, words in flags.items()}
     yield {name: server.wait() for name, server in started.items()}
     for server in started.values():
         server.end()
@@ -186,6 +190,10 @@ def test_the_token_is_printed_once_and_is_nowhere_else(closed):
     closed.ask("/?token=a%20token%2Ffor%2Btests")
     log = closed.log.read_text()
     assert log.count("token=a%20token%2Ffor%2Btests") == 1 and TOKEN not in log and "http://127.0.0.1" in log
+
+
+def test_the_terminal_shows_the_address_and_nothing_else(open_):
+    assert re.fullmatch(r"Rankscope: http://127.0.0.1:\d+/ \(runs in .*; stop with Ctrl-C\)\n", open_.log.read_text())
 
 
 def _session(line) -> str:

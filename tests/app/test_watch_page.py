@@ -14,7 +14,7 @@ import lab.runs
 from app.results.metrics_reader import Journal
 from app.shared import charts, whereabouts
 from app.views.watch import machine, validation_history
-from lab.core import sealed
+from lab.core.files import read_json, write_json
 from lab.core.results import EmbeddingSet, Evidence
 from lab.runs.folder import RUNNING, tensors
 from lab.runs.launching import sent
@@ -110,8 +110,8 @@ def test_a_dead_worker_is_interrupted_and_can_resume(runs, open_page, monkeypatc
     run = lab.runs.open(runs / "recall")
     Writer(run).status(RUNNING, phase="training", step=3)
     Writer(run).describe({"worker": {"host": "vm-that-is-gone", "pid": 1, "create_time": 1.0}})
-    status, _ = sealed.read(run.path / "status.json")
-    sealed.write(run.path / "status.json", {**status, "updated": 0})
+    status = read_json(run.path / "status.json")
+    write_json(run.path / "status.json", {**status, "updated": 0})
     page = open_page("watch", watched="recall")
     assert not page.test.exception
     assert "ended without a word" in page.test.error[0].value
@@ -136,8 +136,8 @@ def test_a_run_of_a_cluster_waits_is_tried_again_and_resumes_there(runs, open_pa
     assert "Waits for the Ray cluster at head" in page.words() and "Stop" in labels and "Resume" not in labels
 
     sent.hand_over(run, cluster, Worker.this(), False)
-    status, _ = sealed.read(run.path / "status.json")
-    sealed.write(run.path / "status.json", {**status, "state": RUNNING, "phase": "training"})  # and nobody holds it
+    status = read_json(run.path / "status.json")
+    write_json(run.path / "status.json", {**status, "state": RUNNING, "phase": "training"})  # and nobody holds it
     page = open_page("watch", watched="recall")
     assert page.calm and "tries again" in page.words() and "Resume" not in [b.label for b in page.test.button]
 

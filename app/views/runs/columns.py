@@ -8,7 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from app.shared import page_frame, settings
-from lab.core import sealed
+from lab.core.files import read_json, write_json
 
 FILE = ".dashboard.json"
 """In the folder of runs: what the dashboard keeps for everybody who opens this folder."""
@@ -41,8 +41,7 @@ def _set(names: list[str]) -> None:
 def kept(root: Path) -> list[str] | None:
     """The columns that were kept with a folder of runs; None where all are shown."""
     try:
-        read, _ = sealed.read(root / FILE)
-        names = read.get("columns")
+        names = read_json(root / FILE).get("columns")
         return None if names is None else [str(name) for name in names]
     except (OSError, ValueError, TypeError):
         return None
@@ -54,4 +53,4 @@ def keep(root: Path, names: Sequence[str] | None) -> None:
     Raises:
         OSError: the folder cannot be written.
     """
-    sealed.write(root / FILE, {"columns": None if names is None else list(names)})
+    write_json(root / FILE, {"columns": None if names is None else list(names)})

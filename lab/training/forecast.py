@@ -77,8 +77,9 @@ def of_step(
 def peak_of(loss: nn.Module, labels: torch.Tensor, dim: int) -> Peak | MeasuredPeak:
     """What a ranking loss declares that it holds; of any other, what torch allocates for up to `MEASURED` random rows.
 
-    A quarter and a half of them are measured, too, and a parabola goes through the three: a loss holds multiples of its
-    rows, pairs, triplets and class weights. Takes hundredths of a second. labels: int64 [n], those of a batch.
+    A quarter and a half of them are measured, too, and a parabola goes through the three, since a loss holds multiples of
+    its rows, pairs and triplets; one that compares rows with weights of classes grows along a line. Takes hundredths of
+    a second. labels: int64 [n], those of a batch.
     """
     declared = getattr(loss, "peak", None)
     if isinstance(declared, Peak):
@@ -87,7 +88,8 @@ def peak_of(loss: nn.Module, labels: torch.Tensor, dim: int) -> Peak | MeasuredP
     classes = getattr(getattr(module, "knobs", None), "num_classes", None)
     labels = labels.cpu().sort().values[:MEASURED]  # whole classes
     labels = labels if classes is None else labels % classes
-    sizes = sorted({math.ceil(len(labels) / part) for part in (4, 2, 1)})
+    parts = (2, 1) if getattr(module, "family", None) in ("proxy", "classification") else (4, 2, 1)
+    sizes = sorted({math.ceil(len(labels) / part) for part in parts})
     try:
         taken = [allocated_bytes(module, labels[:size], dim) for size in sizes]
     except Exception:  # the step itself will say what is wrong, better than a forecast

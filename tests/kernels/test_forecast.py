@@ -17,37 +17,37 @@ RECALL = losses.create("recall_at_k").peak
 CLASSES, WIDTH = 1024, 128
 
 
-def made(name, knobs):
-    return losses.get(name).sized(CLASSES, WIDTH, **knobs)
+def made(name, knobs, d=WIDTH):
+    return losses.get(name).sized(CLASSES, d, **knobs)
 
 
 def labels_of(n):
     return torch.arange(n) // 4 % CLASSES
 
 
-def prepared(name, n, knobs):
+def prepared(name, n, d, knobs):
     """A step of a loss on random embeddings, ready to be measured: what has to be compiled is."""
-    loss, embeddings = made(name, knobs), torch.randn(n, WIDTH, requires_grad=True)
+    loss, embeddings = made(name, knobs, d), torch.randn(n, d, requires_grad=True)
     for rows in (embeddings[:64], embeddings[:300]):
         loss(rows, labels_of(len(rows))).backward()
     return lambda: loss(embeddings, labels_of(n)).backward()
 
 
 @pytest.mark.parametrize(
-    "name, n, knobs",
+    "name, n, d, knobs",
     [
-        ("sup_ap", 8192, {}),
-        ("softbin_ap", 2048, {}),
-        ("contrastive", 2048, {}),
-        ("triplet_margin", 2048, {"triplets_per_anchor": 20}),
-        ("proxy_anchor", 2048, {}),
+        ("sup_ap", 8192, 128, {}),
+        ("softbin_ap", 2048, 512, {}),
+        ("contrastive", 2048, 128, {}),
+        ("triplet_margin", 2048, 128, {"triplets_per_anchor": 20}),
+        ("proxy_anchor", 2048, 128, {}),
     ],
 )
-def test_a_loss_within_a_fifth_of_what_a_process_holds(name, n, knobs, monkeypatch):
+def test_a_loss_within_a_fifth_of_what_a_process_holds(name, n, d, knobs, monkeypatch):
     """Measured again where that is above what is said: what else a process does now and then only adds."""
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
-    said = forecast(peak_of(made(name, knobs), labels_of(n), WIDTH), n, WIDTH).parts["loss"] / 1e6
-    given = {"name": name, "n": n, "knobs": knobs}
+    said = forecast(peak_of(made(name, knobs, d), labels_of(n), d), n, d).parts["loss"] / 1e6
+    given = {"name": name, "n": n, "d": d, "knobs": knobs}
     found = extra_megabytes(prepared, **given)
     assert said == pytest.approx(found if found <= said else min(found, extra_megabytes(prepared, **given)), rel=0.2)
 

@@ -77,9 +77,9 @@ def of_step(
 def peak_of(loss: nn.Module, labels: torch.Tensor, dim: int) -> Peak | MeasuredPeak:
     """What a ranking loss declares that it holds; of any other, what torch allocates for up to `MEASURED` random rows.
 
-    A quarter and a half of them are measured, too, and a parabola goes through the three, since a loss holds multiples of
-    its rows, pairs and triplets; one that compares rows with weights of classes grows along a line. Takes hundredths of
-    a second. labels: int64 [n], those of a batch.
+    A quarter and a half of them are measured, too, and a parabola goes through the three, since a loss holds multiples
+    of its rows, pairs and triplets; one that compares rows with weights of classes grows along a line. Takes hundredths
+    of a second. labels: int64 [n], those of a batch.
     """
     declared = getattr(loss, "peak", None)
     if isinstance(declared, Peak):

@@ -34,13 +34,14 @@ FEW_PAIRS = 1 << 20
 class Peak:
     """What a ranking loss holds at the peak of its step, by compiled tiles on untrained embeddings, their worst case.
 
-    rows: matrices [n d] of float32. tiles: share of what a loop over tiles keeps, the list of positive pairs included.
-    bins: of a histogram for each query. besides: bytes. mixes: every pair of positives adds a virtual example.
+    rows, pairs: matrices [n d] and [n n] of float32. tiles: share of what a loop over tiles keeps, the list of positive
+    pairs included. bins: of a histogram for each query. besides: bytes. mixes: every pair of positives adds a virtual example.
     guess: of a wrapper around such a loss.
     """
 
     rows: float
     tiles: float = 0.0
+    pairs: float = 0.0
     bins: int = 0
     besides: int = 0
     mixes: bool = False
@@ -53,7 +54,7 @@ class Peak:
             ranked, together = n * (per_class + 1) // 2, per_class * (per_class + 1) // 2
         walked = self.tiles * min(KEPT_BYTES, 8 * n * n) + (BYTES_A_PAIR * ranked * (together - 1) if self.tiles else 0)
         binned = min(BINNED_BYTES, n * n // 2) + BYTES_A_BIN * self.bins * n if self.bins else 0
-        return round(4 * self.rows * n * d + walked) + binned + self.besides
+        return round(4 * (self.rows * n * d + self.pairs * n * n) + walked) + binned + self.besides
 
 
 @dataclass(frozen=True)

@@ -35,8 +35,8 @@ class Peak:
     """What a ranking loss holds at the peak of its step, by compiled tiles on untrained embeddings, their worst case.
 
     rows, pairs: matrices [n d] and [n n] of float32. tiles: share of what a loop over tiles keeps, the list of positive
-    pairs included. bins: of a histogram for each query. besides: bytes. mixes: every pair of positives adds a virtual example.
-    guess: of a wrapper around such a loss.
+    pairs included. bins: of a histogram for each query. besides: bytes. mixes: every pair of positives adds a virtual
+    example. guess: of a wrapper around such a loss.
     """
 
     rows: float

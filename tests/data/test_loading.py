@@ -72,14 +72,14 @@ def test_processes_that_load_ahead_suit_the_machine(on_gpu, in_memory, cores, am
     monkeypatch.setattr("psutil.virtual_memory", lambda: type("M", (), {"available": (4 if part else 64) * 10**9})())
     monkeypatch.setenv("LOCAL_WORLD_SIZE", str(among))
     monkeypatch.setattr(ahead, "forks", lambda: True)
-    assert ahead.processes(on_gpu, in_memory, part) == expected
+    assert ahead.num_workers(on_gpu, in_memory, part) == expected
     with ahead.reserved(1):  # a cluster keeps a process from no other core
-        assert ahead.processes(on_gpu, in_memory, part) == 0
-    assert ahead.processes(on_gpu, in_memory, part) == expected
+        assert ahead.num_workers(on_gpu, in_memory, part) == 0
+    assert ahead.num_workers(on_gpu, in_memory, part) == expected
     with ThreadPoolExecutor(1) as thread:
-        assert thread.submit(ahead.processes, on_gpu, in_memory, part).result() == 0, "a copy keeps others' locks"
+        assert thread.submit(ahead.num_workers, on_gpu, in_memory, part).result() == 0, "a copy keeps others' locks"
     monkeypatch.setattr(ahead, "forks", lambda: False)
-    assert ahead.processes(on_gpu, in_memory, part) == 0, "started anew each takes seconds"
+    assert ahead.num_workers(on_gpu, in_memory, part) == 0, "started anew each takes seconds"
 
 
 def test_a_split_takes_no_more_processes_than_it_has_parts(emoji, monkeypatch):

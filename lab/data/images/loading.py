@@ -17,6 +17,9 @@ from lab.data.images.transforms import Transform, seeds
 
 Images = TypeVar("Images", bound="torch.Tensor | Streamed", covariant=True)
 
+Loaded = tuple[int, torch.Tensor | None, torch.Tensor, dict[int, str]]
+"""Step, uint8 [n 3 h w] (None: no image), positions [n] of the images, and a sentence for each that is left out."""
+
 
 @dataclass(frozen=True)
 class LoadedBatch(Generic[Images]):
@@ -32,9 +35,6 @@ class LoadedBatch(Generic[Images]):
 
 
 Batches = Generator[LoadedBatch[Images], None, None]
-
-Cropped = tuple[int, torch.Tensor | None, torch.Tensor, dict[int, str]]
-"""Step, uint8 [n 3 h w] (None: no image), positions [n] of the images, and a sentence for each that is left out."""
 
 
 class Loader:
@@ -130,7 +130,7 @@ class Loader:
                 )
             yield part
 
-    def _loaded(self, parts: Iterable[_Part]) -> Iterable[Cropped]:
+    def _loaded(self, parts: Iterable[_Part]) -> Iterable[Loaded]:
         return DataLoader(
             _Pixels(self.image_set, self.transform, self.seed),
             sampler=_Lazily(self._stackable(parts)),
@@ -213,24 +213,23 @@ class _Pixels(Dataset):
     transform: Transform
     seed: int
 
-    def __getitem__(self, part: _Part) -> Cropped:
-        """Positions are of the images that could be decoded, as far as this process did."""
+    def __getitem__(self, part: _Part) -> Loaded:
         chosen = np.asarray(part.whole)[part.positions]
         decoded = self.image_set.pixels
         if decoded is not None and self.image_set.foreign.keys().isdisjoint(chosen.tolist()):
             pixels = self.transform.decoded(decoded[chosen], self._drawn(part, part.positions))
             return part.step, pixels, torch.from_numpy(chosen), {}
-        sources, positions, failed = [], [], {}
+        images, positions, failed = [], [], {}
         for position, item in zip(part.positions.tolist(), chosen.tolist(), strict=True):
             try:
-                sources.append(self._image(item))
+                images.append(self._image(item))
                 positions.append(position)
             except ImageError as error:
                 failed[item] = str(error)
-        if not sources:
+        if not images:
             return part.step, None, torch.zeros(0, dtype=torch.int64), failed
-        kept, drawn = np.asarray(part.whole)[positions], self._drawn(part, positions)
-        return part.step, self.transform.batch(sources, drawn), torch.from_numpy(kept), failed
+        made = self.transform.batch(images, self._drawn(part, positions))
+        return part.step, made, torch.from_numpy(np.asarray(part.whole)[positions]), failed
 
     def _drawn(self, part: _Part, positions: Sequence[int] | np.ndarray) -> list[int] | None:
         """The seed of each of these positions, if the transform draws anything."""

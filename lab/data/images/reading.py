@@ -133,7 +133,9 @@ def _opened(source: Path | bytes, name: str) -> Image.Image:
     except Image.DecompressionBombError:
         raise ImageError(f"{name} has more than {MAX_PIXELS:,} pixels.") from None
     except UnidentifiedImageError:
-        if is_heic(_head(source)):
+        with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
+            heic = is_heic(file.read(12))
+        if heic:
             raise ImageError(f"{name} is none of the formats that can be read; {CONVERT}.") from None
         raise ImageError(f"{name} is not an image of a known format ({', '.join(FORMATS)}).") from None
     except (OSError, SyntaxError, ValueError) as error:
@@ -142,14 +144,6 @@ def _opened(source: Path | bytes, name: str) -> Image.Image:
         image.close()
         raise ImageError(f"{name} has {image.width} x {image.height} pixels, more than {MAX_PIXELS:,}.")
     return image
-
-
-def _head(source: Path | bytes) -> bytes:
-    """The first bytes of a file."""
-    if isinstance(source, bytes):
-        return source[:12]
-    with source.open("rb") as file:
-        return file.read(12)
 
 
 def _eight_bits(image: Image.Image) -> Image.Image:

@@ -70,12 +70,13 @@ def training_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder) -> L
     seen = transforms.training(size, mean=encoder.mean, std=encoder.std, **knobs)
     training = config.training.knobs
     at_once = training.chunk if training.stream and training.chunk else config.sampler.knobs.batch_size
+    device = device_of(training.device)
     return Loader(
         dataset,
         seen,
         seed=mixed_seed(training.seed, CROPS),
         workers=workers_of(config, dataset, size, at_once),
-        pin_memory=device_of(training.device).type == "cuda",
+        pin_memory=device.type == "cuda",
     )
 
 
@@ -90,7 +91,7 @@ def workers_of(config: RunConfig, dataset: ImageSet, size: int, at_once: int) ->
     if knobs.workers is not None:
         return knobs.workers
     on_gpu = knobs.device != "cpu" and torch.cuda.is_available()
-    return ahead.processes(on_gpu, dataset.pixels is not None, 3 * size * size * at_once)
+    return ahead.num_workers(on_gpu, dataset.pixels is not None, 3 * size * size * at_once)
 
 
 def encoder_and_loss(config: RunConfig, num_classes: int, own: Own | None = None) -> tuple[Any, nn.Module]:

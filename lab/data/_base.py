@@ -14,6 +14,7 @@ from PIL import Image
 
 from lab.core.arrays import Names
 from lab.core.catalog import name_of
+from lab.core.files import checked
 from lab.core.formats import plain_cell
 from lab.core.knobs import Knobs, knob
 from lab.core.results import Relevance

@@ -14,7 +14,7 @@ from lab.core.knobs import describe
 from lab.figures import Figure, _toy
 
 NAMES = lab.figures.names()
-QUICK = {"steps": 4, "seeds": 1, "snapshot": 4, "every": 2}
+QUICK = {"steps": 4, "seeds": 1, "snapshot": 4, "every": 2, "measured": 32}
 """Toy trainings run a few steps here: what is tested is that the figure stands, not what the toy learns."""
 
 ALLOWED = {c.lower() for c in (*style.COLOURS, style.BLACK, style.GREY, "white", "#222", "#444", "#ddd")}
@@ -25,7 +25,7 @@ def quick(name: str) -> dict:
     tier = lab.figures.get(name).tier
     small = {}
     for key, value in QUICK.items():
-        if tier == "toy_training" and key in knobs:
+        if key in knobs and (tier == "toy_training" or key == "measured"):
             small[key] = max(value, knobs[key].ge or value)
     return small
 

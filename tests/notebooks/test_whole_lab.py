@@ -33,9 +33,9 @@ def batch():
 
 
 def test_it_learns_what_makes_unseen_digits_alike(whole_lab, tmp_path, capsys):
-    scores = whole_lab.main(tmp_path / "sheet.png", steps=30)
-    assert scores["after training"]["MAP@R"] > scores["before training"]["MAP@R"] + 0.03
-    assert Image.open(tmp_path / "sheet.png").size == (2 * (40 + 8 + 10 * 40) + 40, 4 * 40)
+    scores = whole_lab.main(tmp_path / "sheet.png", steps=60)
+    assert scores["after training"]["MAP@R"] > scores["before training"]["MAP@R"] + 0.05
+    assert Image.open(tmp_path / "sheet.png").size == (2 * (40 + 8 + 10 * 40) + 40, 3 * 40)
     assert "after training: r@1" in capsys.readouterr().out
 
 

@@ -6,8 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lab
-from lab.core.knobs import describe
-from lab.samplers import Sampler
 from lab.samplers._base import released_epoch
 
 NAMES = lab.samplers.names()
@@ -19,14 +17,6 @@ def world(classes: int, images: int, supers: int):
     labels = np.repeat(np.arange(classes), images + np.arange(classes) % 3)
     labels = random.permutation(labels)
     return labels * 7 + 3, (labels % supers) + 10  # labels need not be 0..c-1
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_entry_declares_its_knobs(name):
-    entry = lab.samplers.get(name)
-    assert issubclass(entry, Sampler) and entry.__doc__
-    assert all(knob.help for knob in describe(entry.Knobs))
-    assert {"batch_size"} <= {knob.name for knob in describe(entry.Knobs)}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -60,6 +61,10 @@ def on(collection: Collection) -> bool:
     return any(state.get(f"filter {name}") or state.get(f"filter {name} words") for name in state.get("filter by", []))
 
 
+def _counted(known: dict[str, int], value: str) -> str:
+    return f"{value} ({known.get(value, 0):,})"
+
+
 def choose(run: RunView, split: str, collection: Collection) -> Filter:
     """Draw the filter's widgets, after `on`."""
     images, items = collection.images, collection.gallery.items
@@ -78,7 +83,7 @@ def choose(run: RunView, split: str, collection: Collection) -> Filter:
         _keep_known(key, known)
         picked = st.multiselect(
             name, list(known), key=key, placeholder="any", persist_state="session",
-            format_func=lambda value, known=known: f"{value} ({known.get(value, 0):,})",
+            format_func=partial(_counted, known),
         )  # fmt: skip
         wanted[name] = frozenset(picked)
     side = "both"

@@ -93,7 +93,7 @@ def bands(
     return _dressed([*behind, *lines], [*behind, *lines], x, y, height, True, log, log_x)
 
 
-def _line(at: int, name: str, steps: Sequence[int], values: Sequence[float | None]) -> go.Scatter:
+def _line(at: int, name: str, steps: Any, values: Any) -> go.Scatter:
     import plotly.graph_objects as go
 
     colour, dash = MEANING.get(name, (PALETTE[at % len(PALETTE)], DASHES[at % len(DASHES)]))

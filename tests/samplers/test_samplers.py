@@ -82,6 +82,8 @@ def test_m_per_class_shows_every_image_in_time():
     labels, _ = world(8, 4, 1)
     sampler = lab.samplers.create("m_per_class", batch_size=16).bind(labels)
     assert len(np.unique(np.concatenate([sampler.batch(step) for step in range(60)]))) == len(labels)
+    alone = lab.samplers.create("m_per_class", batch_size=2, per_class=2).bind(np.zeros(6, int))
+    assert len(np.unique(np.concatenate([alone.batch(step) for step in range(20)]))) == 6  # drawn anew at each step
 
 
 def test_uniform_shows_every_image_once_a_lap():

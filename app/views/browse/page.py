@@ -242,7 +242,8 @@ def _draw_two(scene: Scene, other: ComparisonChoice, compared: OtherRanking, ite
 
 def _part(scene: Scene, evidence: Evidence, weighed: WeighedList | None) -> ranked_answer.ShownPart:
     """The neighbours that pass the filter."""
-    return ranked_answer.part(evidence, scene.chosen, scene.collection.images, scene.k, weighed and weighed.of)
+    weight_of = None if weighed is None else weighed.of
+    return ranked_answer.part(evidence, scene.chosen, scene.collection.images, scene.k, weight_of)
 
 
 def _say_why(weighed: WeighedList | None) -> None:

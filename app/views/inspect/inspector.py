@@ -83,8 +83,8 @@ def choose_loss(run: Run) -> ChosenLoss:
     if told := st.session_state.pop("wrapped", None):
         st.session_state[key] = told == "yes"
     page_frame.keep(key, True)
-    names = ", ".join(one.name for one in config.wrappers)
-    wrapped = st.toggle("With the run's wrappers", key=key, persist_state="session", help=names)
+    wrappers = ", ".join(one.name for one in config.wrappers)
+    wrapped = st.toggle("With the run's wrappers", key=key, persist_state="session", help=wrappers)
     return ChosenLoss(name, values, wrapped)
 
 

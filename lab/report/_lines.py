@@ -22,7 +22,6 @@ HOW = (
     "seed",
     "device",
     "workers",
-    "decode",
     "graph_memory",
     "stream",
     "checkpoint_every",

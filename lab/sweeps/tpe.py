@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lab.runs.folder import FINISHED, STOPPED, Run
-from lab.runs.launching import wishes
+from lab.runs.launching import stop_request
 from lab.sweeps.plans import Plan, Span
 from lab.sweeps.trials import Trial, best_score, made, name_of
 
@@ -107,7 +107,7 @@ class _Study:
                     trial.report(score, step)  # Optuna warns of what it is told twice
                     self._reported.add((path, step))
             if trial.should_prune():
-                wishes.leave(Run(path))
+                stop_request.write(Run(path))
 
     def tell(self, trial: Any, run: Run) -> None:
         """How a run ended; a failed one tells nothing about its knobs."""

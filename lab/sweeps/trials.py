@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.core.knobs import quoted
-from lab.runs import shelf
+from lab.runs import management
 from lab.runs.config import difference
 from lab.runs.execute import create, findable
 from lab.runs.folder import Run
@@ -48,7 +48,7 @@ def made(plan: Plan, root: Path, number: int, values: dict[str, Any]) -> Run:
     config, folder = findable(plan.configured(values)), root / name_of(plan, number)
     if not (folder / "config.yaml").is_file():
         fresh = create(config, root, folder.name)
-        shelf.annotate(fresh, group=plan.name)
+        management.annotate(fresh, group=plan.name)
         return fresh
     run = Run(folder)
     for knob, (there, here) in difference(run.config, config).items():

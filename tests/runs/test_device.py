@@ -1,6 +1,5 @@
 """`training.device: cpu` holds for everything that a run does, on a machine whose GPU belongs to somebody else."""
 
-from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -38,17 +37,12 @@ def made(tiny, tmp_path):
     return lab.runs.create(lab.runs.RunConfig.of(tiny), tmp_path, "one")
 
 
-def test_a_run_on_the_cpu_never_asks_for_the_gpu(somebodys_gpu, made):
+def test_a_run_on_the_cpu_and_its_pages_never_ask_for_the_gpu(somebodys_gpu, made):
     for _ in lab.runs.execute(made):
         pass
     assert main(["evaluate", str(made.path), "--evaluation.rerank", "k_reciprocal", "--quiet"]) == 0
     assert main(["query", str(made.path), str(made.dataset().path(0)), "--k", "2"]) == 0
     assert not parts_of(made.config).loader.pin_memory
-
-
-def test_pages_search_where_the_run_was_told_to(somebodys_gpu, made):
-    for _ in lab.runs.execute(made):
-        pass
     query = made.embeddings("test")
     whole = Collection(made.dataset(), query, query, device=device_or_cpu(made.config.training.knobs.device))
     assert whole.device == "cpu"
@@ -84,15 +78,17 @@ def test_a_reranker_takes_its_device_too(name, somebodys_gpu):
 
 def test_processes_that_train_on_the_cpu_meet_over_gloo(somebodys_gpu, monkeypatch):
     started = []
+
+    def join(backend, timeout, **_):
+        started.append((backend, timeout))
+
     monkeypatch.setattr(distributed.dist, "rendezvous", lambda *_, **__: iter([(None, 0, 1)]))
     monkeypatch.setattr(distributed.dist, "PrefixStore", lambda *_: None)
-    monkeypatch.setattr(distributed.dist, "init_process_group", lambda backend, **_: started.append(backend))
+    monkeypatch.setattr(distributed.dist, "init_process_group", join)
     monkeypatch.setattr(distributed.dist, "destroy_process_group", lambda: None)
-    monkeypatch.setattr(distributed, "Processes", lambda: SimpleNamespace(rank=0, world=1, from_first=str))
-    monkeypatch.setattr(distributed, "own_store", lambda _: None)
-    monkeypatch.setattr(distributed, "Heartbeat", lambda *_: nullcontext())
+    monkeypatch.setattr(distributed, "Processes", SimpleNamespace)
     with distributed.session(device_of("cpu")):
-        assert started == ["gloo"]
+        assert started == [("gloo", distributed.TIMEOUT)] and distributed.TIMEOUT < distributed.PATIENCE
 
 
 def test_a_device_that_is_not_here_is_named(monkeypatch):

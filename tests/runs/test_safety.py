@@ -416,3 +416,14 @@ def test_embeddings_of_other_images_are_a_sentence(trained, tmp_path, capsys):
     image = trained.dataset().path(0)
     assert main(["query", str(trained.path), str(image)]) == 2
     assert "images that its data does not have" in capsys.readouterr().err
+
+
+def test_a_file_is_replaced_and_never_written_in_place(tmp_path):
+    """Who has the old file open, as a kill in the middle would leave it, goes on reading the old content."""
+    from lab.core.files import write_bytes
+
+    path = tmp_path / "status.json"
+    write_bytes(path, b"old")
+    with open(path, "rb") as before:
+        write_bytes(path, b"new")
+        assert before.read() == b"old" and path.read_bytes() == b"new"

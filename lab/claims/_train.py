@@ -3,27 +3,71 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from typing import Any, cast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lab.claims._outcome import Outcome
+from lab.claims._data import prepared
 from lab.claims._study import Training
-from lab.claims._task import prepared
+from lab.core.results import EmbeddingSet
+from lab.core.streams import result_of
 from lab.data import ImageSet, Split
 from lab.data.images.loading import LoadedBatch
 from lab.encoders import Encoder, Head
+from lab.evaluation.embedding import embed
+from lab.evaluation.scores import Evaluation, evaluate
 from lab.kernels.devices import device_of
 from lab.runs.building.loss import wrapped_loss
-from lab.runs.building.parts import parts_of, testing_loader
+from lab.runs.building.parts import metrics_of, parts_of, testing_loader
 from lab.runs.config import RunConfig
 from lab.training.loop import Parts, Stopped, Trainer
 from lab.trials import Trial
+
+if TYPE_CHECKING:
+    from lab.metrics import Metric
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """A trained model with all that a study may measure on it."""
+
+    config: RunConfig
+    dataset: ImageSet
+    parts: Parts
+    testing: Any  # a loader of images or of features
+    evaluation: Evaluation
+    query: EmbeddingSet
+    gallery: EmbeddingSet | None
+
+    def embedded(self, items: np.ndarray) -> EmbeddingSet:
+        """Embed images of the data set, int64 [n]."""
+        return result_of(embed(self.parts.encoder, self.testing, items, batch_size=1024))
+
+    @property
+    def searched(self) -> EmbeddingSet:
+        """The gallery, or the queries, where those are searched among themselves."""
+        return self.query if self.gallery is None else self.gallery
+
+    @property
+    def anchors(self) -> np.ndarray | None:
+        """Class anchors [c d] of the loss, if it has any."""
+        named = dict(self.parts.loss.named_parameters())
+        return named["anchors"].detach().cpu().numpy() if "anchors" in named else None
+
+    def evaluated(
+        self, query: EmbeddingSet, gallery: EmbeddingSet | None = None, metrics: Mapping[str, Metric] | None = None
+    ) -> Evaluation:
+        """Search and measure, with the metrics of the configuration unless others are given."""
+        evaluation = evaluate(
+            query, gallery, metrics or metrics_of(self.config), k=self.config.evaluation.knobs.k,
+            similarity=self.config.similarity, device=self.config.training.knobs.device,
+        )  # fmt: skip
+        return result_of(evaluation)
 
 
 class FeatureHead(nn.Module):
@@ -89,13 +133,13 @@ def run(training: Training, features: Any, device: str = "cpu") -> Trial:
     scores: dict[str, Any] = {}
     for name in ("validation", "test"):
         split: Split = dataset.splits[name]
-        outcome = Outcome(config, dataset, parts, testing, unknown, unknown, None)
-        query = outcome.embedded(split.query)
-        gallery = None if split.gallery is None else outcome.embedded(split.gallery)
-        outcome = replace(outcome, query=query, gallery=gallery, evaluation=outcome.evaluated(query, gallery))
-        scores[name] = dict(outcome.evaluation.values)
+        model = TrainedModel(config, dataset, parts, testing, unknown, unknown, None)
+        query = model.embedded(split.query)
+        gallery = None if split.gallery is None else model.embedded(split.gallery)
+        model = replace(model, query=query, gallery=gallery, evaluation=model.evaluated(query, gallery))
+        scores[name] = dict(model.evaluation.values)
         if study.extra is not None and (name == "test" or study.column not in scores[name]):
-            scores[name] |= study.extra(outcome)
+            scores[name] |= study.extra(model)
     scores["validation"] = {study.column: scores["validation"][study.column]}
     return replace(base, **scores, cpu=time.process_time() - started)
 
@@ -104,8 +148,11 @@ def head_parts(config: RunConfig, dataset: ImageSet, features: np.ndarray) -> tu
     """What `parts_of` builds, with frozen features in the place of images, and the loader of those."""
     items = dataset.splits["train"].query
     classes, labels = np.unique(dataset.labels[items], return_inverse=True)
-    device = device_of(config.training.knobs.device)
-    encoder, loss = (part.to(device) for part in _seeded(config, features.shape[1], len(classes)))
+    device, knobs = device_of(config.training.knobs.device), config.encoder.knobs
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.training.knobs.seed)
+        head = FeatureHead(features.shape[1], knobs.dim, knobs.layer_norm, knobs.normalise)
+        encoder, loss = head.to(device), wrapped_loss(config, len(classes), knobs.dim).to(device)
     loader: Any = FeatureLoader(torch.from_numpy(features), dataset.labels)
     parts = Parts(
         encoder=encoder,
@@ -120,12 +167,3 @@ def head_parts(config: RunConfig, dataset: ImageSet, features: np.ndarray) -> tu
         device=device,
     )
     return parts, loader
-
-
-def _seeded(config: RunConfig, width: int, num_classes: int) -> tuple[nn.Module, nn.Module]:
-    knobs = config.encoder.knobs
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(config.training.knobs.seed)
-        encoder = FeatureHead(width, knobs.dim, knobs.layer_norm, knobs.normalise)
-        loss = wrapped_loss(config, num_classes, encoder.dim)
-    return encoder, loss

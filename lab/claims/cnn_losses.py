@@ -1,8 +1,7 @@
 """000 table 2 and 001 table 3 once more, with the small CNN trained as a whole."""
 
-from lab.claims._axes import arms
+from lab.claims._axes import ahead, arms
 from lab.claims._study import Claim, Study
-from lab.claims.losses import ahead
 
 NAMES = ("recall_at_k", "smooth_ap", "sup_ap", "roadmap", "contrastive")
 

@@ -1,9 +1,8 @@
 """RS@k, table 2, and Contextual, table 2, in small on letters: a pretrained network that learns from end to end."""
 
 from lab.claims import _context, pretrained_losses
-from lab.claims._axes import arms
-from lab.claims._study import Claim, Contrast, Point, Study
-from lab.claims.losses import ahead
+from lab.claims._axes import ahead, arms, less
+from lab.claims._study import Claim, Point, Study
 
 SIMIX, MIXTURE = "RS@k with SiMix", "contextual mixture"
 
@@ -25,7 +24,7 @@ STUDY = Study(
         Claim(
             "RS@k, table 2",
             "SiMix adds to RS@k.",
-            (Contrast(f"{SIMIX} less RS@k", lambda s: s(loss=SIMIX) - s(loss="recall_at_k")),),
+            (less(f"{SIMIX} less RS@k", {"loss": SIMIX}, {"loss": "recall_at_k"}),),
         ),
         Claim(
             "Contextual, table 2",

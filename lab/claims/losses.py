@@ -1,7 +1,7 @@
 """000 table 2, 001 tables 1 and 3, 004 tables 2 and 3: the losses that the papers compare, and their peers."""
 
-from lab.claims._axes import arms
-from lab.claims._study import Claim, Contrast, Study
+from lab.claims._axes import ahead, arms
+from lab.claims._study import Claim, Study
 
 NAMES = (
     "arc_face", "blackbox_ap", "calibration", "class_anchor_margin", "contextual", "contrastive", "cos_face",
@@ -13,15 +13,6 @@ NAMES = (
 
 KNOBS = {"class_anchor_margin": {"init": "random"}}
 """There are more classes than dimensions, so anchors cannot start on base vectors."""
-
-
-def ahead(one: str, *others: str, column: str = "MAP@R") -> tuple[Contrast, ...]:
-    """Contrasts: one loss above each of the others."""
-    return tuple(
-        Contrast(f"{one} - {other}, {column}", lambda s, o=other: s(column, loss=one) - s(column, loss=o))
-        for other in others
-    )
-
 
 STUDY = Study(
     turn=1,

@@ -1,8 +1,7 @@
 """000 table 2 and 004 table 2 in small: a pretrained network that learns from end to end."""
 
-from lab.claims._axes import arms
+from lab.claims._axes import ahead, arms
 from lab.claims._study import Claim, Study
-from lab.claims.losses import ahead
 
 NAMES = ("recall_at_k", "smooth_ap", "contrastive", "multi_similarity")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lab.claims import _context
-from lab.claims._axes import options
+from lab.claims._axes import less, variants
 from lab.claims._study import Claim, Contrast, Point, Study
 
 RECALL = {"name": "recall_at_k"}
@@ -24,24 +24,21 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-def variants(name: str) -> dict[str, dict[str, str]]:
-    """Option to knobs. SupAP and ROADMAP stand in the table once for each variant, RS@k chooses between its two."""
-    return options("recall_at_k") if name.startswith("RS@k") else {"": {}}
+def points(name: str, config: dict[str, Any]) -> list[Point]:
+    """SupAP and ROADMAP stand in the table once for each variant, RS@k chooses between its two."""
+    setting = {"training": name}
+    return variants(setting, **config) if name.startswith("RS@k") else [Point(setting, config)]
 
 
 def more(one: str, other: str) -> Contrast:
-    return Contrast(f"{one} less {other}", lambda s: s(training=one) - s(training=other))
+    return less(f"{one} less {other}", {"training": one}, {"training": other})
 
 
 STUDY = Study(
     turn=30,
     title="Batch size, SiMix, calibration and the contextual mixture, a pretrained network trained as a whole",
     source="RS@k, section 4.3 and figure 4; ROADMAP, table 3; Contextual, figure 7",
-    points=tuple(
-        Point({"training": name}, {**config, "loss": {**config["loss"], **knobs}}, option=option)
-        for name, config in CASES.items()
-        for option, knobs in variants(name).items()
-    ),
+    points=tuple(point for name, config in CASES.items() for point in points(name, config)),
     lrs=(3e-4, 1e-3),
     tier="end_to_end",
     column="r@1",

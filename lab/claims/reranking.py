@@ -11,8 +11,7 @@ from lab.claims._study import Claim, Contrast, Study
 from lab.core.results import Evidence
 
 if TYPE_CHECKING:
-    from lab.claims._outcome import Outcome
-
+    from lab.claims._train import TrainedModel
 
 LOSSES = {
     "contextual": {"name": "contextual"},
@@ -23,13 +22,13 @@ LOSSES = {
 SIZES = (4, 8, 16)
 
 
-def reranked(outcome: Outcome) -> dict[str, float]:
+def reranked(model: TrainedModel) -> dict[str, float]:
     """r@1 after re-ranking with neighbourhoods of several sizes."""
     metric, scores = lab.metrics.create("hit_rate_at_k", k=(1,)), {}
     for k in SIZES:
-        reranker = lab.reranking.create("contextual", device=outcome.config.training.knobs.device, k=k)
-        ranking = reranker.rerank(outcome.evaluation.ranking, outcome.query, outcome.query)
-        scores[f"r@1, k {k}"] = metric(Evidence(ranking, outcome.query, outcome.query)).values["r@1"]
+        reranker = lab.reranking.create("contextual", device=model.config.training.knobs.device, k=k)
+        ranking = reranker.rerank(model.evaluation.ranking, model.query, model.query)
+        scores[f"r@1, k {k}"] = metric(Evidence(ranking, model.query, model.query)).values["r@1"]
     return scores
 
 

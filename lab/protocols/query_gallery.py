@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol, with_test
-from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 
 if TYPE_CHECKING:
@@ -26,9 +25,6 @@ class QueryGallery(JudgingProtocol):
 
     class Knobs(JudgingKnobs):
         """Only how many seeds."""
-
-    def configured(self, config: RunConfig) -> RunConfig:
-        return config.changed("evaluation.splits", ())
 
     def check(self, dataset: ImageSet) -> None:
         with_test(dataset, self.name)

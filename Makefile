@@ -41,12 +41,12 @@ docs: $(READY)-docs  ## build the site into build/site/html; figures are compute
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(READY)-dev  ## install what the tests need and run them all
 	@scripts/need-chromium
-	@$(BIN)/python -m compileall -q -j 0 lab
+	@$(BIN)/python -m compileall -q -j 0 lab app
 	@$(BIN)/python -m tests.compile_kernels & \
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TEST_ARGS)
 
 lint: $(READY)-dev  ## check style and types
-	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy -p lab
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy -p lab -p app
 
 bench: $(READY)-dev  ## measure losses, large batches, metrics and search, as ratios
 	$(BIN)/lab bench

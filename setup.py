@@ -9,23 +9,25 @@ from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
 
-SHIPPED = {"notebooks": "*.*", "docs": "*.md"}
-"""Folders beside the package that an installation holds inside it, and which of their files: lab.install.shipped."""
+SHIPPED = {"notebooks": "*.*", "docs": "*.md", "app": "**/*.*"}
+"""Folders beside the package that an installation holds below lab/_shipped, and which of their files."""
 
 
-class BuildWithTutorials(build_py):
-    """Puts the tutorials and documents into the package; an editable installation reads them where they are."""
+class BuildWithShipped(build_py):
+    """Puts tutorials, documents and dashboard into the package; an editable installation reads them where they are."""
 
     def run(self):
         super().run()
         if self.editable_mode:
             return
         for folder, files in SHIPPED.items():
-            target = Path(self.build_lib) / "lab" / folder
+            target = Path(self.build_lib) / "lab" / "_shipped" / folder
             shutil.rmtree(target, ignore_errors=True)  # what an earlier build left
-            target.mkdir(parents=True)
             for source in sorted((HERE / folder).glob(files)):
-                shutil.copyfile(source, target / source.name)
+                if source.is_file() and source.suffix != ".pyc":
+                    made = target / source.relative_to(HERE / folder)
+                    made.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(source, made)
 
 
 def description() -> str:
@@ -38,7 +40,7 @@ def description() -> str:
 
 
 setup(
-    cmdclass={"build_py": BuildWithTutorials},
+    cmdclass={"build_py": BuildWithShipped},
     long_description=description(),
     long_description_content_type="text/markdown",
 )

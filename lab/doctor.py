@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import lab
 from lab.core.catalog import ENTRY_POINTS
 from lab.core.formats import GB, size
-from lab.install import clash, installation, shipped
+from lab.install import installation, shipped
 from lab.runs.launching import webhook
 
 
@@ -79,19 +79,14 @@ def _webhook() -> Iterator[Component]:
 
 def _files() -> Iterator[Component]:
     """Whether the folder of the package holds our files and nobody else's."""
-    others, ours = clash.strangers(), clash.changed()
-    advice = (
-        "Then install Rankscope again from where you have it: pip install --force-reinstall --no-deps FILE_OR_FOLDER."
-    )
-    for name, files in others.items():
-        what = f"{name} is installed under the name lab, too: {files[0]} and {len(files) - 1} more files"
-        yield Component("files of the package", what, "broken", f"pip uninstall {name.split()[0]}. {advice}")
-    if ours:
-        what = f"{ours[0]} and {len(ours) - 1} more are not as they were installed"
-        yield Component("files of the package", what, "broken", advice)
-    if not (others or ours):
+    advice = "Install Rankscope again from where you have it: pip install --force-reinstall --no-deps FILE_OR_FOLDER."
+    others = sorted({*importlib.metadata.packages_distributions().get("lab", ())} - {"rankscope"})
+    for name in others:
+        what = f"{name} is installed under the name lab, too, and may have replaced files"
+        yield Component("files of the package", what, "broken", f"pip uninstall {name}. {advice}")
+    if not others:
         yield Component("files of the package", str(shipped.PACKAGE))
-    missing = [name for name in ("notebooks", "docs") if not shipped.folder(name).is_dir()]
+    missing = [name for name in ("notebooks", "docs", "app") if not shipped.folder(name).is_dir()]
     if missing:
         yield Component("tutorials and documents", f"no {' and no '.join(missing)}", "warning", advice)
     else:

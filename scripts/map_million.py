@@ -39,9 +39,9 @@ def make(folder: Path, rows: int, width: int) -> None:
 
 def look() -> None:
     """Open the page, then click five points or pictures; an object a line."""
-    from lab.dashboard import speed
-    from lab.dashboard.__main__ import _load
-    from lab.dashboard.shared import background
+    from app import speed
+    from app.__main__ import _load
+    from app.shared import background
 
     _load()  # as the server does before it prints its address
     background.SOON = 600.0
@@ -80,7 +80,7 @@ def main() -> None:
                 words = [
                     sys.executable,
                     "-m",
-                    "lab.dashboard.results.projections",
+                    "app.results.projections",
                     str(folder / "many"),
                     "test",
                     method,

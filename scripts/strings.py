@@ -4,7 +4,7 @@
     python scripts/strings.py --short > short.md    # the dashboard alone, a paragraph for each page and kind
 
 It is for a reader: is each label, help text, empty state, button and error plain English, in sentence case, and in the
-field's words? Strings are found in the syntax trees of lab/dashboard and lab/cli, the help of knobs in all of lab;
+field's words? Strings are found in the syntax trees of app and lab/cli, the help of knobs in all of lab;
 those of the components' JavaScript by their quotes. `{name}` stands for what is put in. The short page leaves out what
 stands twice, errors, keys that nobody sees, and of helps and messages all but the first sentence.
 """
@@ -103,7 +103,7 @@ def short(found: list[Words]) -> Iterator[str]:
 
 def _seen(one: Words, text: str) -> bool:
     """Whether a string is words that a visitor of the dashboard sees, and no key, style or file."""
-    if not one.file.startswith("lab/dashboard/") or Path(one.file).name in UNSEEN:
+    if not one.file.startswith("app/") or Path(one.file).name in UNSEEN:
         return False
     words = re.findall("[A-Za-z]{3,}", text)
     if one.kind == "error" or CODE.search(text) or len(words) < text.count("…") or not words:

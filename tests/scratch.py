@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md taken at its word: its files, and a scratch copy of the package to put them into and run them in."""
+"""The how-tos taken at their word: their files, and a scratch copy of the package to put them into and run them in."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL
 
 def how_tos() -> dict[str, list[tuple[str, str, str]]]:
     """Heading to its blocks: language, file (or nothing) and text."""
-    sections = re.split(r"^## (.*)\n", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return {title: BLOCK.findall(text) for title, text in zip(sections[1::2], sections[2::2], strict=True)}
+    found = {}
+    for page in ("CONTRIBUTING.md", "docs/extending.md"):
+        sections = re.split(r"^## (.*)\n", (ROOT / page).read_text(encoding="utf-8"), flags=re.MULTILINE)
+        found |= {title: BLOCK.findall(text) for title, text in zip(sections[1::2], sections[2::2], strict=True)}
+    return found
 
 
 def files() -> dict[str, str]:
@@ -31,7 +34,7 @@ def files() -> dict[str, str]:
 def copied(root: Path) -> Path:
     """A copy of the package, its dashboard and its tests, without what is stored beside the tests."""
     away = shutil.ignore_patterns("__pycache__", "golden", "notebooks")
-    for part in ("lab", "tests"):
+    for part in ("lab", "app", "tests"):
         shutil.copytree(ROOT / part, root / part, ignore=away)
     shutil.copy(ROOT / "pyproject.toml", root)
     return root

@@ -48,14 +48,14 @@ PARTS: dict[str, tuple[str, ...]] = {
         "trials",
     ),
 }  # fmt: skip
-"""What each part of lab may import besides `core`. README's list is made from this table."""
+"""What each part of lab may import besides `core`. CONTRIBUTING's list is made from this table."""
 
-FREE = {"__init__", "__main__", "cli", "bench", "dashboard", "doctor"}
-"""Parts that may import every other: the command, the benchmark, the dashboard, the doctor."""
+FREE = {"__init__", "__main__", "cli", "bench", "doctor"}
+"""Parts that may import every other: the command, the benchmark, the doctor."""
 
 
 def picture() -> str:
-    """The table above as README shows it."""
+    """The table above as CONTRIBUTING shows it."""
     width = max(map(len, PARTS))
     lines = [f"{part:<{width}}  {', '.join(parts) or '-'}" for part, parts in PARTS.items()]
     return "\n".join([f"{'part':<{width}}  may import core and", *lines])
@@ -83,6 +83,12 @@ def _imports(path: Path) -> Iterator[tuple[str, int]]:
             yield from ((f"{module}.{alias.name}", node.lineno) for alias in node.names)
 
 
+def sources() -> Iterator[Path]:
+    """Every file of lab and app."""
+    for top in ("lab", "app"):
+        yield from (ROOT / top).rglob("*.py")
+
+
 def part_of(path: Path) -> str:
     inside = path.relative_to(ROOT / "lab").parts
     return inside[0].removesuffix(".py")
@@ -93,9 +99,9 @@ def test_every_part_has_its_arrows():
     assert parts - FREE == set(PARTS), "a new part of lab needs its arrows in the table above"
 
 
-def test_the_readme_shows_this_table():
-    assert f"```\n{picture()}\n```" in (ROOT / "README.md").read_text(), (
-        "README's list of imports is another; print the new one with `python tests/test_architecture.py`"
+def test_contributing_shows_this_table():
+    assert f"```\n{picture()}\n```" in (ROOT / "CONTRIBUTING.md").read_text(), (
+        "CONTRIBUTING's list of imports is another; print the new one with `python tests/test_architecture.py`"
     )
 
 
@@ -151,7 +157,7 @@ CROWDED = 12
 
 def test_no_folder_is_crowded():
     crowded = {}
-    for folder in {p.parent for p in (ROOT / "lab").rglob("*.py")}:
+    for folder in {p.parent for p in sources()}:
         catalogued = "Catalog(" in (folder / "__init__.py").read_text() or folder.name in ("cli", "claims", "bench")
         files = [p.name for p in folder.glob("*.py") if p.name != "__init__.py"]
         helpers = [name for name in files if not catalogued or name.startswith("_")]
@@ -166,24 +172,40 @@ LONG = 60
 
 def test_no_function_is_long():
     long = []
-    for path in (ROOT / "lab").rglob("*.py"):
+    for path in sources():
         for node in ast.walk(tree(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno - node.lineno >= LONG:
                 long.append(f"{path.relative_to(ROOT)}:{node.lineno} {node.name}")
     assert not long, f"more than {LONG} lines: " + ", ".join(long)
 
 
-def test_only_the_command_and_the_benchmark_know_the_dashboard():
+FLOORS = ("shared", "components", "results", "forms", "answers", "views")
+"""Folders of app from the lowest to the highest: each imports those before it. Single files serve or assemble them."""
+
+
+def test_nothing_imports_the_dashboard():
     for path in (ROOT / "lab").rglob("*.py"):
         for name, line in imports(path):
-            known = part_of(path) in {"cli", "bench", "dashboard"}
-            assert known or not name.startswith("lab.dashboard"), f"{path}:{line} imports {name}"
+            assert name.split(".")[0] != "app", f"{path.relative_to(ROOT)}:{line} imports {name}"
+
+
+def test_no_arrow_runs_up_inside_the_dashboard():
+    against = []
+    for path in (ROOT / "app").rglob("*.py"):
+        floor = path.relative_to(ROOT / "app").parts[0]
+        for name, line in imports(path) if floor in FLOORS else ():
+            parts = name.split(".")
+            above = len(parts) > 1 and parts[0] == "app" and parts[1] in FLOORS[FLOORS.index(floor) + 1 :]
+            page = floor == parts[1] == "views" and parts[2:3] != [path.parent.name] if len(parts) > 1 else False
+            if above or page or parts[0] in {"notebooks", "tests", "scripts"}:
+                against.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
+    assert not against, "\n".join(against)
 
 
 def test_no_file_imports_one_that_imports_it():
     """Imports inside functions and those for types count, too: a circle that they hide is still one."""
     files = {}
-    for path in (ROOT / "lab").rglob("*.py"):
+    for path in sources():
         parts = path.relative_to(ROOT).with_suffix("").parts
         files[".".join(parts).removesuffix(".__init__")] = path
     graph = {name: {file_of(one, files) for one, _ in imports(path)} - {None, name} for name, path in files.items()}

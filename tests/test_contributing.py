@@ -1,4 +1,4 @@
-"""Each how-to of CONTRIBUTING.md, followed word for word in a scratch copy: files written, commands run."""
+"""Each how-to of CONTRIBUTING and docs/extending, followed word for word in a scratch copy: files, then commands."""
 
 import json
 import re
@@ -51,7 +51,7 @@ def words_of(line: str) -> list[str]:
 
 def test_each_thing_is_one_file_and_its_test():
     assert INSIDE == [
-        "A loss", "A metric", "A figure", "A page", "A data set", "A re-ranker", "An exporter",
+        "A loss", "A metric", "A page", "A figure", "A data set", "A re-ranker", "An exporter",
     ]  # fmt: skip
     for title in INSIDE:
         paths = [path for _, path, _ in HOW_TOS[title] if path]
@@ -73,8 +73,8 @@ def test_what_a_how_to_promises_comes_true(heard, title):
 @pytest.mark.slow
 def test_it_stands_where_the_dashboard_looks(copy):
     code = (
-        "import json; from lab.dashboard.views.figures import figure_topics;"
-        "from lab.dashboard.answers import comparison_choice;"
+        "import json; from app.views.figures import figure_topics;"
+        "from app.answers import comparison_choice;"
         "from lab.runs import SECTIONS; import lab;"
         "print(json.dumps([figure_topics.topics(), SECTIONS['metrics'].names(), SECTIONS['data'].names(),"
         "lab.reranking.names(), lab.exporters.names()]))"

@@ -1,4 +1,4 @@
-"""The project's own promises: README's tree and commands, the conda environment, no names of machines in the files."""
+"""The project's own promises: the tree, README's commands, the conda environment, no names of machines in the files."""
 
 import re
 import subprocess
@@ -14,6 +14,7 @@ from lab.__main__ import main
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
+PAGES = "".join((ROOT / "docs" / f"{name}.md").read_text() for name in ("command", "own-data"))
 
 
 def tracked() -> list[str]:
@@ -32,12 +33,12 @@ UNTESTED = {"docs", "trackio", "s3", "gcs"}
 
 
 def tree_paths() -> dict[str, str]:
-    """Paths of the README's tree with the purpose that stands beside each."""
-    block = re.search(r"## The tree\n.*?```\n(.*?)```", README, re.S).group(1)
+    """Paths of CONTRIBUTING's tree with the purpose that stands beside each."""
+    block = re.search(r"## The tree\n.*?```\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S).group(1)
     found, folders = {}, []
     for line in block.splitlines():
         match = re.match(r"^( *)(\S+)\s{2,}(\S.*)$", line)
-        assert match, f"README tree: {line!r} is not 'name  purpose'"
+        assert match, f"CONTRIBUTING's tree: {line!r} is not 'name  purpose'"
         depth = len(match[1]) // 2
         folders[depth:] = [match[2].rstrip("/")]
         found["/".join(folders)] = match[3]
@@ -46,7 +47,7 @@ def tree_paths() -> dict[str, str]:
 
 def test_every_path_of_the_tree_exists():
     for path in tree_paths():
-        assert (ROOT / path).exists(), f"README names {path}, which is not there"
+        assert (ROOT / path).exists(), f"CONTRIBUTING names {path}, which is not there"
 
 
 @pytest.mark.parametrize("folder", ["", "lab"])
@@ -54,11 +55,11 @@ def test_the_tree_names_everything_on_disk(folder):
     named = set(tree_paths())
     inside = {p[len(folder) :].lstrip("/").split("/")[0] for p in TRACKED if p.startswith(folder)}
     missing = {n for n in inside if not n.startswith((".", "__init__")) and f"{folder}/{n}".lstrip("/") not in named}
-    assert not missing, f"README's tree lacks {sorted(missing)} in {folder or 'the root'}"
+    assert not missing, f"CONTRIBUTING's tree lacks {sorted(missing)} in {folder or 'the root'}"
 
 
 def commands() -> list[str]:
-    blocks = re.findall(r"```sh\n(.*?)```", README, re.S)
+    blocks = re.findall(r"```sh\n(.*?)```", README + PAGES, re.S)
     lines = [line.split("  #")[0].strip() for block in blocks for line in block.splitlines()]
     return [line for line in lines if line and not line.startswith("#")]
 
@@ -88,11 +89,13 @@ def test_conda_installs_the_same_project():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     conda = yaml.safe_load((ROOT / "environment.yml").read_text())
     pip = next(d["pip"] for d in conda["dependencies"] if isinstance(d, dict))
-    extras = re.fullmatch(r"-e \.\[(.*)\]", pip[0]).group(1).split(",")
+    extras = re.fullmatch(r"-e \.\[(.*)\]", pip[-1]).group(1).split(",")
     brought = re.fullmatch(r"rankscope\[(.*)\]", project["optional-dependencies"]["dev"][0]).group(1).split(",")
     needed = set(project["optional-dependencies"]) - UNTESTED
     assert {*extras, *brought} == needed, "environment.yml must install every extra, itself or by dev"
-    assert len(pip) == 1, "everything else belongs in pyproject.toml"
+    named = {"jupyterlab", "ipywidgets", "streamlit", "torch", "timm", "plotly", "umap-learn", "faiss-gpu"}
+    assert {re.match(r"[\w-]+", line)[0] for line in pip[:-1]} == named, "everything else belongs in pyproject.toml"
+    assert set(pip[:-1]) <= {*project["dependencies"], *sum(project["optional-dependencies"].values(), [])}
     assert f"python{project['requires-python']}" in conda["dependencies"]
 
 

@@ -22,7 +22,7 @@ def measure(images: int = 60_000, clock: Callable[[], float] = time.perf_counter
     if importlib.util.find_spec("streamlit") is None:
         raise ValueError("This section needs Streamlit: pip install 'rankscope[app]'.")
     words = ["--cpu-time"] if clock is time.process_time else []
-    command = children.python("-m", "lab.dashboard.speed", str(images), *words)
+    command = children.application("app.speed", str(images), *words)
     done = subprocess.run(command, env=children.environment(), capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"The pages could not be measured: {done.stderr.strip().splitlines()[-1]}")

@@ -15,10 +15,4 @@ if TYPE_CHECKING:
 
 __all__ = ["Ran", "Study", "get", "judgements", "names", "report", "section", "state", "sweep", "wanted"]
 
-__getattr__ = public(
-    __name__,
-    {
-        **dict.fromkeys(("judgements", "report", "section"), "lab.claims._report"),
-        **dict.fromkeys(("Ran", "state", "sweep", "wanted"), "lab.claims._sweep"),
-    },
-)
+__getattr__ = public(__name__)

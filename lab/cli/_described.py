@@ -52,7 +52,7 @@ def knobs_of(section: Section, choice: str | None) -> list[Knob]:
 
 
 def _knob(fields: dict[str, Any]) -> Knob:
-    return Knob(**{**fields, "kind": KINDS[fields["kind"]], "choices": tuple(fields["choices"])})
+    return Knob(**{**fields, "kind": KINDS[fields["kind"]], "options": tuple(fields["options"])})
 
 
 def _read(place: Path) -> dict[str, dict[str, Any]]:

@@ -36,7 +36,7 @@ def dashboard(
         raise ValueError("The dashboard needs Streamlit: pip install 'rankscope[app]'.")
     if not 0 < port < 65536:
         raise ValueError(f"--port must be between 1 and 65535, got {port}.")
-    words = children.python("-m", "lab.dashboard", "--runs", runs, "--port", str(port), "--address", address)
+    words = children.application("app", "--runs", runs, "--port", str(port), "--address", address)
     words += [word for folder in data for word in ("--data", folder)] + ([] if token else ["--no-token"])
     sys.stdout.flush()
     os.execve(words[0], words, children.environment({"RAY_ADDRESS": ray} if ray else None))

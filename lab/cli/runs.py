@@ -4,7 +4,7 @@
 RUN ...` tag and group runs, with `--remove` undo it; `--tag` and `--group` then choose what is listed.
 `lab runs knobs [RUN ...]` says how much each knob that differs tells about a score. `lab runs check [RUN ...]` reads
 everything that lies in the folders and says what is damaged and what still works; with `--repair` it mends what can be
-mended, with `--accept` it takes files that you edited by hand as they stand.
+mended.
 """
 
 from __future__ import annotations
@@ -43,7 +43,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--remove", action="store_true", help="for tag and group: take the runs out of it")
     parser.add_argument("--repair", action="store_true", help="for check: mend what can be; the rest is left as it is")
-    parser.add_argument("--accept", action="store_true", help="for check: take files edited by hand as they stand")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     add_json(parser)
 
@@ -52,8 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
     import lab.runs
 
     verb = VERBS.get(arguments.run[0]) if arguments.run else None
-    if (arguments.repair or arguments.accept) and verb is not _check:
-        raise ValueError("--repair and --accept belong to `lab runs check RUN`.")
+    if arguments.repair and verb is not _check:
+        raise ValueError("--repair belongs to `lab runs check RUN`.")
     if arguments.remove and verb not in (_tag, _group):
         raise ValueError("--remove belongs to `lab runs tag TAG RUN` and `lab runs group GROUP RUN`.")
     if verb is not None:
@@ -201,9 +200,9 @@ def _check(arguments: argparse.Namespace) -> int:
     root = Path(arguments.runs or lab.runs.default_root())
     named = [lab.runs.open(name, arguments.runs) for name in arguments.run[1:]]
     runs = named or lab.runs.list(root)
-    for run in runs:
-        _mend(run, arguments)
     if arguments.repair:
+        for run in runs:
+            _repair(run)
         check.remove_half_made(root)
     rows = [
         {"run": run.name, "file": f.file, "found": f.sentence, "--repair": f.mend or "cannot mend it"}
@@ -235,17 +234,14 @@ def _say_of_a_run_of_that_name(arguments: argparse.Namespace) -> None:
         say(f"This {what}. The run of that name is shown by its folder: lab runs {folder}")
 
 
-def _mend(run: Run, arguments: argparse.Namespace) -> None:
-    """Take changes by hand as they stand, and repair the rest, as far as it is asked for."""
-    from lab.cli._output import complain, say
+def _repair(run: Run) -> None:
+    from lab.cli._output import complain
     from lab.cli._progress import drain
     from lab.core.explain import explain
     from lab.runs import check
 
     try:
-        if arguments.accept and (names := check.accept(run)):
-            say(f"{run.name}: accepted as found: {', '.join(names)}.")
-        if arguments.repair and check.check(run):
+        if check.check(run):
             drain(check.repair(run))
     except (ValueError, OSError) as error:  # the other runs can still be mended
         complain(f"{run.name}: {explain(error)}")

@@ -105,7 +105,6 @@ def _begun(arguments: argparse.Namespace) -> Run | None:
     """
     import lab.runs
     from lab.cli import _config
-    from lab.core import sealed
     from lab.runs.execute import findable
     from lab.runs.folder import FINISHED
     from lab.runs.store import default_root
@@ -114,10 +113,10 @@ def _begun(arguments: argparse.Namespace) -> Run | None:
     if arguments.resume or "WORLD_SIZE" not in os.environ or not (restarted or arguments.name):
         return None
     root = Path(arguments.runs or default_root())
-    config = sealed.sealed_yaml(findable(_config.config_of(arguments)).as_yaml()).encode()
+    config = findable(_config.config_of(arguments)).as_yaml()
     folders = [root / arguments.name] if arguments.name else root.glob("[!.]*")  # not one that is half made
     written = [folder / "config.yaml" for folder in folders]
-    same = [path.parent for path in written if path.is_file() and path.read_bytes() == config]
+    same = [path.parent for path in written if path.is_file() and path.read_text() == config]
     begun = [run for run in map(lab.runs.open, same) if run.written_state != FINISHED]
     return max(begun, key=lambda run: run.status.get("updated", 0), default=None)
 

@@ -11,6 +11,7 @@ import os
 import struct
 import zlib
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -70,38 +71,29 @@ def write(path: Path, arrays: Mapping[str, np.ndarray | Streamed], header: Mappi
     header_text = json.dumps(dict(header or {}))
     plain = {name: v if hasattr(v, "blocks") else np.ascontiguousarray(v) for name, v in arrays.items()}
     ordered = sorted(plain.items(), key=lambda one: (-one[1].dtype.itemsize, one[0]))  # so that each is aligned
-    sums = {name: 0 for name in arrays}
-    longest = {"header": header_text, CHECKSUMS: json.dumps({"": 2**32 - 1, **{name: 2**32 - 1 for name in arrays}})}
-    size = -(-len(_head(ordered, longest)) // 8) * 8
+    sums = dict.fromkeys(arrays, 2**32 - 1)  # the longest, so that there is room for the others
+    size = -(-len(_head(ordered, header_text, sums)) // 8) * 8
     with replacing(path) as temporary, open(temporary, "xb") as file:
         file.seek(8 + size)
         for name, values in ordered:
-            written = 0
-            for block in _pieces(values):
+            written = sums[name] = 0
+            for block in [values] if isinstance(values, np.ndarray) else values.blocks():
                 data = np.ascontiguousarray(block, block.dtype.newbyteorder("=")).reshape(-1).view(np.uint8).data
                 sums[name] = zlib.crc32(data, sums[name])
                 written += file.write(data)
             if written != _bytes(values):
                 raise ValueError(f"{name} came with {written:,} bytes instead of {_bytes(values):,}.")
-        told_sums = json.dumps({"": zlib.crc32(header_text.encode()), **sums})
         file.seek(0)
-        file.write(struct.pack("<Q", size) + _head(ordered, {"header": header_text, CHECKSUMS: told_sums}).ljust(size))
-
-
-def _pieces(values: np.ndarray | Streamed) -> Iterator[np.ndarray]:
-    if not isinstance(values, np.ndarray):
-        yield from values.blocks()
-    elif values.size:
-        yield values
+        file.write(struct.pack("<Q", size) + _head(ordered, header_text, sums).ljust(size))
 
 
 def _bytes(values: np.ndarray | Streamed) -> int:
     return math.prod(values.shape) * values.dtype.itemsize
 
 
-def _head(ordered: list[tuple[str, Any]], metadata: dict[str, str]) -> bytes:
+def _head(ordered: list[tuple[str, Any]], header: str, sums: dict[str, int]) -> bytes:
     """The header of a safetensors file: name to type, shape and place, and our own words."""
-    described: dict[str, Any] = {"__metadata__": metadata}
+    described: dict[str, Any] = {"__metadata__": {"header": header, CHECKSUMS: json.dumps(sums)}}
     place = 0
     for name, values in ordered:
         if values.dtype.str[1:] not in TYPES:
@@ -120,27 +112,55 @@ def read(path: Path) -> dict[str, np.ndarray]:
     Raises:
         ValueError: it does not hold what was written (`Damaged`), is not there, or not for us to read.
     """
-    metadata = _metadata(path)
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    try:
-        arrays = load_file(path)
-    except (SafetensorError, OSError, TypeError, KeyError, ValueError) as error:
-        raise Damaged(path, error) from None
-    verify(path, metadata, arrays, metadata.get("header", "{}"))
+    with _opened(path) as file:
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+        verify(path, file.metadata() or {}, arrays)
     return arrays
 
 
 def names(path: Path) -> set[str]:
-    """What the arrays of a file that `write` wrote are called; only its header is read, and nothing is checked.
+    """What the arrays of a file that `write` wrote are called; only its header is read.
 
     Raises:
-        Damaged: it is not there, or its header is damaged.
+        ValueError: as `read`.
     """
+    with _opened(path) as file:
+        return set(file.keys())
+
+
+def header(path: Path) -> dict[str, Any]:
+    """What was written beside the arrays.
+
+    Raises:
+        ValueError: as `read`.
+    """
+    with _opened(path) as file:
+        stored = json.loads((file.metadata() or {}).get("header", "{}"))
+    return stored if isinstance(stored, dict) else {}
+
+
+def stamp(path: Path) -> str:
+    """The checksums in a file's head: another one for other contents, without reading them.
+
+    Raises:
+        ValueError: as `read`.
+    """
+    with _opened(path) as file:
+        return str((file.metadata() or {}).get(CHECKSUMS))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """A safetensors file, open; whatever is wrong with it is `Damaged`."""
+    from safetensors import SafetensorError, safe_open
+
+    check_openable(path)
     try:
-        return set(_described(Path(path))[1]) - {"__metadata__"}
-    except (OSError, ValueError, KeyError, TypeError, struct.error) as error:
+        with safe_open(path, framework="numpy") as file:
+            yield file
+    except Damaged:
+        raise
+    except (SafetensorError, OSError, TypeError, KeyError, ValueError, RecursionError) as error:
         raise Damaged(path, error) from None
 
 
@@ -154,31 +174,14 @@ def mapped(path: Path, names: Collection[str]) -> dict[str, np.ndarray]:
     """
     path = Path(path)
     try:
-        begin, head = _described(path)
-        return {name: _mapped(path, begin, head[name]) for name in names}
+        with open(path, "rb") as file:
+            (size,) = struct.unpack("<Q", file.read(8))
+            if size > path.stat().st_size:
+                raise ValueError("its head is longer than the file")
+            head = json.loads(file.read(size))
+        return {name: _mapped(path, 8 + size, head[name]) for name in names}
     except (OSError, ValueError, KeyError, TypeError, struct.error) as error:
         raise Damaged(path, error) from None
-
-
-def stamp(path: Path) -> str:
-    """The checksums in a file's head: another one for other contents, without reading them.
-
-    Raises:
-        Damaged: it is not there or cut short.
-    """
-    try:
-        return str(_described(Path(path))[1]["__metadata__"].get(CHECKSUMS))
-    except (OSError, ValueError, KeyError, TypeError, struct.error) as error:
-        raise Damaged(path, error) from None
-
-
-def _described(path: Path) -> tuple[int, dict[str, Any]]:
-    """Where the arrays of a file begin, and its head."""
-    with open(path, "rb") as file:
-        (size,) = struct.unpack("<Q", file.read(8))
-        if size > path.stat().st_size:
-            raise ValueError("its head is longer than the file")
-        return 8 + size, json.loads(file.read(size))
 
 
 def _mapped(path: Path, begin: int, entry: dict[str, Any]) -> np.ndarray:
@@ -187,46 +190,24 @@ def _mapped(path: Path, begin: int, entry: dict[str, Any]) -> np.ndarray:
     return np.empty(shape, kind) if first == last else np.memmap(path, kind, "c", begin + first, shape)
 
 
-def header(path: Path) -> dict[str, Any]:
-    """What was written beside the arrays.
-
-    Raises:
-        ValueError: it does not hold what was written (`Damaged`), is not there, or not for us to read.
-    """
-    metadata = _metadata(path)
-    text = metadata.get("header", "{}")
-    verify(path, metadata, {}, text)
-    try:
-        stored = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise Damaged(path, error) from None
-    return stored if isinstance(stored, dict) else {}
+def checksums(arrays: Mapping[str, np.ndarray]) -> str:
+    """CRC-32 of every array's bytes."""
+    return json.dumps({name: _crc(values) for name, values in arrays.items()})
 
 
-def checksums(arrays: Mapping[str, np.ndarray], text: str) -> str:
-    """CRC-32 of every array's bytes, and, under the empty name, of the text beside them."""
-    return json.dumps({"": zlib.crc32(text.encode()), **{name: _crc(values) for name, values in arrays.items()}})
-
-
-def verify(path: Path, metadata: Mapping[str, str], arrays: Mapping[str, np.ndarray], text: str) -> None:
-    """Compare what was read with the checksums beside it, if there are any.
+def verify(path: Path, metadata: Mapping[str, str], arrays: Mapping[str, np.ndarray]) -> None:
+    """Compare arrays with the checksums beside them, if there are any.
 
     Raises:
         Damaged: they differ; names the array.
     """
-    if CHECKSUMS not in metadata:
-        return
     try:
-        written = dict(json.loads(metadata[CHECKSUMS]))
-    except (ValueError, TypeError, RecursionError) as error:
+        written = json.loads(metadata.get(CHECKSUMS, "{}"))
+        changed = next((name for name, values in arrays.items() if written and written[name] != _crc(values)), None)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise Damaged(path, error) from None
-    if written.get("") != zlib.crc32(text.encode()):
-        raise Damaged(path, "its header has changed since it was written")
-    if arrays and arrays.keys() != written.keys() - {""}:
-        raise Damaged(path, "arrays are missing")
-    for name, values in arrays.items():
-        if written[name] != _crc(values):
-            raise Damaged(path, f"{name} has changed since it was written")
+    if changed:
+        raise Damaged(path, f"{changed} has changed since it was written")
 
 
 def check_openable(path: Path) -> None:
@@ -243,14 +224,3 @@ def check_openable(path: Path) -> None:
 
 def _crc(values: np.ndarray) -> int:
     return zlib.crc32(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
-
-
-def _metadata(path: Path) -> dict[str, str]:
-    from safetensors import SafetensorError, safe_open
-
-    check_openable(path)
-    try:
-        with safe_open(path, framework="numpy") as file:
-            return file.metadata() or {}
-    except (SafetensorError, OSError) as error:
-        raise Damaged(path, error) from None

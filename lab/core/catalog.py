@@ -7,14 +7,17 @@ Adding an entry is adding a file. Other distributions declare theirs as entry po
 
 from __future__ import annotations
 
+import ast
 import difflib
 import importlib
 import importlib.metadata
 import inspect
 import pkgutil
 import re
+import sys
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 Entry = TypeVar("Entry")
@@ -157,17 +160,19 @@ def name_of(entry: type) -> str:
     return _names.get(entry, entry.__module__.rpartition(".")[2])
 
 
-def public(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
-    """A module's `__getattr__` that loads names of its public interface when they are first asked for.
+def public(package: str) -> Callable[[str], Any]:
+    """A package's `__getattr__`: a name of its `__all__` that it imports for type checkers alone, below TYPE_CHECKING,
+    is loaded when it is first asked for."""
 
-    Args:
-        package: the module's `__name__`.
-        places: name to the module that defines it.
-    """
+    @cache
+    def places() -> dict[str, str | None]:
+        text = Path(str(sys.modules[package].__file__)).read_text(encoding="utf-8")
+        imports = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom))
+        return {alias.name: node.module for node in imports for alias in node.names}
 
     def __getattr__(name: str) -> Any:
-        if name in places:
-            return getattr(importlib.import_module(places[name]), name)
+        if not name.startswith("_") and name in sys.modules[package].__all__ and (place := places().get(name)):
+            return getattr(importlib.import_module(place), name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return __getattr__

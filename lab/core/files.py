@@ -47,11 +47,11 @@ def _settings_below(folder: str) -> Path:
 def _in_file(path: Path) -> Mapping[str, str]:
     if not path.is_file():
         return {}
-    import yaml
+    from lab.core import yaml_reader
 
     try:
-        held = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except (OSError, ValueError, yaml.YAMLError) as error:
+        held = yaml_reader.load(path.read_text(encoding="utf-8")) or {}
+    except (OSError, ValueError) as error:
         raise ValueError(f"{path} cannot be read: {' '.join(str(error).split())[:200]}.") from None
     if not isinstance(held, dict):
         raise ValueError(f"{path} may hold {', '.join(SETTINGS)}, each with a text; it holds no keys.")
@@ -126,9 +126,47 @@ def write_text(path: Path, text: str) -> None:
     write_bytes(path, text.encode("utf-8"))
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: Any, indent: int | None = 1) -> None:
     """Replace a JSON file atomically. NaN and infinity are refused: they are not JSON."""
-    write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
+    write_text(path, json.dumps(value, indent=indent, allow_nan=False) + "\n")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file.
+
+    Raises:
+        ValueError: it holds something else, or is no file; names it.
+        OSError: it is not there or cannot be read.
+    """
+    content = checked(path).read_bytes()
+    try:
+        return parse_json(content)
+    except ValueError as error:
+        raise ValueError(f"{path} is no JSON object: {error}.") from None
+
+
+def parse_json(content: bytes) -> dict[str, Any]:
+    """The JSON object that a text holds, less the checksum that version 0.2 wrote into it.
+
+    Raises:
+        ValueError: it is none, or holds NaN or infinity, which `write_json` does not write.
+
+    Example:
+        >>> parse_json(b'{"step": 8, "crc32": "44763b9e"}')
+        {'step': 8}
+    """
+    try:
+        value = json.loads(content.decode("utf-8"), parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"it holds a {type(value).__name__}")
+    value.pop("crc32", None)
+    return value
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"it holds {constant}")
 
 
 def appending(path: Path) -> BinaryIO:
@@ -156,12 +194,9 @@ def make_folder(path: Path) -> None:
         to_disk(folder.parent)
 
 
-def set_aside(path: Path) -> Path:
-    """Rename a damaged file to NAME.damaged (.damaged-2, ...): what a person could still read of it is not lost."""
-    number = 1
-    while (aside := path.with_name(f"{path.name}.damaged{'' if number == 1 else f'-{number}'}")).exists():
-        number += 1
-    return path.rename(aside)
+def set_aside(path: Path) -> None:
+    """Rename a damaged file to NAME.damaged: what a person could still read of it is not lost."""
+    path.replace(path.with_name(f"{path.name}.damaged"))
 
 
 def to_disk(path: Path) -> None:

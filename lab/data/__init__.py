@@ -17,43 +17,14 @@ if TYPE_CHECKING:
     from lab.data._splits import class_disjoint
 
 __all__ = [
-    "REQUIRED",
-    "ImageSet",
-    "ImageRecords",
-    "Knobs",
-    "Problem",
-    "Progress",
-    "Split",
-    "SplitKnobs",
-    "add",
-    "broken",
-    "check",
-    "checking",
-    "class_disjoint",
-    "create",
-    "entries",
-    "download",
-    "get",
-    "knob",
-    "names",
-]
+    "REQUIRED", "ImageSet", "ImageRecords", "Knobs", "Problem", "Progress", "Split", "SplitKnobs", "add", "broken",
+    "check", "checking", "class_disjoint", "create", "entries", "download", "get", "knob", "names",
+]  # fmt: skip
 
 _catalog: "Catalog[ImageSet]" = Catalog(__name__, __path__, "data set", base="lab.data._base:ImageSet")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 entries, broken = _catalog.entries, _catalog.broken
-__getattr__ = public(
-    __name__,
-    {
-        "ImageSet": "lab.data._base",
-        "SplitKnobs": "lab.data._base",
-        "Split": "lab.data._base",
-        "ImageRecords": "lab.data._base",
-        "Problem": "lab.data._check",
-        "Progress": "lab.data._progress",
-        "class_disjoint": "lab.data._splits",
-        **dict.fromkeys(("REQUIRED", "Knobs", "knob"), "lab.core.knobs"),
-    },
-)
+__getattr__ = public(__name__)
 
 
 def check(name: str, path: str) -> list[str]:

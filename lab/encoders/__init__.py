@@ -20,14 +20,4 @@ __all__ = [
 _catalog: "Catalog[Encoder]" = Catalog(__name__, __path__, "encoder", base="lab.encoders._base:Encoder")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 broken = _catalog.broken
-__getattr__ = public(
-    __name__,
-    {
-        "Encoder": "lab.encoders._base",
-        "EncoderKnobs": "lab.encoders._base",
-        "Head": "lab.encoders._head",
-        "read_weights": "lab.encoders._timm",
-        "Knobs": "lab.core.knobs",
-        "knob": "lab.core.knobs",
-    },
-)
+__getattr__ = public(__name__)

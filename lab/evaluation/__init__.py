@@ -14,11 +14,4 @@ if TYPE_CHECKING:
 
 __all__ = ["Evaluation", "evaluate", "for_torchmetrics"]
 
-__getattr__ = public(
-    __name__,
-    {
-        "evaluate": "lab.evaluation.direct",
-        "Evaluation": "lab.evaluation.scores",
-        "for_torchmetrics": "lab.evaluation.torchmetrics",
-    },
-)
+__getattr__ = public(__name__)

@@ -31,13 +31,4 @@ __all__ = [
 
 _catalog: "Catalog[Exporter]" = Catalog(__name__, __path__, "exporter", base="lab.exporters._base:Exporter")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
-__getattr__ = public(
-    __name__,
-    {
-        "Exporter": "lab.exporters._base",
-        "EncoderExporter": "lab.exporters._program",
-        **dict.fromkeys(("Curves", "Log", "following"), "lab.exporters._curves"),
-        **dict.fromkeys(("Rows", "RowsKnobs", "rows_of"), "lab.exporters._rows"),
-        **dict.fromkeys(("Knobs", "knob"), "lab.core.knobs"),
-    },
-)
+__getattr__ = public(__name__)

@@ -27,15 +27,7 @@ __all__ = [
 _catalog: "Catalog[Figure]" = Catalog(__name__, __path__, "figure", base="lab.figures._base:Figure", grouped=True)
 names, get, create, add, groups = _catalog.names, _catalog.get, _catalog.create, _catalog.add, _catalog.groups
 entries, broken = _catalog.entries, _catalog.broken
-__getattr__ = public(
-    __name__,
-    {
-        **dict.fromkeys(("Figure", "Numbers", "PlotlyFigure"), "lab.figures._base"),
-        "contact_sheet": "lab.figures._sheet",  # brings torch with it, which listing figures should not
-        **dict.fromkeys(("figure_bytes", "ranked_figure"), "lab.figures._ranked"),
-        **dict.fromkeys(("Knobs", "knob"), "lab.core.knobs"),
-    },
-)
+__getattr__ = public(__name__)
 
 
 def save(name: str, path: "str | Path", width: int = 1000, height: int | None = None, **knobs: Any) -> "Path":

@@ -28,6 +28,11 @@ def python(*words: str) -> list[str]:
     return [sys.executable, "-P", *words]
 
 
+def application(module: str, *words: str) -> list[str]:
+    """The words of a command that runs a module of the dashboard's folder `app`, whatever else has that name."""
+    return python(str(Path(__file__).with_name("application.py")), module, *words)
+
+
 def environment(also: Mapping[str, str] | None = None) -> dict[str, str]:
     """This process's variables for such a command, and those of `also`.
 

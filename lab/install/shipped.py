@@ -1,4 +1,4 @@
-"""Where the tutorials and documents lie: beside the package in a checkout, inside it once it is installed."""
+"""Where tutorials, documents and dashboard lie: beside the package in a checkout, inside it once it is installed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ PACKAGE = Path(__file__).parents[1]
 
 
 def folder(name: str) -> Path:
-    """The folder `notebooks` or `docs`; setup.py puts both into the package that it builds."""
-    inside = PACKAGE / name
+    """The folder `notebooks`, `docs` or `app`; setup.py puts all three into the package that it builds."""
+    inside = PACKAGE / "_shipped" / name
     return inside if inside.is_dir() else PACKAGE.parent / name
 
 

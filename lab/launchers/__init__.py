@@ -29,13 +29,7 @@ __all__ = ["Knobs", "Launcher", "add", "at", "create", "get", "knob", "names", "
 _catalog: "Catalog[Launcher]" = Catalog(__name__, __path__, "launcher", base="lab.launchers._base:Launcher")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 broken = _catalog.broken
-__getattr__ = public(
-    __name__,
-    {
-        "Launcher": "lab.launchers._base",
-        **dict.fromkeys(("Knobs", "knob"), "lab.core.knobs"),
-    },
-)
+__getattr__ = public(__name__)
 
 
 def at(address: str, /, **knobs: Any) -> "Launcher":

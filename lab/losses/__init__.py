@@ -30,20 +30,4 @@ __all__ = [
 _catalog: "Catalog[Loss]" = Catalog(__name__, __path__, "loss", base="lab.losses._base:Loss")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 entries, broken = _catalog.entries, _catalog.broken
-__getattr__ = public(
-    __name__,
-    {
-        **dict.fromkeys(
-            ("ClassKnobs", "ClassLoss", "Loss", "RankingKnobs", "mean_per_query", "normalised"), "lab.losses._base"
-        ),
-        **dict.fromkeys(("mixed", "mixing_weights", "positive_couples"), "lab.losses._mixing"),
-        **dict.fromkeys(("Case", "Family"), "lab.losses._declared"),
-        **dict.fromkeys(("REQUIRED", "Knobs", "knob"), "lab.core.knobs"),
-        "Batch": "lab.losses._batch",
-        "Draws": "lab.losses._draws",
-        "gathered": "lab.losses._gathered",
-        "sharded": "lab.losses._class_shards",
-        "for_pml": "lab.losses._pml_parts",
-        "Peak": "lab.kernels.peaks",
-    },
-)
+__getattr__ = public(__name__)

@@ -30,10 +30,4 @@ __all__ = [
 _catalog: "Catalog[Metric]" = Catalog(__name__, __path__, "metric", base="lab.metrics._base:Metric")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 entries, broken = _catalog.entries, _catalog.broken
-__getattr__ = public(
-    __name__,
-    {
-        **dict.fromkeys(("Metric", "PositiveRanks", "measurement", "positive_ranks"), "lab.metrics._base"),
-        **dict.fromkeys(("Knobs", "knob"), "lab.core.knobs"),
-    },
-)
+__getattr__ = public(__name__)

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from lab.papers import _yaml
+from lab.core import yaml_reader
 
 
 class Title(NamedTuple):
@@ -114,7 +114,7 @@ def _word(value: object) -> str:
 
 @cache
 def _all() -> tuple[PublishedRow, ...]:
-    blocks = _yaml.read((Path(__file__).parent / "tables.yaml").read_text(encoding="utf-8"))
+    blocks = yaml_reader.load((Path(__file__).parent / "tables.yaml").read_text(encoding="utf-8"), ours=True)
     return tuple(_row(block, *row) for block in blocks for row in block["rows"])
 
 

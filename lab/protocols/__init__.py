@@ -17,27 +17,10 @@ if TYPE_CHECKING:
     from lab.protocols._outcome import Outcome
 
 __all__ = [
-    "JudgingProtocol",
-    "Knobs",
-    "Outcome",
-    "Protocol",
-    "add",
-    "broken",
-    "create",
-    "entries",
-    "get",
-    "knob",
-    "names",
-]
+    "JudgingProtocol", "Knobs", "Outcome", "Protocol", "add", "broken", "create", "entries", "get", "knob", "names",
+]  # fmt: skip
 
 _catalog: "Catalog[Protocol]" = Catalog(__name__, __path__, "protocol", base="lab.protocols._base:Protocol")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 entries, broken = _catalog.entries, _catalog.broken
-__getattr__ = public(
-    __name__,
-    {
-        **dict.fromkeys(("JudgingProtocol", "Protocol"), "lab.protocols._base"),
-        "Outcome": "lab.protocols._outcome",
-        **dict.fromkeys(("Knobs", "knob"), "lab.core.knobs"),
-    },
-)
+__getattr__ = public(__name__)

@@ -28,10 +28,4 @@ __all__ = [
 _catalog: "Catalog[Reranker]" = Catalog(__name__, __path__, "re-ranker", base="lab.reranking._base:Reranker")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 broken = _catalog.broken
-__getattr__ = public(
-    __name__,
-    {
-        **dict.fromkeys(("Reranker", "neighbour_lists", "nodes", "ranked_by"), "lab.reranking._base"),
-        **dict.fromkeys(("Knobs", "knob"), "lab.core.knobs"),
-    },
-)
+__getattr__ = public(__name__)

@@ -7,12 +7,12 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lab.core import sealed
-from lab.core.files import other_kind, set_aside
+from lab.core.files import other_kind, read_json, set_aside
 from lab.core.records import Record
 from lab.runs import lock
 from lab.runs.folder import DAMAGED, FINISHED, INTERRUPTED, SENT, Run, header, tensors
@@ -20,11 +20,6 @@ from lab.runs.writer import FOLDERS, Writer
 
 ANEW = "embeddings and scores of this split are made anew from the checkpoint"
 ASIDE = "is set aside; nothing else needs it"
-AS_IT_STANDS = "it is taken as it stands"
-BY_HAND = "if you changed it by hand, --accept takes it as it stands"
-WORDS = ("remarks.json", "marks.json", "relevance.json")
-"""What people wrote: a word that is wrong is better than none."""
-SEALED = ("config.yaml", "status.json", "meta.json", "images.json", "launch.json", SENT, *WORDS)
 HALF_MADE = re.compile(r"\.[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.[0-9a-f]{8}\.tmp")
 
 
@@ -57,32 +52,11 @@ def repair(run: Run) -> Iterator[Record]:
         for finding in findings:
             if finding.mend.endswith(ASIDE) and (run.path / finding.file).exists():
                 set_aside(run.path / finding.file)
-            if finding.mend == AS_IT_STANDS:
-                sealed.accept(run.path / finding.file)
         if run.status["state"] == DAMAGED:
             writer.status(**_state_found(run))
         if any(f.file == "metrics.jsonl" and f.mend for f in findings):
             writer.mend_records(_step(run))
         yield from _evaluated_anew(run, writer, {Path(f.file).stem for f in findings if f.mend == ANEW})
-
-
-def accept(run: Run) -> list[str]:
-    """Take the files that were edited by hand as they stand, where they can be read; returns their names.
-
-    Raises:
-        ValueError: the run is being written.
-    """
-    with Writer(run):
-        scores = [f"scores/{path.name}" for path in sorted((run.path / "scores").glob("[!.]*.json"))]
-        changed = [name for name in (*SEALED, *scores) if _changed(run.path / name)]
-        for name in changed:
-            sealed.accept(run.path / name)
-    return changed
-
-
-def _changed(path: Path) -> bool:
-    """Whether a file can be read but has another checksum."""
-    return sealed.damage(path) == sealed.CHANGED
 
 
 def half_made(root: Path) -> list[Path]:
@@ -103,25 +77,21 @@ def _config(run: Run) -> Iterator[Finding]:
     try:
         _ = run.config
     except (ValueError, OSError) as error:
-        yield Finding("config.yaml", f"cannot be used: {error} ImageRecords and embeddings can still be read.")
-    if wrong := sealed.damage(run.path / "config.yaml"):
-        yield Finding("config.yaml", f"{wrong} It is not trained or evaluated with; {BY_HAND}.")
+        yield Finding("config.yaml", f"cannot be used: {error} Images and embeddings can still be read.")
 
 
 def _status(run: Run) -> Iterator[Finding]:
     if run.status["state"] == DAMAGED:
-        wrong = f"{sealed.CHANGED} The" if _changed(run.path / "status.json") else "says nothing sensible; the"
-        yield Finding("status.json", f"{wrong} run can still be resumed.", f"it is written anew; {BY_HAND}")
+        yield Finding("status.json", "says nothing sensible; the run can still be resumed.", "it is written anew")
 
 
 def _json(run: Run) -> Iterator[Finding]:
-    for name in ("meta.json", "images.json", "launch.json", SENT, *WORDS):
-        wrong = sealed.damage(run.path / name)
-        if wrong == sealed.CHANGED and name in WORDS:
-            yield Finding(name, wrong, AS_IT_STANDS)
-        elif wrong:
-            hand = f"{BY_HAND}, else it" if wrong == sealed.CHANGED else "it"
-            yield Finding(name, wrong, f"{hand} {ASIDE}")
+    for name in ("meta.json", "images.json", "launch.json", SENT, "remarks.json", "marks.json", "relevance.json"):
+        with suppress(FileNotFoundError):
+            try:
+                read_json(run.path / name)
+            except ValueError:
+                yield Finding(name, "is no JSON object.", f"it {ASIDE}")
 
 
 def _leftovers(run: Run) -> Iterator[Finding]:

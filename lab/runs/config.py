@@ -18,12 +18,10 @@ from typing import Any
 import yaml
 
 import lab.papers.recipes
-from lab.core import sealed
+from lab.core import yaml_reader
 from lab.core.catalog import OUTSIDE
 from lab.core.files import checked, whole
-from lab.core.knobs import Knobs, Unchecked, catalog_of, describe, quoted
-
-_Fast: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+from lab.core.knobs import Knobs, Unchecked, describe, quoted
 
 DERIVED = {"num_classes": 1000, "dim": 1000}
 """Knobs of losses that the data set and the encoder decide, with the surrogates that checks use before these exist."""
@@ -90,14 +88,14 @@ SECTIONS = {
 def _not_here(knobs: type[Knobs], values: Mapping[str, Any]) -> dict[str, str]:
     """Catalogued names among stored knobs that no installed package brings, each with a sentence."""
     gone = {}
-    for knob, catalog in ((name, catalog_of(field)) for name, field in knobs.model_fields.items()):
-        value = values.get(knob)
-        if not catalog or value in (None, knobs.model_fields[knob].default, *importlib.import_module(catalog).names()):
+    for knob in describe(knobs):
+        value = values.get(knob.name)
+        if not knob.catalog or value is None or value in knob.choices:
             continue
         try:
-            importlib.import_module(catalog).get(value)
+            importlib.import_module(knob.catalog).get(value)
         except ValueError as error:
-            gone[knob] = str(error)
+            gone[knob.name] = str(error)
     return gone
 
 
@@ -419,53 +417,12 @@ def parse_yaml(text: str, name: str) -> dict[str, Any]:
         ValueError: no YAML, no mapping, or aliases, which let ten lines stand for a billion.
     """
     try:
-        read = _loaded(text)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise ValueError(f"{name} is no valid YAML: {' '.join(str(error).split())[:500]}.") from None
+        read = yaml_reader.load(text)
+    except ValueError as error:
+        raise ValueError(f"{name} is no valid YAML: {error}.") from None
     if read is not None and not isinstance(read, dict):
         raise ValueError(f"{name} must hold sections ({', '.join(SECTIONS)}), got {type(read).__name__}.")
     return read or {}
-
-
-class _Plain(yaml.SafeLoader):
-    """YAML without aliases, and with the numbers that people mean: 1e-3 is one, 1:30 is no ninety."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("aliases (*name) are not read; write the value out")
-        return super().compose_node(parent, index)
-
-
-_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
-_Plain.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag not in _NUMBERS]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Plain.add_implicit_resolver(_NUMBERS[0], re.compile(r"[-+]?(0|[1-9][0-9_]*|0x[0-9a-fA-F_]+)$"), list("-+0123456789"))
-_Plain.add_implicit_resolver(
-    _NUMBERS[1],
-    re.compile(r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?$|[-+]?\.(inf|Inf|INF)$|\.(nan|NaN|NAN)$"),
-    list("-+.0123456789"),
-)
-
-
-class _Quick(_Fast):
-    """The same by libyaml, where PyYAML has it: ten times as fast, but it would follow aliases."""
-
-
-_Quick.yaml_implicit_resolvers = _Plain.yaml_implicit_resolvers
-
-
-def _loaded(text: str) -> Any:
-    """What a YAML text holds. One that carries its checksum was written here, so that libyaml can read it; whatever is
-    wrong with it is told by the other reader."""
-    if f"# {sealed.KEY}: " in text[-sealed.LONGEST_END :] and sealed.intact_yaml(text.encode()):
-        try:
-            if "*" not in text or not any(isinstance(one, yaml.AliasEvent) for one in yaml.parse(text, _Quick)):
-                return yaml.load(text, _Quick)
-        except (yaml.YAMLError, RecursionError, ValueError):
-            pass
-    return yaml.load(text, _Plain)
 
 
 def _check_words(where: str, values: Mapping[Any, Any]) -> None:

@@ -174,7 +174,6 @@ def evaluate_run(
     Raises:
         ValueError: the run has no checkpoint, or the data set lacks a split.
     """
-    run.check_config()
     if run.config.outside and encoder is None:
         yield from _measure_stored(run, writer, config or run.config, splits or run.splits)
         return

@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab.core import sealed
 from lab.core.explain import explain
-from lab.core.files import make_folder, to_disk, write_text
+from lab.core.files import make_folder, to_disk, write_json, write_text
 from lab.core.formats import counted
 from lab.core.records import (
     TRANSIENT,
@@ -132,11 +131,11 @@ def _never_began(folder: Path) -> bool:
 def fill(folder: Path, config: RunConfig) -> None:
     """Write into a new folder what a queued run has."""
     steps = config.training.knobs.steps
-    sealed.write(
+    write_json(
         folder / "status.json",
         {"state": QUEUED, "phase": "waiting", "step": 0, "steps": steps, "sentence": "", "updated": time.time()},
     )
-    write_text(folder / "config.yaml", sealed.sealed_yaml(findable(config).as_yaml()))
+    write_text(folder / "config.yaml", findable(config).as_yaml())
 
 
 def findable(config: RunConfig) -> RunConfig:
@@ -172,7 +171,6 @@ def execute(
         >>> short.state, short.status["step"]  # asked to stop at once; executed again, it goes on from there
         ('stopped', 1)
     """
-    run.check_config()
     check_at_hand(run, own)
     if processes is not None and not processes.first:
         yield from _along(run, stop, processes)

@@ -33,9 +33,9 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from lab.core import arrays, sealed
+from lab.core import arrays, files
 from lab.core.catalog import OUTSIDE
-from lab.core.files import checked, write_text
+from lab.core.files import checked, parse_json, write_text
 from lab.core.results import EmbeddingSet
 from lab.runs import lock
 from lab.runs.config import RunConfig, read_yaml
@@ -64,8 +64,8 @@ SENT = "sent.json"
 PICTURES = "pictures"
 """The folder of a run's own pictures; a list with this root means the one in the run folder, wherever that lies."""
 
-MENDED = "`lab runs check RUN --repair` mends it, or --accept takes it as it stands if you changed it by hand"
-"""What can be done about a JSON file that is not what was written."""
+MENDED = "`lab runs check RUN --repair` mends it"
+"""What can be done about a JSON file that does not parse."""
 
 STALE = 120.0
 """Seconds without a sign of life after which a run of another host, or one that no lock tells of, is interrupted."""
@@ -136,18 +136,6 @@ class Run:
             ValueError: the file asks for something else that this version does not know.
         """
         return RunConfig.of(self.config_dict, stored=True)
-
-    def check_config(self) -> None:
-        """Refuse to train or evaluate with a configuration that is not the one that was written.
-
-        Raises:
-            ValueError: config.yaml was changed, by hand or by a damaged disk.
-        """
-        if sealed.damage(self.path / "config.yaml"):
-            raise ValueError(
-                f"{self.path / 'config.yaml'} is not what was written: its checksum differs; if you changed it by "
-                f"hand, `lab runs check {self.path} --accept` takes it as it stands."
-            )
 
     def config_of(self, split: str = "test") -> RunConfig:
         """The configuration that the stored embeddings of a split were made with; `lab evaluate` may change it."""
@@ -364,7 +352,7 @@ class Run:
         """
         if (self.path / "meta.json").exists():  # a damaged one, too
             raise ValueError(f"Run {self.name} has begun, so its configuration stays; start a new run instead.")
-        write_text(self.path / "config.yaml", sealed.sealed_yaml(config.as_yaml()))
+        write_text(self.path / "config.yaml", config.as_yaml())
         self.__dict__.pop("config", None)
         self.__dict__.pop("config_dict", None)
 
@@ -387,9 +375,11 @@ class Run:
         Raises:
             ValueError: they are not where they were, or cannot be read, or their list is damaged.
         """
-        choice, kept = self.config.data, read_json(self.path / "images.json")
-        if wrong := sealed.damage(self.path / "images.json") if kept is None else "":
-            raise ValueError(f"{self.path / 'images.json'} {wrong.rstrip('.')}; {MENDED}.")
+        choice, listed = self.config.data, self.path / "images.json"
+        try:
+            kept = files.read_json(listed) if listed.exists() else None
+        except ValueError as error:
+            raise ValueError(f"{str(error).rstrip('.')}; {MENDED}.") from None
         if kept is None or kept.get("data") != choice.as_dict():
             return choice.create()
         from lab.data.images import listing
@@ -433,12 +423,11 @@ def numbered(folder: Path) -> dict[int, Path]:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in a JSON file; None where there is none, or it is not what was written."""
+    """The object in a JSON file; None where there is none, or it cannot be read."""
     try:
-        read, intact = sealed.read(path)
+        return files.read_json(path)
     except (OSError, ValueError):
         return None
-    return read if intact else None
 
 
 def _sound(status: dict[str, Any]) -> bool:
@@ -453,12 +442,12 @@ def _numbers(values: Any) -> bool:
 
 
 def stored_record(line: bytes) -> dict[str, Any] | None:
-    """The record that a line of metrics.jsonl holds; None for a line that is not what was written."""
+    """The record that a line of metrics.jsonl holds; None for a line that is none."""
     try:
-        record, intact = sealed.loads(line)
+        record = parse_json(line)
     except ValueError:
         return None
-    if not intact or not isinstance(record.get("kind"), str):
+    if not isinstance(record.get("kind"), str):
         return None
     step = record.get("step", 0)
     return record if isinstance(step, int) and not isinstance(step, bool) else None

@@ -9,8 +9,9 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
+from typing import Any
 
-from lab.core import sealed
+from lab.core.files import read_json, write_json
 from lab.core.formats import plain_cell
 from lab.runs import lock
 from lab.runs.folder import Run
@@ -26,26 +27,34 @@ LOCK = ".marks.lock"
 
 
 def read(run: Run) -> dict[str, str]:
-    """Key of an image to its mark; empty while nothing is marked, and of a damaged file only what can be read."""
+    """Key of an image to its mark; empty while nothing is marked, or the file cannot be read."""
     try:
-        marks, _ = sealed.read(run.path / FILE)
-        return {str(key): kind for key, kind in marks.items() if kind in KINDS}
-    except (OSError, ValueError, AttributeError):
+        return _marks(run)
+    except (OSError, ValueError):
         return {}
+
+
+def _marks(run: Run) -> dict[str, str]:
+    return {key: kind for key, kind in _stored(run, FILE).items() if kind in KINDS}
+
+
+def _stored(run: Run, name: str) -> dict[str, Any]:
+    path = run.path / name
+    return read_json(path) if path.exists() else {}
 
 
 def mark(run: Run, key: str, kind: str | None) -> None:
     """Mark an image, or take its mark back (None).
 
     Raises:
-        ValueError: there is no such mark.
+        ValueError: there is no such mark, or the file of marks cannot be read.
     """
     if kind is not None and kind not in KINDS:
         raise ValueError(f"An image is marked as one of {', '.join(KINDS)}, got {kind!r}.")
     with lock.alone(run.path, LOCK):
-        marks = read(run)
+        marks = _marks(run)
         marks.pop(key, None)
-        sealed.write(run.path / FILE, marks | ({} if kind is None else {key: kind}))
+        write_json(run.path / FILE, marks | ({} if kind is None else {key: kind}))
 
 
 def as_csv(marks: Mapping[str, str], labels: Mapping[str, str]) -> str:
@@ -62,34 +71,37 @@ def as_csv(marks: Mapping[str, str], labels: Mapping[str, str]) -> str:
 
 
 def verdicts(run: Run) -> dict[str, dict[str, str]]:
-    """Key of a query to key of an image to what a person says of it; of a damaged file only what can be read."""
+    """Key of a query to key of an image to what a person says of it; empty where the file cannot be read."""
     try:
-        stored, _ = sealed.read(run.path / RELEVANCE)
-        read_of = {
-            str(query): {str(key): verdict for key, verdict in images.items() if verdict in VERDICTS}
-            for query, images in stored.items()
-            if isinstance(images, dict)
-        }
-    except (OSError, ValueError, AttributeError):
+        return _verdicts(run)
+    except (OSError, ValueError):
         return {}
-    return {query: images for query, images in read_of.items() if images}
+
+
+def _verdicts(run: Run) -> dict[str, dict[str, str]]:
+    known = {
+        query: {key: verdict for key, verdict in images.items() if verdict in VERDICTS}
+        for query, images in _stored(run, RELEVANCE).items()
+        if isinstance(images, dict)
+    }
+    return {query: images for query, images in known.items() if images}
 
 
 def judge(run: Run, query: str, key: str, verdict: str | None) -> None:
     """Say that an image is right or wrong for a query, or take it back (None).
 
     Raises:
-        ValueError: there is no such verdict.
+        ValueError: there is no such verdict, or the file of verdicts cannot be read.
     """
     if verdict is not None and verdict not in VERDICTS:
         raise ValueError(f"An image is {' or '.join(VERDICTS)} for a query, got {verdict!r}.")
     with lock.alone(run.path, LOCK):
-        known = verdicts(run)
+        known = _verdicts(run)
         images = known.setdefault(query, {})
         images.pop(key, None)
         if verdict is not None:
             images[key] = verdict
-        sealed.write(run.path / RELEVANCE, {one: kind for one, kind in known.items() if kind})
+        write_json(run.path / RELEVANCE, {one: kind for one, kind in known.items() if kind})
 
 
 def verdicts_as_csv(known: Mapping[str, Mapping[str, str]], labels: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from lab.core import sealed
+from lab.core.files import read_json, write_json
 from lab.runs import lock
 from lab.runs.folder import Run
 from lab.runs.launching import sent
@@ -25,7 +25,7 @@ MAX_NOTE, MAX_TAGS, MAX_TAG, MAX_GROUP = 5_000, 20, 40, 100
 def notes(run: Run) -> dict[str, Any]:
     """What a person wrote about a run: {"note": str, "tags": [str], "group": str}; empty while nothing is written."""
     try:
-        read, _ = sealed.read(run.path / "remarks.json")  # a word that is wrong is better than none
+        read = read_json(run.path / "remarks.json")
         tags = [str(tag) for tag in read.get("tags", [])]
         return {"note": str(read.get("note", "")), "tags": tags, "group": str(read.get("group", ""))}
     except (OSError, ValueError, AttributeError, TypeError):
@@ -58,7 +58,7 @@ def annotate(
     if len(group) > MAX_GROUP or not group.isprintable():
         raise ValueError(f"A group's name is one line of at most {MAX_GROUP} characters, got {group!r}.")
     if (now := {"note": note, "tags": tags, "group": group}) != before:
-        sealed.write(run.path / "remarks.json", now)
+        write_json(run.path / "remarks.json", now)
     return now
 
 

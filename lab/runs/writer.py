@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import time
 from collections.abc import Callable
@@ -12,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lab.core import arrays as stored
-from lab.core import sealed
-from lab.core.files import appending, make_folder, replacing, set_aside, to_disk, write_bytes
+from lab.core.files import appending, make_folder, replacing, set_aside, to_disk, write_bytes, write_json
 from lab.runs import lock
 from lab.runs.folder import ENDED, INTERRUPTED, RUNNING, Run, numbered, read_json
 from lab.runs.launching import webhook
@@ -95,12 +95,12 @@ class Writer:
 
         path, listed = self.path / "images.json", listing.to_list(dataset)
         if listed is not None and not path.exists():
-            sealed.write(path, {"data": self.run.config.data.as_dict(), **listed}, indent=None)
+            write_json(path, {"data": self.run.config.data.as_dict(), **listed}, indent=None)
 
     def describe(self, meta: dict[str, Any]) -> None:
         """Add to meta.json."""
         self._check_place()
-        self._replace("meta.json", {**self.run.meta, **meta})
+        write_json(self.path / "meta.json", {**self.run.meta, **meta})
 
     def status(self, state: str, *, every: float = 0.0, **values: Any) -> None:
         """Replace status.json, keeping values that are not given; at most once in `every` seconds."""
@@ -111,7 +111,7 @@ class Writer:
         self._last_status = now
         before = read_json(self.path / "status.json") or {}
         after = {**before, **values, "state": state, "updated": time.time()}
-        self._replace("status.json", after)
+        write_json(self.path / "status.json", after)
         if state in ENDED:  # perhaps not the last word: a run that is killed is first found without a process
             self._end = after
         else:
@@ -125,7 +125,7 @@ class Writer:
 
     def append(self, record: dict[str, Any]) -> None:
         """Add one line to metrics.jsonl; a reader never sees more than one torn line, the last."""
-        line = sealed.dumps(record, indent=None) + b"\n"
+        line = _line(record)
         with appending(self.path / "metrics.jsonl") as file:
             file.write(line)
 
@@ -159,7 +159,7 @@ class Writer:
         if broken:
             set_aside(self.path / "metrics.jsonl")
             self.log(f"metrics.jsonl is kept as metrics.jsonl.damaged: {len(broken)} of its lines could not be read.")
-        write_bytes(self.path / "metrics.jsonl", b"".join(sealed.dumps(r, indent=None) + b"\n" for r in kept))
+        write_bytes(self.path / "metrics.jsonl", b"".join(map(_line, kept)))
 
     def log(self, text: str) -> None:
         """Add to log.txt, with the time. Further lines are indented, so that no name can write a line of its own."""
@@ -202,17 +202,12 @@ class Writer:
                 renames.enter_context(replacing(path))
                 for path in (scores_path, scores_path.with_suffix(".safetensors"), whole)
             ]
-            written[0].write_bytes(sealed.dumps({**header, **scores}))
+            written[0].write_text(json.dumps({**header, **scores}, indent=1, allow_nan=False) + "\n")
             stored.write(written[1], per_query, header)
             stored.write(written[2], embeddings, header)
             if scores_path.is_file():
                 scores_path.unlink()
                 to_disk(scores_path.parent)
-
-    def _replace(self, name: str, value: dict[str, Any]) -> None:
-        """Replace one of the JSON files; a damaged one is kept beside it."""
-        if aside := sealed.write(self.path / name, value):
-            self.log(f"{name} was damaged; it is kept as {aside.name}.")
 
     def _check_place(self) -> None:
         """Refuse to write where the run is no more: a folder with a lone status.json would come to be there."""
@@ -229,6 +224,10 @@ class Writer:
             for leftover in folder.glob(".*.tmp"):
                 if not leftover.name.startswith((".remarks.json.", ".marks.json.", ".relevance.json.")):
                     leftover.unlink(missing_ok=True)
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    return json.dumps(record, allow_nan=False).encode() + b"\n"
 
 
 def _taken(run: Run) -> str:

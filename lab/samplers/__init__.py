@@ -16,10 +16,4 @@ __all__ = ["Knobs", "Sampler", "add", "broken", "create", "get", "knob", "names"
 _catalog: "Catalog[Sampler]" = Catalog(__name__, __path__, "sampler", base="lab.samplers._base:Sampler")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 broken = _catalog.broken
-__getattr__ = public(
-    __name__,
-    {
-        **dict.fromkeys(("Sampler", "released_epoch"), "lab.samplers._base"),
-        **dict.fromkeys(("Knobs", "knob"), "lab.core.knobs"),
-    },
-)
+__getattr__ = public(__name__)

@@ -25,18 +25,7 @@ __all__ = [
 
 _catalog: "Catalog[Index]" = Catalog(__name__, __path__, "index", base="lab.search._base:Index")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
-__getattr__ = public(
-    __name__,
-    {
-        "FaissFile": "lab.search._faiss_file",
-        "Index": "lab.search._base",
-        "IndexKnobs": "lab.search._base",
-        **dict.fromkeys(("Together", "best_of", "mean_query", "rocchio"), "lab.search._composed"),
-        "Knobs": "lab.core.knobs",
-        "knob": "lab.core.knobs",
-        "recall": "lab.search._recall",
-    },
-)
+__getattr__ = public(__name__)
 
 
 def open(path: "str | Path", device: Any = "auto") -> "Index":

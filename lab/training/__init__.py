@@ -12,4 +12,4 @@ if TYPE_CHECKING:
 
 __all__ = ["Diverged", "StepResult", "gradients"]
 
-__getattr__ = public(__name__, dict.fromkeys(__all__, "lab.training.steps"))
+__getattr__ = public(__name__)

@@ -32,7 +32,7 @@ def save(path: Path, state: Mapping[str, Any]) -> None:
     tensors: dict[str, torch.Tensor] = {}
     structure = _flatten(state, "", tensors)
     text = json.dumps(structure)
-    sums = arrays.checksums({name: _bytes(value) for name, value in tensors.items()}, text)
+    sums = arrays.checksums({name: _bytes(value) for name, value in tensors.items()})
     header = {"format": str(FORMAT), "structure": text, arrays.CHECKSUMS: sums}
     write_bytes(path, serialised(tensors, header))
 
@@ -56,7 +56,7 @@ def load(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
     if header.get("format") != str(FORMAT):
         raise ValueError(f"{path} is no checkpoint of this version: format {header.get('format')}, known {FORMAT}.")
     text = header.get("structure", "")
-    arrays.verify(path, header, {name: _bytes(value) for name, value in tensors.items()}, text)
+    arrays.verify(path, header, {name: _bytes(value) for name, value in tensors.items()})
     try:
         return _restore(json.loads(text), {name: value.to(device) for name, value in tensors.items()})
     except (ValueError, KeyError, TypeError, RecursionError) as error:

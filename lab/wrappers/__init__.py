@@ -18,12 +18,4 @@ __all__ = ["REQUIRED", "Batch", "Knobs", "Peak", "Wrapper", "add", "broken", "cr
 _catalog: "Catalog[Wrapper]" = Catalog(__name__, __path__, "wrapper", base="lab.wrappers._base:Wrapper")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 broken = _catalog.broken
-__getattr__ = public(
-    __name__,
-    {
-        **dict.fromkeys(("REQUIRED", "Knobs", "knob"), "lab.core.knobs"),
-        "Batch": "lab.losses",
-        "Peak": "lab.kernels.peaks",
-        "Wrapper": "lab.wrappers._base",
-    },
-)
+__getattr__ = public(__name__)

@@ -24,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-READERS = ("manifest", "images", "yaml", "checkpoint", "sealed")
+READERS = ("manifest", "images", "yaml", "checkpoint", "json")
 INSTRUMENTED = ["lab.data", "lab.core", "lab.runs.config", "lab.runs.folder", "lab.training.checkpoint", "yaml"]
 """Whose branches are seen; compiled loops cannot be."""
 
@@ -34,7 +34,6 @@ def corpus(folder: Path) -> None:
     import torch
     import yaml
 
-    from lab.core import sealed
     from lab.runs.config import RunConfig
     from lab.training import checkpoint
 
@@ -52,7 +51,7 @@ def corpus(folder: Path) -> None:
     checkpoint.save(folder / "c.safetensors", saved)
     good = [
         "\n".join(rows).encode(), json.dumps(listed).encode(), RunConfig.of().as_yaml().encode(),
-        (folder / "c.safetensors").read_bytes(), sealed.dumps({"kind": "stepped", "step": 3}, indent=None),
+        (folder / "c.safetensors").read_bytes(), b'{"kind": "stepped", "step": 3}',
     ]  # fmt: skip
     (folder / "c.safetensors").unlink()
     sections = {"loss": "roadmap", "optimiser": {"name": "sgd", "lr": 1e-3}, "wrappers": ["similarity_regulariser"]}
@@ -66,7 +65,7 @@ def readers(folder: Path) -> dict:
     """What reads each kind, given the bytes of a file."""
     import fuzz_files
 
-    from lab.core import sealed
+    from lab.core.files import parse_json
     from lab.data.images import listing
     from lab.data.manifest import Manifest
     from lab.runs.config import RunConfig, parse_yaml
@@ -83,7 +82,7 @@ def readers(folder: Path) -> dict:
 
     def lines(content: bytes) -> dict | None:
         try:
-            return sealed.loads(content)[0]
+            return parse_json(content)
         except ValueError:
             return None  # whoever asks has the words for it
 
@@ -96,7 +95,7 @@ def readers(folder: Path) -> dict:
         "images": images,
         "yaml": yaml,
         "checkpoint": lambda content: checkpoint.load(Path(put("last.safetensors", content))),
-        "sealed": lines,
+        "json": lines,
     }
 
 

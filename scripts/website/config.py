@@ -9,8 +9,9 @@ import yaml
 from scripts.website import places, reference
 
 GUIDES = (
-    "quick-start", "installation", "dashboard", "own-images", "own-loss", "own-loop", "gpu", "several-processes",
-    "clusters", "failures", "large-galleries", "streamed-data", "exports", "kernels", "contributing", "security",
+    "quick-start", "installation", "command", "dashboard", "own-images", "own-loss", "extending", "own-loop", "gpu",
+    "several-processes", "clusters", "failures", "large-galleries", "streamed-data", "exports", "kernels",
+    "contributing", "security",
 )  # fmt: skip
 RESULTS = ("claims", "published", "tricks", "benchmarks", "misprints", "reliability")
 

@@ -11,6 +11,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 WHOLE = {
+    "docs/command.md": "guides/command.md",
+    "docs/own-data.md": "guides/own-images.md",
+    "docs/gpu.md": "guides/gpu.md",
+    "docs/extending.md": "guides/extending.md",
     "docs/installation.md": "guides/installation.md",
     "docs/classroom.md": "lessons/classroom.md",
     "docs/foreign-loops.md": "guides/own-loop.md",
@@ -38,14 +42,12 @@ SECTIONS = {
     "guides/quick-start.md": (
         "Quick start",
         "README.md",
-        ("Two commands", "The dashboard", "The lessons", "The command"),
+        ("Two commands", "What you see", "Ten commands", "In Python"),
     ),
-    "guides/own-images.md": ("Your own images", "README.md", ("Your own images", "Bring your own")),
-    "guides/gpu.md": ("A GPU, or several", "README.md", ("A GPU",)),
     "guides/own-loss.md": (
         "A loss of your own",
         "CONTRIBUTING.md",
-        ("A loss", "From another package", "From a notebook"),
+        ("A loss",),
     ),
 }
 """Pages made of sections of a file, by their headings."""

@@ -49,7 +49,7 @@ def test_knobs_and_scripts_are_read():
 def test_the_short_page_says_each_thing_of_the_dashboard_once():
     strings = load()
 
-    def one(kind: str, text: str, file: str = "lab/dashboard/views/two_stage/page.py"):
+    def one(kind: str, text: str, file: str = "app/views/two_stage/page.py"):
         return strings.Words(file, 1, kind, text)
 
     found = [
@@ -58,7 +58,7 @@ def test_the_short_page_says_each_thing_of_the_dashboard_once():
         one("help", "Looks at {len(a['{}'])} images. Takes a while."),
         one("words", "form filled from"),
         one("label", "Runs", "lab/cli/runs.py"),
-        one("words", "Of one class", "lab/dashboard/answers/candidates.py"),
+        one("words", "Of one class", "app/answers/candidates.py"),
     ]
     lines = [line.strip() for line in strings.short(found)]
     assert lines == [

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from app.views.train.devices import Device
 from lab.core.formats import size
-from lab.dashboard.views.train.devices import Device
 from lab.kernels.memory import Forecast
 
 ROOT = Path(__file__).parents[2]

@@ -13,8 +13,8 @@ from PIL import Image
 
 import lab.data
 import lab.runs
-from lab.dashboard.results.metrics_reader import Journal
-from lab.dashboard.shared import settings
+from app.results.metrics_reader import Journal
+from app.shared import settings
 from lab.data.images.reading import ImageError, check_header, check_whole, open_rgb
 from lab.data.manifest import Manifest
 from lab.protocols.hierarchical_ap import levels_from_table

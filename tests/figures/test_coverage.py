@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import lab.figures
-from lab.dashboard.views.figures import figure_topics
+from app.views.figures import figure_topics
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("[0-9]*.ipynb"))
 

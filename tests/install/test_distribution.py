@@ -82,12 +82,12 @@ def test_the_source_distribution_is_what_is_tracked(unpacked):
     assert not [name for name, content in found.items() if content != (ROOT / name).read_bytes()]
 
 
-def test_the_wheel_is_the_package_with_its_tutorials_and_documents(wheel):
+def test_the_wheel_is_the_package_with_its_tutorials_documents_and_dashboard(wheel):
     inside = {name: name for name in TRACKED if name.startswith("lab/")}
     inside |= {
-        f"lab/{name}": name
+        f"lab/_shipped/{name}": name
         for name in TRACKED
-        if re.fullmatch(r"(notebooks/(.*\.ipynb|SYLLABUS\.md)|docs/[^/]*\.md)", name)
+        if re.fullmatch(r"notebooks/.*\..*|docs/[^/]*\.md|app/.*", name)
     }
     with zipfile.ZipFile(wheel) as archive:
         found = {name for name in archive.namelist() if ".dist-info/" not in name}

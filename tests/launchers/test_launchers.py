@@ -394,8 +394,8 @@ def test_a_run_that_waits_is_taken_back_from_any_machine(host, config, tmp_path)
 def test_a_run_goes_on_with_the_knobs_that_it_was_sent_with(config, tmp_path):
     import argparse
 
+    from app.shared import whereabouts
     from lab.cli import _launching
-    from lab.dashboard.shared import whereabouts
 
     def named(*words):
         parser = argparse.ArgumentParser()
@@ -437,8 +437,8 @@ def test_whatever_a_launcher_raises_is_said_in_the_run(config, tmp_path, monkeyp
 
 
 def test_pages_say_what_stop_and_a_place_mean(config, tmp_path, monkeypatch):
-    from lab.dashboard import speed
-    from lab.dashboard.shared import whereabouts
+    from app import speed
+    from app.shared import whereabouts
 
     monkeypatch.setenv("LAB_RUNS", str(tmp_path))
     (run,) = runs_of(config, tmp_path, [0])
@@ -477,8 +477,8 @@ def until(true, patience=600.0):
 
 
 def test_pages_send_runs_to_a_cluster_and_stop_them_there(cluster, config, pictures, tmp_path, monkeypatch):
-    from lab.dashboard import speed
-    from lab.dashboard.shared import queueing, whereabouts
+    from app import speed
+    from app.shared import queueing, whereabouts
 
     made, _ = cluster
     for name, value in {"RAY_ADDRESS": made.address, "LAB_RUNS": tmp_path, "LAB_DATA": pictures}.items():

@@ -32,7 +32,7 @@ class MyWrapper(Wrapper):
 
 PAGE = """
 import streamlit as st
-from lab.dashboard.forms import knob_forms
+from app.forms import knob_forms
 asked, wrong = knob_forms.section_form("loss")
 st.code(str(asked))
 st.caption(wrong)

@@ -14,7 +14,7 @@ def config(tau=0.1, loss="roadmap", seed=0, width=32) -> dict:
         "encoder": {"name": "small_cnn", "width": width},
         "training": {"steps": 10, "seed": seed, "device": "cpu"},
         "wrappers": [{"name": "memory", "size": 64}] if loss == "roadmap" else [],
-        "crc32": "no section",
+        "sentence": "no section",
     }
 
 

@@ -10,12 +10,12 @@ import torch
 import lab.reranking
 import lab.runs
 import lab.search
+from app.answers.comparison import Reranked
+from app.answers.two_stage_cost import Anchors, FiledGallery
+from app.results import projections
+from app.results.collection import Collection
+from app.views.train.devices import at_hand
 from lab.__main__ import main
-from lab.dashboard.answers.comparison import Reranked
-from lab.dashboard.answers.two_stage_cost import Anchors, FiledGallery
-from lab.dashboard.results import projections
-from lab.dashboard.results.collection import Collection
-from lab.dashboard.views.train.devices import at_hand
 from lab.kernels.devices import device_of
 from lab.runs.building.parts import parts_of
 from lab.training import distributed

@@ -15,7 +15,7 @@ from PIL import Image
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import lab.runs
-from lab.core import sealed
+from lab.core.files import read_json, write_json
 from lab.core.records import Evaluated, Note, Stepped
 from lab.data.images import ahead
 from lab.runs import RunConfig, check
@@ -339,7 +339,6 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_old_one(tmp_path, monkey
 
 
 def test_two_processes_cannot_write_one_run(whole):
-    from lab.core.files import write_json
     from lab.runs.process import Worker
 
     meta, status = whole.meta, whole.status
@@ -408,11 +407,11 @@ def test_a_run_keeps_its_images_when_more_come_into_their_folder(tmp_path):
     assert again.dataset().keys == before.keys and config.data.create().keys != before.keys
 
     listed = run.path / "images.json"
-    sealed.write(listed, sealed.read(listed)[0] | {"labels": [77] * len(before)})
+    write_json(listed, read_json(listed) | {"labels": [77] * len(before)})
     with pytest.raises(ValueError, match=r"list of the images is damaged.*delete it"):
         again.dataset()
     listed.write_text("{")
-    with pytest.raises(ValueError, match=r"images\.json is no JSON; `lab runs check RUN --repair`"):
+    with pytest.raises(ValueError, match=r"images\.json is no JSON object: .*; `lab runs check RUN --repair`"):
         again.dataset()
     list(check.repair(again))
     assert "a/0.png" in again.dataset().keys, "without a list the folder is read anew"

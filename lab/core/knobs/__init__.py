@@ -11,13 +11,12 @@ import difflib
 import importlib
 import types
 import typing
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 REQUIRED: Any = ...
 
@@ -46,8 +45,8 @@ def knob(
     `lab.reranking`, whose names the knob can take besides its default. Give `REQUIRED` as the default of a knob that
     has none.
     """
-    bounds: Any = {"ge": ge, "gt": gt, "le": le, "lt": lt}
-    extra = {"scale": scale, "unit": unit, "source": source, "path": path, "catalog": catalog, "bounds": bounds}
+    extra: Any = {"ge": ge, "gt": gt, "le": le, "lt": lt}
+    extra |= {"scale": scale, "unit": unit, "source": source, "path": path, "catalog": catalog}
     return Field(default, description=help, json_schema_extra=extra)
 
 
@@ -55,32 +54,40 @@ def knob(
 class Knob:
     """One declared hyper-parameter, as forms, flags and documentation read it.
 
-    `kind` is int, float, bool or str; `many` marks a tuple of them; `optional` allows None; `path` marks a file or
-    folder.
+    `kind` is int, float, bool or str; `many` marks a tuple of them; `optional` allows None; `options` are the values
+    that its type lists; the others are those of `knob`.
     """
 
     name: str
     kind: type
     many: bool
     optional: bool
+    options: tuple[str, ...]
     default: Any
     required: bool
-    choices: tuple[str, ...]
-    ge: float | None
-    gt: float | None
-    le: float | None
-    lt: float | None
-    scale: str
-    unit: str
     help: str
-    source: str
-    path: bool
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+    lt: float | None = None
+    scale: str = "linear"
+    unit: str = ""
+    source: str = ""
+    path: bool = False
+    catalog: str = ""
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The only legal values: options, or the default and the names of a catalogue. Empty for other knobs."""
+        if not self.catalog:
+            return self.options
+        return tuple(dict.fromkeys((str(self.default), *importlib.import_module(self.catalog).names())))
 
     @property
     def range(self) -> str:
         """The legal values in words, for instance `0 < tau <= 10`."""
-        if self.choices:
-            return "one of " + ", ".join(self.choices)
+        if choices := self.choices:
+            return "one of " + ", ".join(choices)
         low = f"{self.gt:g} < " if self.gt is not None else f"{self.ge:g} <= " if self.ge is not None else ""
         high = f" < {self.lt:g}" if self.lt is not None else f" <= {self.le:g}" if self.le is not None else ""
         of = "each " if self.many else ""
@@ -93,32 +100,19 @@ class Knob:
 
     def check(self, value: Any) -> str | None:
         """Return what is wrong with `value` (already of the right type), or None."""
-        if self.choices and not self.many and value is not None and str(value) not in self.choices:
+        if value is None:
+            return None
+        if self.catalog and str(value) not in self.choices:
             return f"must satisfy {self.range}"
-        if value is None or self.kind not in (int, float):
+        if self.kind not in (int, float):
             return None
         for one in value if self.many else (value,):
             if abs(one) >= LARGEST:
                 return f"must satisfy {self.range}, and be less than 1e18"
-            inside = (
-                (self.ge is None or one >= self.ge)
-                and (self.gt is None or one > self.gt)
-                and (self.le is None or one <= self.le)
-                and (self.lt is None or one < self.lt)
-            )
-            if not inside:
+            above = (self.ge is None or one >= self.ge) and (self.gt is None or one > self.gt)
+            if not (above and (self.le is None or one <= self.le) and (self.lt is None or one < self.lt)):
                 return f"must satisfy {self.range}"
         return None
-
-    def mistyped(self, value: Any) -> bool:
-        """Whether a yes or no is given for a number, a number for a yes or no, or words for a number: what Python
-        would turn into the other without a word, so that `steps: true` trained one step."""
-        many = self.many and isinstance(value, list | tuple)
-        if value is None or self.choices:
-            return False
-        if self.kind is bool:
-            return not isinstance(value, bool)
-        return self.kind in (int, float) and any(isinstance(one, bool | str) for one in (value if many else (value,)))
 
 
 class Knobs(BaseModel):
@@ -131,19 +125,29 @@ class Knobs(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
 
     def __init__(self, **values: Any):
-        for declared in describe(type(self)):
-            if declared.name in values and declared.mistyped(got := values[declared.name]):
-                legal = "be true or false" if declared.kind is bool else f"satisfy {declared.range}"
-                raise ValueError(f"{owner(type(self))}: {declared.name} must {legal}, got {quoted(got)}.")
         try:
             super().__init__(**values)
         except ValidationError as error:
             raise ValueError(_sentence(type(self), error)) from None
-        for declared in describe(type(self)):
-            wrong = declared.check(getattr(self, declared.name))
-            if wrong:
-                got = getattr(self, declared.name)
-                raise ValueError(f"{owner(type(self))}: {declared.name} {wrong}, got {quoted(got)}.")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _check_type(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse what pydantic would turn into a number or a yes without a word: `steps: true` would train one step."""
+        knob = _declared(cls)[str(info.field_name)]
+        if knob.kind is bool and not isinstance(value, bool | None):
+            raise ValueError("must be true or false")
+        given = value if isinstance(value, list | tuple) else (value,)
+        if knob.kind in (int, float) and not knob.options and any(isinstance(one, bool | str) for one in given):
+            raise ValueError(f"must satisfy {knob.range}")
+        return value
+
+    @field_validator("*")
+    @classmethod
+    def _check_range(cls, value: Any, info: ValidationInfo) -> Any:
+        if wrong := _declared(cls)[str(info.field_name)].check(value):
+            raise ValueError(wrong)
+        return value
 
 
 def quoted(value: Any) -> str:
@@ -161,83 +165,50 @@ class Unchecked(Knobs):
     model_config = ConfigDict(extra="allow")
 
 
-def owner(knobs: type[Knobs]) -> str:
-    """The name of the class that declares these knobs."""
-    return knobs.__qualname__.removesuffix(".Knobs").removesuffix("Knobs")
-
-
-def catalog_of(field: FieldInfo) -> str:
-    """The catalogued package whose names a knob takes; empty for others."""
-    extra: Any = field.json_schema_extra or {}
-    return extra.get("catalog", "")
-
-
 def describe(knobs: type[Knobs]) -> tuple[Knob, ...]:
     """Every knob of a `Knobs` class, in the order of declaration."""
-    return tuple(
-        replace(one, choices=tuple(dict.fromkeys((str(one.default), *importlib.import_module(catalog).names()))))
-        if catalog
-        else one
-        for one, catalog in _declared(knobs)
-    )
+    return tuple(_declared(knobs).values())
 
 
 @cache
-def _declared(knobs: type[Knobs]) -> tuple[tuple[Knob, str], ...]:
-    """Every knob of a class, and the package whose names it takes; read once, since every configuration asks."""
-    declared = []
+def _declared(knobs: type[Knobs]) -> Mapping[str, Knob]:
+    declared = {}
     for name, field in knobs.model_fields.items():
-        extra: Any = field.json_schema_extra or {}
-        kind, many, optional, choices = _kind(field.annotation)
-        required = field.default is PydanticUndefined
-        one = Knob(
-            name=name,
-            kind=kind,
-            many=many,
-            optional=optional,
-            default=None if required else field.default,
-            required=required,
-            choices=choices,
-            scale=extra.get("scale", "linear"),
-            unit=extra.get("unit", ""),
-            help=field.description or "",
-            source=extra.get("source", ""),
-            path=extra.get("path", False),
-            **extra.get("bounds", dict.fromkeys(("ge", "gt", "le", "lt"))),
-        )
-        declared.append((one, catalog_of(field)))
-    return tuple(declared)
+        kind, many, optional, options = _kind(field.annotation)
+        required, extra = field.is_required(), typing.cast(dict[str, Any], field.json_schema_extra or {})
+        default, help = None if required else field.default, field.description or ""
+        declared[name] = Knob(name, kind, many, optional, options, default, required, help, **extra)
+    return declared
 
 
 def _kind(annotation: Any) -> tuple[type, bool, bool, tuple[str, ...]]:
+    """Type of an element, whether there are many, whether None is legal, and the options of a Literal."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (typing.Union, types.UnionType):
-        rest = [a for a in arguments if a is not type(None)]
-        kind, many, _, choices = _kind(rest[0])
-        return kind, many, type(None) in arguments, choices
+        kind, many, _, options = _kind(next(a for a in arguments if a is not type(None)))
+        return kind, many, type(None) in arguments, options
     if origin is Literal:
         return type(arguments[0]), False, False, tuple(str(a) for a in arguments)
     if origin is tuple:
-        kind, _, _, choices = _kind(arguments[0])
-        return kind, True, False, choices
+        kind, _, _, options = _kind(arguments[0])
+        return kind, True, False, options
     return (annotation if isinstance(annotation, type) else str), False, False, ()
 
 
 def _sentence(knobs: type[Knobs], error: ValidationError) -> str:
-    first = error.errors()[0]
-    who = owner(knobs)
-    name = str(first["loc"][0]) if first["loc"] else ""
-    declared = {k.name: k for k in describe(knobs)}
+    """The first of pydantic's errors in our words."""
+    first, declared = error.errors()[0], _declared(knobs)
+    who = knobs.__qualname__.removesuffix(".Knobs").removesuffix("Knobs")
+    name, got = str(first["loc"][0]) if first["loc"] else "", quoted(first["input"])
     if first["type"] == "extra_forbidden":
-        return f"{who} has no knob {quoted(name)}{_hint(name, declared)}. Its knobs: {', '.join(declared) or 'none'}."
+        near = difflib.get_close_matches(name, declared, n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        return f"{who} has no knob {quoted(name)}{hint}. Its knobs: {', '.join(declared) or 'none'}."
     if first["type"] == "missing":
         return f"{who} needs {name}: {declared[name].help}"
     if name not in declared:
         return f"{who}: {first['msg']}."
+    if first["type"] == "value_error":
+        return f"{who}: {name} {first['ctx']['error']}, got {got}."
     message = first["msg"][0].lower() + first["msg"][1:]
-    return f"{who}: {name} must satisfy {declared[name].range}, got {quoted(first['input'])} ({message})."
-
-
-def _hint(name: str, legal: typing.Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(legal), n=1)
-    return f" (did you mean {near[0]!r}?)" if near else ""
+    return f"{who}: {name} must satisfy {declared[name].range}, got {got} ({message})."

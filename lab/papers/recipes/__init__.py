@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import lab.papers.tables
-from lab.papers import _yaml
+from lab.core import yaml_reader
 from lab.papers.cost import Cost
 
 __all__ = ["Cost", "Recipe", "get", "names", "path"]
@@ -60,7 +60,7 @@ class Recipe:
     @cached_property
     def sections(self) -> dict[str, Any]:
         """The configuration as YAML gives it; `lab.runs.RunConfig.of` checks and completes it."""
-        return dict(_yaml.read(self.text))
+        return dict(yaml_reader.load(self.text, ours=True))
 
     @cached_property
     def rows(self) -> tuple[lab.papers.tables.PublishedRow, ...]:

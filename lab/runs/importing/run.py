@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lab.core import sealed
 from lab.core.catalog import OUTSIDE
-from lab.core.files import write_text
+from lab.core.files import write_json, write_text
 from lab.runs.config import RunConfig
 from lab.runs.execute import new_folder
 from lab.runs.folder import FINISHED, Run
@@ -227,13 +226,13 @@ def _write(brought: Brought, encoder: str, normalise: bool | None, name: str | N
     config = outside_config(data, {"what": encoder, "dim": width, "normalise": normalise is not False})
     name = name or free_name(root, plain_name(stem))
     with new_folder(root, name) as folder:
-        write_text(folder / "config.yaml", sealed.sealed_yaml(config.as_yaml()))
+        write_text(folder / "config.yaml", config.as_yaml())
         listed = listing.to_list(brought.images)
         if listed is not None:
-            sealed.write(folder / "images.json", {"data": config.data.as_dict(), **listed}, indent=None)
+            write_json(folder / "images.json", {"data": config.data.as_dict(), **listed}, indent=None)
         _write_embeddings(Run(folder), brought, normalise, config)
         words = f"{brought.vectors.shape[0]:,} vectors of {width} numbers, made elsewhere."
-        sealed.write(
+        write_json(
             folder / "status.json",
             {"state": FINISHED, "phase": "finished", "step": 0, "steps": 0, "sentence": words, "updated": time.time()},
         )
@@ -254,7 +253,7 @@ def _write_embeddings(run: Run, brought: Brought, normalise: bool | None, config
             values[f"{part}.items"] = np.asarray(items, np.int64)
         path = run.path / "embeddings" / f"{split}.safetensors"
         arrays.write(path, values, {"checkpoint": OUTSIDE, "step": 0, "evaluation": config.evaluation.as_dict()})
-    sealed.write(run.path / "meta.json", {"versions": versions(), "started": time.time()})
+    write_json(run.path / "meta.json", {"versions": versions(), "started": time.time()})
 
 
 def _measured(run: Run, brought: Brought, measure: bool | None) -> Run:

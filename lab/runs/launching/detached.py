@@ -15,8 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from lab.core import sealed
-from lab.core.files import appending
+from lab.core.files import appending, write_json
 from lab.install import children
 from lab.runs import lock
 from lab.runs.folder import INTERRUPTED, QUEUED, RUNNING, SENT, STOPPED, Run
@@ -57,7 +56,7 @@ def launch(run: Run, environment: dict[str, str] | None = None) -> Worker:
                 env=children.environment(environment),
             )
         worker = Worker.of(process.pid) or Worker(Worker.this().host, process.pid, 0.0)
-        sealed.write(run.path / "launch.json", run.signed(worker))
+        write_json(run.path / "launch.json", run.signed(worker))
     return worker
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from lab.core import sealed
+from lab.core.files import write_json
 from lab.runs import lock
 from lab.runs.folder import QUEUED, RUNNING, SENT, STOPPED, Run, read_json
 from lab.runs.launching import wishes
@@ -74,7 +74,7 @@ def sign(run: Run, to: Sent, worker: Worker, outlives: bool, job: str | None = N
     Raises:
         OSError: the folder cannot be written.
     """
-    sealed.write(run.path / SENT, {**run.signed(worker), **to.as_dict(), "outlives": outlives, "job": job})
+    write_json(run.path / SENT, {**run.signed(worker), **to.as_dict(), "outlives": outlives, "job": job})
 
 
 def job_of(run: Run) -> str | None:

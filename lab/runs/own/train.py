@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
-from lab.core import sealed
 from lab.core.catalog import OUTSIDE
+from lab.core.files import write_json
 from lab.core.records import Record
 from lab.runs.building.parts import parts_of
 from lab.runs.config import RunConfig
@@ -172,7 +172,7 @@ class _Asked:
         fill(folder, config)
         if listed is not None:
             images = {"data": config.data.as_dict(), **(listing.to_list(listed) or {})}
-            sealed.write(folder / "images.json", images, indent=None)
+            write_json(folder / "images.json", images, indent=None)
         own = Own(encoder, loss)
         parts = parts_of(config, Run(folder).dataset(), own)
         if loss is not None:

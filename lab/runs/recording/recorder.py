@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from lab.core import sealed
 from lab.core.catalog import OUTSIDE
 from lab.core.explain import explain
-from lab.core.files import write_text
+from lab.core.files import write_json, write_text
 from lab.install.environment import versions
 from lab.runs.execute import new_folder
 from lab.runs.folder import FAILED, FINISHED, RUNNING, STOPPED, Run
@@ -182,7 +181,7 @@ class Recorder:
         data = self.run.config.data
         self._images = listed_as(folder, records, data.values)
         listed = to_list(self._images)
-        sealed.write(self.run.path / "images.json", {"data": data.as_dict(), **(listed or {})}, indent=None)
+        write_json(self.run.path / "images.json", {"data": data.as_dict(), **(listed or {})}, indent=None)
 
 
 class Silent(Recorder):
@@ -254,9 +253,9 @@ def record(
     made = outside_config(data, {"what": encoder or plain_name(name), "normalise": normalise is not False})
     name = free_name(root, name)
     with new_folder(root, name) as folder:
-        write_text(folder / "config.yaml", sealed.sealed_yaml(made.as_yaml()))
-        sealed.write(folder / "meta.json", {"versions": versions(), "started": time.time(), "config": settings})
-        sealed.write(
+        write_text(folder / "config.yaml", made.as_yaml())
+        write_json(folder / "meta.json", {"versions": versions(), "started": time.time(), "config": settings})
+        write_json(
             folder / "status.json",
             {"state": STOPPED, "phase": "waiting", "step": 0, "steps": steps, "sentence": "", "updated": time.time()},
         )

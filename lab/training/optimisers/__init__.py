@@ -18,6 +18,4 @@ _catalog: "Catalog[Optimiser]" = Catalog(
 )
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 broken = _catalog.broken
-__getattr__ = public(
-    __name__, {"Optimiser": "lab.training.optimisers._base", "Knobs": "lab.core.knobs", "knob": "lab.core.knobs"}
-)
+__getattr__ = public(__name__)

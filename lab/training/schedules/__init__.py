@@ -16,6 +16,4 @@ __all__ = ["Knobs", "Schedule", "add", "broken", "create", "get", "knob", "names
 _catalog: "Catalog[Schedule]" = Catalog(__name__, __path__, "schedule", base="lab.training.schedules._base:Schedule")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 broken = _catalog.broken
-__getattr__ = public(
-    __name__, {"Schedule": "lab.training.schedules._base", "Knobs": "lab.core.knobs", "knob": "lab.core.knobs"}
-)
+__getattr__ = public(__name__)

@@ -1,0 +1,1 @@
+"""The dashboard: pages over `lab` and nothing else. `lab app` serves it."""

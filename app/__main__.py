@@ -1,0 +1,131 @@
+"""Serve the dashboard: `lab app` starts it, on 127.0.0.1 unless told otherwise, behind a token."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import importlib
+import logging
+import os
+import sys
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import lab.runs
+from app import access, endings, served
+from app.look import PageStyle
+from app.shared import settings
+from app.upload_limit import UploadLimit
+from lab.runs.launching.detached import reconcile
+
+MAIN = Path(__file__).with_name("main.py")
+
+HEAVY = (
+    "pandas", "plotly.graph_objects", "uvicorn", "streamlit.web.bootstrap",
+    "streamlit.web.server.starlette.starlette_server",
+)  # fmt: skip
+"""What the server loads when it starts and a page when it is first drawn."""
+
+REHEARSAL = 10
+"""Seconds after which the first page, drawn before anybody has asked for it, is asked to end."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Parse the flags, say where the dashboard is, and serve until it is stopped."""
+    options = _parser().parse_args(arguments)
+    os.environ[settings.RUNS] = str(options.runs.resolve())
+    if options.data:
+        os.environ[settings.DATA] = os.pathsep.join(str(folder.resolve()) for folder in options.data)
+    try:
+        token = access.token(options.address, wanted=not options.no_token)
+    except ValueError as error:
+        sys.exit(f"app: {error}")
+    _configure(options.address, options.port)
+    _load()
+    threading.Thread(target=_reconcile, args=[options.runs], daemon=True).start()
+    link = access.link(options.address, options.port, token)
+    _serve(token, f"Rankscope: {link} (runs in {options.runs}; stop with Ctrl-C)")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="app", description="Serve the Rankscope dashboard.")
+    parser.add_argument("--runs", type=Path, default=lab.runs.default_root(), help="the folder of runs")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        action="append",
+        help="folder whose images may be shown, can be given several times (default home, and the folder here)",
+    )
+    parser.add_argument("--address", default="127.0.0.1", help="where to listen (default this machine)")
+    parser.add_argument("--port", type=int, default=8501)
+    parser.add_argument("--no-token", action="store_true", help="let every account of this machine in")
+    return parser
+
+
+def _configure(address: str, port: int) -> None:
+    """Read Streamlit's configuration, which lies beside main.py, before the first page is drawn by it."""
+    from streamlit import config
+    from streamlit.web import bootstrap
+
+    named: dict[str, Any] = {"server.address": address, "server.port": port}
+    if address not in access.LOCAL:  # nobody knows all names of this machine, and there is always a token here
+        named["server.allowedHosts"] = ["*"]
+    sys.argv = [str(MAIN)]  # as `streamlit run` leaves it
+    config._main_script_path = str(MAIN)
+    bootstrap.load_config_options(named)
+
+
+def _load() -> None:
+    """Load what the server needs, and draw the first page once for nobody, before anybody can open it: who comes finds
+    its modules loaded and its run read. plotly comes first, since it would use what a thread is still loading.
+
+    Streamlit collects garbage after every run of a page and every look of one that waits. What is loaded here is for
+    good, and looking through it takes a sixth of a second in which nothing else runs: it is left out of that.
+    """
+    for heavy in HEAVY:
+        importlib.import_module(heavy)
+    from streamlit.runtime import Runtime
+
+    from app import speed
+
+    logging.disable()  # what fails here fails again, and is told, where somebody looks at it
+    with contextlib.suppress(Exception):
+        speed.session(speed.FIRST, REHEARSAL).run()
+    logging.disable(logging.NOTSET)
+    Runtime._instance = None  # a headless page that was asked to end leaves its own there: "is already running"
+    gc.freeze()
+
+
+def _reconcile(runs: Path) -> None:
+    """Find out which runs died with the machine."""
+    with contextlib.suppress(OSError):  # a folder that cannot be written can still be looked at
+        reconcile(runs)
+
+
+def _serve(token: str, ready: str) -> None:
+    """Serve until stopped; `ready` is printed once pages can be asked for."""
+    import streamlit as st
+    from starlette.middleware import Middleware
+    from streamlit import config
+
+    @contextlib.asynccontextmanager
+    async def told(_: object) -> AsyncIterator[None]:
+        print(ready, flush=True)
+        yield
+
+    app = st.App(
+        MAIN,
+        lifespan=told,
+        routes=(*served.ROUTES, *endings.ROUTES),
+        middleware=[Middleware(access.AccessControl, token=token), Middleware(UploadLimit), Middleware(PageStyle)],
+    )
+    as_configured = {name: config.get_option(name) for name in ("server.address", "server.port", "server.allowedHosts")}
+    with contextlib.suppress(KeyboardInterrupt):
+        app.run(config=as_configured)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""Choosing what to compare a run with: another run on the same images, a re-ranking, or two-stage search."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from app.answers.comparison import OtherRanking, OtherRun, TwoStage
+from app.answers.two_stage_cost import FiledGallery
+from app.forms import knob_forms
+from app.results import cache, run_choice
+from app.results.cache import RunView
+from app.results.collection import Collection
+from app.shared import page_frame
+from app.shared.background import Job
+
+NOTHING = ""
+
+ENGINES = tuple(
+    name for name, needs in {"faiss_ivf_pq": "faiss", "lancedb": "lancedb"}.items() if importlib.util.find_spec(needs)
+)
+"""Indexes of `lab.search` for galleries that outgrow memory, where their library is installed; here they show what they
+lose."""
+
+
+@dataclass(frozen=True)
+class ComparisonChoice:
+    """Another answer, and the run whose images its cards show.
+
+    code: as it stands in the address. answer: the other ranking, or the job that makes it or its filed gallery.
+    """
+
+    code: str
+    split: str
+    view: RunView
+    answer: OtherRanking | Job[Any]
+
+    @property
+    def compared(self) -> OtherRanking | None:
+        """None while it is being prepared.
+
+        Raises:
+            ValueError: it cannot be.
+        """
+        value = self.answer if isinstance(self.answer, OtherRanking) else self.answer.value
+        return TwoStage(value) if isinstance(value, FiledGallery) else value
+
+    @property
+    def waits_for(self) -> Job[Any] | None:
+        """The job that makes the ranking or its filed gallery, done or not; None where nothing has to be prepared."""
+        return self.answer if isinstance(self.answer, Job) else None
+
+    def measured(self) -> Job[dict[str, np.ndarray]]:
+        """A value for every query; only of a ranking that is there."""
+        code = "" if isinstance(self.answer, OtherRun) else self.code
+        return cache.measured(code, self.view.name, self.split, self.view.stamp, self.compared)
+
+
+def choose(run: RunView, split: str, collection: Collection) -> ComparisonChoice | None:
+    """Draw the choice; None while nothing is to be compared."""
+    options = {NOTHING: "nothing"} | _others(run, split)
+    methods = knob_forms.offered("lab.reranking")
+    options |= {f"rerank:{name}": f"this run, re-ranked ({name.replace('_', '-')})" for name in methods}
+    options["two-stage:1"] = "this run, two-stage search"
+    options |= {f"search:{engine}": f"this run, searched by {engine}" for engine in ENGINES}
+    code = page_frame.select(
+        "Compare with", list(options), key="rival", format=lambda one: options.get(one, one), link="rival"
+    )
+    return _comparison(code, run, split, collection) if code else None
+
+
+def _others(run: RunView, split: str) -> dict[str, str]:
+    """Other runs that embedded the same split of the same images."""
+    library = run_choice.library()
+    data = run_choice.data_of(library[run.name])
+    return {
+        f"run:{other.name}": other.name
+        for other in library.runs
+        if other.name != run.name and run_choice.data_of(other) == data and split in run_choice.view(other).splits
+    }
+
+
+def _comparison(code: str, run: RunView, split: str, collection: Collection) -> ComparisonChoice:
+    kind, _, name = code.partition(":")
+    if kind == "rerank":
+        return ComparisonChoice(code, split, run, cache.reranked(run.name, split, run.stamp, name, collection))
+    if kind == "search":
+        return ComparisonChoice(code, split, run, cache.searched(run.name, split, run.stamp, name, collection))
+    if kind == "two-stage":
+        return ComparisonChoice(code, split, run, cache.filed(run.name, split, run.stamp, collection))
+    other = run_choice.view(run_choice.library()[name])
+    return ComparisonChoice(code, split, other, OtherRun(name, cache.collection(name, split, other.stamp)))

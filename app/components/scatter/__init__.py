@@ -1,0 +1,183 @@
+"""A map of images: up to a million points, with a lasso, a legend that counts, histograms that filter, and neighbours.
+
+Long columns go to the browser as binary files that it fetches once (`app.served`); a rerun sends addresses.
+
+`st.plotly_chart` forgets zoom and lasso whenever its figure changes, and here it changes at every click: the lines to
+the neighbours of the clicked image are part of it. This component keeps both.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import streamlit as st
+
+from app import served
+from app.components import component
+
+MARKS = ("circle", "square", "triangle", "diamond", "plus", "cross", "star", "pentagon")
+"""Shapes of the first categories; what comes after them shares the dot."""
+KEPT = ("zoom", "bars", "contours")
+"""What the browser writes into the page's address by itself, by name, and alone reads."""
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6BB1", "#F0E442")
+
+
+@dataclass(frozen=True)
+class Category:
+    """A line of the legend. count: its points on the map; colour empty means grey."""
+
+    name: str
+    count: int
+    mark: str = "dot"
+    colour: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line from the picked point to another one. right: the two have one class."""
+
+    to: int
+    right: bool
+    rank: int
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A histogram that filters the map. codes: int [n], as positions in `labels`, of which there are at most 256."""
+
+    name: str
+    labels: Sequence[str]
+    codes: np.ndarray
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two maps of the same points. before: [n 2], the places on the first; the second's are those of `Points`.
+
+    names: of the two. view: "side" by side, or as "one" that goes from the first to the second.
+    """
+
+    before: np.ndarray
+    names: tuple[str, str]
+    view: str
+
+
+@dataclass(frozen=True)
+class Points:
+    """What is on the map. of: changes when these are other points, so that zoom and selection start anew.
+
+    ids: int64 [n]. flat: [n 2]. names: int64 [n], what each is called, as a position in `known`. categories: int64 [n],
+    as positions in `legend`. pictures: the address of a picture, but for the id at its end.
+    """
+
+    of: str
+    ids: np.ndarray
+    flat: np.ndarray
+    names: np.ndarray
+    known: Sequence[str]
+    categories: np.ndarray
+    legend: Sequence[Category]
+    pictures: str = ""
+    filters: Sequence[Filter] = ()
+    pair: Pair | None = None
+
+    def files(self, selected: np.ndarray) -> dict[str, str]:
+        """The addresses of the long columns, by name. selected: bool [n]."""
+        maps = (self.flat,) if self.pair is None else (self.flat, self.pair.before)
+        # A click sends the same points again: what takes long to make of them is made once.
+        files = {
+            name: served.offer_once(maps[at:] + maps[:at], _scaled)
+            for at, name in enumerate(("after", "before")[: len(maps)])
+        }
+        files |= {name: served.offer_once((getattr(self, name),), _whole) for name in ("ids", "names")}
+        columns = {
+            "categories": self.categories.astype(np.uint8),
+            "known": np.frombuffer(json.dumps(list(self.known)).encode(), np.uint8),
+        }
+        if selected.any():
+            columns["selected"] = np.packbits(selected)
+        columns |= {f"filter {one.name}": one.codes.astype(np.uint8) for one in self.filters}
+        return files | {name: served.offer(column) for name, column in columns.items()}
+
+
+def _scaled(flat: np.ndarray, *others: np.ndarray) -> np.ndarray:
+    """Places float32 [n 2] of one map, moved and shrunk so that it and the others lie between -1 and 1."""
+    sides = [[(flat[:, axis].min(), flat[:, axis].max()) for axis in (0, 1)] for flat in (flat, *others)]
+    low, high = np.min(sides, axis=(0, 2)), np.max(sides, axis=(0, 2))
+    return ((flat - (low + high) / 2) / max(float((high - low).max()) / 2, 1e-12)).astype(np.float32)
+
+
+def _whole(numbers: np.ndarray) -> np.ndarray:
+    return numbers.astype(np.int32)
+
+
+def scatter(
+    points: Points,
+    *,
+    key: str,
+    title: str,
+    alt: str,
+    selected: np.ndarray,
+    picked: int | None,
+    lines: Sequence[Line],
+    kept: Mapping[str, str],
+    on_select: Callable[[np.ndarray], None],
+    on_pick: Callable[[int], None],
+) -> None:
+    """Draw the map.
+
+    Args:
+        title: what the legend lists.
+        selected: bool [n], what is inside the lasso.
+        picked: id of the point whose lines are drawn.
+        kept: the words of `KEPT`, with which a map that is drawn for the first time begins.
+        on_select: called with the ids int64 [s] that were lassoed, before the page is drawn again; empty when the
+            lasso is cleared. They come from a browser: check them.
+        on_pick: called with the id of a clicked point.
+    """
+
+    def reported(name: str) -> dict:
+        value = st.session_state[key].get(name)
+        return value if isinstance(value, dict) else {}
+
+    def lassoed() -> None:
+        ids = _sent(reported("lassoed"), points.ids)
+        if ids is not None:
+            on_select(ids)
+
+    def clicked() -> None:
+        one = reported("picked").get("id")
+        if isinstance(one, int):
+            on_pick(one)
+
+    data = {
+        "of": points.of,
+        "count": len(points.ids),
+        "files": points.files(selected),
+        "code": served.code(),
+        "legend": [asdict(one) for one in points.legend],
+        "filters": [{"name": one.name, "labels": list(one.labels)} for one in points.filters],
+        "pair": None if points.pair is None else {"names": points.pair.names, "view": points.pair.view},
+        "pictures": points.pictures,
+        "title": title,
+        "alt": alt,
+        "picked": picked,
+        "lines": [asdict(one) for one in lines],
+        "kept": dict(kept),
+    }
+    component("scatter")(key=key, data=data, on_lassoed_change=lassoed, on_picked_change=clicked)
+
+
+def _sent(report: dict, ids: np.ndarray) -> np.ndarray | None:
+    """The ids int64 that a browser reports, as a list, or as one bit for each point where they are many."""
+    if isinstance(report.get("ids"), list):
+        return np.array([one for one in report["ids"] if isinstance(one, int) and abs(one) < 2**62], np.int64)
+    try:
+        bits = np.frombuffer(base64.b64decode(report.get("bits", "?"), validate=True), np.uint8)
+    except (ValueError, TypeError):
+        return None
+    return ids[np.unpackbits(bits, count=len(ids)).astype(bool)] if len(bits) == -(-len(ids) // 8) else None

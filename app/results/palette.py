@@ -1,0 +1,192 @@
+"""What the palette of every page finds and where it leads: pages, runs, and classes and images of the chosen run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+from streamlit.navigation.page import StreamlitPage
+
+import lab.runs
+from app.components.keys import Place, keys
+from app.results import cache, run_choice
+from app.results.collection import Collection
+from app.shared import page_frame, settings
+from lab.runs import Run
+
+MOST = {"run": 8, "class": 6, "image": 6}
+"""Runs, classes and images that are offered at once."""
+OF_A_RUN = ("browse", "two_stage", "check", "map", "inspect")
+"""Pages about one run: a run that is chosen on one of them is shown there."""
+_WORDS, _GOAL = "palette words", "palette goal"
+"""In the session's state: what was just typed, and what was just chosen."""
+
+Pages = Mapping[str, StreamlitPage]
+
+
+def letters(pages: Pages) -> dict[str, tuple[str, str]]:
+    """Page to its letter and title: the first letter of the title that no page before it has taken."""
+    taken: dict[str, tuple[str, str]] = {}
+    for name, page in pages.items():
+        used = {letter for letter, _ in taken.values()}
+        free = (one for one in page.title.lower() if one.isalpha() and one not in used)
+        taken[name] = next(free, ""), page.title
+    return taken
+
+
+def listen(pages: Pages) -> None:
+    """Listen to the keyboard on the page that is about to be drawn. pages: by their name.
+
+    Only this part of the page is drawn anew while somebody types.
+    """
+    with st.container(key="palette"):
+        st.fragment(page_frame.guarded(_palette))(pages)
+
+
+def _palette(pages: Pages) -> None:
+    words = st.session_state.pop(_WORDS, None)
+    places = matches(pages, words) if words is not None else []
+    keys(letters(pages), places, words, key="keys", on_ask=_ask, on_choose=_choose)
+    # Only now: a component that was not drawn before the page is left would be unknown to the next choice.
+    if goal := st.session_state.pop(_GOAL, None):
+        _go(pages, *goal)
+
+
+def _ask(words: str) -> None:
+    st.session_state[_WORDS] = words.strip()[:200]
+
+
+def _choose(kind: str, name: str) -> None:
+    st.session_state[_GOAL] = kind, name
+
+
+def _go(pages: Pages, kind: str, name: str) -> None:
+    """Turn to what was chosen; the name comes from a browser, and a page reads its own address with care."""
+    if kind == "page" and name in pages:
+        st.switch_page(pages[name])
+    if kind == "run" and name in {run.name for run in lab.runs.list(settings.runs_root())}:
+        if not lab.runs.open(cache.run_path(name)).splits:
+            st.switch_page(pages["watch"], query_params={"watched": name})
+        here = next((one for one in OF_A_RUN if pages[one].title == page_frame.shown()), "browse")
+        st.switch_page(pages[here], query_params={"run": name})
+    run = _run()
+    if run is not None and kind in ("class", "image"):
+        st.switch_page(pages["browse"], query_params=_query(run, kind, name))
+
+
+def _query(run: Run, kind: str, name: str) -> dict[str, str]:
+    """The address of an image as the query, or of a class with its first image."""
+    about = run_choice.view(run)
+    split = _split(about)
+    where = {"run": run.name, "split": split}
+    if kind == "image":
+        return {**where, "queries": "random", "query": name}
+    query = cache.collection(run.name, split, about.stamp).query
+    first = query.items[query.labels == int(name)][:1].tolist() if name.isdecimal() else []
+    return {**where, "queries": "class", "class": name, **({"query": str(first[0])} if first else {})}
+
+
+def matches(pages: Pages, words: str) -> list[Place]:
+    """What fits some words, in the order pages, runs, classes, images; without words pages and the newest runs."""
+    listed = [Place("page", name, page.title) for name, page in pages.items() if _fits(page.title, words)]
+    known = (run for run in lab.runs.list(settings.runs_root()) if _fits(run.name, words))
+    listed += [Place("run", run.name, run.name, run.state) for run in _first(known, MOST["run"])]
+    run = _run() if words else None
+    return listed if run is None else [*listed, *_inside(run, words)]
+
+
+def _inside(run: Run, words: str) -> list[Place]:
+    """Classes and images of a run that fit some words."""
+    about = run_choice.view(run)
+    split = _split(about)
+    try:
+        whole = cache.collection(run.name, split, about.stamp)
+    except (ValueError, OSError):
+        return []  # its own pages say why
+    where = f"{run.name}, {split}"
+    named = _class_names(run.name, split, about.stamp, whole)
+    classes = [
+        Place("class", str(label), str(whole.images.class_names[label]), f"{count:,} in {where}")
+        for label, count in ((int(named.labels[row]), int(named.counts[row])) for row in named.rows(words))
+    ]
+    items = [int(words)] if words.isdecimal() and len(words) < 10 and whole.row(int(words)) is not None else []
+    rows = _holding(*_file_names(run.name, split, about.stamp, whole), words, MOST["image"])
+    items += [item for item in whole.query.items[rows].tolist() if item not in items]
+    pictures = [Place("image", str(item), str(whole.images.keys[item]), f"image {item} of {where}") for item in items]
+    return [*classes, *pictures[: MOST["image"]]]
+
+
+@dataclass(frozen=True)
+class _ClassNames:
+    """The named classes of a split's queries: their names, one a line and in small letters, the end of each line, their
+    labels and how many queries each has, int64 [c]."""
+
+    text: str
+    ends: np.ndarray
+    labels: np.ndarray
+    counts: np.ndarray
+
+    def rows(self, words: str) -> list[int]:
+        """The first classes that have every word, those that begin with the words before all others."""
+        rows: list[int] = []
+        lines, start = f"\n{self.text}", "\n" + words.lower().strip()
+        at = lines.find(start)
+        while at >= 0 and len(rows) < MOST["class"]:
+            rows.append(int(np.searchsorted(self.ends, at, side="right")))
+            at = lines.find(start, at + 1)
+        rows += [row for row in _holding(self.text, self.ends, words, 2 * MOST["class"]) if row not in rows]
+        return rows[: MOST["class"]]
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _class_names(name: str, split: str, stamp: float, _whole: Collection) -> _ClassNames:
+    """Those of a run; images without a class, of which there may be a million, are found by their file names."""
+    labels, counts = np.unique(_whole.query.labels, return_counts=True)
+    names = _whole.images.class_names
+    kept = [row for row, label in enumerate(labels.tolist()) if names[label]]
+    lines = [str(names[label]).lower().replace("\n", " ") + "\n" for label in labels[kept].tolist()]
+    return _ClassNames("".join(lines), np.cumsum([len(line) for line in lines]), labels[kept], counts[kept])
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _file_names(name: str, split: str, stamp: float, _whole: Collection) -> tuple[str, np.ndarray]:
+    """The names of a split's images, one a line and in small letters, and the end of each line, int64 [q]."""
+    lines = [str(_whole.images.keys[item]).lower().replace("\n", " ") + "\n" for item in _whole.query.items.tolist()]
+    return "".join(lines), np.cumsum([len(line) for line in lines])
+
+
+def _holding(text: str, ends: np.ndarray, words: str, most: int) -> list[int]:
+    """The first rows whose line has every word: a million lines are searched in some hundredths of a second."""
+    wanted = sorted(words.lower().split(), key=len)
+    rows: list[int] = []
+    at = text.find(wanted[-1])
+    while at >= 0 and len(rows) < most:
+        row = int(np.searchsorted(ends, at, side="right"))
+        start, end = int(ends[row - 1]) if row else 0, int(ends[row])
+        if all(text.find(word, start, end) >= 0 for word in wanted):
+            rows.append(row)
+        at = text.find(wanted[-1], end)
+    return rows
+
+
+def _run() -> Run | None:
+    """The run that the pages are about, else the newest one that can be browsed."""
+    chosen = st.session_state.get("run")
+    known = sorted(lab.runs.list(settings.runs_root()), key=lambda run: run.name != chosen)
+    return next((run for run in known if run.splits), None)
+
+
+def _split(about: cache.RunView) -> str:
+    chosen = st.session_state.get("split")
+    return chosen if chosen in about.splits else about.splits[0]
+
+
+def _fits(title: str, words: str) -> bool:
+    title = title.lower()
+    return all(word in title for word in words.lower().split())
+
+
+def _first(places: Iterable, most: int) -> list:
+    return [place for place, _ in zip(places, range(most), strict=False)]

@@ -1,0 +1,177 @@
+"""Long work behind a page: threads do it, whoever asks for the same shares it, and the page is drawn without it first.
+
+    @background.job("Measuring every query", keep=8)
+    def measured(name, split, stamp, _whole): ...
+
+    columns = background.if_ready(measured(name, split, stamp, whole))  # None for now: a line counts the seconds
+
+The work returns something that is not None and does not touch Streamlit: no widget and none of its caches. What is
+short leaves no trace on a page.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import inspect
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Any, Generic, TypeVar
+
+import streamlit as st
+
+from app.shared import address, page_frame
+
+AT_WORK = 4
+"""Jobs that run side by side; others wait for their turn."""
+SOON = 0.3
+"""Seconds from its beginning that a page waits for a result before it is drawn without."""
+LOOK_EVERY = 0.5
+"""Seconds between two looks of a page that waits."""
+FORGOTTEN = 20.0
+"""Seconds without a look after which a job that has not begun is dropped: whoever wanted it is gone."""
+AGAIN = 60.0
+"""Seconds for which a failure is told before the same is tried anew."""
+
+T = TypeVar("T")
+
+_turns = threading.BoundedSemaphore(AT_WORK)
+_at_work: set[threading.Thread] = set()
+_closing = threading.Event()
+_log = logging.getLogger("rankscope.app")
+
+
+class Job(Generic[T]):
+    """Work under way or done. words: what is being done."""
+
+    def __init__(self, words: str, work: Callable[[], T]):
+        self.words, self.begun, self.seen = words, time.monotonic(), time.monotonic()
+        self.ended: float | None = None
+        self._value: T | None = None
+        self._error: Exception | None = None
+        self._over = threading.Event()
+        threading.Thread(target=self._run, args=(work,), name=words, daemon=True).start()
+
+    def _run(self, work: Callable[[], T]) -> None:
+        with _turns:
+            if time.monotonic() - self.seen <= FORGOTTEN and not _closing.is_set():
+                _at_work.add(threading.current_thread())
+                try:
+                    self._value = work()
+                except Exception as error:
+                    if not isinstance(error, ValueError | OSError):
+                        _log.exception("%s failed", self.words)
+                    self._error = error.with_traceback(None)  # or it would hold on to all that the work held
+                finally:
+                    _at_work.discard(threading.current_thread())
+                self.ended = time.monotonic()
+        self._over.set()
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing to wait for: it is done, has failed, or was dropped."""
+        return self._over.is_set()
+
+    @property
+    def stale(self) -> bool:
+        """Whether it has to be done again: it was dropped, or has failed a while ago."""
+        if self.ended is None:
+            return self.over
+        return self.over and self._error is not None and time.monotonic() - self.ended > AGAIN
+
+    @property
+    def value(self) -> T | None:
+        """The result; None while it is not there. Waits for it as long as it is `SOON`.
+
+        Raises:
+            Exception: what the work raised.
+        """
+        self.seen = time.monotonic()
+        self._over.wait(max(0.0, self.begun + SOON - self.seen))
+        if self._error is not None:
+            raise self._error.with_traceback(None)
+        return self._value
+
+
+def job(words: str, keep: int) -> Callable[[Callable[..., T]], Callable[..., Job[T]]]:
+    """Have a function's work done behind the page: a call begins a `Job`, or finds the one with equal arguments.
+
+    Args:
+        words: what is being done, for the line on the page.
+        keep: results that are kept, the latest ones. Arguments whose names begin with `_` do not tell them apart.
+    """
+
+    def decorate(work: Callable[..., T]) -> Callable[..., Job[T]]:
+        known: OrderedDict[tuple, Job[T]] = OrderedDict()
+        lock = threading.Lock()
+        told_apart = [not name.startswith("_") for name in inspect.signature(work).parameters]
+
+        @wraps(work)
+        def begin(*args: Any) -> Job[T]:
+            key = tuple(one for one, counts in zip(args, told_apart, strict=True) if counts)
+            with lock:
+                if key not in known or known[key].stale:
+                    known[key] = Job(words, partial(work, *args))
+                known.move_to_end(key)
+                spare = [old for old in list(known)[:-1] if known[old].over]
+                for old in spare[: max(0, len(known) - keep)]:
+                    del known[old]
+                return known[key]
+
+        begin.clear = known.clear  # type: ignore[attr-defined]  # as caches of Streamlit have it
+        return begin
+
+    return decorate
+
+
+def if_ready(job: Job[T]) -> T | None:
+    """The result of a job; while it is not there, None, and a line that says so.
+
+    Raises:
+        Exception: what the work raised.
+    """
+    value = job.value
+    if value is None:
+        note(job)
+    return value
+
+
+def or_wait(job: Job[T]) -> T:
+    """The result of a job that the rest of the page stands on: while it is not there, the page ends here.
+
+    Raises:
+        Exception: what the work raised.
+    """
+    value = if_ready(job)
+    if value is None:
+        st.stop()
+    return value
+
+
+def note(job: Job) -> None:
+    """A line that counts the seconds, and has the page drawn anew when the job is over."""
+    address.hold()
+    st.fragment(page_frame.guarded(_count), run_every=LOOK_EVERY)(job)
+
+
+def _count(job: Job) -> None:
+    job.seen = time.monotonic()
+    if job.over:
+        st.rerun()
+    seconds = job.seen - job.begun
+    st.caption(f":material/hourglass_top: {job.words} … {seconds:.0f} s")
+
+
+@atexit.register
+def _stop() -> None:
+    """End what is at work with the server: it may take minutes, and torn out of torch it would abort the process."""
+    _closing.set()
+    threads = list(_at_work)
+    for thread in threads:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
+    for thread in threads:
+        thread.join(10)

@@ -1,0 +1,186 @@
+"""What every page shares: its head, its choices, and that no traceback ever reaches the person."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from app.shared import address
+from lab.core.explain import explain
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_PAGE, _ARRIVED = "_page", "_arrived"
+"""In the session's state: the page on screen, and whether this is the first run on it."""
+
+_log = logging.getLogger("rankscope.app")
+
+
+def page(title: str, purpose: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
+    """Head a page and guard it."""
+
+    def decorate(draw: Callable[[], None]) -> Callable[[], None]:
+        @functools.wraps(draw)
+        def drawn() -> None:
+            st.session_state[_ARRIVED] = st.session_state.get(_PAGE) != title
+            st.session_state[_PAGE] = title
+            address.begin(anew=st.session_state[_ARRIVED])
+            st.header(title, anchor=False, help=purpose)
+            try:
+                draw()
+            except Exception:
+                address.write(whole=False)  # what the page did not come to stays as it is
+                raise
+            address.write()
+
+        return guarded(drawn)
+
+    return decorate
+
+
+def shown() -> str:
+    """The title of the page on screen, or nothing before the first."""
+    return st.session_state.get(_PAGE, "")
+
+
+def guarded(draw: Callable[..., Any]) -> Callable[..., Any]:
+    """Turn whatever a page or fragment raises into a sentence; the server's log keeps the traceback."""
+
+    @functools.wraps(draw)
+    def calm(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return draw(*args, **kwargs)
+        except (ValueError, OSError) as error:  # the library's own sentences, and the system's
+            say_error(error)
+        except Exception as error:
+            _log.exception("%s failed", draw.__name__)
+            st.error(
+                f"This page met an error it did not expect ({type(error).__name__}). The other pages and runs still "
+                "work; the server's log has the details."
+            )
+        return None
+
+    return calm
+
+
+def few(label: str, options: Sequence, *, key: str, format: Callable[[Any], str] = str, link: str = "") -> Any:
+    """One of a few, one below the other. link: see `keep`."""
+    options = list(options)
+    keep(key, options[0], options, link=link)
+    return st.radio(label, options, key=key, format_func=format, persist_state="session")
+
+
+def choice(
+    label: str,
+    options: Sequence,
+    *,
+    key: str,
+    format: Callable[[Any], str] = str,
+    initial: Any = None,
+    labelled: bool = True,
+    link: str = "",
+) -> Any:
+    """One of a few, as a row of buttons; always one is chosen, and it stays chosen on other pages. initial: the first
+    one if it is not given. link: see `keep`."""
+    keep(key, initial if initial in options else options[0], options, link=link)
+    # Streamlit 1.67 keeps the choice of another page's control of this key but does not show it: set it again.
+    st.session_state[key] = st.session_state[key]
+    return st.segmented_control(
+        label,
+        options,
+        key=key,
+        format_func=format,
+        required=True,
+        width="stretch" if labelled else "content",
+        label_visibility="visible" if labelled else "collapsed",
+        persist_state="session",
+    )
+
+
+def select(
+    label: str,
+    options: Sequence,
+    *,
+    key: str,
+    format: Callable[[Any], str] = str,
+    initial: Any = None,
+    help: str = "",
+    link: str = "",
+) -> Any:
+    """One of many, as a list to search. link: see `keep`."""
+    keep(key, initial if initial in options else options[0], options, link=link)
+    return st.selectbox(label, options, key=key, format_func=format, help=help or None, persist_state="session")
+
+
+def keep(key: str, value: Any, legal: Sequence | Callable[[Any], bool] | None = None, *, link: str = "") -> bool:
+    """Start a widget that is about to be drawn at a value, unless it has a legal one; and let it keep that on other
+    pages.
+
+    Streamlit carries a persisted value to another page, but the first run there would still show the widget's default.
+
+    Args:
+        legal: a list of what it may be, or a test.
+        link: its name in the address, which holds it while it is not at `value`.
+
+    Returns:
+        whether the address can hold it.
+    """
+    if link and isinstance(legal, Sequence):
+        address.adopt(link, {str(one): one for one in legal}.__getitem__, key=key, default=value)
+    elif link:
+        address.adopt(link, address.reader(value), legal, key=key, many=isinstance(value, list), default=value)
+    allows = legal if callable(legal) else lambda one: legal is None or one in legal
+    if key not in st.session_state or not allows(st.session_state[key]):
+        st.session_state[key] = value
+    elif st.session_state.get(_ARRIVED):
+        st.session_state[key] = st.session_state[key]
+    return not link or address.tell(link, st.session_state[key], value)
+
+
+def fold(label: str, *, link: str, icon: str | None = None, opened: bool = False) -> DeltaGenerator:
+    """A part of a page that can be opened and closed. opened: how it is at first. link: its name in the address, which
+    says when it is otherwise."""
+    key = f"{link} open"
+    keep(key, opened, link=link)
+    st.session_state[key] = st.session_state[key]  # or a label that counts would close it whenever it changes
+    return st.expander(label, key=key, icon=icon, on_change="rerun")
+
+
+def is_open(link: str) -> bool:
+    """Whether a `fold` was open when it was last drawn."""
+    return bool(st.session_state.get(f"{link} open"))
+
+
+def choose_row(table: pd.DataFrame, *, key: str, link: str = "row", **how: Any) -> int | None:
+    """A table in which one row can be chosen; the place of that row. link: its name in the address. how: what
+    `st.dataframe` takes besides."""
+    row, times = f"{key} row", f"{key} times"
+    if address.adopt(link, int, range(len(table)), key=row, default=None):
+        st.session_state[times] = st.session_state.get(times, 0) + 1  # a new table, or the old one's row stays
+    before = st.session_state.get(row)
+    event = st.dataframe(
+        table, hide_index=True, on_select="rerun", selection_mode="single-row",
+        selection_default={"selection": {"rows": [] if before is None or before >= len(table) else [before]}},
+        key=f"{key} {st.session_state.get(times, 0)}", **how,
+    )  # fmt: skip
+    chosen = [at for at in event["selection"]["rows"] if at < len(table)]
+    st.session_state[row] = chosen[0] if chosen else None
+    address.tell(link, st.session_state[row])
+    return st.session_state[row]
+
+
+def say_error(sentence: object) -> None:
+    """An error box that shows a sentence, or what an error says in one, as it is."""
+    st.error(as_text(explain(sentence) if isinstance(sentence, OSError) else str(sentence)))
+
+
+def as_text(words: str) -> str:
+    """Words of a user or a file, escaped so that Markdown shows them as they are."""
+    return re.sub(r"([\\`*_{}\[\]<>|~$:&])", r"\\\1", words)

@@ -1,0 +1,165 @@
+"""From a configuration, or a grid of them, into the queue; and what pages say and do about runs at work."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from collections.abc import Sequence
+from itertools import cycle
+from typing import Any
+
+import streamlit as st
+import yaml
+
+import lab.launchers
+import lab.runs
+from app.shared import settings, whereabouts
+from lab.core.formats import duration
+from lab.install import children
+from lab.runs import Run, RunConfig, shelf
+from lab.runs.folder import RUNNING
+from lab.runs.launching import sent
+from lab.runs.launching.queue import Queue
+
+LARGEST_GRID = 64
+
+
+def queue() -> Queue:
+    """The queue of the folder of runs."""
+    return Queue(settings.runs_root())
+
+
+def grid(config: RunConfig, path: str, values: str) -> dict[str, RunConfig]:
+    """A configuration for each value of one knob; keys say which.
+
+    Args:
+        path: `section.knob`.
+        values: as a person writes them, separated by commas: `0.01, 0.05` or `paper, released`.
+
+    Raises:
+        ValueError: no value, too many, or an illegal one.
+    """
+    words = [word.strip() for word in values.split(",") if word.strip()]
+    if not words:
+        raise ValueError(f"Give the values of {path}, separated by commas, for instance 0.01, 0.05, 0.1.")
+    if len(words) > LARGEST_GRID:
+        raise ValueError(f"A sweep has at most {LARGEST_GRID} runs, got {len(words)} values.")
+    try:
+        return {word: config.changed(path, yaml.safe_load(word)) for word in words}
+    except yaml.YAMLError:
+        raise ValueError(f"{values!r} cannot be read as values separated by commas.") from None
+
+
+def single_knobs(config: RunConfig) -> list[str]:
+    """Paths of the knobs that hold a single value: what a grid can go over."""
+    return [
+        f"{section}.{name}"
+        for section, chosen in config
+        if not isinstance(chosen, tuple)
+        for name, value in chosen.values.items()
+        if not isinstance(value, tuple)
+    ]
+
+
+def plain_name(words: str) -> str:
+    """Words as part of a run's name."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", words).strip("-.")
+
+
+def enqueue(
+    configs: dict[str, RunConfig], name: str, devices: Sequence[str], place: str = whereabouts.HERE
+) -> list[str]:
+    """Make a run for each configuration and let it wait; runs go round the devices. Returns the names of the runs.
+
+    Several are a group, by the name or by the time.
+
+    Args:
+        configs: what tells each from the others (may be "") to its configuration.
+        place: this machine's queue, or a cluster of `whereabouts.places`.
+
+    Raises:
+        ValueError: a name is taken or no plain file name, or a path lies where the dashboard may not read.
+        OSError: the disk is full or the folder cannot be written.
+    """
+    root, waiting = settings.runs_root(), queue()
+    names = {which: _name(config, name, which) for which, config in configs.items()}
+    for named in filter(None, names.values()):
+        lab.runs.check_available(root, named)
+    placed = {
+        which: settings.confine(config if device is None else config.changed("training.device", device))
+        for (which, config), device in zip(configs.items(), cycle(devices or [None]), strict=False)
+    }
+    made: list[Run] = []
+    group = name or f"sweep of {time.strftime('%Y-%m-%d %H:%M:%S')}"
+    try:
+        for which, config in placed.items():
+            run = lab.runs.create(config, root, names[which])
+            if len(placed) > 1:
+                shelf.annotate(run, group=group)
+            if place == whereabouts.HERE:
+                waiting.add(run)
+            made.append(run)
+    finally:  # what could be made before the disk was full is trained
+        if made and place == whereabouts.HERE:
+            waiting.ensure_worker()
+        elif made:
+            lab.launchers.send(made, whereabouts.handed_to(place))
+    return [run.name for run in made]
+
+
+def _name(config: RunConfig, name: str, which: str) -> str | None:
+    """Name of one run of a grid; None lets the library choose."""
+    if name:
+        return "-".join(filter(None, (name, plain_name(which))))
+    stem = f"{config.loss.name}-{config.data.name}-{plain_name(which)}"
+    return lab.runs.free_name(settings.runs_root(), stem) if which else None
+
+
+def stop(name: str) -> None:
+    """Ask a run to stop, wait, then kill its group: in a process of its own, so that no page waits for it."""
+    subprocess.Popen(
+        children.python("-m", "lab", "stop", name, "--runs", str(settings.runs_root())),
+        env=children.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def progress_words(status: dict[str, Any]) -> str:
+    """Where a run stands, in a few words."""
+    step, steps = status.get("step") or 0, status.get("steps")
+    words = str(status.get("phase") or status["state"])
+    if step or steps:  # a loop of somebody's own may not know its end, and imported vectors took no step
+        words += f", step {step} of {steps}" if steps else f", step {step}"
+    eta = status.get("eta_seconds")
+    return f"{words}, {duration(eta)} to go" if eta and status["state"] == RUNNING else words
+
+
+def ask_to_stop(name: str) -> None:
+    """Stop a run, once a session."""
+    if not was_asked(name):
+        st.session_state["asked to stop"] = {*st.session_state.get("asked to stop", ()), name}
+        stop(name)
+
+
+def was_asked(name: str) -> bool:
+    """Whether this session has asked a run to stop."""
+    return name in st.session_state.get("asked to stop", ())
+
+
+def resume(run: Run, place: str = whereabouts.HERE) -> None:
+    """Let a run that ended early wait for its turn to go on: in this machine's queue, or on a cluster."""
+    st.session_state["asked to stop"] = set(st.session_state.get("asked to stop", ())) - {run.name}
+    if place == whereabouts.HERE:
+        queue().add(run)
+        queue().ensure_worker()
+    else:
+        lab.launchers.send([run], whereabouts.handed_to(place, run))
+
+
+def elsewhere() -> list[Run]:
+    """Runs that are in the hands of a cluster, at work or waiting."""
+    return [run for run in lab.runs.list(settings.runs_root()) if sent.under_way(run)]

@@ -1,0 +1,122 @@
+"""Import vectors, or open a folder: what another model made, or pictures alone, becomes a run behind the page."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+import lab.runs
+from app.forms import folder_picker
+from app.results.run_choice import Library
+from app.shared import background, page_frame, settings
+from lab.core.streams import result_of
+from lab.runs.importing import reading
+
+OPEN, ASKED = "bring", "what is brought"
+"""In the session's state: whether the panel is open; what was last asked for, and how often."""
+KINDS = ("A folder of pictures", "A file of vectors")
+LENGTHS = {
+    "They have unit length": None,
+    "Scale them to unit length": True,
+    "Keep them, and compare by distance": False,
+}
+"""What is done with the lengths of vectors: label to the argument `normalise`."""
+OURS = "efficientnet_lite0"
+"""The pretrained encoder that needs no download."""
+MODEL = re.compile(r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)?")
+"""A model of timm by its name; functions and files are programs, which a page does not run."""
+PROGRAMS = (".pt", ".ts", ".pt2", ".onnx", ".torchscript")
+"""Suffixes of files that are programs; they are named here because their readers import torch."""
+MOST = 5_000
+"""Files that are listed of a folder."""
+
+
+def panel(known: Library) -> None:
+    """Draw the panel. known: the runs, whose encoders can embed pictures."""
+    page_frame.keep(OPEN, False, link=OPEN)
+    with st.expander("Import vectors or pictures", key=OPEN, on_change="rerun", icon=":material/input:"):
+        if not st.session_state[OPEN]:
+            return
+        st.markdown("Nothing is trained, and labels are not needed. Your files stay where they are.")
+        kind = page_frame.choice("What to import", KINDS, key="kind brought", link="kind")
+        folder = folder_picker.pick("Folder", key="folder brought", link="folder")
+        if folder is None:
+            return
+        request = _pictures(folder, known) if kind == KINDS[0] else _vectors(folder)
+        name = st.text_input(
+            "Name of the run", key="name brought", placeholder="optional; default: name of the folder or file"
+        )
+        if request is not None:
+            request = (*request, name.strip(), str(settings.runs_root()))
+            st.button("Import as a run", type="primary", icon=":material/input:", on_click=_ask, args=(request,))
+        if ASKED in st.session_state:
+            _show(*st.session_state[ASKED])
+
+
+def _pictures(folder: Path, known: Library) -> tuple[Any, ...] | None:
+    """Ask what embeds the pictures of a folder; None while that cannot be used."""
+    trained = [run.name for run in known.runs if run.used_checkpoint() and not run.config.outside]
+    word = st.selectbox(
+        "Encoder", [OURS, *trained], key="encoder brought", accept_new_options=True,
+        help="A trained run, our pretrained network, or the name of a model of timm, which is downloaded once.",
+    )  # fmt: skip
+    if word not in trained and not is_model(word or ""):
+        st.error("Type the name of a model of timm, such as resnet50; for a file or a function use `lab embed`.")
+        return None
+    return "pictures", str(folder), word, None
+
+
+def is_model(word: str) -> bool:
+    """Whether a word can only be the name of a model: not a file, nor a function, nor an address."""
+    return bool(MODEL.fullmatch(word)) and Path(word).suffix.lower() not in PROGRAMS
+
+
+def _vectors(folder: Path) -> tuple[Any, ...] | None:
+    """Ask which file of a folder holds the vectors, and which one says more about them; None while there is none."""
+    with os.scandir(folder) as entries:
+        files = sorted(one.name for one in entries if one.is_file(follow_symlinks=False))[:MOST]
+    vectors = [one for one in files if Path(one).suffix.lower() in reading.READERS]
+    if not vectors:
+        st.info(f"This folder has no file of vectors ({' '.join(sorted(reading.READERS))}).")
+        return None
+    file = page_frame.select("File of vectors", vectors, key="file brought")
+    tables = ["none", *(one for one in files if Path(one).suffix.lower() in reading.TABLES and one != file)]
+    table = page_frame.select(
+        "Table with more about each row", tables, key="table brought",
+        help="Class, picture, split and any further column, one row for each vector, in their order.",
+    )  # fmt: skip
+    lengths = page_frame.select("Lengths of the vectors", list(LENGTHS), key="lengths brought")
+    return "vectors", str(folder / file), None if table == "none" else str(folder / table), LENGTHS[lengths]
+
+
+def _ask(request: tuple[Any, ...]) -> None:
+    st.session_state[ASKED] = (request, st.session_state.get(ASKED, (None, 0))[1] + 1)
+
+
+@background.job("Importing", keep=8)
+def _made(request: tuple[Any, ...], times: int) -> str:
+    """The name of the run."""
+    kind, path, word, normalise, name, root = request
+    if kind == "vectors":
+        run = lab.runs.from_embeddings(path, metadata=word, normalise=normalise, name=name or None, runs=root)
+    else:
+        run = result_of(lab.runs.embed_folder(path, word, name=name or None, runs=root))
+    return run.name
+
+
+def _show(request: tuple[Any, ...], times: int) -> None:
+    """The state of what was asked for: seconds while it is made, then the way to it, or why it could not be made."""
+    try:
+        name = background.if_ready(_made(request, times))
+    except (ValueError, OSError, ImportError) as error:
+        page_frame.say_error(error)
+        return
+    if name is not None:
+        st.success(page_frame.as_text(f"The run {name} is ready."))
+        st.page_link(
+            "views/browse/page.py", label="Browse it", icon=":material/image_search:", query_params={"run": name}
+        )

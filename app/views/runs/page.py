@@ -1,0 +1,243 @@
+"""Runs: find them, keep order among them, and compare them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from app.forms import knob_forms
+from app.results.run_choice import Library, library, of_each, say_what_next, warn
+from app.shared import address, cloning, page_frame, settings
+from app.views.runs import columns, comparison, import_panel, knob_view, remarks, tables
+from app.views.runs.rows import row
+from lab.runs import Run, shelf
+
+LONGEST = 200
+"""Characters of a filter."""
+ANY = "any"
+HOW_ORDERED = "Highest scores first. A click on the head of a column sorts, too, but only until you leave the page."
+
+
+@page_frame.page("Runs", "Every run in the folder: sort, filter, annotate, compare.")
+def runs() -> None:
+    all_runs = library()
+    if address.adopt("runs", lambda text: [name for name in text.split(",") if name in all_runs.names], default=[]):
+        st.session_state["tables"] = st.session_state.get("tables", 0) + 1  # a new one, or the old one's rows stay
+    if not all_runs.runs:
+        with st.sidebar:
+            warn(all_runs)
+        import_panel.panel(all_runs)
+        say_what_next(broken=len(all_runs.broken))
+        _trash()
+        return
+    with st.sidebar:
+        split = page_frame.choice(
+            "Scores of", ("test", "validation"), key="scores_of", format=str.capitalize, link="scores"
+        )
+        page_frame.keep("filter", "", lambda words: len(words) <= LONGEST, link="filter")
+        words = st.text_input(
+            "Filter",
+            key="filter",
+            placeholder="words, or r@1>0.5",
+            live=True,
+            max_chars=LONGEST,
+            persist_state="session",
+            help="Rows must contain every word; a comparison such as MAP@R>=0.3 filters by one column.",
+        )
+        rows = {one["run"]: one for one in of_each(lambda run: row(run, split), all_runs.runs)}
+        fits = _narrowed(rows)
+        scores = tables.columns(rows.values())
+        orders = [tables.NEWEST, "run", "group", "loss", "encoder", "data", *scores]
+        order = page_frame.select("Order by", orders, key="order", link="order", help=HOW_ORDERED)
+        table_columns = columns.choose(tables.shown(scores))
+        warn(all_runs)
+    listed = [one for one in rows.values() if tables.matches(one, words) and fits(one)]
+    if lacking := tables.unknown_columns(rows.values(), words):
+        st.warning(page_frame.as_text(f"No run has a column {', '.join(lacking)}; compare one of those in the table."))
+    chosen = _table(tables.ordered(listed, order), table_columns, len(rows))
+    if not address.tell("runs", ",".join(chosen) or None):
+        st.caption("Too many runs are selected for a link.")
+    selected = [all_runs[name] for name in chosen]
+    if len(chosen) == 1:
+        _one(selected[0], remarks.tags_of(rows.values()))
+    elif chosen:
+        mine = [rows[name] for name in chosen]
+        comparison.compare(selected, mine)
+        remarks.of_several(selected, mine, remarks.tags_of(rows.values()))
+    else:
+        st.caption("Select a row to annotate, rename or delete a run; select several to compare, tag or group them.")
+        _knobs(all_runs, listed)
+    if chosen:
+        _mailed([all_runs[name] for name in chosen], split)
+    import_panel.panel(all_runs)
+    _published(rows)
+    _trash()
+
+
+def _knobs(all_runs: Library, listed: list[dict[str, Any]]) -> None:
+    """What the knobs of all listed runs have to do with their scores, without selecting hundreds of rows."""
+    page_frame.keep("weigh", False, link="knobs")
+    if len(listed) > 1 and st.toggle(f"Knobs of the {len(listed)} runs listed", key="weigh", persist_state="session"):
+        knob_view.draw([all_runs[one["run"]] for one in listed], listed)
+
+
+def _mailed(chosen: list[Run], split: str) -> None:
+    """One page with all that is to be said of these runs, made when it is asked for."""
+    import lab.report.page
+
+    names = [run.name for run in chosen]
+    if st.button(
+        "Make an HTML report",
+        icon=":material/mail:",
+        help="One file with table, curves, map and example queries; it opens without a server",
+    ):
+        try:
+            table = lab.report.report(chosen, split=split)
+            made = lab.report.page.of(chosen, table, images=lambda run: settings.confine_images(run.dataset()))
+            st.session_state["page to mail"] = names, split, made
+        except (ValueError, OSError) as error:
+            page_frame.say_error(error)
+    if (kept := st.session_state.get("page to mail")) and kept[:2] == (names, split):
+        st.download_button("Download the report", kept[2], "report.html", "text/html", icon=":material/download:")
+
+
+def _narrowed(rows: dict[str, dict[str, Any]]) -> Callable[[dict[str, Any]], bool]:
+    """The choices of states, tags and group, those that there are; returns whether a row fits them."""
+    known = sorted({row["state"] for row in rows.values()})
+    page_frame.keep("states", [], lambda chosen: set(chosen) <= set(known), link="state")
+    states = st.pills("State", known, key="states", selection_mode="multi")
+    tags: list[str] = []
+    group = ANY
+    if known_tags := remarks.tags_of(rows.values()):
+        page_frame.keep("tags", [], lambda chosen: set(chosen) <= set(known_tags), link="tag")
+        tags = st.multiselect("Tags", known_tags, key="tags", persist_state="session", placeholder="any")
+    if groups := remarks.groups_of(rows.values()):
+        group = page_frame.select("Group", [ANY, *groups], key="group", link="group")
+    return lambda row: (
+        (not states or row["state"] in states) and set(tags) <= set(row["tags"]) and group in (ANY, row["group"])
+    )
+
+
+def _table(listed: list[dict[str, Any]], table_columns: list[str], of: int) -> list[str]:
+    """Draw the table with these columns; returns the names of the selected rows."""
+    import pandas as pd
+
+    if not listed:
+        st.info(f"None of the {of} runs matches the filter; clear it to see them all.")
+        return []
+    scores = tables.columns(listed)
+    order = ["run", *(name for name in table_columns if name in tables.FACTS or name in scores)]
+    names = [one["run"] for one in listed]
+    before = [at for at, name in enumerate(names) if name in st.session_state.get("runs", [])]
+    event = st.dataframe(
+        pd.DataFrame(listed, columns=order),
+        key=f"table of {hashlib.sha1(repr((names, order, st.session_state.get('tables'))).encode()).hexdigest()}",
+        hide_index=True,
+        height="content" if len(listed) <= 11 else 430,
+        placeholder="",
+        on_select="rerun",
+        selection_mode="multi-row",
+        selection_default={"selection": {"rows": before}},
+        column_config={  # "run" is not pinned: pinned cells are grey, at a contrast of 4.08 : 1 where 4.5 is needed
+            "progress": st.column_config.ProgressColumn(
+                "progress", width="small", format="percent", min_value=0, max_value=1
+            ),
+            "tags": st.column_config.ListColumn("tags"),
+            "started": st.column_config.DatetimeColumn("started", format="YYYY-MM-DD HH:mm"),
+            **{name: st.column_config.NumberColumn(name, format="%.3f") for name in scores},
+        },
+        alt="Table of runs with their scores",
+    )
+    chosen = [names[at] for at in event["selection"]["rows"] if at < len(names)]
+    st.session_state["runs"] = chosen
+    return chosen
+
+
+def _one(run: Run, tags: list[str]) -> None:
+    status = run.status
+    st.subheader(run.name, anchor=False)
+    if status.get("sentence"):
+        (st.error if status["state"] in ("failed", "damaged") else st.caption)(page_frame.as_text(status["sentence"]))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.page_link(
+            "views/browse/page.py", label="Browse", icon=":material/image_search:", query_params={"run": run.name}
+        )
+        st.page_link(
+            "views/watch/page.py", label="Watch", icon=":material/monitoring:", query_params={"watched": run.name}
+        )
+        lacks = run.config.missing
+        for sentence in lacks:
+            st.caption(page_frame.as_text(sentence))
+        if run.config.foreign:
+            st.caption("Made with data, a model or a loss from elsewhere, so it cannot be trained again from here.")
+        elif not lacks:
+            _again(run)
+    about, config = st.columns([2, 3], gap="large")
+    with about:
+        remarks.of_one(run, tags)
+        _name_and_trash(run)
+    with config:
+        st.caption("Configuration" + ("" if run.config.foreign else ", as `lab train --config` reads it"))
+        st.code(run.config.as_yaml(), language="yaml", height=360)
+
+
+def _again(run: Run) -> None:
+    if st.button("Edit as new run", icon=":material/edit_note:", help="Opens the Train page with this configuration"):
+        knob_forms.fill(run.config)
+        st.switch_page("views/train/page.py")
+    with st.popover("Clone", icon=":material/content_copy:", help="Train a copy with one change"):
+        cloning.form(run, "runs")
+
+
+def _name_and_trash(run: Run) -> None:
+    with st.form(f"name of {run.name}", border=False):
+        name = st.text_input("Name", run.name, max_chars=100)
+        left, right = st.columns(2)
+        renamed = left.form_submit_button("Rename", width="stretch")
+        thrown = right.form_submit_button("Move to trash", icon=":material/delete:", width="stretch")
+    if renamed and name != run.name:
+        _and_again(lambda: shelf.rename(run, name), lambda: {"runs": [name]})
+    if thrown:
+        _and_again(lambda: shelf.trash(run), lambda: {"runs": []})
+
+
+def _and_again(act: Callable[[], object], state: Callable[[], dict[str, Any]]) -> None:
+    """Act on a run folder, then draw the page anew; a refusal is a sentence."""
+    try:
+        act()
+    except ValueError as error:
+        page_frame.say_error(error)
+        return
+    st.session_state.update(state())
+    st.rerun()
+
+
+def _published(rows: dict[str, dict[str, Any]]) -> None:
+    import pandas as pd
+
+    lines = tables.published({one["data"] for one in rows.values()})
+    if lines:
+        words = f"Published by the papers on these data sets: {len(lines)} results, none of them measured here"
+        with page_frame.fold(words, link="published"):
+            st.dataframe(
+                pd.DataFrame(lines), hide_index=True, placeholder="", alt="Published results, not your own runs"
+            )
+
+
+def _trash() -> None:
+    thrown = shelf.trashed(settings.runs_root())
+    if not thrown:
+        return
+    with page_frame.fold(f"Trash ({len(thrown)})", link="trash"):
+        for folder in thrown:
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.text(folder.name)
+                if st.button("Restore", key=f"give back {folder.name}"):
+                    _and_again(partial(shelf.restore, folder), dict)
+
+
+runs()

@@ -1,0 +1,87 @@
+"""A pre-flight as its own process, looked at from a page: nothing of it runs in the page's thread."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import tempfile
+import weakref
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from app.shared import settings
+from lab.install import children
+from lab.runs import RunConfig
+
+
+@dataclass
+class Preflight:
+    """One pre-flight under way or done. config: the configuration it looks at, as YAML."""
+
+    config: str
+    folder: Path
+    process: subprocess.Popen
+
+    @property
+    def done(self) -> bool:
+        return self.process.poll() is not None
+
+    @property
+    def checks(self) -> list[dict[str, Any]]:
+        """What has been found so far; a process that died says so, unless it was stopped."""
+        checks = []
+        for line in (self.folder / "checks.jsonl").read_text("utf-8", errors="replace").splitlines():
+            try:
+                checks.append(json.loads(line))
+            except ValueError:
+                continue
+        if self.done and self.process.returncode not in (0, -signal.SIGTERM):
+            checks.append({"name": "pre-flight", "verdict": "bad", "sentence": self._last_words()})
+        return checks
+
+    @property
+    def bad(self) -> bool:
+        """Whether anything was found that will stop the run."""
+        return any(check["verdict"] == "bad" for check in self.checks)
+
+    def _last_words(self) -> str:
+        lines = (self.folder / "errors.txt").read_text("utf-8", errors="replace").strip().splitlines()
+        return f"The pre-flight ended early ({lines[-1] if lines else f'exit {self.process.returncode}'})."
+
+    def stop(self) -> None:
+        """End the process, if it still runs."""
+        if not self.done:
+            self.process.terminate()
+
+
+def start(config: RunConfig) -> Preflight:
+    """Begin a pre-flight of a configuration.
+
+    Raises:
+        ValueError: it names a path that the dashboard may not read.
+    """
+    text = settings.confine(config).as_yaml()
+    folder = Path(tempfile.mkdtemp(prefix="rankscope-preflight-"))
+    (folder / "config.yaml").write_text(text, "utf-8")
+    with open(folder / "checks.jsonl", "wb") as out, open(folder / "errors.txt", "wb") as errors:
+        process = subprocess.Popen(
+            children.python("-m", "lab.runs.launching.preflight", str(folder / "config.yaml")),
+            env=children.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=errors,
+            start_new_session=True,
+        )
+    preflight = Preflight(text, folder, process)
+    weakref.finalize(preflight, _forget, process, folder)
+    return preflight
+
+
+def _forget(process: subprocess.Popen, folder: Path) -> None:
+    """Leave nothing behind when the session that asked is gone."""
+    if process.poll() is None:
+        process.kill()
+    shutil.rmtree(folder, ignore_errors=True)

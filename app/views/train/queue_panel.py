@@ -1,0 +1,78 @@
+"""The queue on a page: what works, what waits, and its buttons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+import lab.runs
+from app.shared import cloning, page_frame, queueing, whereabouts
+from lab.core.explain import explain
+from lab.runs import Run
+from lab.runs.launching.queue import Queue
+
+
+@st.fragment(run_every=2.0)
+@page_frame.guarded
+def panel() -> None:
+    """What works and what waits, with its buttons; looks again every two seconds."""
+    queue = queueing.queue()
+    active, names, paused = queue.active(), queue.names, queue.paused
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader("Queue", anchor=False)
+        idle = not (names or paused)
+        _button("Continue" if paused else "Pause", "pause queue", _pause, queue, not paused, disabled=idle)
+    elsewhere = [run for run in queueing.elsewhere() if run.name not in {one.name for one in active}]
+    if not active and not names and not elsewhere:
+        st.caption("The queue is empty.")
+    if free := whereabouts.cluster():
+        st.caption(page_frame.as_text(free))
+    for run in (*active, *elsewhere):
+        _at_work(run)
+    if queue.abandoned:
+        st.warning("The process that runs the queue has stopped, perhaps because the machine restarted.")
+        _button("Restart the queue", "work it off", queue.ensure_worker, icon=":material/play_arrow:")
+    for place, name in enumerate(names):
+        _waiting(queue, place, name, last=place == len(names) - 1)
+
+
+def _at_work(run: Run) -> None:
+    status = run.status
+    with st.container(horizontal=True, vertical_alignment="center"):
+        done = (status.get("step") or 0) / max(1, status.get("steps") or 1)
+        st.progress(min(1.0, done), text=page_frame.as_text(f"{run.name}: {queueing.progress_words(status)}"))
+        stopping = queueing.was_asked(run.name)
+        _button("Stop", f"stop {run.name}", queueing.ask_to_stop, run.name, disabled=stopping)
+    if where := whereabouts.words(run):
+        st.caption(page_frame.as_text(where))
+
+
+def _waiting(queue: Queue, place: int, name: str, *, last: bool) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.text(f"{place + 1}. {name}", width="stretch")
+        up, down, out = (f":material/{icon}:" for icon in ("arrow_upward", "arrow_downward", "close"))
+        _button(up, f"up {name}", queue.move, name, place - 1, help="Move up", disabled=place == 0)
+        _button(down, f"down {name}", queue.move, name, place + 1, help="Move down", disabled=last)
+        with st.popover(":material/content_copy:", help="Copy with one change"):
+            cloning.form(lab.runs.open(queue.root / name), "queue")
+        _button(out, f"remove {name}", queue.remove, name, help="Remove from the queue; the run itself stays")
+
+
+def _button(label: str, key: str, change: Callable, *arguments: Any, **look: Any) -> None:
+    """A button that changes the queue; a change that another tab was quicker with is told and no more."""
+
+    def clicked() -> None:
+        try:
+            change(*arguments)
+        except (ValueError, OSError) as error:
+            st.toast(page_frame.as_text(explain(error)))
+
+    st.button(label, key=key, on_click=clicked, **look)
+
+
+def _pause(queue: Queue, paused: bool) -> None:
+    queue.pause(paused)
+    if not paused:
+        queue.ensure_worker()

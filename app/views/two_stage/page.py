@@ -1,0 +1,226 @@
+"""Two-stage: class anchors first, then only their images: what a query saves against brute force, and what it loses."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from app import origin
+from app.answers import candidates, comparison, ranked_answer
+from app.answers.candidates import Candidates
+from app.answers.two_stage_cost import FLATTERED, FiledGallery, QueryCost
+from app.components.gallery import Section, gallery
+from app.results import cache, cards, run_choice
+from app.results.collection import Collection
+from app.shared import address, background, charts, page_frame
+from app.shared.background import Job
+from lab.core.knobs.sliders import ROUND
+from lab.core.results import Evidence, Ranking
+from lab.metrics import positive_ranks
+
+SOURCES = {"random": "Random", "lost": "Most missed neighbours", "class": "Of one class"}
+FIRST = 24
+BARS = 60
+
+
+@page_frame.page(
+    "Two-stage", "Compare a query with the class anchors first, then only with the images assigned to the nearest ones."
+)
+def two_stage() -> None:
+    run = run_choice.choose_run()
+    with st.sidebar:
+        split = page_frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
+        whole = cache.collection(run.name, split, run.stamp)
+    run_choice.need_classes(whole)
+    filed = background.or_wait(cache.filed(run.name, split, run.stamp, whole))
+    with st.sidebar:
+        address.adopt("query", int, lambda item: whole.row(item) is not None)
+        st.divider()
+        source = page_frame.few("Queries", list(SOURCES), key="raced", format=SOURCES.__getitem__, link="queries")
+        below = st.container()
+        st.divider()
+        most = max(2, min(96, len(whole.gallery) - 1))
+        page_frame.keep("first", min(FIRST, most), range(1, most + 1), link="first")
+        k = st.slider("Top k", 1, most, key="first", persist_state="session")
+    searched = f"{len(whole.query):,} queries in {len(whole.gallery):,} images"
+    st.caption(page_frame.as_text(f"{run.summary} · {split}, {searched} · {origin.words(run.name, split)}"))
+    st.caption(_whose(filed))
+    if filed.count < 2:
+        st.info("Two-stage search needs at least two anchors; choose a split with more classes.")
+        return
+    probes = _probes(filed.count)
+    surveying = cache.surveyed(run.name, split, run.stamp, filed)
+    with below:
+        chosen = _queries(source, filed, surveying, probes, k)
+    if whole.row(st.session_state.get("query")) is None and chosen.items:
+        st.session_state["query"] = chosen.items[0]
+    item = st.session_state.get("query")
+    item = item if whole.row(item) is not None else None
+    address.tell("query", item)
+    _draw_candidates(run, whole, chosen, item)
+    if item is not None:
+        cost = filed.cost(item, probes, k)
+        _tell(cost, k)
+        _draw_found(run, filed, cost, item, k)
+        _draw_charts(filed, surveying, item, probes, k)
+        _draw_lost(run, filed, cost, item, k)
+
+
+def _draw_candidates(run: cache.RunView, whole: Collection, chosen: Candidates, item: int | None) -> None:
+    if chosen.waits_for is not None:
+        background.note(chosen.waits_for)
+        return
+    strip = [cards.plain(run, whole, one, value) for one, value in zip(chosen.items, chosen.values, strict=True)]
+    offered = Section(
+        "candidates", chosen.title, strip, chosen.note, chosen.empty, size="small", current=item, turns=True
+    )
+    gallery([offered], key="raced candidates", on_pick=_pick)
+
+
+def _probes(count: int) -> int:
+    """A slider from one anchor to all, finer among the few; a number from the address is one of its stops."""
+    page_frame.keep("probes", 1, range(1, count + 1), link="probes")
+    now = st.session_state["probes"]
+    if now not in {*_stops(count), st.session_state.get("probes stop")}:
+        st.session_state["probes stop"] = now
+    stops = sorted({*_stops(count), min(st.session_state.get("probes stop", now), count)})
+    return st.select_slider("Probed anchors", stops, key="probes", persist_state="session")
+
+
+def _stops(count: int) -> set[int]:
+    rounded = {int(step * 10**power) for power in range(len(str(count))) for step in ROUND}
+    return {stop for stop in rounded if stop <= count} | {*range(1, min(20, count) + 1), count}
+
+
+def _whose(filed: FiledGallery) -> str:
+    count = f"{filed.count:,} anchors"
+    if filed.anchors.learnt:
+        return f"{count}, learnt by this run, one for each class that it was trained on."
+    return (
+        f"{count}: the means of the classes of this gallery, because this run learnt none (class_anchor_margin does). "
+        f"{FLATTERED}"
+    )
+
+
+def _queries(source: str, filed: FiledGallery, surveying: Job[FiledGallery], probes: int, k: int) -> Candidates:
+    everything = np.ones(len(filed.collection.query), bool)
+    if source != "lost":
+        return candidates.choose(source, filed.collection, everything)
+    title = f"Queries that miss most of their nearest {k}"
+    if surveying.value is None:
+        return Candidates([], [], title, waits_for=surveying)
+    items, lost = surveying.value.losers(probes, k)
+    first = slice(0, candidates.OFFERED)
+    return Candidates(
+        items[first].tolist(),
+        [f"{count} missed" for count in lost[first]],
+        title,
+        f"{len(items):,} of {len(filed.sample):,} sampled queries miss some",
+        f"None: with {probes:,} anchor{'s' * (probes > 1)} probed every query finds its nearest {k}.",
+    )
+
+
+def _pick(section: str, item: int) -> None:
+    st.session_state["query"] = item
+
+
+def _tell(cost: QueryCost, k: int) -> None:
+    """The costs in five numbers."""
+    brute, fast = int(cost.brute.comparisons[0]), int(cost.fast.comparisons[0])
+    matches = int(cost.brute.num_positives[0])
+    kept = int((cost.brute.neighbours[0, :k] >= 0).sum())
+    whole, cut = (_average_precision(ranking) for ranking in (cost.brute, cost.fast))
+    columns = st.columns(5)
+    columns[0].metric(
+        "Comparisons", f"{fast:,}", f"{fast / brute - 1:+.0%} of {brute:,}", delta_color="off",
+        help="Similarities computed, those with the anchors included; brute force compares with every image.",
+    )  # fmt: skip
+    columns[1].metric(
+        "Milliseconds", f"{cost.fast_ms:.3f}", f"brute force {cost.brute_ms:.3f}", delta_color="off", delta_arrow="off",
+        help=f"Median of repeated searches for the nearest {k} of this query, on this machine, just now.",
+    )  # fmt: skip
+    columns[2].metric(
+        f"Of the nearest {k}", f"{kept - len(cost.lost)} found", f"{len(cost.lost)} missed", delta_color="off",
+        delta_arrow="off", help="The nearest images by brute force that are assigned to a probed anchor.",
+    )  # fmt: skip
+    columns[3].metric(
+        "True matches", f"{matches - len(cost.lost_matches)} in reach", f"{len(cost.lost_matches)} missed",
+        delta_color="off", delta_arrow="off", help="Images of the query's class that are assigned to a probed anchor.",
+    )  # fmt: skip
+    columns[4].metric(
+        "AP", cut, f"brute force {whole}", delta_color="off", delta_arrow="off",
+        help="Average precision over all true matches; those that are missed count as not found.",
+    )  # fmt: skip
+
+
+def _average_precision(ranking: Ranking) -> str:
+    value = positive_ranks(ranking).average_precision[0]
+    return "–" if np.isnan(value) else f"{value:.3f}"
+
+
+def _draw_charts(filed: FiledGallery, surveying: Job[FiledGallery], item: int, probes: int, k: int) -> None:
+    left, right = st.columns(2)
+    order = filed.order(item)[: max(BARS, probes)][:400]
+    names = [filed.name_of(int(anchor)) for anchor in order]
+    figure = charts.files(filed.sizes[order].tolist(), filed.matches(item)[order].tolist(), probes, names)
+    more = f", the first {len(order)} of {filed.count:,}" if len(order) < filed.count else ""
+    left.markdown(f"**Anchors in the order of their similarity to this query**{more}")
+    left.plotly_chart(figure, key="files", alt=f"Images assigned to each anchor; the first {probes} are searched")
+    with right:
+        surveyed = background.if_ready(surveying)
+    if surveyed is None:
+        return
+    share = surveyed.curves(k)
+    visits = list(range(1, filed.count + 1))
+    curves = {
+        f"nearest {k} that are compared": (visits, share.neighbours.tolist()),
+        "true matches that are compared": (visits, share.matches.tolist()),
+        "comparisons (share of brute force)": (visits, share.comparisons.tolist()),
+    }
+    figure = charts.mark(charts.curves(curves, "share", x="probed anchors"), probes)
+    figure.update_xaxes(type="log", tickformat="~g")
+    at = probes - 1
+    words = (
+        f"With {probes:,} probed anchor{'s' * (probes > 1)}, {share.neighbours[at]:.1%} of the nearest {k} and "
+        f"{share.matches[at]:.1%} of the true matches are compared, for {share.comparisons[at]:.1%} of the comparisons."
+    )
+    right.markdown(f"**Recall by number of probed anchors**, mean of {share.queries:,} queries")
+    right.plotly_chart(figure, key="recall of anchors", alt=words)
+    right.caption(words)
+
+
+def _draw_lost(run: cache.RunView, filed: FiledGallery, cost: QueryCost, item: int, k: int) -> None:
+    whole = filed.collection
+    brute = Evidence(cost.brute, whole.one(item), whole.gallery)
+    unreached = np.zeros(len(whole.gallery), bool)
+    unreached[cost.lost_matches] = True
+    lost = cards.neighbours(run, whole, brute, cost.lost)
+    beyond = cards.missed(run, whole, brute, k, ranked_answer.MISSED_SHOWN, unreached)
+    ranked = "with their rank by brute force"
+    sections = [
+        Section(
+            "lost", f"Missed among the nearest {k}", lost, ranked if lost else "",
+            f"None: all of the nearest {k} are assigned to the probed anchors.",
+        ),
+        Section(
+            "lost matches", f"True matches missed beyond rank {k}", beyond, ranked if beyond else "", "None.",
+        ),
+    ]  # fmt: skip
+    gallery(sections, key="lost", on_pick=_pick)
+
+
+def _draw_found(run: cache.RunView, filed: FiledGallery, cost: QueryCost, item: int, k: int) -> None:
+    whole = filed.collection
+    query = whole.one(item)
+    before = comparison.ranks(Evidence(cost.brute, query, whole.gallery))
+    kept = int(min(k, (cost.fast.neighbours[0] >= 0).sum()))
+    came = cards.neighbours(run, whole, Evidence(cost.fast, query, whole.gallery), np.arange(kept))
+    section = Section(
+        "found", f"Result of two-stage search: the first {kept}", [cards.moved(card, before) for card in came],
+        f"of {int(cost.fast.retrieved[0]):,} images compared; arrows show the change from brute force",
+        "The probed anchors hold no image but the query; probe more anchors.",
+    )  # fmt: skip
+    gallery([section], key="found", on_pick=_pick, query=cards.query(run, whole, item, []))
+
+
+two_stage()

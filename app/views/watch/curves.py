@@ -1,0 +1,107 @@
+"""The curves of a run, or one quantity of several runs on one chart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from app.forms import curve_options
+from app.results.metrics_reader import Journal, journal, title
+from app.shared import charts, page_frame, queueing
+from app.views.watch import panels
+from lab.runs import Run
+from lab.runs.folder import ENDED, FINISHED
+from lab.training.stopwatch import in_words
+
+MOST = 11
+"""Runs beside the one that is watched: more lines cannot be told apart."""
+
+
+def others(run: Run, names: Sequence[str]) -> list[Run]:
+    """The runs that were chosen to stand beside this one, as far as they are there."""
+    chosen = [name for name in st.session_state.get("also", []) if name in names and name != run.name]
+    folders = (run.path.with_name(name) for name in chosen)
+    return [Run(folder) for folder in folders if (folder / "config.yaml").is_file()]
+
+
+def draw(run: Run, kept: Journal, names: Sequence[str]) -> None:
+    """The controls and the charts. names: of all runs there are."""
+    left, right = st.columns(2)
+    with left:
+        beside = _choose(run, names)
+    journals = {run.name: kept, **{other.name: journal(other.path) for other in beside}}
+    known = panels.quantities(list(journals.values()))
+    if not known:
+        _say_that_there_are_none(run)
+        return
+    page_frame.keep("quantities", [], lambda picked: set(picked) <= set(known), link="quantity")
+    chosen = right.multiselect(
+        "Quantities", known, key="quantities", format_func=title, persist_state="session",
+        placeholder=" and ".join(p.title for p in panels.of_several(journals, ())) if beside else "all of them",
+    )  # fmt: skip
+    options = curve_options.ask()
+    for other in beside:
+        _say_where_it_stands(other)
+    drawn = panels.of_several(journals, chosen) if beside else panels.of_one(kept, chosen)
+    best = None if beside else _best_step(run)
+    for start in range(0, len(drawn), 2):  # row by row, so that they keep their order where they stand in one column
+        for column, panel in zip(st.columns(2 if len(drawn) > 1 else 1), drawn[start : start + 2], strict=False):
+            _chart(column, panel, options, best)
+    _say_what_stays_linear(drawn, options)
+    if kept.spent and not beside:
+        st.caption(in_words(kept.spent))
+
+
+def _choose(run: Run, names: Sequence[str]) -> list[Run]:
+    """The picker of other runs; a message where there are none."""
+    if len(names) < 2:
+        return []
+    page_frame.keep("also", [], lambda picked: set(picked) <= set(names), link="also")
+    st.session_state["also"] = [name for name in st.session_state["also"] if name != run.name][:MOST]
+    st.multiselect(
+        "Compare with", [name for name in names if name != run.name], key="also", max_selections=MOST,
+        placeholder="other runs, on the same charts", persist_state="session",
+    )  # fmt: skip
+    return others(run, names)
+
+
+def _say_that_there_are_none(run: Run) -> None:
+    if run.state == FINISHED:
+        st.info("Nothing was trained here, so there are no curves. Browse and Map show the vectors.")
+    elif run.state in ENDED:
+        st.info("This run ended before its first training step, so there are no curves.")
+    else:
+        st.info("The curves appear here by themselves once the first training step is done.")
+
+
+def _say_where_it_stands(other: Run) -> None:
+    status = other.status
+    if status["state"] != FINISHED:
+        st.caption(page_frame.as_text(f"{other.name}: {queueing.progress_words(status)}"))
+
+
+def _chart(column: DeltaGenerator, panel: panels.Panel, options: curve_options.CurveOptions, best: int | None) -> None:
+    figure = charts.curves(panel.curves, panel.title, height=250, **options.of(panel.quantity))
+    if best is not None and panel.quantity == "validation":
+        figure = charts.mark(figure, best, "best checkpoint")
+    words = f"{panel.title} over training steps: {', '.join(panel.curves)}"
+    column.plotly_chart(figure, key=f"watch {panel.title}", alt=words)
+
+
+def _best_step(run: Run) -> int | None:
+    """The step of the best checkpoint, as far as a split was evaluated with it."""
+    origins = (run.origin(split) for split in run.splits)
+    return next((one.step for one in origins if one.checkpoint == "best"), None)
+
+
+def _say_what_stays_linear(drawn: Sequence[panels.Panel], options: curve_options.CurveOptions) -> None:
+    logarithmic = [panel for panel in drawn if options.of(panel.quantity)["log"]]
+    linear = [
+        panel.title
+        for panel in logarithmic
+        if not all(charts.not_negative(values) for _, values in panel.curves.values())
+    ]
+    if linear:
+        st.caption(page_frame.as_text(f"Linear, because there are values below 0: {', '.join(linear)}."))

@@ -1,0 +1,316 @@
+"""Watch: a run while it trains, or after: curves, similarities, pinned queries, and what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from app import origin
+from app.components.bell import bell
+from app.components.gallery import Card, Section, gallery
+from app.results import cache, cards, thumbnails
+from app.results.metrics_reader import Journal, journal
+from app.results.run_choice import described, library, say_what_next, state_of, summary, view, warn
+from app.shared import address, charts, page_frame, queueing, whereabouts
+from app.views.watch import curves, machine, validation_history
+from lab.core.formats import time_of_day, zone_of
+from lab.data import ImageSet
+from lab.runs import Run
+from lab.runs.execute import check_at_hand
+from lab.runs.folder import ENDED, FAILED, FINISHED, QUEUED, RUNNING
+from lab.runs.launching import sent
+from lab.runs.launching.detached import kill, working
+
+LOOK_EVERY = 2.0  # seconds between two looks at a run at work
+NONE_KEPT = "This run does not store them. For the next one, set “Validations stored for the map” on the Train page."
+STRIPS = 6  # evaluations in the film strip
+PARTS = ("Curves", "Similarities", "Pinned queries", "Decomposability", "Log")
+
+
+@page_frame.page(
+    "Watch", "Follow a run while it trains. Nothing here slows it down, and closing the tab does not stop it."
+)
+def watch() -> None:
+    known = library()
+    if not known.runs:
+        say_what_next(broken=len(known.broken))
+        return
+    address.adopt("watched", str, known.names)
+    active = [run.name for run in known.runs if state_of(run) == RUNNING]
+    waiting = [*(run.name for run in queueing.elsewhere()), *queueing.queue().names]
+    active += [name for name in waiting if name in known.names and name not in active]
+    ordered = [*active, *(name for name in known.names if name not in active)]
+    with st.sidebar:
+        name = page_frame.select("Run", ordered, key="watched")
+        part = page_frame.few("Show", PARTS, key="watched part", link="part")
+        warn(known)
+        bell()
+    address.tell("watched", name)
+    names = tuple(known.names)
+    address.adopt("also", address.reader([]), lambda picked: set(picked) <= set(names), many=True)
+    going = _any_goes_on(known[name], part, names)
+    every = LOOK_EVERY if going else None
+    st.fragment(page_frame.guarded(_run), run_every=every)(str(known[name].path), part, names, going)
+
+
+def _goes_on(run: Run) -> bool:
+    """Whether a run is at work, or waits for its turn, so that what is shown of it will change."""
+    return working(run) or sent.under_way(run) or run.name in queueing.queue().names
+
+
+def _any_goes_on(run: Run, part: str, names: Sequence[str]) -> bool:
+    """Whether one of the runs that are shown goes on."""
+    return any(_goes_on(one) for one in (run, *(curves.others(run, names) if part == "Curves" else ())))
+
+
+def _run(path: str, part: str, names: tuple[str, ...], went_on: bool) -> None:
+    run = Run(path)
+    _head(run, run.status)
+    kept = journal(run.path)
+    parts: dict[str, Callable[..., None]] = {
+        "Curves": partial(curves.draw, names=names), "Similarities": _similarities, "Pinned queries": _pinned,
+        "Decomposability": _gap, "Log": _log,
+    }  # fmt: skip
+    parts[part](run, kept)
+    if _any_goes_on(run, part, names) != went_on:
+        st.rerun()  # the last one ended, or one was chosen that goes on: draw the page anew, with another rhythm
+    address.write()  # a click in here draws no more than this
+
+
+def _head(run: Run, status: dict) -> None:
+    done = 1.0 if status["state"] == FINISHED else (status.get("step") or 0) / max(1, status.get("steps") or 1)
+    config = described(run)
+    st.caption(page_frame.as_text(" · ".join((summary(config), *_evaluated(run)))))
+    st.progress(min(1.0, done), text=page_frame.as_text(_capital(queueing.progress_words(status)) + _until(status)))
+    if status["state"] in (FAILED, "damaged", "interrupted") and not sent.under_way(run):
+        page_frame.say_error(status.get("sentence", ""))
+    elif status.get("sentence"):
+        st.caption(page_frame.as_text(status["sentence"]))
+    if status["state"] == FAILED:
+        with page_frame.fold("The last lines of its log", link="last-lines", opened=True):
+            st.code(run.log_tail(3_000), language=None, height=200, wrap_lines=True)
+    with st.container(horizontal=True):
+        _buttons(run, status["state"])
+    if status["state"] == RUNNING:
+        _machine(run)
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def _until(status: dict[str, Any]) -> str:
+    """When the training will be done, by the clock of whoever looks."""
+    eta = status.get("eta_seconds")
+    if not eta or status["state"] != RUNNING:
+        return ""
+    return f", until about {time_of_day(datetime.now(zone_of(st.context.timezone)), eta)}"
+
+
+def _machine(run: Run) -> None:
+    """What the machine is doing that the run is at work on, where that is this one."""
+    worker = run.worker
+    if worker is None or not worker.here:
+        st.caption("It runs on another machine, whose load cannot be shown here.")
+        return
+    with st.container(horizontal=True, gap="medium"):
+        for name, value, explained in machine.load().facts():
+            st.metric(name, value, help=explained, width="content")
+
+
+def _evaluated(run: Run) -> list[str]:
+    """Which weights the scores are of: said once for all splits that are of the same."""
+    splits: dict[str, list[str]] = {}
+    for split in run.splits:
+        splits.setdefault(origin.words(run.name, split), []).append(split)
+    return [f"{' and '.join(several)} scores: {words}" for words, several in splits.items()]
+
+
+def _buttons(run: Run, state: str) -> None:
+    elsewhere = sent.under_way(run)
+    if working(run) or elsewhere:
+        if where := whereabouts.words(run):
+            st.caption(page_frame.as_text(where))
+        stopping = queueing.was_asked(run.name)
+        look: dict[str, Any] = {
+            "icon": ":material/stop_circle:",
+            "disabled": stopping,
+            "help": (
+                "Takes the run back before it begins"
+                if run.written_state == QUEUED
+                else "Finishes the current step, saves a checkpoint and ends the run"
+            ),
+        }
+        st.button("Stop", on_click=queueing.ask_to_stop, args=(run.name,), **look)
+        if (
+            stopping
+            and not elsewhere
+            and st.button(
+                "Kill now",
+                icon=":material/dangerous:",
+                help="Ends the process at once; the run can be resumed from its last checkpoint",
+            )
+        ):
+            kill(run)
+            st.rerun()
+    elif run.name in (waiting := queueing.queue().names):
+        st.caption(f"Waits in the queue, place {waiting.index(run.name) + 1} of {len(waiting)}.")
+    elif state != FINISHED:
+        _resumption(run)
+    if run.splits:
+        st.page_link(
+            "views/browse/page.py", label="Browse", icon=":material/image_search:", query_params={"run": run.name}
+        )
+
+
+def _resumption(run: Run) -> None:
+    try:
+        check_at_hand(run)
+    except ValueError as missing:
+        st.caption(str(missing))
+        return
+    places, place = whereabouts.places(), whereabouts.HERE
+    if len(places) > 1:
+        st.session_state.setdefault(key := f"resume {run.name}", whereabouts.last_place(run))
+        place = st.selectbox("Where to resume", list(places), key=key, format_func=places.__getitem__, width=280)
+        if place != whereabouts.HERE and (knobs := whereabouts.knobs_of(whereabouts.handed_to(place, run))):
+            st.caption(page_frame.as_text(knobs))
+    if st.button(
+        "Resume", icon=":material/play_arrow:", help="Adds the run to the queue; it continues from its last checkpoint"
+    ):
+        queueing.resume(run, place)
+        st.rerun()
+
+
+def _similarities(run: Run, kept: Journal) -> None:
+    by_step = {int(r["step"]): r["similarities"] for r in kept.validated if r.get("similarities")}
+    if not by_step:
+        st.info("Not validated yet. Similarities of matching and other pairs appear then. " + _when_validated(run))
+        return
+    step = _moment("After step", list(by_step), "after")
+    st.plotly_chart(
+        charts.histogram(by_step[step], "cosine", height=340),
+        key="similarities",
+        alt=f"Shares of positive and negative pairs by cosine, after step {step}",
+    )
+    columns = st.columns(2)
+    for column, (name, lines) in zip(columns, _over_time(by_step).items(), strict=True):
+        column.plotly_chart(charts.curves(lines, name, height=240), key=f"over time {name}", alt=f"{name} over steps")
+
+
+def _over_time(by_step: dict[int, dict[str, list[int]]]) -> dict[str, dict]:
+    """Mean cosine of positive and of negative pairs, and the share that their histograms have in common."""
+    import numpy as np
+
+    means: dict[str, list[float | None]] = {"positive": [], "negative": []}
+    overlap = []
+    for counts in by_step.values():
+        shares = {kind: np.asarray(counts[kind], float) / max(1, sum(counts[kind])) for kind in means}
+        for kind, share in shares.items():
+            middles = (np.arange(len(share)) + 0.5) / len(share) * 2 - 1
+            means[kind].append(float(share @ middles) if share.any() else None)
+        overlap.append(float(np.minimum(*shares.values()).sum()))
+    steps = list(by_step)
+    return {
+        "mean cosine": {f"{kind} pairs": (steps, values) for kind, values in means.items()},
+        "overlap of the two": {"overlap": (steps, overlap)},
+    }
+
+
+def _moment(label: str, steps: list[int], key: str) -> int:
+    """A slider over validations that stays on the newest until it is moved."""
+    newest = f"{key} newest"
+    if st.session_state.get(key) == st.session_state.get(newest):
+        st.session_state[key] = steps[-1]
+    st.session_state[newest] = steps[-1]
+    page_frame.keep(key, steps[-1], steps, link=key)
+    return st.select_slider(label, steps, key=key) if len(steps) > 1 else steps[0]
+
+
+def _pinned(run: Run, kept: Journal) -> None:
+    moments = [r for r in kept.validated if r.get("pinned")]
+    if not moments:
+        st.info("Not validated yet. The same eight queries are ranked at each validation. " + _when_validated(run))
+        return
+    about = view(run)
+    images = cache.images(run.name, about.stamp)
+    queries = [strip["query"] for strip in moments[-1]["pinned"]]
+    page_frame.keep("pinned", queries[0], queries, link="pinned")
+    item = st.session_state["pinned"]
+    choose = [_card(about, images, one, None, None) for one in queries]
+    rows = [Section("pinned", "Pinned queries", choose, note="click one to follow it", size="small", current=item)]
+    spread = range(len(moments)) if len(moments) <= STRIPS else _spread(len(moments))
+    for at in spread:
+        strip = next((s for s in moments[at]["pinned"] if s["query"] == item), None)
+        if strip:
+            right = [images.labels[one] == images.labels[item] for one in strip["neighbours"]]
+            cards = [
+                _card(about, images, one, rank, bool(ok), score)
+                for rank, (one, ok, score) in enumerate(
+                    zip(strip["neighbours"], right, strip["scores"], strict=True), 1
+                )
+            ]
+            note = f"{sum(right)} of the first {len(right)} right"
+            rows.append(
+                Section(
+                    f"after {moments[at]['step']}", f"After step {moments[at]['step']:,}", cards, note, size="small"
+                )
+            )
+    gallery(rows, key="film", on_pick=_pin)
+
+
+def _pin(section: str, item: int) -> None:
+    if section == "pinned":
+        st.session_state["pinned"] = item
+
+
+def _spread(count: int) -> list[int]:
+    """First, last, and some between."""
+    return sorted({round(at * (count - 1) / (STRIPS - 1)) for at in range(STRIPS)})
+
+
+def _card(
+    about: cache.RunView, images: ImageSet, item: int, rank: int | None, right: bool | None, score: float | None = None
+) -> Card:
+    title = cards.named(images, item)
+    source = cache.thumbnail(about.name, about.stamp, item, thumbnails.SIDE)
+    return Card(item, source, title, title, rank=rank, right=right, value="" if score is None else f"{score:.3f}")
+
+
+def _when_validated(run: Run) -> str:
+    """When a page that waits for a validation will have something to show."""
+    training = run.config.training.knobs
+    if not _goes_on(run):
+        return "This run is not running."
+    return f"This run of {training.steps:,} steps is validated every {training.validate_every:,} steps and at its end."
+
+
+def _gap(run: Run, kept: Journal) -> None:
+    gaps = validation_history.gaps(run)
+    if not gaps:
+        st.info(
+            "Nothing to compare yet: the gap is measured on the embeddings of each validation. "
+            + (_when_validated(run) if run.config.training.knobs.keep_frames else NONE_KEPT)
+        )
+        return
+    st.caption(
+        "How much better the average precision of small random batches looks than that of the whole validation set, "
+        "with the two upper bounds of the ROADMAP paper. A small gap means that batches stand for the whole set."
+    )
+    st.plotly_chart(
+        charts.curves(gaps, "gap", height=360), key="gap", alt="Decomposability gap and its bounds over steps"
+    )
+
+
+def _log(run: Run, kept: Journal) -> None:
+    for note in kept.notes:
+        st.text(note)
+    nothing = "Nothing was logged." if run.state in ENDED else "Nothing logged yet."
+    st.code(run.log_tail() or nothing, language=None, height=520, wrap_lines=True)
+
+
+watch()

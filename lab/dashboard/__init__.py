@@ -1,1 +1,0 @@
-"""The dashboard: pages over `lab` and nothing else. `python -m lab.dashboard` serves it."""

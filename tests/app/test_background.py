@@ -1,0 +1,230 @@
+"""Long work behind a page: shared, bounded, told in a line, and a sentence when it fails."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import lab.runs
+from app.answers.comparison import Reranked
+from app.results.collection import Collection
+from app.results.projections import Sheet
+from app.shared import background
+
+PATIENCE = 300.0
+"""Seconds that a busy machine is given."""
+
+
+@pytest.fixture
+def impatient(monkeypatch) -> None:
+    """Pages do not wait for what they have begun."""
+    monkeypatch.setattr(background, "SOON", 0.0)
+
+
+def wait_until(done, look=lambda: None) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not done():
+        assert time.monotonic() < deadline, "still not there"
+        time.sleep(0.02)
+        look()
+
+
+def test_equal_arguments_share_one_job():
+    calls = []
+
+    @background.job("Counting", keep=4)
+    def counted(name: str, _whole: list) -> str:
+        calls.append(name)
+        return name * 2
+
+    first, second = counted("a", [1]), counted("a", [2])
+    assert first is second and counted("b", []) is not first
+    assert (first.value, counted("b", []).value) == ("aa", "bb")
+    assert sorted(calls) == ["a", "b"]
+
+
+def test_few_results_are_kept_and_none_that_is_under_way_is_dropped(impatient):
+    gate, calls = threading.Event(), []
+
+    @background.job("Waiting", keep=2)
+    def waited(name: str, _gate: threading.Event | None) -> str:
+        calls.append(name)
+        assert _gate is None or _gate.wait(PATIENCE)
+        return name
+
+    slow = waited("slow", gate)
+    for name in "abc":
+        wait_until(lambda name=name: waited(name, None).value == name)
+    assert waited("slow", gate) is slow and slow.value is None
+    gate.set()
+    wait_until(lambda: slow.value == "slow")
+    assert waited("c", None).value == "c" and calls.count("c") == 1
+    wait_until(lambda: waited("a", None).value == "a")
+    assert calls.count("a") == 2, "the oldest result made room"
+
+
+def test_a_failure_is_told_to_everybody_and_tried_anew_after_a_while(monkeypatch):
+    calls = []
+
+    @background.job("Failing", keep=4)
+    def failing(name: str) -> str:
+        calls.append(name)
+        raise ValueError(f"{name} cannot be done.")
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="a cannot be done"):
+            _ = failing("a").value
+    assert calls == ["a"]
+    monkeypatch.setattr(background, "AGAIN", -1.0)
+    with pytest.raises(ValueError, match="a cannot be done"):
+        _ = failing("a").value
+    assert calls == ["a", "a"]
+
+
+def test_what_nobody_waits_for_any_more_is_not_begun(impatient, monkeypatch):
+    monkeypatch.setattr(background, "_turns", threading.BoundedSemaphore(1))
+    gate, calls = threading.Event(), []
+
+    @background.job("Waiting", keep=4)
+    def waited(name: str) -> str:
+        calls.append(name)
+        assert name != "first" or gate.wait(PATIENCE)
+        return name
+
+    first, left = waited("first"), None
+    wait_until(lambda: calls == ["first"])
+    left = waited("left")
+    left.seen -= background.FORGOTTEN + 1  # its tab is closed
+    gate.set()
+    wait_until(lambda: first.over and left.over)
+    assert calls == ["first"]
+    wait_until(lambda: waited("left").value == "left")
+    assert waited("left") is not left
+
+
+def test_a_server_that_stops_waits_for_no_job():
+    code = """if True:
+        import threading, time
+        from app.shared import background as jobs
+
+        begun = threading.Event()
+
+        @jobs.job("Going on", keep=1)
+        def on():
+            begun.set()
+            while True:
+                time.sleep(0.01)
+
+        on()
+        begun.wait()
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_page_shows_what_it_has_then_the_result_and_two_sessions_share_it(runs, open_page, impatient, monkeypatch):
+    gate, calls, measure = threading.Event(), [], Collection.measure
+    (runs / "recall" / "embeddings" / "test.safetensors").touch()  # nothing is known of it yet
+
+    def slow(whole: Collection) -> dict:
+        calls.append(whole)
+        assert gate.wait(PATIENCE)
+        return measure(whole)
+
+    monkeypatch.setattr(Collection, "measure", slow)
+    item = str(lab.runs.open(runs / "recall").embeddings("test").items[3])
+    address = {"run": "recall", "query": item, "queries": "worst", "by": "MAP@R"}
+    pages = [open_page(**address), open_page(**address)]
+    for page in pages:
+        assert page.calm and "Measuring every query" in page.words(), page.words()
+        assert page.section("results", "neighbours")["cards"]
+        assert not [e for e in page.test.get("bidi_component") if e.key == "candidates"]
+        assert page.test.query_params == address
+    gate.set()
+    for page in pages:
+        wait_until(lambda page=page: "Measuring every query" not in page.words(), page.run)
+        assert page.calm, page.words()
+        values = [float(card["value"]) for card in page.section("candidates", "candidates")["cards"]]
+        assert values == sorted(values)
+        assert page.test.query_params == address
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("name", ["browse", "map"])
+def test_a_large_run_says_that_its_index_is_built(runs, open_page, impatient, monkeypatch, name):
+    gate = threading.Event()
+    (runs / "recall" / "embeddings" / "test.safetensors").touch()
+    monkeypatch.setattr("app.results.cache.MANY", 1)
+    for of in (Collection, Sheet):
+        monkeypatch.setattr(of, "prepare", lambda whole, *_: gate.wait(PATIENCE))
+    item = str(lab.runs.open(runs / "recall").embeddings("test").items[3])
+    address = {"run": "recall", "item" if name == "map" else "query": item}
+    page = open_page(name, **address)
+    wait_until(lambda: "Building the index of all images" in page.words(), page.run)
+    key, section = ("map images", "neighbours") if name == "map" else ("results", "neighbours")
+    assert page.calm and not [e for e in page.test.get("bidi_component") if e.key == key]
+    assert page.test.query_params == address, "what is waited for stays in the address"
+    gate.set()
+    wait_until(lambda: "Building the index" not in page.words(), page.run)
+    assert page.calm and page.section(key, section)["cards"]
+
+
+def test_the_other_answer_joins_when_it_is_ready(runs, open_page, impatient, monkeypatch):
+    gate, by = threading.Event(), Reranked.by
+    (runs / "recall" / "embeddings" / "test.safetensors").touch()
+    monkeypatch.setattr(Reranked, "by", lambda method, whole: gate.wait(PATIENCE) and by(method, whole))
+    page = open_page(run="recall", split="test", rival="rerank:contextual", why="smooth_ap")
+    assert page.calm and "Re-ranking every query" in page.words(), page.words()
+    assert {section["id"] for section in page.gallery("results")["sections"]} == {"neighbours", "missed"}
+    page.pick("results", "neighbours", page.section("results", "neighbours")["cards"][2]["id"])
+    assert page.calm and "Re-ranking every query" in page.words(), "a click is answered meanwhile"
+    gate.set()
+    wait_until(lambda: "…" not in page.words(), page.run)
+    assert page.calm and page.gallery("results")["columns"] is True
+    bars = [card["bar"] for section in page.gallery("results")["sections"] for card in section["cards"]]
+    assert bars and all(bars)
+
+
+@pytest.mark.parametrize("error", [ValueError("There is too little to re-rank."), RuntimeError("oops")], ids=type)
+def test_what_fails_behind_a_page_is_a_sentence(runs, open_page, impatient, monkeypatch, error):
+    def broken(method, whole):
+        raise error
+
+    (runs / "recall" / "embeddings" / "test.safetensors").touch()
+    monkeypatch.setattr(Reranked, "by", broken)
+    page = open_page(run="recall", split="test", rival="rerank:k_reciprocal")
+    wait_until(lambda: page.test.error, page.run)
+    expected = "too little to re" if isinstance(error, ValueError) else "did not expect \\(RuntimeError\\)"
+    assert not page.test.exception and len(page.test.error) == 1
+    assert expected.replace("\\", "") in page.test.error[0].value.replace("\\", "")
+    page.test.selectbox(key="rival").set_value("").run()
+    assert page.calm and page.section("results", "neighbours")["cards"], page.words()
+
+
+def test_the_race_and_its_curves_come_one_after_the_other(runs, open_page, impatient):
+    (runs / "recall" / "embeddings" / "test.safetensors").touch()
+    page = open_page("two_stage", run="recall", probes="2", queries="lost", first="7")
+    wait_until(lambda: "…" not in page.words(), page.run)
+    assert page.calm, page.words()
+    assert page.section("raced candidates", "candidates")["cards"]
+    assert {"probes": "2", "queries": "lost", "first": "7"}.items() <= page.test.query_params.items()
+
+
+def test_bound_and_gap_come_when_they_are_known(runs, open_page, impatient):
+    page = open_page("inspect", run="smooth", batch="query", show="bounds", bounded="recall@4")
+    wait_until(lambda: "…" not in page.words() and page.test.get("plotly_chart"), page.run)
+    assert page.calm, page.words()
+    assert page.test.query_params["bounded"] == "recall@4"
+    assert page.test.session_state["bounded"] == "recall@4"
+
+
+def test_a_map_is_coloured_when_the_nearest_are_known(runs, open_page, impatient):
+    (runs / "recall" / "embeddings" / "test.safetensors").touch()
+    page = open_page("map", run="recall", colour="nearest is right")
+    wait_until(lambda: "…" not in page.words(), page.run)
+    assert page.calm, page.words()
+    assert [line["name"] for line in page.gallery("map drawn")["legend"]] == ["✓ right", "✗ wrong"]

@@ -1,0 +1,313 @@
+"""The Browse page, headless: every branch, against a brute-force ranking of the stored embeddings."""
+
+from __future__ import annotations
+
+import io
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import lab.runs
+from lab.core.results import EmbeddingSet
+
+
+def brute_force(embedded: EmbeddingSet, item: int) -> tuple[list[int], np.ndarray]:
+    """Items by falling cosine to one of them, itself left out, and their cosines."""
+    row = int(np.flatnonzero(embedded.items == item)[0])
+    scores = embedded.vectors.astype(np.float64) @ embedded.vectors[row].astype(np.float64)
+    order = np.argsort(-scores, kind="stable")
+    order = order[order != row]
+    return embedded.items[order].tolist(), scores[order]
+
+
+def label_of(embedded: EmbeddingSet) -> dict[int, int]:
+    return dict(zip(embedded.items.tolist(), embedded.labels.tolist(), strict=True))
+
+
+def test_neighbours_come_from_the_whole_embedding_space(runs, open_page):
+    embedded = lab.runs.open(runs / "recall").embeddings("test")
+    item = int(embedded.items[17])
+    page = open_page(run="recall", split="test", query=str(item))
+    assert page.calm, page.words()
+    items, scores = brute_force(embedded, item)
+    labels = label_of(embedded)
+
+    cards = page.section("results", "neighbours")["cards"]
+    assert len(cards) == 24
+    for rank, card in enumerate(cards, start=1):
+        assert card["rank"] == rank
+        assert float(card["value"]) == pytest.approx(scores[rank - 1], abs=6e-4)
+        assert labels[card["id"]] == labels[items[rank - 1]] or scores[rank - 1] == pytest.approx(
+            scores[rank], abs=1e-6
+        )
+        assert card["right"] == (labels[card["id"]] == labels[item])
+        assert card["src"].startswith("data:image/webp;base64,")
+        assert card["alt"]
+
+
+def test_missed_positives_stand_with_their_ranks(runs, open_page):
+    embedded = lab.runs.open(runs / "recall").embeddings("test")
+    labels = label_of(embedded)
+    for item in embedded.items[:40].tolist():
+        items, _ = brute_force(embedded, item)
+        late = {i: rank for rank, i in enumerate(items, start=1) if labels[i] == labels[item] and rank > 24}
+        if late:
+            break
+    assert late, "the tiny model should miss something"
+    page = open_page(run="recall", split="test", query=str(item))
+    missed = page.section("results", "missed")
+    assert {card["id"]: card["rank"] for card in missed["cards"]} == late
+    assert missed["note"].startswith(f"{len(late)} true match")
+
+
+def test_click_makes_a_neighbour_the_query_and_the_address_says_so(runs, open_page):
+    page = open_page(run="recall", split="test")
+    third = page.section("results", "neighbours")["cards"][2]
+    page.pick("results", "neighbours", third["id"])
+    assert page.calm, page.words()
+    assert page.test.query_params["query"] == str(third["id"])
+    assert page.gallery("results")["query"]["title"] == third["title"]
+    assert all(card["id"] != third["id"] for card in page.section("results", "neighbours")["cards"])
+
+
+def test_click_on_a_candidate(runs, open_page):
+    page = open_page()
+    other = page.section("candidates", "candidates")["cards"][3]["id"]
+    page.pick("candidates", "candidates", other)
+    assert page.test.query_params["query"] == str(other)
+    assert page.section("candidates", "candidates")["current"] == other
+
+
+def test_draw_again_offers_other_queries(runs, open_page):
+    page = open_page()
+    before = [card["id"] for card in page.section("candidates", "candidates")["cards"]]
+    page.test.button(key="draw").click().run()
+    after = [card["id"] for card in page.section("candidates", "candidates")["cards"]]
+    assert before != after
+    assert page.test.query_params["query"] == str(after[0])
+
+
+def test_worst_queries_come_first(runs, open_page):
+    page = open_page(run="recall", split="test")
+    page.test.radio(key="source").set_value("worst").run()
+    assert page.calm, page.words()
+    values = [float(card["value"]) for card in page.section("candidates", "candidates")["cards"]]
+    assert values == sorted(values)
+    facts = page.gallery("results")["query"]["facts"]
+    for column in page.test.selectbox(key="by").options:
+        page.test.selectbox(key="by").set_value(column).run()
+        worst = page.section("candidates", "candidates")
+        page.pick("candidates", "candidates", worst["cards"][0]["id"])
+        facts = {name: value for name, value, _ in page.gallery("results")["query"]["facts"]}
+        assert facts[column] == worst["cards"][0]["value"], column
+
+
+def test_queries_of_one_class(runs, open_page):
+    page = open_page(run="recall", split="test")
+    page.test.radio(key="source").set_value("class").run()
+    embedded = lab.runs.open(runs / "recall").embeddings("test")
+    labels, counts = np.unique(embedded.labels, return_counts=True)
+    page.test.selectbox(key="class").set_value(int(labels[5])).run()
+    strip = page.section("candidates", "candidates")
+    assert {card["title"] for card in strip["cards"]} == {strip["title"]}
+    assert len(strip["cards"]) == counts[5]
+
+
+def test_facts_are_the_metrics_of_the_run(runs, open_page):
+    run = lab.runs.open(runs / "recall")
+    embedded, stored = run.embeddings("test"), run.per_query("test")
+    row = int(np.argmax(stored["MAP@R"]))
+    page = open_page(run="recall", split="test", query=str(embedded.items[row]))
+    facts = {name: value for name, value, _ in page.gallery("results")["query"]["facts"]}
+    assert facts["MAP@R"] == f"{stored['MAP@R'][row]:.3f}"
+    assert facts["r@1"] == f"{stored['r@1'][row]:.3f}"
+    first = next(c["rank"] for c in page.section("results", "neighbours")["cards"] if c["right"])
+    assert facts["first match at"] == str(first)
+
+
+def test_pages_go_on_where_the_first_ends(runs, open_page):
+    page = open_page(run="recall", split="test")
+    page.test.get("pagination")[0].set_value(2).run()
+    ranks = [card["rank"] for card in page.section("results", "neighbours")["cards"]]
+    assert ranks == list(range(25, 49))
+    page.pick("results", "neighbours", page.section("results", "neighbours")["cards"][0]["id"])
+    assert page.section("results", "neighbours")["cards"][0]["rank"] == 1
+
+
+def test_the_split_and_the_run_can_be_changed(runs, open_page):
+    page = open_page(run="recall", split="test")
+    page.test.get("button_group")[0].set_value("validation").run()
+    assert page.calm, page.words()
+    validation = lab.runs.open(runs / "recall").embeddings("validation").items
+    assert int(page.test.query_params["query"]) in validation
+    query = page.test.query_params["query"]
+    page.test.selectbox(key="run").set_value("smooth").run()
+    assert page.test.query_params == {"run": "smooth", "split": "validation", "query": query}
+
+
+def test_all_that_is_shown_is_in_the_address(runs, open_page):
+    embedded = lab.runs.open(runs / "recall").embeddings("test")
+    page = open_page(run="recall", split="test")
+    assert set(page.test.query_params) == {"run", "query"}, "what stands at its default stays out"
+    page.test.selectbox(key="why").set_value("smooth_ap").run()
+    page.test.select_slider(key="why.smooth_ap.tau").set_value(0.02).run()
+    page.test.get("button_group")[-1].set_value(48).run()
+    page.test.get("pagination")[0].set_value(2).run()
+    page.test.multiselect(key="filter by").set_value(["vendor", "class"]).run()
+    vendors = page.test.multiselect(key="filter vendor").options[:4]
+    page.test.multiselect(key="filter vendor").set_value([one.rpartition(" ")[0] for one in vendors]).run()
+    page.test.radio(key="source").set_value("class").run()
+    page.test.selectbox(key="class").set_value(int(embedded.labels[-1])).run()
+    told = page.test.query_params
+    assert set(told) == {"run", "query", "why", "knobs", "shown", "page", "filter", "queries", "class"}
+    other = page.again()
+    assert other.calm and other.test.query_params == told, other.words()
+    assert other.gallery("results") == page.gallery("results")
+    assert other.gallery("candidates") == page.gallery("candidates")
+    assert "Filter (on)" in [popover.proto.popover.label for popover in other.test.get("popover")]
+    page.test.session_state["filter side"] = "queries"
+    page.run()
+    page.test.radio(key="source").set_value("random").run()
+    page.test.button(key="draw").click().run()
+    told = page.test.query_params
+    assert (told["side"], told["draws"]) == ("queries", "1") and not {"page", "class", "queries"} & set(told)
+    assert page.again().gallery("candidates") == page.gallery("candidates")
+    page.test.radio(key="source").set_value("worst").run()
+    page.test.selectbox(key="by").set_value("MRR").run()
+    assert page.test.query_params["by"] == "MRR"
+    assert page.again().gallery("candidates") == page.gallery("candidates")
+
+
+@pytest.mark.parametrize("bad", ["-1", "x", "[]", '{"vendor":5,"<b>":["a"]}', '{"class":["no such"]}', "{" * 4_000])
+def test_bad_choices_in_an_address_are_ignored(runs, open_page, bad):
+    names = ("queries", "by", "class", "draws", "filter", "side", "shown", "page", "k", "why", "rival")
+    for more in ({"queries": "worst"}, {"queries": "class", "why": "smooth_ap", "knobs": bad}):
+        page = open_page(run="recall", **(dict.fromkeys(names, bad) | more))
+        assert page.calm, page.words()
+        assert set(page.test.query_params) == {"run", "query", *more} - {"knobs"}, page.test.query_params
+        assert len(page.section("results", "neighbours")["cards"]) == 24
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        {"run": "../../etc"},
+        {"run": "no such run"},
+        {"run": "recall", "split": "nowhere"},
+        {"run": "recall", "query": "abc"},
+        {"run": "recall", "query": str(10**18)},
+        {"run": "recall", "query": "-1"},
+        {"run": "<script>alert(1)</script>", "query": "'; DROP TABLE runs"},
+    ],
+)
+def test_a_bad_address_falls_back_to_something_legal(runs, open_page, address):
+    page = open_page(**address)
+    assert page.calm, page.words()
+    assert page.test.query_params["run"] in ("recall", "smooth")
+    assert page.section("results", "neighbours")["cards"]
+
+
+def test_without_runs_the_page_says_the_exact_command(no_runs, open_page):
+    page = open_page()
+    assert page.calm
+    assert "No runs yet" in page.words()
+    assert "lab train" in page.test.code[-1].value
+
+
+def test_a_run_without_embeddings_says_what_to_do(runs, open_page):
+    shutil.rmtree(runs / "smooth")
+    shutil.rmtree(runs / "recall" / "embeddings")
+    page = open_page()
+    assert page.calm
+    assert "none with embeddings yet" in page.words()
+
+
+def test_broken_folders_are_named_and_leave_the_others_usable(runs, open_page):
+    (runs / "empty").mkdir()
+    (runs / "garbled").mkdir()
+    (runs / "garbled" / "config.yaml").write_text("{{{:::", encoding="utf-8")
+    (runs / "unknown").mkdir()
+    (runs / "unknown" / "config.yaml").write_text("loss: does_not_exist\n", encoding="utf-8")
+    (runs / "stray file.txt").write_text("not a run")
+    page = open_page(run="recall")
+    assert page.calm, page.words()
+    for name in ("garbled", "unknown"):
+        assert name in page.words()
+    assert page.section("results", "neighbours")["cards"]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    {
+        "cut short": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+        "empty": lambda path: path.write_bytes(b""),
+        "noise": lambda path: path.write_bytes(np.random.default_rng(0).bytes(4096)),
+        "huge header": lambda path: path.write_bytes(b"\xff" * 8 + b"{}"),
+    }.items(),
+    ids=lambda case: case[0],
+)
+def test_spoilt_embeddings_give_a_sentence_and_the_other_run_still_works(runs, open_page, spoil):
+    spoil[1](runs / "recall" / "embeddings" / "test.safetensors")
+    page = open_page(run="recall", split="test")
+    assert not page.test.exception
+    assert len(page.test.error) == 1 and "Traceback" not in page.words()
+    page.test.selectbox(key="run").set_value("smooth").run()
+    assert page.calm, page.words()
+    assert page.section("results", "neighbours")["cards"]
+
+
+def test_an_uploaded_picture_finds_itself_first(runs, open_page):
+    run = lab.runs.open(runs / "recall")
+    item = int(run.embeddings("test").items[3])
+    file = io.BytesIO()
+    run.dataset().load(item).save(file, "PNG")
+    page = open_page(run="recall", split="test")
+    page.test.radio(key="source").set_value("upload").run()
+    assert "Choose a picture" in page.words()
+    page.test.file_uploader(key="upload").set_value(("../../evil<b>.png", file.getvalue(), "image/png")).run()
+    assert page.calm, page.words()
+    first = page.section("results", "neighbours")["cards"][0]
+    assert first["id"] == item
+    assert float(first["value"]) == pytest.approx(1.0, abs=1e-3)
+    assert first["right"] is None
+    assert "evil" not in str(page.gallery("results"))
+    page.pick("results", "neighbours", item)
+    assert page.test.query_params["query"] == str(item)
+    assert page.test.radio(key="source").value == "random"
+
+
+def test_an_upload_that_is_no_picture_gets_a_sentence(runs, open_page):
+    page = open_page(run="recall", split="test")
+    page.test.radio(key="source").set_value("upload").run()
+    page.test.file_uploader(key="upload").set_value(("cat.png", b"not an image at all", "image/png")).run()
+    assert not page.test.exception
+    assert "not a picture" in page.test.error[0].value
+
+
+def test_a_single_image_of_a_class_is_excused(runs, open_page):
+    """A query without any positive has no metric, and the page says why."""
+    from lab.runs.writer import Writer
+
+    run = lab.runs.open(runs / "recall")
+    embedded = run.embeddings("test")
+    kept = np.concatenate([[0], np.flatnonzero(embedded.labels != embedded.labels[0])])
+    arrays = {f"query.{name}": value[kept] for name, value in vars(embedded).items()}
+    Writer(run).arrays("embeddings", "test", arrays)
+    page = open_page(run="recall", split="test", query=str(embedded.items[0]))
+    assert page.calm, page.words()
+    facts = {name: value for name, value, _ in page.gallery("results")["query"]["facts"]}
+    assert facts["MAP@R"] == "–"
+    assert "no other image of its class" in page.section("results", "missed")["empty"]
+
+
+def test_thumbnails_stay_small(runs, open_page):
+    from app.results.thumbnails import SIDE, thumbnail
+
+    big = Image.effect_noise((3000, 1500), 80)
+    source = thumbnail(big)
+    import base64
+
+    decoded = Image.open(io.BytesIO(base64.b64decode(source.partition(",")[2])))
+    assert max(decoded.size) == SIDE and decoded.size == (128, 64)

@@ -1,0 +1,220 @@
+"""The tools of the Browse page: k, why this rank, filters, files; and what a click in a large split asks for."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import lab.figures
+import lab.inspect
+import lab.losses
+import lab.runs
+from app.results import filters
+from app.results.collection import Collection
+from app.results.filters import Filter
+from app.views.browse import exports
+from lab.core.results import EmbeddingSet
+
+
+class Pictures:
+    """A data set of flat colours, with what filters ask for."""
+
+    root = pixels = None
+
+    def __init__(self, count: int = 12):
+        self.labels = np.arange(count) % 3
+        self.class_names = ["ant", "<b>bee</b>", "cat, big"]
+        self.super_labels, self.super_names = self.labels // 2, ["insect", "mammal"]
+        self.attributes = {"vendor": np.array(["acme", "zeta"])[np.arange(count) // 3 % 2]}
+        self.keys = [f"{at}.png" for at in range(count)]
+
+    def load(self, item: int) -> Image.Image:
+        return Image.new("RGB", (20, 20), (20 * item, 0, 0))
+
+
+@pytest.fixture
+def small() -> Collection:
+    random = np.random.default_rng(3)
+    vectors = random.normal(size=(12, 4)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    pictures = Pictures()
+    embedded = EmbeddingSet(vectors, pictures.labels, np.arange(12))
+    return Collection(pictures, embedded, embedded)
+
+
+def test_k_moves_the_metrics_and_the_line(runs, open_page):
+    embedded = lab.runs.open(runs / "recall").embeddings("test")
+    page = open_page(run="recall", split="test", query=str(embedded.items[4]), k="3")
+    assert page.calm, page.words()
+    for k in (3, 10):
+        page.test.slider(key="k").set_value(k).run()
+        cards = page.section("results", "neighbours")["cards"]
+        assert [card["rank"] for card in cards if card["cut"]] == [k]
+        facts = {name: value for name, value, _ in page.gallery("results")["query"]["facts"]}
+        right = sum(card["right"] for card in cards[:k])
+        total = int((embedded.labels == embedded.labels[4]).sum()) - 1
+        assert facts[f"P@{k}"] == f"{right / k:.3f}"
+        assert facts[f"recall@{k}"] == f"{right / total:.3f}"
+        assert facts[f"r@{k}"] == f"{float(right > 0):.3f}"
+    assert page.test.query_params["k"] == "10"
+
+
+def test_why_shows_the_pull_of_the_loss_on_every_card(runs, open_page):
+    embedded = lab.runs.open(runs / "recall").embeddings("test")
+    item = int(embedded.items[9])
+    page = open_page(run="recall", split="test", query=str(item), why="smooth_ap")
+    assert page.calm, page.words()
+    tau = page.test.select_slider(key="why.smooth_ap.tau")
+    for value in (0.01, 0.1):
+        tau.set_value(value).run()
+        vectors = embedded.vectors.astype(np.float64)
+        others = embedded.items != item
+        cosines = (vectors @ vectors[9])[others]
+        found = lab.inspect.list_gradients(
+            lab.losses.create("smooth_ap", tau=value), cosines, (embedded.labels == embedded.labels[9])[others]
+        )
+        weight = dict(zip(embedded.items[others].tolist(), (found.gradients / found.scale).tolist(), strict=True))
+        cards = page.section("results", "neighbours")["cards"]
+        for card in cards:
+            if abs(weight[card["id"]]) < 0.0005:
+                assert card["bar"]["text"] == "not moved"
+                continue
+            assert card["bar"]["share"] == pytest.approx(abs(weight[card["id"]]), abs=1e-3)
+            assert ("pulled" in card["bar"]["text"]) == (weight[card["id"]] < 0)
+            assert card["bar"]["wrong"] == ((weight[card["id"]] > 0) == card["right"])
+        assert max(card["bar"]["share"] for card in cards) > 0
+    assert "Smooth-AP = " in page.words()
+    page.test.selectbox(key="why").set_value("").run()
+    assert all(card["bar"] is None for card in page.section("results", "neighbours")["cards"])
+
+
+def test_filters_keep_true_ranks_and_offer_fitting_queries(runs, open_page):
+    run = lab.runs.open(runs / "recall")
+    embedded, images = run.embeddings("test"), run.dataset()
+    vendor = np.asarray(images.attributes["vendor"])
+    item, wanted = int(embedded.items[2]), str(vendor[embedded.items[2]])
+    page = open_page(run="recall", split="test", query=str(item))
+    page.test.multiselect(key="filter by").set_value(["vendor"]).run()
+    page.test.multiselect(key="filter vendor").set_value([wanted]).run()
+    assert page.calm, page.words()
+    assert {vendor[card["id"]] for card in page.section("candidates", "candidates")["cards"]} == {wanted}
+    scores = embedded.vectors.astype(np.float64) @ embedded.vectors[2].astype(np.float64)
+    order = [int(embedded.items[row]) for row in np.argsort(-scores, kind="stable") if row != 2]
+    expected = [rank for rank, one in enumerate(order, start=1) if vendor[one] == wanted][:24]
+    assert [card["rank"] for card in page.section("results", "neighbours")["cards"]] == expected
+    page.test.session_state["filter side"] = "queries"
+    page.run()
+    assert [card["rank"] for card in page.section("results", "neighbours")["cards"]] == list(range(1, 25))
+    page.test.session_state["filter side"] = "both"
+    page.test.multiselect(key="filter by").set_value(["vendor", "class"]).run()
+    other = str(images.class_names[embedded.labels[embedded.labels != embedded.labels[2]][0]])
+    page.test.multiselect(key="filter class").set_value([other]).run()
+    shown = page.section("results", "neighbours")
+    assert {card["title"] for card in shown["cards"]} <= {other}
+    assert "ranks are those without the filter" in shown["note"]
+
+
+def test_a_filter_reads_every_field(small):
+    assert filters.fields(small.images) == ["class", "super-class", "vendor"]
+    items = np.arange(12)
+    only = Filter({"class": frozenset(["ant", "cat, big"]), "vendor": frozenset(["zeta"])})
+    assert only.queries(small.images, items).tolist() == [
+        small.images.labels[at] != 1 and at // 3 % 2 == 1 for at in range(12)
+    ]
+    words = Filter(words={"super-class": "MAMM"}, side="queries")
+    assert words.queries(small.images, items).sum() == 4
+    assert words.neighbours(small.images, items).all()
+    assert not Filter() and only and words
+
+
+def test_the_table_holds_the_list(small):
+    evidence = small.ask(0)
+    rows = list(
+        csv.reader(
+            io.StringIO(exports.table(small, evidence, np.array([0, 2]), {"twice": lambda one: 2 * one}).decode())
+        )
+    )
+    assert rows[0] == ["query", "rank", "image", "right", "similarity", "class", "super-class", "vendor", "twice"]
+    for row, place in zip(rows[1:], (0, 2), strict=True):
+        item = int(evidence.gallery.items[evidence.ranking.neighbours[0, place]])
+        pictures = small.images
+        assert row[:3] == ["0.png", str(place + 1), pictures.keys[item]]
+        assert row[3] == ("yes" if pictures.labels[item] == 0 else "no")
+        assert float(row[4]) == pytest.approx(float(evidence.ranking.scores[0, place]), abs=1e-6)
+        assert row[5] == pictures.class_names[pictures.labels[item]] and row[8] == str(2 * item)
+
+
+def test_the_sheet_is_a_picture_of_both_answers(small):
+    evidence = small.ask(0)
+    one = Image.open(io.BytesIO(exports.sheet(small, [evidence], 8)))
+    two = Image.open(io.BytesIO(exports.sheet(small, [evidence, evidence], 8)))
+    assert one.format == "PNG" and two.size == (one.width, 2 * one.height)
+
+
+def test_downloads_are_on_the_page(runs, open_page):
+    page = open_page(run="recall", split="test", rival="run:smooth", why="recall_at_k")
+    assert page.calm, page.words()
+    labels = [one.proto.label for one in page.test.get("download_button")]
+    assert labels == [
+        "Ranking as CSV", "Contact sheet as PNG", "Figure for a paper as PNG", "Figure for a paper as PDF",
+        "Report of the run as HTML",
+    ]  # fmt: skip
+
+
+def test_a_report_is_made_where_one_looks(runs):
+    page = exports.report("recall", "test").decode()
+    assert page.lstrip().startswith("<!") and "recall" in page
+
+
+def test_the_figure_for_a_paper_marks_right_and_wrong_and_has_its_size(small):
+    evidence = small.ask(0)
+    png = Image.open(io.BytesIO(exports.figure(small, evidence, 8, "png")))
+    assert png.width == round(17 / 2.54 * 300) and png.info["dpi"][0] == pytest.approx(300, abs=0.1)
+    colours = {colour for _, colour in png.convert("RGB").getcolors(2**24)}
+    assert {(0, 114, 178), (213, 94, 0)} <= colours
+    assert exports.figure(small, evidence, 8, "pdf").startswith(b"%PDF")
+    plain = Collection(Pictures(), replace(small.query, labels=np.arange(12) % 3), small.gallery)
+    plain.images.class_names = ["", "", ""]
+    unjudged = Image.open(io.BytesIO(exports.figure(plain, plain.ask(0), 3, "png")))
+    assert (213, 94, 0) not in {colour for _, colour in unjudged.convert("RGB").getcolors(2**24)}
+    with pytest.raises(ValueError, match="do not fit into 2 cm"):
+        lab.figures.ranked_figure(small.images.load, evidence, 0, 11, width=2, per_line=20)
+
+
+def test_a_click_in_a_large_split_ranks_one_query(runs, open_page, count_calls, monkeypatch):
+    """What makes a large split quick: its files are read once, and all pairs are never compared, since the run's
+    evaluation has kept a value of every query."""
+    monkeypatch.setattr("app.results.collection.AT_ONCE", 0)
+    for name in ("recall", "smooth"):
+        (runs / name / "embeddings" / "test.safetensors").touch()  # nothing is known of it yet
+    size = len(lab.runs.open(runs / "recall").embeddings("test"))
+    calls = count_calls("lab.runs.Run.embeddings", "lab.search.exact.Exact.rank", "lab.search.exact.Exact.neighbours")
+    page = open_page(run="recall", split="test", query="worst", queries="worst")
+    assert page.calm and f"{size:,} queries in {size:,} images" in page.words()
+    reads = []
+    for what in ("neighbour", "candidate", "why", "filter", "rival"):
+        if what == "why":
+            page.test.selectbox(key="why").set_value("smooth_ap").run()
+        if what == "filter":
+            page.test.multiselect(key="filter by").set_value(["vendor"]).run()
+            page.test.multiselect(key="filter vendor").set_value(["twemoji"]).run()
+        if what == "rival":
+            page.test.selectbox(key="rival").set_value("run:smooth").run()
+        assert page.calm, page.words()
+        reads += [call for call in calls if call[0].endswith("embeddings")]
+        calls.clear()
+        where = {"rival": ("results", "neighbours recall"), "candidate": ("candidates", "candidates")}
+        where = where.get(what, ("results", "neighbours"))
+        for at in range(3):
+            before = page.test.query_params["query"]
+            page.pick(*where, page.section(*where)["cards"][at + 1]["id"])
+            assert page.calm and page.test.query_params["query"] != before, page.words()
+        assert {name for name, *_ in calls} == {"lab.search.exact.Exact.rank"}
+        assert {len(query) for _, _, query, *_ in calls} == {1}
+        calls.clear()
+    assert [path.name for _, run, *_ in reads for path in [run.path]] == ["recall"] * 2 + ["smooth"] * 2

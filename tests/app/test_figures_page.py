@@ -1,0 +1,225 @@
+"""The Figures page: every figure, its knobs, its deep link, what is dragged, and small trainings."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import lab.figures
+from app import speed
+from app.shared import address
+from app.views.figures import figure_topics
+from lab.core.knobs import describe
+
+AT_ONCE = [name for name in lab.figures.names() if not lab.figures.create(name).training_steps()]
+
+
+def chart(page) -> dict:
+    """The plotly figure on the page, as the browser gets it."""
+    (found,) = page.test.get("plotly_chart")
+    return json.loads(found.proto.spec)
+
+
+def code(page) -> str:
+    return page.test.code[0].value
+
+
+def report(page, key: str, values: dict, count: int = 1) -> None:
+    """Tell the server that something was dragged, as the browser does."""
+    page.tell(key, "moved", {"values": values, "count": count})
+
+
+def test_every_figure_has_a_shelf_and_the_flagship_comes_first():
+    topics = figure_topics.topics()
+    assert sorted(name for names in topics.values() for name in names) == sorted(lab.figures.names())
+    first, titles = next(iter(topics.values())), list(topics)
+    assert first[0] == "surrogates" and "h_minus" in first
+    assert all(title.endswith("?") for title in titles), "a folder of figures asks a question"
+
+
+@pytest.fixture(scope="module")
+def module_page(tmp_path_factory):
+    """One session that walks from figure to figure, as a person does."""
+    from tests.dashboard.conftest import Page
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LAB_RUNS", str(tmp_path_factory.mktemp("none")))
+        yield Page("figures")
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_every_figure_is_that_of_the_notebooks(module_page, name):
+    page = module_page
+    page.test.query_params.clear()
+    page.test.query_params["figure"] = name
+    page.run()
+    assert page.calm, page.words()
+    assert page.test.selectbox(key="figure").value == name
+    figure = lab.figures.create(name)
+    assert code(page) == figure.code()
+    drawn, shown = figure.figure(), chart(page)
+    assert [trace["type"] for trace in shown["data"]] == [trace.type for trace in drawn.data]
+    assert page.test.query_params == {"figure": name}
+    if figure.tier == "instant" and name != "loss_cost":  # that one measures, so no two drawings are alike
+        assert drawn.layout.meta["alt"] in page.words()
+    for knob in describe(figure.Knobs):
+        assert knob.name in figure.drag or f"figure.{name}.{knob.name}" in page.test.session_state
+
+
+def test_a_slider_moves_the_figure_and_the_address(no_runs, open_page):
+    page = open_page("figures", figure="h_minus")
+    before = chart(page)
+    tau = next(s for s in page.test.select_slider if s.key == "figure.h_minus.tau")
+    tau.set_value(0.05).run()
+    assert page.calm, page.words()
+    assert code(page) == "lab.figures.create('h_minus', tau=0.05).figure()"
+    assert chart(page) != before
+    assert json.loads(page.test.query_params["knobs"]) == {"tau": 0.05}
+    page.test.button[0].click().run()
+    assert code(page) == "lab.figures.create('h_minus').figure()"
+    assert chart(page) == before
+    assert "knobs" not in page.test.query_params
+
+
+def test_an_address_with_knobs_opens_that_very_figure(no_runs, open_page):
+    knobs = {"tau": 0.0123, "released": True, "bins": 33}
+    page = open_page("figures", figure="surrogates", knobs=json.dumps(knobs))
+    assert page.calm, page.words()
+    assert code(page) == lab.figures.create("surrogates", **knobs).code()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        {"figure": "no such figure"},
+        {"figure": "h_minus", "knobs": "{{{"},
+        {"figure": "h_minus", "knobs": '{"tau": -5}'},
+        {"figure": "h_minus", "knobs": '{"nonsense": 1}'},
+        {"figure": "h_minus", "knobs": "[1]"},
+        {"figure": "h_minus", "knobs": "[" * 5_000},
+        {"figure": "recall_strip", "knobs": '{"scores": [1, 2, "<b>"], "pattern": "<b>"}'},
+    ],
+)
+def test_a_bad_address_falls_back_to_the_defaults(no_runs, open_page, address):
+    page = open_page("figures", **address)
+    assert page.calm, page.words()
+    assert "(" + repr(page.test.selectbox(key="figure").value) + ")" in code(page)
+
+
+def test_dragged_scores_are_the_figures(no_runs, open_page):
+    page = open_page("figures", figure="recall_strip")
+    scores = [0.9, 0.8, 0.7, 0.1]
+    report(page, "strip recall_strip", {"scores": scores, "pattern": "+-+-"})
+    assert page.calm, page.words()
+    expected = lab.figures.create("recall_strip", scores=tuple(scores), pattern="+-+-")
+    assert code(page) == expected.code()
+    assert expected.figure().layout.meta["alt"] in page.words()
+    sent = page.gallery("strip recall_strip")
+    assert sent["heard"] == 1 and sent["values"]["scores"] == scores
+    for bad in ({"scores": [5.0], "pattern": "+"}, {"scores": "x"}, {"pattern": "++"}, {}):
+        report(page, "strip recall_strip", bad, 2)
+        assert page.calm, page.words()
+        assert code(page) == expected.code()
+
+
+def test_scores_and_labels_that_do_not_fit_are_a_sentence(no_runs, open_page):
+    page = open_page("figures", figure="recall_strip")
+    report(page, "strip recall_strip", {"scores": [0.5, 0.4], "pattern": "--"})
+    assert not page.test.exception
+    assert "pattern needs at least one +" in page.test.error[0].value
+
+
+def test_dragged_points_stay_until_the_layout_moves(no_runs, open_page):
+    page = open_page("figures", figure="metric_playground")
+    own = {"x": [0.0, 1.0, 4.0, 5.0], "y": [0.0, 0.0, 1.0, 1.0], "classes": "AABB", "fixed": False}
+    report(page, "points metric_playground", own)
+    assert page.calm, page.words()
+    assert "classes='AABB'" in code(page)
+    page.test.slider(key="figure.metric_playground.k").set_value(3).run()
+    assert "classes='AABB'" in code(page), "another number of clusters leaves the points where they are"
+    page.test.slider(key="figure.metric_playground.seed").set_value(4).run()
+    assert code(page) == lab.figures.create("metric_playground", k=3, seed=4).code()
+
+
+def test_dragged_points_are_in_the_address_as_long_as_it_can_hold_them(no_runs, open_page, monkeypatch):
+    page = open_page("figures", figure="metric_playground")
+    own = {"x": [0.123456789, 1.0, 4.0, 5.0], "y": [0.0, 0.0, 1.0, 1.0], "classes": "AABB", "fixed": False}
+    report(page, "points metric_playground", own)
+    other = page.again()
+    assert other.calm and code(other) == code(page) and other.test.query_params == page.test.query_params
+    assert json.loads(other.test.query_params["knobs"])["x"][0] == 0.1235
+    other.test.query_params.pop("knobs")  # somebody goes back to before the first move
+    assert code(other.run()) == "lab.figures.create('metric_playground').figure()"
+    monkeypatch.setattr(address, "LONGEST", 20)
+    page.run()
+    assert "knobs" not in page.test.query_params and "too many points for a link" in page.words()
+
+
+def test_the_sandbox_plays(no_runs, open_page):
+    page = open_page("figures", figure="anchor_sandbox")
+    step = page.test.slider(key="figure.anchor_sandbox.step").value
+    page.test.button(key="figure.anchor_sandbox.step play button").click().run()
+    assert page.test.button(key="figure.anchor_sandbox.step play button").label == "Pause"
+    page.test.session_state["figure.anchor_sandbox.step due"] = True  # what the beat leaves behind
+    page.run()
+    assert page.test.slider(key="figure.anchor_sandbox.step").value == step + 1
+    page.test.session_state["figure.anchor_sandbox.step"] = 149
+    page.test.session_state["figure.anchor_sandbox.step due"] = True
+    page.run()
+    assert page.test.button(key="figure.anchor_sandbox.step play button").label == "Play", "it stops at the end"
+
+
+def test_a_moved_slider_computes_one_figure_once(no_runs, open_page, count_calls):
+    """What makes a slider quick: nothing is computed or drawn twice for it, and no other figure at all."""
+    page = open_page("figures", figure="recall_strip")
+    kinds = [lab.figures.get(name) for name in AT_ONCE]
+    paths = {f"{kind.__module__}.{kind.__name__}.{what}" for kind in kinds for what in ("numbers", "draw")}
+    calls = count_calls(*sorted(paths))
+    mine = "lab.figures.ranked_lists.recall_strip.RecallStrip"
+    for tau in page.test.select_slider(key="figure.recall_strip.tau2").options[1:4]:
+        page.test.select_slider(key="figure.recall_strip.tau2").set_value(float(tau)).run()
+        assert page.calm and f"tau2={float(tau)!r}" in code(page)
+        assert [name for name, *_ in calls] == [f"{mine}.numbers", f"{mine}.draw"]
+        calls.clear()
+
+
+def test_a_box_of_the_pipeline_shows_its_code(no_runs, open_page):
+    page = open_page("figures", figure="roadmap_pipeline")
+    assert "class HMinus" not in page.words() and not any("class HMinus" in block.value for block in page.test.code)
+    page.test.selectbox(key="code of").set_value("lab.surrogates.HMinus").run()
+    assert page.calm and any("class HMinus" in block.value for block in page.test.code)
+
+
+def test_topics_fit_their_box():
+    """The sidebar shows some 45 letters of a choice; the rest would be cut off."""
+    assert max(map(len, figure_topics.topics())) <= 45
+
+
+def test_a_small_training_can_be_stopped_begun_anew_and_is_then_shown(module_page):
+    page, key = module_page, "figure.distance_histogram training"
+    page.test.query_params.clear()
+    page.test.query_params["figure"] = "distance_histogram"
+    page.test.query_params["knobs"] = json.dumps({"steps": 2})
+    page.run()
+    training = page.test.session_state[key][1]
+    training.stop()
+    page.run()
+    again = next((one for one in page.test.button if one.label == "Train again"), None)
+    if again is not None:  # it was not over before it was stopped
+        again.click()
+        page.run()
+    page.test.session_state[key][1].figure()
+    page.run()
+    assert page.calm, page.words()
+    assert chart(page)["layout"]["meta"] == lab.figures.create("distance_histogram", steps=2).figure().layout.meta
+
+
+def test_a_stop_that_comes_back_as_its_label_is_a_number_again():
+    """Streamlit hands a persisted slider back so after a visit to another page; the page met an error."""
+    key = "figure.recall_strip.tau2"
+    page = speed.session("figures", 60, figure="recall_strip")
+    page.session_state[key] = "0.01"
+    page.run()
+    assert not page.exception and not page.error
+    assert page.select_slider(key=key).value == 0.01

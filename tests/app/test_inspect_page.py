@@ -1,0 +1,367 @@
+"""The Inspect page, headless: what it shows is what the inspector says, for every loss and every kind of batch."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+import lab.inspect
+import lab.losses
+import lab.runs
+from app.results import cache
+from app.views.inspect import batches, inspector
+from app.views.inspect.inspector import ChosenLoss
+from lab.core.results import EmbeddingSet
+from lab.runs.evaluate import evaluate_run
+from lab.runs.folder import tensors
+from lab.runs.writer import Writer
+
+PARTS = ("images", "wrong", "dead", "bounds", "change")
+
+
+def saved(run) -> tuple[str, dict[str, np.ndarray]]:
+    step, path = next(iter(reversed(run.batches().items())))
+    return f"saved-{step}", tensors(path)
+
+
+def test_pulls_and_pushes_on_the_images_are_the_gradients_of_the_pairs(runs, open_page):
+    run = lab.runs.open(runs / "smooth")
+    code, arrays = saved(run)
+    page = open_page("inspect", run="smooth", batch=code, query=str(arrays["items"][3]))
+    assert page.calm, page.words()
+    loss = lab.losses.create("smooth_ap", **run.config.loss.values)
+    pairs = lab.inspect.pair_gradients(loss, arrays["embeddings"], arrays["labels"])
+    listed = page.section("inspected", "near")["cards"]
+    order = np.argsort(-pairs.similarities[3], kind="stable")
+    order = order[order != 3]
+    assert [card["id"] for card in listed] == arrays["items"][order[: len(listed)]].tolist()
+    for card, place in zip(listed, order, strict=False):
+        gradient, same = pairs.gradients[3, place], arrays["labels"][place] == arrays["labels"][3]
+        assert float(card["value"]) == pytest.approx(pairs.similarities[3, place], abs=6e-4)
+        assert card["right"] == same
+        told = card["bar"]["text"]
+        if "not moved" not in told:
+            assert told.startswith("▲ pull" if gradient < 0 else "▼ push")
+            assert float(told.split()[2]) == pytest.approx(abs(gradient), rel=0.06)
+            assert card["bar"]["wrong"] == ("✗" in told) == ((gradient > 0) == same)
+    assert any(card["bar"]["share"] > 0 for card in listed)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_of_the_page(runs, open_page, part):
+    page = open_page("inspect", run="recall", show=part)
+    assert page.calm, page.words()
+    chosen = set() if part == PARTS[0] else {"show"}
+    assert set(page.test.query_params) == {"run", "loss", "query", *chosen}, "what stands at its default stays out"
+
+
+@pytest.mark.parametrize("name", lab.losses.names())
+def test_every_loss_can_be_asked(runs, open_page, name):
+    """One page a loss: its form, its gradient on the images, or one sentence why not."""
+    page = open_page("inspect", run="recall", batch=saved(lab.runs.open(runs / "recall"))[0], loss=name)
+    assert not page.test.exception
+    assert page.calm, page.words()
+    assert page.section("inspected", "near")["cards"]
+    for choice in page.test.get("button_group"):
+        if choice.label == "Formula":
+            choice.set_value("released").run()
+            assert not page.test.exception and "did not expect" not in page.words()
+
+
+def test_wrong_directions_lead_to_the_pair_that_can_be_changed(runs, open_page):
+    page = open_page("inspect", run="recall", show="wrong", loss="contextual")
+    listed = page.section("pairs Pairs that go against their label", "pairs")["cards"]
+    assert listed, "the contextual loss pulls on whole neighbourhoods"
+    assert all(card["bar"]["wrong"] and card["src"].startswith("data:image/webp") for card in listed)
+    page.pick("pairs Pairs that go against their label", "pairs", listed[0]["id"])
+    assert page.calm, page.words()
+    assert page.test.query_params["show"] == "change"
+    page.test.selectbox(key="loss").set_value("smooth_ap").run()
+    marked = page.section("changed", "before")["current"]
+    assert marked in [card["id"] for card in page.section("changed", "after")["cards"]]
+    assert marked == page.test.session_state["other"]
+
+
+def test_a_changed_similarity_changes_the_loss_as_the_formula_says(runs, open_page):
+    run = lab.runs.open(runs / "smooth")
+    code, arrays = saved(run)
+    page = open_page("inspect", run="smooth", batch=code, query=str(arrays["items"][0]), show="change")
+    units = arrays["embeddings"].astype(np.float64)
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    similarities, same = units[1:] @ units[0], arrays["labels"][1:] == arrays["labels"][0]
+    marked = page.section("changed", "before")["current"]
+    place = int(np.flatnonzero(arrays["items"][1:] == marked)[0])
+    assert same[place] and similarities[place] == pytest.approx(similarities[same].min())
+    page.test.slider[0].set_value(0.95).run()
+    assert page.calm, page.words()
+    loss = lab.losses.create("smooth_ap", **run.config.loss.values)
+    before = lab.inspect.list_gradients(loss, similarities, same)
+    similarities[place] = 0.95
+    after = lab.inspect.list_gradients(loss, similarities, same)
+    shown = {metric.label: metric.value for metric in page.test.metric}
+    assert shown["Loss of this list alone"] == f"{before.value:.4f} → {after.value:.4f}"
+    card = next(card for card in page.section("changed", "after")["cards"] if card["id"] == marked)
+    assert card["value"] == "0.950" and card["move"]["way"] in ("up", "same")
+
+
+def test_a_changed_similarity_is_in_the_address(runs, open_page):
+    page = open_page("inspect", run="smooth", show="change")
+    card = next(card for card in page.section("changed", "before")["cards"] if not card["right"])
+    page.pick("changed", "before", card["id"])
+    assert page.test.query_params["other"] == str(card["id"]) and "cosine" not in page.test.query_params
+    page.test.slider[0].set_value(-0.5).run()
+    other = page.again()
+    assert other.calm and other.test.query_params == page.test.query_params
+    assert other.test.slider[0].value == -0.5
+    assert other.section("changed", "after") == page.section("changed", "after")
+    page.pick("inspected batch", "batch", page.section("inspected batch", "batch")["cards"][1]["id"])
+    assert page.calm and "cosine" not in page.test.query_params, "another pair stands at its own cosine"
+
+
+def test_the_bounded_metric_and_the_batch_are_in_the_address(runs, open_page):
+    page = open_page("inspect", run="smooth", show="bounds", split="validation")
+    page.test.selectbox(key="batch").set_value("query").run()
+    page.test.session_state["bounded"] = "recall@4"
+    page.run()
+    other = page.again()
+    assert other.calm and other.test.query_params == page.test.query_params
+    assert set(other.test.query_params) == {"run", "split", "batch", "loss", "query", "show", "bounded"}
+    assert other.words() == page.words()
+
+
+def test_losses_that_see_more_than_a_list_say_so(runs, open_page):
+    page = open_page("inspect", run="recall", show="change", loss="contextual")
+    assert page.calm
+    assert "cannot change alone" in page.words()
+
+
+def test_another_run_brings_its_own_loss(runs, open_page):
+    page = open_page("inspect", run="recall", loss="fast_ap")
+    assert page.test.query_params["loss"] == "fast_ap"
+    page.test.selectbox(key="run").set_value("smooth").run()
+    assert page.calm, page.words()
+    assert page.test.query_params["loss"] == "smooth_ap"
+
+
+def test_moved_knobs_are_part_of_the_address(runs, open_page):
+    run = lab.runs.open(runs / "recall")
+    code, arrays = saved(run)
+    tau = 0.02
+    page = open_page("inspect", run="recall", batch=code, loss="smooth_ap", knobs=f'{{"tau":{tau}}}')
+    assert page.calm, page.words()
+    assert page.test.query_params["knobs"] == f'{{"tau":{tau}}}'
+    expected = lab.inspect.pair_gradients(
+        lab.losses.create("smooth_ap", tau=tau), arrays["embeddings"], arrays["labels"]
+    )
+    told = {
+        fact["name"] if isinstance(fact, dict) else fact[0]: fact
+        for fact in page.gallery("inspected")["query"]["facts"]
+    }
+    assert f"{expected.value:.4g}" in str(told["batch loss"])
+    page.test.select_slider(key="inspect.recall.smooth_ap.tau").set_value(0.01).run()
+    assert page.calm, page.words()
+    assert "knobs" not in page.test.query_params, "0.01 is the default"
+
+
+@pytest.mark.parametrize(
+    "knobs", ["x", "[1]", '{"tau":-1}', '{"run":1,"name":"ghost"}', '{"tau":"<b>"}', '{"k":{"a":1}}', "null"]
+)
+def test_a_bad_address_leaves_the_knobs_of_the_run(runs, open_page, knobs):
+    page = open_page("inspect", run="recall", loss="smooth_ap", knobs=knobs)
+    assert page.calm, page.words()
+    assert page.test.query_params["loss"] == "smooth_ap" and "knobs" not in page.test.query_params
+
+
+def test_the_shown_query_is_a_batch(runs, open_page):
+    run = lab.runs.open(runs / "recall")
+    item = int(run.embeddings("test").items[8])
+    page = open_page("inspect", run="recall", split="test", batch="query", query=str(item))
+    assert page.calm, page.words()
+    collection = cache.collection("recall", "test", 0.0)
+    whole = batches.read(run, batches.QUERY, collection, item=item).embedded
+    assert whole.items[0] == item and len(np.unique(whole.items)) == len(whole)
+    evidence = collection.ask(item)
+    positives = evidence.gallery.items[evidence.ranking.positives(0)[0]]
+    assert set(positives[: batches.LATE]) <= set(whole.items.tolist())
+    assert page.gallery("inspected")["query"]
+
+
+def test_the_drawn_batch_is_part_of_the_address(runs, open_page):
+    page = open_page("inspect", run="recall")
+    next(b for b in page.test.button if b.label == "Draw another batch").click().run()
+    assert page.test.query_params["sampled"] == "1"
+    again = open_page("inspect", run="recall", batch="drawn", sampled="1")
+    assert again.section("inspected batch", "batch")["cards"] == page.section("inspected batch", "batch")["cards"]
+    page.test.switch_page("views/browse/page.py").run()
+    assert page.calm, page.words()
+
+
+def test_a_loss_without_the_runs_wrappers_is_part_of_the_address(runs, open_page):
+    path = runs / "recall" / "config.yaml"
+    config = lab.runs.open(runs / "recall").config.changed("wrappers", ["similarity_regulariser"])
+    path.write_text(config.as_yaml())
+    page = open_page("inspect", run="recall")
+    assert "wrapped" not in page.test.query_params
+    page.test.toggle(key="inspect.recall.recall_at_k wrapped").set_value(False).run()
+    assert page.test.query_params["wrapped"] == "no"
+    again = open_page("inspect", run="recall", wrapped="no")
+    assert again.calm, again.words()
+    assert not again.test.toggle(key="inspect.recall.recall_at_k wrapped").value
+    assert again.section("inspected", "near")["cards"] == page.section("inspected", "near")["cards"]
+
+
+def test_the_sampler_draws_as_in_training_and_another_batch_on_demand(runs, open_page):
+    page = open_page("inspect", run="recall")
+    first = {card["id"] for card in page.section("inspected batch", "batch")["cards"]}
+    next(button for button in page.test.button if button.label == "Draw another batch").click().run()
+    assert {card["id"] for card in page.section("inspected batch", "batch")["cards"]} != first
+    run, collection = lab.runs.open(runs / "recall"), cache.collection("recall", "test", 0.0)
+    drawn = batches.read(run, batches.DRAWN, collection, draw=2).embedded
+    assert np.unique(drawn.labels, return_counts=True)[1].tolist() == [4] * 8
+
+
+def test_a_batch_with_nan_names_its_images_and_inspects_the_rest(runs, open_page):
+    run = lab.runs.open(runs / "recall")
+    _, arrays = saved(run)
+    arrays["embeddings"][5] = np.nan
+    Writer(run).arrays("failure", "step_00000007", arrays, {"step": 7, "sentence": "Training stopped at step 7."})
+    page = open_page("inspect", run="recall", batch="failure")
+    assert page.calm, page.words()
+    assert [card["id"] for card in page.section("broken", "broken")["cards"]] == [int(arrays["items"][5])]
+    assert "Training stopped at step 7" in page.words()
+    assert int(arrays["items"][5]) not in [c["id"] for c in page.section("inspected", "near")["cards"]]
+
+
+PROXIES = {
+    "loss": {"name": "proxy_anchor"},
+    "training": {"steps": 4, "validate_every": 2, "checkpoint_every": 2},
+    "evaluation": {"batch_size": 64},
+}
+
+
+def from_training(run) -> batches.InspectedBatch:
+    """Some stored embeddings of classes that were trained on."""
+    if "train" not in run.splits:
+        for _ in evaluate_run(run, Writer(run), splits=("train",)):
+            pass
+    whole = run.embeddings("train")
+    return batches.InspectedBatch(EmbeddingSet(whole.vectors[:40], whole.labels[:40], whole.items[:40]))
+
+
+def learnt(run, name: str) -> dict:
+    from lab.training import checkpoint
+
+    return checkpoint.load(run.checkpoint(name))["loss"]
+
+
+def same(loss, state: dict) -> bool:
+    return all(bool((value == state[name]).all()) for name, value in loss.state_dict().items())
+
+
+def test_class_weights_are_the_learnt_ones_where_the_run_has_them(tmp_path, train_tiny):
+    run = train_tiny(tmp_path, "proxies", **PROXIES)
+    batch = batches._kept(run.batches()[2])
+    asked = ChosenLoss("proxy_anchor", run.config.loss.values)
+    loss, labels, told = inspector.loss_for(run, asked, batch, "test")
+    assert labels.max() < len(np.unique(run.dataset().labels[run.dataset().splits["train"].items]))
+    origin = run.origin("test")
+    assert f"learnt: {origin.checkpoint} checkpoint, step {origin.step}" in told
+    assert ("embeddings of this batch are of step 2" in told) == (origin.step != 2)
+    assert same(loss, learnt(run, origin.checkpoint))
+    other, labels, told = inspector.loss_for(run, ChosenLoss("arc_face", {}), batch, "test")
+    assert "are random: this run was trained with Proxy-Anchor" in told
+    assert labels.max() == len(np.unique(batch.embedded.labels)) - 1
+    drawn = batches.InspectedBatch(EmbeddingSet(*(column[:40] for column in vars(run.embeddings("test")).values())))
+    assert "are random: this run was trained on other classes" in inspector.loss_for(run, asked, drawn, "test")[2]
+
+
+def test_without_its_wrappers_a_loss_keeps_its_learnt_weights(tmp_path, train_tiny):
+    run = train_tiny(tmp_path, "wrapped", **PROXIES, wrappers=["similarity_regulariser"])
+    asked = ChosenLoss("proxy_anchor", run.config.loss.values)
+    batch = from_training(run)
+    state = learnt(run, run.origin("train").checkpoint)
+    for wrapped in (False, True):
+        asked = ChosenLoss("proxy_anchor", run.config.loss.values, wrapped)
+        loss, _, told = inspector.loss_for(run, asked, batch, "train")
+        prefix = "" if wrapped else "loss."
+        assert "learnt" in told and same(loss, {name.removeprefix(prefix): value for name, value in state.items()})
+
+
+@pytest.mark.parametrize("name", ["best", "last"])
+def test_class_weights_are_of_the_step_that_the_embeddings_are_of(name, tmp_path, train_tiny):
+    from lab.training import checkpoint
+
+    sections = PROXIES | {"evaluation": PROXIES["evaluation"] | {"checkpoint": name}}
+    run = train_tiny(tmp_path, "proxies", **sections)
+    batch = from_training(run)
+    other = {"best": "last", "last": "best"}[name]
+    state = checkpoint.load(run.checkpoint(other))
+    state["progress"]["step"] = 3
+    state["loss"] = {key: value + 1 for key, value in state["loss"].items()}
+    checkpoint.save(run.checkpoint(other), state)
+    asked = ChosenLoss("proxy_anchor", run.config.loss.values)
+    loss, _, told = inspector.loss_for(run, asked, batch, "train")
+    assert told.endswith(f"learnt: {name} checkpoint, step {run.origin('train').step}.")
+    assert same(loss, learnt(run, name)) and not same(loss, learnt(run, other))
+    shutil.copy(run.checkpoint(other), run.checkpoint(name))
+    told = inspector.loss_for(run, asked, batch, "train")[2]
+    assert "are random" in told and f"{run.origin('train').words}, which is not kept any more" in told
+
+
+def test_random_weights_are_said_where_bounds_are_asked(runs, open_page):
+    page = open_page("inspect", run="recall", loss="arc_face", show="bounds")
+    assert page.calm and page.words().replace("\\", "").count("are random: this run was trained with Recall@k") == 2, (
+        page.words()
+    )
+
+
+def test_a_sentence_of_the_library_names_the_loss_as_the_page_does():
+    error = ValueError("SmoothAP looks at more; SmoothAPs are others.")
+    asked = inspector.ChosenLoss("smooth_ap", {}, False)
+    words = inspector._in_words(error, lab.losses.create("smooth_ap"), asked)
+    assert words == "Smooth-AP looks at more; SmoothAPs are others."
+
+
+def test_a_damaged_batch_is_a_sentence(runs, open_page):
+    run = lab.runs.open(runs / "recall")
+    code, _ = saved(run)
+    next(reversed(run.batches().values())).write_bytes(b"no tensors")
+    page = open_page("inspect", run="recall", batch=code)
+    assert not page.test.exception and len(page.test.error) == 1
+    page.test.selectbox(key="batch").set_value("drawn").run()
+    assert page.calm, page.words()
+
+
+def test_large_batches_are_cut_to_whole_classes():
+    labels = np.repeat(np.random.default_rng(0).permutation(80), 4)
+    rows = batches._classwise(labels, np.arange(320))
+    assert len(rows) == batches.LARGEST
+    assert np.unique(labels[rows], return_counts=True)[1].tolist() == [4] * (batches.LARGEST // 4)
+
+
+@pytest.mark.parametrize("bad", ["saved-999", "-4", "nan", "1e400", "9" * 40, "[" * 5_000])
+@pytest.mark.parametrize("part", PARTS[3:])
+def test_a_bad_address_falls_back(runs, open_page, part, bad):
+    names = ("batch", "loss", "query", "sampled", "other", "cosine", "bounded", "split", "knobs", "wrapped")
+    page = open_page("inspect", run="smooth", show=part, **dict.fromkeys(names, bad))
+    assert page.calm, page.words()
+    assert set(page.test.query_params) == {"run", "loss", "query", "show"}
+
+
+def test_without_runs_the_page_says_what_to_do(no_runs, open_page):
+    page = open_page("inspect")
+    assert page.calm and "lab train" in page.test.code[-1].value
+
+
+def test_a_click_looks_up_what_was_found_of_its_batch(runs, open_page, count_calls):
+    """What makes a click quick: the pairs of a batch are inspected once, whichever of its images is asked."""
+    calls = count_calls("lab.inspect.pair_gradients", "lab.inspect.query_values", "lab.runs.Run.embeddings")
+    page = open_page("inspect", run="recall", sampled="3")  # a batch that no other test draws
+    assert [name for name, *_ in calls].count("lab.inspect.pair_gradients") == 1
+    calls.clear()
+    for card in page.section("inspected batch", "batch")["cards"][1:5]:
+        page.pick("inspected batch", "batch", card["id"])
+        assert page.calm and page.test.query_params["query"] == str(card["id"])
+    assert calls == []

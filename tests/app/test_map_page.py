@@ -1,0 +1,388 @@
+"""The Map page, headless: true neighbours against brute force, selections, moments, and maps drawn behind the page."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+import zlib
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import lab.maps
+import lab.runs
+from app import served
+from app.results import cache, projections, run_choice
+from app.results.projections import Chart
+from app.shared import address
+from app.views.map import colouring
+from lab.core.results import EmbeddingSet
+
+
+def drawn(page) -> dict:
+    """What the map was given to draw, with the columns that the browser would fetch as lists."""
+    sent = page.gallery("map drawn")
+    files = {name: served.read(file) for name, file in sent.pop("files").items()}
+    ids, places = files["ids"], files["after"].reshape(-1, 2)
+    bits = np.unpackbits(files["selected"], count=len(ids)) if "selected" in files else np.zeros(len(ids))
+    columns = {name: files[name].tolist() for name in ("names", "categories")}
+    of = {"ids": ids.tolist(), "x": places[:, 0].tolist(), "selected": ids[bits.astype(bool)].tolist()}
+    return sent | columns | of
+
+
+def tell(page, event: str, value: dict):
+    """Let the map report an event, as the browser does."""
+    return page.tell("map drawn", event, value)
+
+
+def true_neighbours(embedded: EmbeddingSet, item: int, k: int) -> list[int]:
+    row = int(np.flatnonzero(embedded.items == item)[0])
+    scores = embedded.vectors.astype(np.float64) @ embedded.vectors[row].astype(np.float64)
+    order = np.argsort(-scores, kind="stable")
+    return embedded.items[order[order != row][:k]].tolist()
+
+
+def test_a_picked_point_shows_its_neighbours_in_the_full_space(runs, open_page):
+    embedded = lab.runs.open(runs / "recall").embeddings("test")
+    item = int(embedded.items[31])
+    page = open_page("map", run="recall", split="test", item=str(item))
+    assert page.calm, page.words()
+    expected = true_neighbours(embedded, item, 5)
+    assert [line["to"] for line in drawn(page)["lines"]] == expected
+    labels = dict(zip(embedded.items.tolist(), embedded.labels.tolist(), strict=True))
+    assert [line["right"] for line in drawn(page)["lines"]] == [labels[one] == labels[item] for one in expected]
+    listed = page.section("map images", "neighbours")["cards"]
+    assert [card["id"] for card in listed] == expected
+    # From the grid back to the map: a card becomes the picked point, and the address says so.
+    page.pick("map images", "neighbours", expected[2])
+    assert drawn(page)["picked"] == expected[2]
+    assert page.test.query_params["item"] == str(expected[2])
+
+
+def test_a_lasso_lists_its_images_and_the_legend_counts_them(runs, open_page):
+    page = open_page("map", run="recall", split="test")
+    shown = drawn(page)
+    inside = shown["ids"][10:40]
+    tell(page, "lassoed", {"ids": [*inside, 10**9, "x"]})
+    assert page.calm, page.words()
+    assert sorted(drawn(page)["selected"]) == sorted(inside)
+    listed = page.section("map images", "selection")
+    assert {card["id"] for card in listed["cards"]} == set(inside)
+    assert "30 images" in listed["note"]
+    tell(page, "picked", {"id": inside[0]})
+    assert drawn(page)["picked"] == inside[0]
+    assert sorted(drawn(page)["selected"]) == sorted(inside), "a click keeps the lasso"
+    tell(page, "lassoed", {"ids": []})
+    assert not drawn(page)["selected"]
+
+
+def test_colours_follow_any_attribute_and_sum_up_what_is_rare(runs, open_page):
+    page = open_page("map", run="recall", split="test")
+    images = lab.runs.open(runs / "recall").dataset()
+    for field in page.test.selectbox(key="colour").options:
+        page.test.selectbox(key="colour").set_value(field).run()
+        assert page.calm, page.words()
+        shown = drawn(page)
+        counts = np.bincount(shown["categories"], minlength=len(shown["legend"]))
+        assert counts.tolist() == [line["count"] for line in shown["legend"]], field
+        assert len({(line["mark"], line["colour"]) for line in shown["legend"]}) == len(shown["legend"])
+    page.test.selectbox(key="colour").set_value("vendor").run()
+    shown = drawn(page)
+    names = [shown["legend"][category]["name"] for category in shown["categories"]]
+    assert names == [str(images.attributes["vendor"][item]) for item in shown["ids"]]
+
+
+def test_many_values_keep_the_marks_for_those_in_the_selection():
+    values = np.array([f"class {one:03d}" for one in np.repeat(np.arange(60), 5)])
+    selected = np.zeros(300, bool)
+    selected[250:255] = selected[297] = True  # all of class 50, one image of class 59
+    known, codes = np.unique(values, return_inverse=True)
+    lines, line_of = colouring.coded_legend(known.tolist(), codes, selected)
+    assert [line.name for line in lines[:2]] == ["class 050", "class 059"]
+    assert lines[-1].name == "52 others" and not lines[-1].colour
+    assert sum(line.count for line in lines) == 300
+    assert (line_of[250:255] == 0).all() and line_of[297] == 1
+
+
+def test_a_value_looks_the_same_in_every_split():
+    """Colours went by count, so that one super-class was a pink diamond here and an orange square there."""
+    looks = []
+    for counts in ((5, 1, 3), (1, 4, 2)):
+        values = np.repeat(["Food", "Objects", "Smileys"], counts)
+        known, codes = np.unique(values, return_inverse=True)
+        lines, _ = colouring.coded_legend(known.tolist(), codes, np.zeros(len(values), bool))
+        looks.append({line.name: (line.mark, line.colour) for line in lines})
+    assert looks[0] == looks[1]
+
+
+def test_nearest_is_right_is_the_hit_rate_of_the_full_space(runs):
+    run = lab.runs.open(runs / "recall")
+    whole = projections.sheet(run, "test")
+    assert whole.nearest_right.mean() == pytest.approx(np.nanmean(run.per_query("test")["r@1"]))
+
+
+def test_validations_over_time_are_moments_of_one_map(runs, open_page):
+    run = lab.runs.open(runs / "recall")
+    page = open_page("map", run="recall", split="validation", step="5")
+    assert page.calm, page.words()
+    assert page.test.query_params["step"] == "5"
+    before = drawn(page)
+    page.test.select_slider(key="map step").set_value(10).run()
+    after = drawn(page)
+    assert page.test.query_params["step"] == "10"
+    assert (before["of"], before["ids"]) == (after["of"], after["ids"]), "the points stay, their places move"
+    assert before["x"] != after["x"]
+    frame = projections.sheet(run, "validation", 5)
+    first = int(frame.whole.items[0])
+    assert frame.neighbours(first, 3)[0].tolist() == true_neighbours(frame.whole, first, 3)
+
+
+def test_moments_play_one_after_the_other_and_stop_at_the_last(runs, open_page):
+    steps = list(lab.runs.open(runs / "recall").frames())
+    page = open_page("map", run="recall", split="validation", step=str(steps[-1]))
+    play = page.test.button(key="map step play button")
+    assert play.label == "Play"
+    play.click().run()
+    seen = [drawn(page)["x"]]
+    assert page.test.query_params["step"] == str(steps[0]), "from the last moment it begins anew"
+    for step in steps[1:]:
+        assert page.test.button(key="map step play button").label == "Pause"
+        page.test.session_state["map step due"] = True  # what the beat leaves behind
+        page.run()
+        assert page.calm, page.words()
+        assert page.test.query_params["step"] == str(step)
+        seen.append(drawn(page)["x"])
+    assert page.test.button(key="map step play button").label == "Play"
+    assert len({tuple(x) for x in seen}) == len(steps) > 1
+
+
+def test_a_later_moment_is_turned_onto_the_one_before():
+    random = np.random.default_rng(0)
+    vectors = random.normal(size=(80, 6)) * [4, 2, 1, 1, 1, 1]
+    turned = vectors @ np.linalg.qr(random.normal(size=(6, 6)))[0]
+    found = projections.drawn([vectors, turned], [1, 2], "pca")
+    np.testing.assert_allclose(found.flat[0] - found.flat[0].mean(0), found.flat[1], atol=1e-4)
+
+
+def test_large_sets_are_sampled_class_by_class_the_same_every_time():
+    labels = np.random.default_rng(1).choice(20, 5_000, p=np.arange(1, 21) / 210)
+    rows = projections.stratified(labels, 1_000)
+    assert len(np.unique(rows)) == 1_000 and (np.diff(rows) > 0).all()
+    np.testing.assert_array_equal(rows, projections.stratified(labels, 1_000))
+    share = np.bincount(labels[rows], minlength=20) - np.bincount(labels, minlength=20) / 5
+    assert np.abs(share).max() <= 1
+
+
+def test_a_sampled_map_says_so_and_still_searches_everything(runs, open_page, monkeypatch):
+    monkeypatch.setattr(projections, "MOST", 60)
+    colouring.sheet.clear()
+    colouring.pca.clear()
+    embedded = lab.runs.open(runs / "recall").embeddings("test")
+    try:
+        page = open_page("map", run="recall", split="test")
+        assert len(drawn(page)["ids"]) == 60
+        assert f"60 of {len(embedded):,} images" in page.words()
+        item = drawn(page)["ids"][7]
+        tell(page, "picked", {"id": item})
+        assert [line["to"] for line in drawn(page)["lines"]] == true_neighbours(embedded, item, 5)
+    finally:
+        colouring.sheet.clear()
+        colouring.pca.clear()
+
+
+def test_a_slow_map_is_drawn_once_by_a_process_of_its_own_and_kept(runs, open_page):
+    run = lab.runs.open(runs / "recall")
+    chart = Chart(run, "validation", "tsne")
+    page = open_page("map", run="recall", split="validation", map="tsne")
+    assert page.calm, page.words()
+    assert "drawn in the background" in page.words()
+    worker = json.loads(chart._job.read_text())["worker"]
+    chart.start()  # another tab
+    assert json.loads(chart._job.read_text())["worker"] == worker
+    deadline = time.monotonic() + 300
+    while chart.read() is None and chart.progress["state"] == "working" and time.monotonic() < deadline:
+        time.sleep(0.2)
+    found = chart.read()
+    assert found is not None, chart.progress
+    shown = projections.sheet(run, "validation").on_map
+    measured = lab.maps.honesty(shown.vectors, found.flat[0], projections.NEAREST)
+    assert found.at(-1)[1] == pytest.approx(measured)
+    page.run()
+    assert "background" not in page.words() and page.calm
+    # New embeddings make it a map of something else.
+    path = run.path / "embeddings" / "validation.safetensors"
+    path.write_bytes((run.path / "embeddings" / "test.safetensors").read_bytes())
+    assert chart.read() is None
+
+
+def test_a_map_that_fails_says_why_and_can_be_tried_again(runs, open_page, monkeypatch):
+    chart = Chart(lab.runs.open(runs / "recall"), "test", "umap")
+    chart._file.parent.mkdir()
+    with monkeypatch.context() as patched, pytest.raises(ValueError, match="UMAP"):
+        patched.setattr(
+            "app.results.projections.draw",
+            lambda *_: (_ for _ in ()).throw(ValueError("UMAP is not installed.")),
+        )
+        chart.work()
+    page = open_page("map", run="recall", split="test", map="umap")
+    assert len(page.test.error) == 1
+    assert "UMAP is not installed" in page.test.error[0].value.replace("\\", "")
+    assert drawn(page)["ids"], "PCA is shown instead"
+    assert any(button.label == "Try again" for button in page.test.button)
+
+
+def test_a_process_that_dies_without_a_word_is_a_failure(runs):
+    chart = Chart(lab.runs.open(runs / "recall"), "test", "umap")
+    chart._file.parent.mkdir()
+    dead = {"host": lab.runs.folder.Worker.this().host, "pid": 2**22 - 3, "create_time": 1.0}
+    chart._tell({"worker": dead, "of": chart.fingerprint, "done": 0, "total": 1})
+    assert chart.progress["state"] == "failed"
+    chart._file.write_bytes(b"damaged")
+    assert chart.read() is None
+
+
+def test_choices_are_in_the_address(runs, open_page):
+    page = open_page("map", run="recall")
+    assert page.test.query_params == {"run": "recall"}, "what stands at its default stays out"
+    page.test.selectbox(key="colour").set_value("vendor").run()
+    page.test.get("button_group")[2].set_value(10).run()
+    inside = drawn(page)["ids"][5:90]
+    tell(page, "lassoed", {"ids": inside})
+    page.test.session_state["selection page"] = 2  # what its control reports
+    tell(page, "picked", {"id": inside[3]})
+    other = page.again()
+    assert other.calm and other.test.query_params == page.test.query_params
+    assert set(other.test.query_params) == {"run", "colour", "near", "lasso", "page", "item"}
+    assert drawn(other) == drawn(page) and sorted(drawn(other)["selected"]) == inside
+    assert other.gallery("map images") == page.gallery("map images")
+    other.test.query_params.pop("lasso")  # somebody goes back to before the lasso, and leaves the colour
+    other.run()
+    assert not drawn(other)["selected"] and other.test.selectbox(key="colour").value == "vendor"
+
+
+def test_a_click_that_brings_the_address_from_before_undoes_nothing_but_going_back_does(runs, open_page, monkeypatch):
+    page = open_page("map", run="recall")
+    colour, addresses = page.test.selectbox(key="colour").value, []
+    for field in ("class", "subgroup", "vendor"):
+        addresses.append(dict(page.test.query_params))
+        page.test.selectbox(key="colour").set_value(field).run()
+    after = dict(page.test.query_params)
+    for before in addresses:  # the browser had not heard of the new one yet
+        page.test.query_params = dict(before)
+        page.run()
+        assert page.test.selectbox(key="colour").value == "vendor" and page.test.query_params == after
+    before = addresses[0]
+    monkeypatch.setattr(address, "ON_ITS_WAY", -1)
+    page.test.query_params = dict(before)
+    page.run()
+    assert page.test.selectbox(key="colour").value == colour and page.test.query_params == before
+
+
+def test_a_lasso_is_short_in_the_address_or_stays_out(runs, open_page, monkeypatch):
+    random = np.random.default_rng(0)
+    chosen = np.zeros(10_000, bool)
+    chosen[random.choice(10_000, 40, replace=False)] = chosen[4_000:4_300] = True
+    assert len(colouring.packed(chosen)) < 200
+    np.testing.assert_array_equal(colouring.unpacked(colouring.packed(chosen), 10_000), chosen)
+    bomb = base64.urlsafe_b64encode(zlib.compress(b"1" * 10**7)).decode()
+    for bad in (bomb, "", "x", "äöü", colouring.packed(chosen[:99])):
+        with pytest.raises(ValueError):
+            colouring.unpacked(bad, 10_000)
+    monkeypatch.setattr(address, "LONGEST", 10)
+    page = open_page("map", run="recall", split="test")
+    tell(page, "lassoed", {"ids": drawn(page)["ids"][::3]})
+    assert "lasso" not in page.test.query_params
+    assert "too many to be kept in the link" in page.section("map images", "selection")["note"]
+
+
+@pytest.mark.parametrize("bad", ["999999999", "x", "mds", "7", "-1", "nan", "[" * 5_000])
+def test_a_bad_address_falls_back(runs, open_page, bad):
+    names = ("item", "map", "step", "colour", "near", "lasso", "page")
+    page = open_page("map", run="recall", split="validation", **dict.fromkeys(names, bad))
+    assert page.calm, page.words()
+    assert page.test.query_params == {"run": "recall", "split": "validation"}
+    assert drawn(page)["ids"]
+
+
+def test_without_runs_the_page_says_what_to_do(no_runs, open_page):
+    page = open_page("map")
+    assert page.calm and "lab train" in page.test.code[-1].value
+
+
+def test_a_click_searches_once_and_draws_no_map_anew(runs, open_page, count_calls):
+    """What makes a click quick: neither embeddings nor map nor index are made again."""
+    calls = count_calls("lab.maps.flatten", "lab.maps.honesty", "lab.search.create", "lab.runs.Run.embeddings")
+    (runs / "recall" / "embeddings" / "test.safetensors").touch()  # nothing is known of it yet
+    page = open_page("map", run="recall", split="test")
+    tell(page, "picked", {"id": drawn(page)["ids"][0]})
+    assert len({name for name, *_ in calls}) == 4, "the first view does all of it"
+    calls.clear()
+    for item in drawn(page)["ids"][1:5]:
+        tell(page, "picked", {"id": item})
+        assert page.test.query_params["item"] == str(item) and page.section("map images", "neighbours")["cards"]
+    assert calls == []
+
+
+def test_words_select_what_has_them_and_a_lasso_replaces_them(runs, open_page):
+    page = open_page("map", run="recall", split="test")
+    run = lab.runs.open(runs / "recall")
+    images, items = run.dataset(), run.embeddings("test").items
+    name = str(images.class_names[images.labels[items[7]]])
+    vendor = str(images.attributes["vendor"][items[7]])
+    page.test.text_input(key="map words").set_value(f"{vendor.upper()} {name}").run()
+    assert page.calm, page.words()
+    lines = {
+        int(item): " ".join(
+            [str(images.keys[item]), str(images.class_names[images.labels[item]])]
+            + [str(images.super_names[images.super_labels[item]])]
+            + [str(values[item]) for values in images.attributes.values()]
+        ).lower()
+        for item in items
+    }
+    wanted = f"{vendor} {name}".lower().split()
+    expected = {item for item, line in lines.items() if all(word in line for word in wanted)}
+    assert items[7] in expected and set(drawn(page)["selected"]) == expected
+    assert set(drawn(page.again())["selected"]) == expected, "the address holds the words"
+    tell(page, "lassoed", {"ids": drawn(page)["ids"][:3]})
+    assert len(drawn(page)["selected"]) == 3 and page.test.text_input(key="map words").value == ""
+    page.test.text_input(key="map words").set_value("no such thing").run()
+    assert page.calm and "No image on this map has these words." in page.words() and not drawn(page)["selected"]
+
+
+def test_two_browsers_keep_each_the_words_of_their_own_map(monkeypatch):
+    monkeypatch.setattr(colouring.filters, "fields", lambda images: [])
+    images = SimpleNamespace(keys=np.array(["ÄPFEL/1.png", "no utf-8 \udcff.png"]))
+    sheet = SimpleNamespace(on_map=SimpleNamespace(items=np.arange(2)))
+    colouring.lines.clear()
+    first = colouring.lines("one", "test", 1.0, None, images, sheet)
+    colouring.lines("two", "test", 1.0, None, images, sheet)
+    assert colouring.lines("one", "test", 1.0, None, images, sheet) is first
+    assert colouring.holding(first, "png Äpfel").tolist() == [0] and colouring.holding(first, ".PNG").tolist() == [0, 1]
+
+
+def test_numbers_are_a_scale_from_low_to_high():
+    numbers = np.concatenate([np.linspace(0, 1, 99), [1000.0, np.nan]])
+    lines, steps = colouring.scale(numbers)
+    assert [line.colour for line in lines[:-1]] == list(colouring.SHADES) and lines[-1].name == "no number"
+    assert (np.diff(steps[:99]) >= 0).all() and steps[99] == 7 and steps[100] == 8
+    assert all(line.count > 5 for line in lines[:-1]), "one strange value does not take all colours"
+    assert [line.count for line in lines] == np.bincount(steps).tolist()
+    known = [f"{value / 10}" for value in range(30)]
+    codes, nobody = np.arange(30), np.zeros(30, bool)
+    assert colouring.by_value("weight", known, codes, nobody)[0][0].name.startswith("below ")
+    assert colouring.by_value("class", known, codes, nobody)[0][0].name == "0.0", "a class is no quantity"
+    assert colouring.by_value("weight", [*known, "heavy"], np.arange(31), np.zeros(31, bool))[0][0].name == "0.0"
+
+
+def test_points_are_coloured_by_how_well_they_are_answered(runs, open_page):
+    page = open_page("map", run="recall", split="test", colour="average precision")
+    assert page.calm, page.words()
+    shown = drawn(page)
+    run = lab.runs.open(runs / "recall")
+    whole = cache.collection("recall", "test", run_choice.view(run).stamp)
+    values = dict(zip(whole.query.items.tolist(), whole.measure()["mAP"].tolist(), strict=True))
+    low = [values[item] for item, line in zip(shown["ids"], shown["categories"], strict=True) if line == 0]
+    high = [values[item] for item, line in zip(shown["ids"], shown["categories"], strict=True) if line == 7]
+    assert low and high and max(low) < min(high)

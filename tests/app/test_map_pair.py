@@ -1,0 +1,137 @@
+"""Two spaces on the Map page: the numbers against plain loops, and the way to Browse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lab.maps
+import lab.runs
+from app import served
+from app.results import projections
+from app.views.map import colouring, pair
+from lab.inspect.spaces import Group
+from lab.runs.folder import tensors
+
+
+def drawn(page) -> dict:
+    sent = page.gallery("two maps drawn")
+    return sent | {name: served.read(file) for name, file in sent["files"].items()}
+
+
+def nearest(vectors, k):
+    unit = vectors.astype(np.float64) / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = unit @ unit.T
+    np.fill_diagonal(cosines, -2)
+    return np.argsort(-cosines, axis=1, kind="stable")[:, :k]
+
+
+def test_two_runs_share_neighbours_and_a_click_leads_to_browse_with_both(runs, open_page):
+    one, other = (lab.runs.open(runs / name).embeddings("test") for name in ("recall", "smooth"))
+    page = open_page("map", run="recall", split="test", beside="run:smooth")
+    assert page.calm, page.words()
+    shown = drawn(page)
+    assert shown["ids"].tolist() == sorted(one.items) and shown["pair"] == {
+        "names": ["recall", "smooth"],
+        "view": "side",
+    }
+    order, theirs = (np.argsort(embedded.items) for embedded in (one, other))
+    near = nearest(one.vectors[order], 5), nearest(other.vectors[theirs], 5)
+    shares = [len(set(a) & set(b)) / 5 for a, b in zip(*map(np.ndarray.tolist, near), strict=True)]
+    assert f"{np.mean(shares):.0%} are the same in both" in page.words().replace("\\", "")
+    fifths = [next(fifth for fifth in range(5) if share <= (fifth + 1) / 5 + 1e-9) for share in shares]
+    assert shown["categories"].tolist() == fifths
+    assert [line["count"] for line in shown["legend"]] == np.bincount(fifths, minlength=5).tolist()
+    assert shown[f"filter {pair.OVERLAP}"].tolist() == [round(5 * share) for share in shares]
+    assert not np.array_equal(shown["before"], shown["after"])
+    # A click shows the neighbours in both spaces, and Browse opens with both runs.
+    item = int(shown["ids"][3])
+    page.tell("two maps drawn", "picked", {"id": item})
+    assert page.calm and page.test.query_params["item"] == str(item)
+    sections = {name: page.section("two maps images", name)["cards"] for name in ("recall", "smooth")}
+    for at, name in enumerate(("recall", "smooth")):
+        assert [card["id"] for card in sections[name]] == shown["ids"][near[at][3]].tolist()
+    again = page.again()
+    assert again.calm and again.gallery("two maps drawn") == page.gallery("two maps drawn")
+
+
+def test_an_earlier_step_is_the_first_of_the_two_and_a_group_can_be_selected(runs, open_page, monkeypatch):
+    run = lab.runs.open(runs / "recall")
+    step = min(run.frames())
+    together = [Group(np.arange(4, 12), 1.5, "class", "cat", 0.75, 0.5)]
+    monkeypatch.setattr(pair.spaces, "moved_together", lambda *_: together)
+    page = open_page("map", run="recall", split="validation", beside=f"step:{step}", view="one")
+    assert page.calm, page.words()
+    shown = drawn(page)
+    assert shown["pair"] == {"names": [f"recall, step {step}", "recall"], "view": "one"}
+    frame = tensors(run.frames()[step])
+    assert set(shown["ids"]) == set(frame["items"])
+    button = next(one for one in page.test.button if one.key == "moved 0")
+    assert button.label.replace("\\", "") == "8 images: 75% class cat, moved 1.5 × the map's spread"
+    button.click().run()
+    listed = page.section("two maps images", "selection")["cards"]
+    assert {card["id"] for card in listed} == set(shown["ids"][4:12].tolist())
+
+
+def test_what_cannot_be_compared_is_said_in_a_sentence(runs, open_page):
+    page = open_page("map", run="recall", split="test")
+    assert "beside" not in page.test.query_params
+    assert page.test.selectbox(key="beside").options[:2] == ["nothing", "smooth"]
+    page.test.selectbox(key="beside").set_value("run:smooth").run()
+    assert "can be compared on the split Validation only" in page.words()
+
+
+def test_a_checkpoint_that_was_not_evaluated_is_embedded_now(runs, open_page):
+    run = lab.runs.open(runs / "recall")
+    [other] = [one for one in ("best", "last") if one != run.origin("test").checkpoint]
+    page = open_page("map", run="recall", split="test", beside=f"kept:{other}")
+    assert page.calm, page.words()
+    shown = drawn(page)
+    assert shown["pair"]["names"] == ["recall", f"recall, {other} checkpoint"]
+    assert set(shown["ids"]) == set(run.embeddings("test").items)
+
+
+def test_the_second_map_lies_on_the_first(runs):
+    one = lab.runs.open(runs / "recall").embeddings("test")
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(one.vectors.shape[1],) * 2))[0]
+    other = type(one)((one.vectors @ turn)[::-1].astype(np.float32), one.labels[::-1], one.items[::-1])
+    two = projections.two_maps(one, other, "pca")
+    np.testing.assert_allclose(two.after, two.before, atol=1e-3)
+    assert (np.sort(two.near[0][:, :5]) == np.sort(two.near[1][:, :5])).mean() > 0.99
+    with pytest.raises(ValueError, match="fewer than three images"):
+        projections.two_maps(one, type(one)(one.vectors[:2], one.labels[:2], one.items[:2]), "pca")
+
+
+def test_of_many_points_a_sample_is_laid_out_and_the_rest_stands_beside(monkeypatch):
+    random = np.random.default_rng(1)
+    centres = np.eye(4, 12)
+    vectors = np.repeat(centres, 75, 0).astype(np.float32) + 0.05 * random.normal(size=(300, 12)).astype(np.float32)
+    monkeypatch.setattr(projections, "LAID_OUT", 120)
+    flat = projections.laid_out(vectors, "tsne")
+    rows = projections.stratified(np.zeros(300), 120)
+    np.testing.assert_array_equal(flat[rows], lab.maps.flatten(vectors[rows], "tsne"))
+    middles = flat.reshape(4, 75, 2).mean(1)
+    closest = np.linalg.norm(flat[:, None] - middles, axis=2).argmin(1)
+    assert (closest == np.repeat(np.arange(4), 75)).mean() > 0.98
+
+
+def test_a_large_pca_map_is_kept_with_the_run(runs, monkeypatch, count_calls):
+    monkeypatch.setattr(projections, "KEPT_FROM", 10)
+    run = lab.runs.open(runs / "recall")
+    first = projections.pca_map(run, "test")
+    calls = count_calls("lab.maps.flatten")
+    np.testing.assert_array_equal(projections.pca_map(run, "test").flat, first.flat)
+    assert calls == []
+
+
+def test_histograms_have_a_bar_a_value_or_equal_steps():
+    values = [f"v{one:02}" for one in range(40)]
+    codes = np.repeat(np.arange(40), np.arange(40, 0, -1))
+    words = colouring.bars("maker", values, codes)
+    assert len(words.labels) == colouring.BARS and words.labels[0] == "v00" and words.labels[-1] == "17 others"
+    assert np.bincount(words.codes).tolist() == [*range(40, 17, -1), sum(range(1, 18))]
+    numbers = colouring.bars("year", [str(1990 + one) for one in range(30)], np.arange(30))
+    counted = np.bincount(numbers.codes, minlength=colouring.BARS)
+    assert counted.sum() == 30 and counted.min() >= 1 and numbers.labels[0].startswith("1990 to 1991")
+    few = colouring.bars("side", ["", "left"], np.array([0, 1, 1]))
+    assert few.labels == ["(none)", "left"] and few.codes.tolist() == [0, 1, 1]

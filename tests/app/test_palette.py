@@ -1,0 +1,90 @@
+"""The palette of every page: what it finds, where it leads, and the letters of the shortcuts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lab.runs
+from app.results import cache, palette, run_choice
+
+
+def asked(page, words: str) -> dict[str, list[str]]:
+    """Kind to the titles that the palette offers for some words."""
+    page.tell("keys", "asked", {"words": words})
+    assert page.calm
+    kinds: dict[str, list[str]] = {}
+    for place in page.gallery("keys")["places"]:
+        kinds.setdefault(place["kind"], []).append(place["title"])
+    return kinds
+
+
+def test_every_page_has_a_letter_of_its_own(no_runs, open_page):
+    letters = [one["letter"] for one in open_page("watch").gallery("keys")["pages"]]
+    assert all(letters) and len(set(letters)) == len(letters) >= 9
+
+
+def test_it_finds_pages_runs_classes_and_images(runs, open_page):
+    page = open_page("browse", run="smooth")
+    assert page.gallery("keys")["words"] is None, "nothing is searched until somebody asks"
+    first = asked(page, "")
+    assert "Browse" in first["page"] and set(first["run"]) == {"recall", "smooth"} and "class" not in first
+    assert asked(page, "recall") == {"run": ["recall"]}
+    images, split = lab.runs.open("smooth", runs).dataset(), lab.runs.open("smooth", runs).embeddings("test")
+    item = int(split.items[5])
+    name = str(images.class_names[images.labels[item]])
+    assert asked(page, name.upper())["class"][0] == name
+    assert asked(page, str(images.keys[item])) == {"image": [str(images.keys[item])]}
+    assert asked(page, str(item))["image"][0] == str(images.keys[item]), "a number is an image's"
+    assert asked(page, "no such thing") == {}
+
+
+def test_what_is_chosen_is_opened(runs, open_page):
+    run = lab.runs.open("smooth", runs)
+    item, label = int(run.embeddings("test").items[7]), int(run.embeddings("test").labels[7])
+
+    def choose(page, kind: str, name: str):
+        page.tell("keys", "chosen", {"kind": kind, "name": name})
+        return page
+
+    page = choose(open_page("figures"), "run", "smooth")
+    assert page.calm and page.test.query_params["run"] == "smooth" and page.test.header[0].value == "Browse"
+    page = choose(open_page("browse", run="smooth"), "image", str(item))
+    assert page.calm and page.test.query_params["query"] == str(item)
+    page = choose(open_page("browse", run="smooth"), "class", str(label))
+    assert page.calm and page.test.query_params["class"] == str(label)
+    assert page.test.session_state["query"] in run.embeddings("test").items[run.embeddings("test").labels == label]
+    page = choose(open_page("browse", run="smooth"), "page", "map")
+    assert page.calm and page.test.header[0].value == "Map"
+    page = choose(open_page("map", run="smooth"), "run", "recall")
+    assert page.calm and page.test.header[0].value == "Map" and page.test.query_params["run"] == "recall"
+
+
+@pytest.mark.parametrize(
+    "sent", [{}, {"kind": "run", "name": "../recall"}, {"kind": "page", "name": "x"}, {"kind": "class", "name": "-"}]
+)
+def test_what_a_browser_makes_up_leads_nowhere_bad(runs, open_page, sent):
+    page = open_page("browse", run="smooth")
+    page.tell("keys", "chosen", sent)
+    assert page.calm and page.test.header[0].value == "Browse"
+
+
+def test_an_empty_lab_has_a_palette_of_pages(no_runs, open_page):
+    assert set(asked(open_page("watch"), "")) == {"page"}
+    assert asked(open_page("watch"), "heart") == {}
+
+
+def test_classes_that_begin_with_the_words_come_first():
+    names = ["red heart\n", "heart\n", "black heart suit\n", "star\n", "heart on fire\n"]
+    ends = np.cumsum([len(name) for name in names])
+    known = palette._ClassNames("".join(names), ends, np.arange(5), np.ones(5, int))
+    assert known.rows("Heart") == [1, 4, 0, 2]
+    assert known.rows("suit black") == [2] and known.rows("hearts") == []
+
+
+def test_images_without_a_class_are_no_classes(no_runs):
+    vectors = np.random.default_rng(0).normal(size=(6, 4))
+    run = lab.runs.from_embeddings(vectors, name="bare", normalise=True, runs=no_runs)
+    view = run_choice.view(run)
+    whole = cache.collection("bare", view.splits[0], view.stamp)
+    assert len(palette._class_names("bare", view.splits[0], view.stamp, whole).labels) == 0

@@ -1,0 +1,358 @@
+"""The Watch page and the journal under it: finished, failed, running and damaged runs."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shutil
+from types import SimpleNamespace
+
+import pytest
+
+import lab.runs
+from app.results.metrics_reader import Journal
+from app.shared import charts, whereabouts
+from app.views.watch import machine, validation_history
+from lab.core.files import read_json, write_json
+from lab.core.results import EmbeddingSet, Evidence
+from lab.runs.folder import RUNNING, tensors
+from lab.runs.launching import sent
+from lab.runs.process import Worker
+from lab.runs.writer import Writer
+from lab.training.loop import Trainer
+
+PARTS = ("Curves", "Similarities", "Pinned queries", "Decomposability", "Log")
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_of_a_finished_run(runs, open_page, part):
+    page = open_page("watch", watched="recall", part=part)
+    assert page.calm, page.words()
+    assert page.test.radio(key="watched part").value == part
+    chosen = {} if part == PARTS[0] else {"part": part}
+    assert page.test.query_params == {"watched": "recall", **chosen}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_of_a_run_that_has_not_begun(no_runs, open_page, part):
+    lab.runs.create(lab.runs.RunConfig.of(), no_runs, "waiting")
+    page = open_page("watch")
+    page.test.radio(key="watched part").set_value(part).run()
+    assert page.calm, page.words()
+
+
+def test_no_runs_says_what_to_do(no_runs, open_page):
+    assert "lab train" in open_page("watch").words()
+
+
+def test_pinned_queries_are_ranked_at_each_validation(runs, open_page):
+    records = lab.runs.open(runs / "recall").metrics("validated")
+    page = open_page("watch", watched="recall")
+    page.test.radio(key="watched part").set_value("Pinned queries").run()
+    sections = page.gallery("film")["sections"]
+    assert [s["title"] for s in sections[1:]] == [f"After step {r['step']}" for r in records]
+    second = sections[0]["cards"][1]["id"]
+    page.pick("film", "pinned", second)
+    strip = next(s for s in records[-1]["pinned"] if s["query"] == second)
+    assert [c["id"] for c in page.gallery("film")["sections"][-1]["cards"]] == strip["neighbours"]
+    labels = lab.runs.open(runs / "recall").dataset().labels
+    for card in page.gallery("film")["sections"][-1]["cards"]:
+        assert card["right"] == bool(labels[card["id"]] == labels[second])
+
+
+def test_the_moment_and_the_pinned_query_are_in_the_address(runs, open_page):
+    steps = [record["step"] for record in lab.runs.open(runs / "recall").metrics("validated")]
+    page = open_page("watch", watched="recall", part="Similarities")
+    slider = page.test.select_slider(key="after")
+    assert slider.value == steps[-1] and "after" not in page.test.query_params
+    slider.set_value(steps[0]).run()
+    assert page.again().test.select_slider(key="after").value == steps[0]
+    page.test.radio(key="watched part").set_value("Pinned queries").run()
+    page.pick("film", "pinned", page.section("film", "pinned")["cards"][2]["id"])
+    assert set(page.test.query_params) == {"watched", "part", "pinned"}
+    assert page.again().gallery("film") == page.gallery("film")
+
+
+@pytest.mark.parametrize("part", PARTS[1:3])
+@pytest.mark.parametrize("bad", ["-1", "x", "[" * 5_000])
+def test_a_bad_address_falls_back(runs, open_page, part, bad):
+    page = open_page("watch", watched="recall", part=part, after=bad, pinned=bad)
+    assert page.calm, page.words()
+    assert page.test.query_params == {"watched": "recall", "part": part}
+    assert open_page("watch", watched=bad, part=bad).calm
+
+
+def test_a_failed_run_says_why_and_shows_its_log(runs, open_page):
+    run = lab.runs.open(runs / "recall")
+    Writer(run).status("failed", sentence="Out of memory: set --training.chunk to <b>fewer</b> images.")
+    Writer(run).log("Traceback of the *worker*")
+    page = open_page("watch", watched="recall")
+    assert not page.test.exception
+    assert "Out of memory" in page.test.error[0].value
+    assert "Traceback of the *worker*" in page.test.code[0].value
+    assert any(b.label == "Resume" for b in page.test.button)
+
+
+def test_a_running_run_can_be_asked_to_stop(runs, open_page, monkeypatch):
+    asked = []
+    monkeypatch.setattr("app.shared.queueing.stop", asked.append)
+    writer = Writer(lab.runs.open(runs / "recall"))
+    writer.claim()
+    writer.status(RUNNING, phase="training", step=3, steps=10, eta_seconds=200.0)
+    page = open_page("watch", watched="recall")
+    assert page.calm, page.words()
+    next(b for b in page.test.button if b.label == "Stop").click().run()
+    assert asked == ["recall"]
+
+
+def test_a_dead_worker_is_interrupted_and_can_resume(runs, open_page, monkeypatch):
+    run = lab.runs.open(runs / "recall")
+    Writer(run).status(RUNNING, phase="training", step=3)
+    Writer(run).describe({"worker": {"host": "vm-that-is-gone", "pid": 1, "create_time": 1.0}})
+    status = read_json(run.path / "status.json")
+    write_json(run.path / "status.json", {**status, "updated": 0})
+    page = open_page("watch", watched="recall")
+    assert not page.test.exception
+    assert "ended without a word" in page.test.error[0].value
+
+
+def test_a_run_of_a_cluster_waits_is_tried_again_and_resumes_there(runs, open_page, monkeypatch):
+    given, stopped = [], []
+    monkeypatch.setattr("lab.launchers.send", lambda some, to: given.append(([run.name for run in some], to)))
+    monkeypatch.setattr("app.shared.queueing.stop", stopped.append)
+    monkeypatch.setattr(whereabouts, "_installed", lambda library: library == "ray")
+    monkeypatch.setenv("RAY_ADDRESS", "head:6379")
+    run, cluster = lab.runs.open(runs / "recall"), sent.Sent("ray", "head:6379")
+    sent.hand_over(run, cluster, Worker.this(), False)
+    page = open_page("watch", watched="recall")
+    assert page.calm and "Waits for the Ray cluster at head" in page.words()
+    next(b for b in page.test.button if b.label == "Stop").click().run()
+    assert stopped == ["recall"] and "Kill now" not in [b.label for b in page.test.button]
+
+    sent.hand_over(run, cluster, Worker("another-machine", 1, 1.0), False)
+    page = open_page("watch", watched="recall")
+    labels = [b.label for b in page.test.button]
+    assert "Waits for the Ray cluster at head" in page.words() and "Stop" in labels and "Resume" not in labels
+
+    sent.hand_over(run, cluster, Worker.this(), False)
+    status = read_json(run.path / "status.json")
+    write_json(run.path / "status.json", {**status, "state": RUNNING, "phase": "training"})  # and nobody holds it
+    page = open_page("watch", watched="recall")
+    assert page.calm and "tries again" in page.words() and "Resume" not in [b.label for b in page.test.button]
+
+    Writer(run).status("stopped", sentence="Stopped after step 3.")
+    sent.sign(run, sent.Sent("ray", "head:6379", {"retries": 7}), Worker.this(), False)
+    page = open_page("watch", watched="recall")
+    assert "retries 7" in page.words()
+    assert next(s for s in page.test.selectbox if s.label == "Where to resume").value == "ray"
+    next(b for b in page.test.button if b.label == "Resume").click().run()
+    assert given == [(["recall"], cluster)] and given[0][1].knobs == {"retries": 7}
+
+
+def test_the_gap_is_the_metric_of_each_frame(runs):
+    import lab.metrics
+    import lab.search
+
+    run = lab.runs.open(runs / "recall")
+    curves = validation_history.gaps(run)
+    assert len(run.frames()) == 2 and curves
+    for at, path in enumerate(run.frames().values()):
+        arrays = tensors(path)
+        embedded = EmbeddingSet(arrays["vectors"], arrays["labels"], arrays["items"])
+        ranking = lab.search.create("exact", k=1).build(embedded).rank(embedded, same_source=True)
+        expected = lab.metrics.create("decomposability_gap")(Evidence(ranking, embedded, embedded)).values
+        assert set(validation_history.WORDS) == set(expected), "each quantity has its words"
+        named = {validation_history.WORDS.get(name, name): value for name, value in expected.items()}
+        assert {name: values[at] for name, (_, values) in curves.items()} == pytest.approx(named)
+
+
+def step(number: int, **values) -> str:
+    return json.dumps({"kind": "stepped", "step": number, "loss": 1 / number, "lr": 0.1, **values}) + "\n"
+
+
+def test_the_journal_reads_on_and_leaves_a_torn_line_for_later(tmp_path):
+    file = tmp_path / "metrics.jsonl"
+    file.write_text(step(1) + step(2)[:10])
+    kept = Journal(file).read_on()
+    assert kept.steps == [1]
+    with open(file, "a") as more:
+        more.write(step(2)[10:] + step(3))
+    assert kept.read_on().steps == [1, 2, 3]
+    assert kept.curve("loss") == ([1, 2, 3], [1.0, 0.5, pytest.approx(1 / 3)])
+
+
+def test_the_journal_begins_anew_when_the_file_was_cut(tmp_path):
+    file = tmp_path / "metrics.jsonl"
+    file.write_text("".join(step(n) for n in range(1, 6)))
+    kept = Journal(file).read_on()
+    replacement = tmp_path / "new"
+    replacement.write_text(step(1) + step(2))
+    replacement.replace(file)
+    assert kept.read_on().steps == [1, 2]
+
+
+def test_the_journal_keeps_columns_as_long_as_the_steps(tmp_path):
+    file = tmp_path / "metrics.jsonl"
+    file.write_text(step(1) + step(2, gradient_norm=4.0) + step(3))
+    kept = Journal(file).read_on()
+    assert kept.curve("gradient_norm") == ([1, 2, 3], [None, 4.0, None])
+
+
+def test_long_curves_are_thinned_and_end_at_the_end(tmp_path):
+    file = tmp_path / "metrics.jsonl"
+    file.write_text("".join(step(n) for n in range(1, 10_001)))
+    steps, values = Journal(file).read_on().curve("loss")
+    assert len(steps) < 2_000 and steps[0] == 1 and steps[-1] == 10_000
+    assert values == [pytest.approx(1 / n) for n in steps]
+
+
+def drawn(page) -> list[dict]:
+    return [json.loads(chart.proto.spec) for chart in page.test.get("plotly_chart")]
+
+
+def titles(page) -> list[str]:
+    return [one["layout"]["title"]["text"] for one in drawn(page)]
+
+
+def test_several_runs_stand_on_one_chart_for_the_quantities_that_were_chosen(runs, open_page):
+    page = open_page("watch", watched="recall", also=["smooth", "recall"])
+    assert page.calm, page.words()
+    assert titles(page) == ["MAP@R", "loss"], "until somebody chooses"
+    assert [trace["name"] for trace in drawn(page)[0]["data"]] == ["recall", "smooth"]
+    page.test.multiselect(key="quantities").set_value(["memory_bytes", "lr"]).run()
+    page.test.slider(key="smoothing").set_value(0.9).run()
+    page.test.toggle(key="log_steps").set_value(True).run()
+    page.test.toggle(key="log_values").set_value(True).run()
+    assert page.calm, page.words()
+    assert sorted(titles(page)) == ["learning rate", "memory, GB"]
+    memory = drawn(page)[titles(page).index("memory, GB")]
+    assert memory["layout"]["xaxis"]["type"] == memory["layout"]["yaxis"]["type"] == "log"
+    assert 0.01 < memory["data"][0]["y"][0] < 100, "in the unit of the title"
+    other = page.again()
+    assert other.calm and drawn(other) == drawn(page)
+    assert set(other.test.query_params) == {"watched", "also", "quantity", "smooth", "logsteps", "logvalues"}
+    shutil.rmtree(runs / "smooth")
+    page.run()
+    assert page.calm and "smooth" not in page.test.query_params.get("also", []), "a run that was deleted meanwhile"
+
+
+@pytest.mark.parametrize("bad", ["-1", "x", "2", "nan", ""])
+def test_a_bad_look_in_the_address_falls_back(runs, open_page, bad):
+    names = ("smooth", "logsteps", "logvalues", "also", "quantity")
+    page = open_page("watch", watched="recall", **dict.fromkeys(names, bad))
+    assert page.calm, page.words()
+    assert page.test.slider(key="smoothing").value == 0.6 and set(page.test.query_params) <= {"watched", "quantity"}
+
+
+def test_what_has_no_logarithm_stays_linear_and_says_so(runs, open_page):
+    with open(runs / "recall" / "metrics.jsonl", "a") as more:
+        more.write(step(99, loss=-0.5))
+    page = open_page("watch", watched="recall", quantity=["loss", "lr"], logvalues="yes")
+    assert page.calm, page.words()
+    axes = {title: one["layout"]["yaxis"].get("type") for title, one in zip(titles(page), drawn(page), strict=True)}
+    assert axes == {"loss": None, "learning rate": "log"}
+    assert "values below 0: loss." in page.words().replace("\\", "")
+
+
+def test_smoothing_is_tensorboards():
+    """Its loop, as TensorBoard's line chart has it, against ours."""
+    values = [None if at % 7 == 3 else math.sin(at) + 2 for at in range(60)]
+    last, count, expected = 0.0, 0, []
+    for value in values:
+        if value is not None:
+            last, count = last * 0.8 + 0.2 * value, count + 1
+        expected.append(None if value is None else pytest.approx(last / (1 - 0.8**count)))
+    assert list(charts.smooth(values, 0.8)) == expected
+    assert charts.smooth(values, 0) is values and charts.smooth(values[:30], 0.8)[:30] == values[:30]
+    raw, line = charts.curves({"loss": (list(range(60)), values)}, "loss", smoothing=0.8).data
+    assert list(raw.y) == values and raw.opacity < 0.5 and list(line.y) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "tick"),
+    [((1.2, 1.23), "L0.01"), ((0.3, 0.55), "L0.1"), ((1, 45), "D2"), ((1e-6, 1e-1), 1), ((3, 3), "D2")],
+)
+def test_a_logarithmic_axis_has_ticks_that_can_be_read(values, tick):
+    drawn = charts.curves({"loss": ([1, 10], list(values))}, "loss", log=True, log_x=True)
+    assert drawn.layout.yaxis.type == "log" and drawn.layout.yaxis.dtick == tick
+    marked = charts.mark(drawn, 10, "best")
+    assert marked.layout.shapes[0].x0 == 10 and marked.layout.annotations[0].x == 1, "words go by their logarithm"
+
+
+def test_the_load_of_this_machine_is_shown_while_a_run_works_here(runs, open_page, monkeypatch):
+    writer = Writer(lab.runs.open(runs / "recall"))
+    writer.claim()
+    writer.status(RUNNING, phase="training", step=3, steps=10, eta_seconds=3_700.0)
+    gpu = machine.Gpu("H100", 12_000_000_000, 80_000_000_000, 97)
+    busy = machine.Load(87.4, 2, 4_100_000_000, 16_000_000_000, 3.25, (gpu,))
+    monkeypatch.setattr(machine, "load", lambda: busy)
+    page = open_page("watch", watched="recall")
+    assert page.calm, page.words()
+    shown = {metric.label: metric.value for metric in page.test.metric}
+    assert shown == {"Processor": "87 %", "Memory": "4.1 GB of 16 GB", "GPU 0 memory": "12 GB of 80 GB"}
+    assert re.search(r"1 h 02 min to go, until about (\w+ )?\d\d\\:\d\d$", page.test.get("progress")[0].proto.text)
+    assert not open_page("watch", watched="smooth").test.metric, "a finished run loads nothing"
+
+
+def test_the_machine_is_looked_at_for_all_who_look(monkeypatch):
+    monkeypatch.setattr(machine, "_last", None)
+    first = machine.load()
+    assert machine.load() is first and 0 <= first.busy <= 100 and 0 < first.used < first.total
+    monkeypatch.setattr(machine.shutil, "which", lambda name: "/bin/false")
+    assert machine._gpus() == ()
+
+
+def test_the_time_to_go_counts_the_validations_to_come():
+    class Half(Trainer):
+        def __init__(self, step):
+            self.progress, self.knobs = SimpleNamespace(step=step), SimpleNamespace(steps=25, validate_every=10)
+            self._durations, self._validating = [0.5, 1.5], 100.0
+
+    assert [Half(step)._seconds_left() for step in (1, 10, 11, 20, 24)] == [324, 315, 214, 205, 101]
+
+
+def test_a_missing_journal_is_empty(tmp_path):
+    assert Journal(tmp_path / "none.jsonl").read_on().names == []
+
+
+def test_the_journal_adds_up_what_the_time_went_into(tmp_path):
+    file = tmp_path / "metrics.jsonl"
+    steps = [{"kind": "stepped", "step": n, "spent": {"encoder": 2.0, "loss": 0.5}} for n in (1, 2)]
+    file.write_text("".join(json.dumps(step) + "\n" for step in [*steps, {"kind": "stepped", "step": 3}]))
+    assert Journal(file).read_on().spent == {"encoder": 4.0, "loss": 1.0}
+
+
+def test_a_run_that_waits_is_looked_at_again_and_comes_first(runs, open_page, monkeypatch):
+    """It was drawn once and stayed "Waits in the queue" while it trained."""
+    import streamlit as st
+
+    from lab.runs.launching.queue import Queue
+
+    every, true = [], st.fragment
+    monkeypatch.setattr("streamlit.fragment", lambda draw, run_every=None: every.append(run_every) or true(draw))
+    for name in ("first", "second"):
+        Queue(runs).add(lab.runs.create(lab.runs.RunConfig.of(), runs, name))
+    page = open_page("watch")
+    assert page.calm and "Waits in the queue, place 1 of 2" in page.words()
+    assert page.test.query_params["watched"] == "first", "the next to start, not the newest"
+    assert every[-1] == 2.0
+    every.clear()
+    open_page("watch", watched="recall")
+    assert every[-1] is None, "a finished run is not looked at again"
+
+
+def test_only_a_run_at_work_has_time_to_go():
+    from app.shared import queueing
+
+    status = {"step": 110, "steps": 300, "eta_seconds": 1320.0}
+    assert "22 min to go" in queueing.progress_words(status | {"state": "running"})
+    assert "to go" not in queueing.progress_words(status | {"state": "stopped"})
+
+
+def test_the_best_checkpoint_is_marked_on_the_scores(runs, open_page):
+    page = open_page("watch", watched="recall")
+    drawn = json.loads(page.test.get("plotly_chart")[0].proto.spec)
+    best = lab.runs.open(runs / "recall").origin("test").step
+    assert [line["x0"] for line in drawn["layout"]["shapes"]] == [best]
+    assert drawn["layout"]["annotations"][0]["text"] == "best checkpoint"

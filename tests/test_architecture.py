@@ -42,10 +42,10 @@ PARTS: dict[str, tuple[str, ...]] = {
     "launchers": ("data", "install", "runs"),
     "sweeps": ("launchers", "runs"),
     "exporters": ("runs",),
-    "protocols": ("data", "evaluation", "metrics", "runs", "training"),
+    "protocols": ("data", "evaluation", "metrics", "runs", "sweeps", "training"),
     "claims": (
-        "data", "encoders", "evaluation", "install", "kernels", "metrics", "reranking", "runs", "search", "training",
-        "trials",
+        "data", "encoders", "evaluation", "install", "kernels", "launchers", "metrics", "reranking", "runs", "search",
+        "training", "trials",
     ),
 }  # fmt: skip
 """What each part of lab may import besides `core`. CONTRIBUTING's list is made from this table."""

@@ -15,6 +15,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lab.core.formats import markdown_table
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
@@ -92,15 +94,20 @@ def as_table(rows: list[BenchRow], about: dict[str, Any]) -> str:
     """Rows and machine as Markdown: a line of facts, then a table a section."""
     parts = [", ".join(f"{name} {value}" for name, value in about.items()) + "."]
     for section in dict.fromkeys(row.section for row in rows):
-        lines = ["| what | setting | value | against | goal |", "|---|---|---|---|---|"]
-        lines += [_line(row) for row in rows if row.section == section]
-        parts.append(f"## {section[0].upper()}{section[1:]}\n\n" + "\n".join(lines))
+        lines = [
+            [
+                row.name,
+                row.setting,
+                f"{row.value:.3g} {row.unit}",
+                row.against,
+                "" if row.goal is None else f"{row.goal:g} {row.unit}",
+            ]
+            for row in rows
+            if row.section == section
+        ]
+        table = markdown_table(["what", "setting", "value", "against", "goal"], lines)
+        parts.append(f"## {section[0].upper()}{section[1:]}\n\n{table}")
     return "\n\n".join(parts) + "\n"
-
-
-def _line(row: BenchRow) -> str:
-    goal = "" if row.goal is None else f"{row.goal:g} {row.unit}"
-    return f"| {row.name} | {row.setting} | {row.value:.3g} {row.unit} | {row.against} | {goal} |"
 
 
 def earlier(file: str | Path) -> tuple[list[BenchRow], dict[str, Any]]:

@@ -21,9 +21,6 @@ RIVALS = {
 }
 """Losses of the comparison. The contrastive one is the paper's own, on cosines."""
 
-LRS = (2.5e-4, 1e-3)
-"""Those of 0.00025, 0.001 and 0.004 that the study `losses` chose for ranking and pair losses."""
-
 
 def contextual(lam: float = 1.0, gamma: float = 0.0, **knobs: Any) -> dict:
     """The contextual loss, by itself unless told otherwise."""

@@ -12,6 +12,7 @@ from lab.claims import _study
 from lab.claims._study import SEEDS, Study
 from lab.claims._sweep import current, file_of
 from lab.claims._verdicts import FAILS, HOLDS, MOST, NOT_RUN, UNTOLD, Answer, Judged, among_all, judge
+from lab.core.formats import markdown_table
 from lab.trials import Interval, Results, Scores, Trial, interval, key_of
 
 ALL_OPTIONS = "chosen by seed"
@@ -73,7 +74,7 @@ how they were made and a reading. `lab claims run` tries them again.
 
 {counted(found)}
 
-{_table(head, rows)}
+{markdown_table(head, rows)}
 """
 
 
@@ -133,7 +134,7 @@ def _scores_table(study: Study, trials: list) -> str:
         cells += [_points(interval(list(scores.by_seed(c, **setting).values()), shared=study.shared)) for c in columns]
         cells += [_chosen(scores.chosen_of(**setting), {} if option else names)] * len(chosen)
         rows.append([*cells, str(len(by_seed))])
-    return _table([*axes, *options, *columns, *chosen, "seeds"], rows) if rows else "No setting is complete."
+    return markdown_table([*axes, *options, *columns, *chosen, "seeds"], rows) if rows else "No setting is complete."
 
 
 def _lines(study: Study, trials: list) -> Iterator[tuple[dict, str, list]]:
@@ -169,14 +170,11 @@ def _claims_tables(verdicts: list[Judged]) -> str:
         ]
         blocks.append(
             f"{j.claim.source}: {j.claim.says} Here: {MARKS[j.verdict]}.\n\n"
-            + _table(["comparison", "mean and interval", "effect", "p (Holm)", "seeds", "needed", "verdict"], rows)
+            + markdown_table(
+                ["comparison", "mean and interval", "effect", "p (Holm)", "seeds", "needed", "verdict"], rows
+            )
         )
     return "\n\n".join(blocks)
-
-
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
 def _plain(value: object) -> str:

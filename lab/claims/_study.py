@@ -11,7 +11,7 @@ import importlib
 import json
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -109,17 +109,22 @@ class Contrast:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says, in our words, and what would have to be true here. All contrasts must hold."""
+    """What a paper says, in our words, and what would have to be true here. All contrasts must hold.
 
-    source: str
+    source: paper and place, by default those of the study.
+    """
+
     says: str
     contrasts: tuple[Contrast, ...]
+    source: str = ""
 
 
 @dataclass(frozen=True)
 class Study:
     """One sweep: its points, each with every learning rate and seed, and the claims that it tries.
 
+    lrs: learning rates; by default those of 0.00025, 0.001 and 0.004 that the study `losses` chose for ranking and pair
+        losses.
     column: score that chooses the learning rate on the validation classes, and that claims read by default.
     extra: further test scores of a trained model; also of validation, where `column` is one of them.
     remark: what a reader should know about how this differs from the paper.
@@ -131,13 +136,17 @@ class Study:
     source: str
     points: tuple[Point, ...]
     claims: tuple[Claim, ...]
-    lrs: tuple[float, ...]
+    lrs: tuple[float, ...] = (2.5e-4, 1e-3)
     tier: Tier = "head"
     column: str = "MAP@R"
     extra: Callable[[TrainedModel], dict[str, float]] | None = None
     remark: str = ""
     data: str = "emoji7"
     turn: int = 1_000
+
+    def __post_init__(self) -> None:
+        claims = tuple(replace(claim, source=claim.source or self.source) for claim in self.claims)
+        object.__setattr__(self, "claims", claims)
 
     def trainings(self, seeds: int = SEEDS) -> list[Training]:
         """Every training of the study, the seeds one after the other."""

@@ -15,9 +15,7 @@ STUDY = Study(
     extra=_anchors.accuracy,
     claims=(
         Claim(
-            "CAM, table 4",
-            "Class anchors classify better than cross-entropy.",
-            (less(f"{CAM} - {CE}", {"loss": CAM}, {"loss": CE}),),
+            "Class anchors classify better than cross-entropy.", (less(f"{CAM} - {CE}", {"loss": CAM}, {"loss": CE}),)
         ),
     ),
     remark=_anchors.REMARK + " Accuracy is that of the nearest anchor and of the linear classifier, after 400 steps; "

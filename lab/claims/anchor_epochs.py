@@ -26,7 +26,6 @@ STUDY = Study(
     column="mAP",
     claims=(
         Claim(
-            "CAM, figure 5",
             "Class anchors converge faster than cross-entropy and the contrastive loss: after 50 steps they have a "
             "larger share of their final score.",
             tuple(
@@ -35,11 +34,11 @@ STUDY = Study(
             ),
         ),
         Claim(
-            "CAM, table 1 and figure 5",
             "In the end class anchors are ahead of both, on new images of the classes that were trained on.",
             tuple(
                 less(f"{CAM} - {n} after 400", {"loss": CAM, "steps": 400}, {"loss": n, "steps": 400}) for n in (CE, CL)
             ),
+            source="CAM, table 1 and figure 5",
         ),
     ),
     remark=_anchors.REMARK + " Every length is a training of its own, its learning rate falling to zero at its end.",

@@ -37,7 +37,6 @@ STUDY = Study(
     extra=_anchors.accuracy,
     claims=(
         Claim(
-            "CAM, table 3",
             "Base vectors are a better start than random ones, whatever the parts.",
             tuple(
                 less(f"base less {init}, repeller {ON[r]}, norm {ON[n]}", at("base", r, n), at(init, r, n))
@@ -46,8 +45,8 @@ STUDY = Study(
                 for n in (False, True)
             ),
         ),
-        Claim("CAM, table 3", "The repeller is crucial.", without(False, True)),
-        Claim("CAM, table 3", "The norm term adds to the repeller.", without(True, False)),
+        Claim("The repeller is crucial.", without(False, True)),
+        Claim("The norm term adds to the repeller.", without(True, False)),
     ),
     remark=_anchors.REMARK
     + " Random anchors are standard normal: in 256 dimensions they start 23 apart, far beyond 2 m = 4, and 16 long, "

@@ -16,7 +16,6 @@ STUDY = Study(
     column="mAP",
     claims=(
         Claim(
-            "CAM, figure 4",
             "Cross-entropy and the contrastive loss get worse as embeddings get wider.",
             tuple(
                 Contrast(f"{n}: fall when the width doubles", lambda s, n=n: -slope(s, n, "width", WIDTHS), least=0.001)
@@ -24,7 +23,6 @@ STUDY = Study(
             ),
         ),
         Claim(
-            "CAM, figure 4",
             "Class anchors are ahead of both at the largest width.",
             tuple(
                 less(f"{CAM} - {n} at 512", {"loss": CAM, "width": 512}, {"loss": n, "width": 512}) for n in (CE, CL)

@@ -36,7 +36,6 @@ def lead(s: Callable[..., float], one: str, other: str, sizes: Sequence[int]) ->
 
 CLAIMS = (
     Claim(
-        "RS@k, figure 4 right",
         "Larger batches are better for RS@k.",
         (
             Contrast(
@@ -47,7 +46,6 @@ CLAIMS = (
         ),
     ),
     Claim(
-        "RS@k, figure 4 right",
         "SiMix helps RS@k most where batches are small.",
         (
             Contrast("gain of SiMix at 32 and 64", lambda s: lead(s, MIXED, RS, SMALL)),
@@ -58,7 +56,6 @@ CLAIMS = (
         ),
     ),
     Claim(
-        "RS@k, figure 4 right",
         "RS@k beats SmoothAP, and by more where batches are small.",
         (
             Contrast("RS@k - SmoothAP, mean of all sizes", lambda s: lead(s, RS, SMOOTH, SIZES)),

@@ -15,7 +15,6 @@ STUDY = Study(
     extra=gap,
     claims=(
         Claim(
-            "ROADMAP, figure 5",
             "Adding calibration to SupAP helps, and by more with smaller batches.",
             (*gains(SIZES), Contrast("gain at 32 less gain at 128", lambda s: gain(s, 32) - gain(s, 128))),
         ),

@@ -10,11 +10,9 @@ STUDY = Study(
     points=tuple(
         point for share in (0.5, 1.0) for point in _context.rivalry({"classes": share}, DataSetup(classes=share))
     ),
-    lrs=_context.LRS,
     column="r@1",
     claims=(
         Claim(
-            "Contextual, figure 6",
             "With half of the classes, the contextual loss is ahead of the other pairwise losses.",
             _context.ahead_of_rivals("half", {"classes": 0.5}),
         ),

@@ -32,30 +32,19 @@ STUDY = Study(
         for size, sampler in SAMPLERS.items()
         for lam in (0.0, 0.5, 1.0)
     ),
-    lrs=_context.LRS,
     column="r@1",
     extra=_context.train_score,
     claims=(
         Claim(
-            "Contextual, figure 9",
             "With small batches, the contextual part alone does not rank the training set: it gains from large ones.",
             (less("lambda 1: 1,024 less 64", at(1024, 1.0), at(64, 1.0), "train r@1"),),
         ),
+        Claim("With large batches, the contrastive part is not needed: lambda 1 is best.", best(1024)),
         Claim(
-            "Contextual, figure 9",
-            "With large batches, the contrastive part is not needed: lambda 1 is best.",
-            best(1024),
-        ),
-        Claim(
-            "Contextual, figure 9",
             "Where batches hold whole classes, the contextual part alone gains over small batches.",
             (less("lambda 1: whole classes less 64", at(WHOLE, 1.0), at(64, 1.0), "train r@1"),),
         ),
-        Claim(
-            "Contextual, figure 9",
-            "Where batches hold whole classes, the contrastive part is not needed: lambda 1 is best.",
-            best(WHOLE),
-        ),
+        Claim("Where batches hold whole classes, the contrastive part is not needed: lambda 1 is best.", best(WHOLE)),
     ),
     remark="The learning rate is chosen on unseen classes; the scores told are r@1 among the training images. Batches "
     "of 1,024 hold four images of nearly every class, and neighbourhoods of four; the last row holds whole classes.",

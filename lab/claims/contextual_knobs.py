@@ -1,6 +1,5 @@
 """004, figure 13: the slack of neighbourhoods, the weight of the regulariser and its target."""
 
-from lab.claims import _context
 from lab.claims._axes import less
 from lab.claims._study import Claim, Point, Study
 
@@ -22,15 +21,10 @@ STUDY = Study(
     turn=28,
     title="Slack, weight of the regulariser and its target",
     source="Contextual, figure 13",
-    points=(
-        point("eps", DEFAULT["eps"]),
-        *(point(knob, value) for knob, values in OTHERS.items() for value in values),
-    ),
-    lrs=_context.LRS,
+    points=(point("eps", DEFAULT["eps"]), *(point(knob, value) for knob, values in OTHERS.items() for value in values)),
     column="r@1",
     claims=tuple(
         Claim(
-            "Contextual, figure 13",
             f"The loss is not very sensitive to {WORDS[knob]}: its neighbours are within half a point of the default.",
             tuple(
                 less(

@@ -21,21 +21,19 @@ STUDY = Study(
     points=tuple(
         point for share in SHARES for point in _context.rivalry({"wrong labels": share}, DataSetup(wrong_labels=share))
     ),
-    lrs=_context.LRS,
     column="r@1",
     claims=(
         Claim(
-            "Contextual, figure 6",
             "With 5, 10 or 20 % of the labels wrong, the contextual loss is ahead of the other pairwise losses.",
             tuple(c for w in SHARES[1:] for c in _context.ahead_of_rivals(f"{w:.0%}", {"wrong labels": w})),
         ),
         Claim(
-            "Contextual, section 4.4",
             "It loses less than they do from clean labels to 20 % wrong ones.",
             tuple(
                 Contrast(f"loss of {n} less loss of {CONTEXT}", lambda s, n=n: loss_of(s, n) - loss_of(s, CONTEXT))
                 for n in RIVALS
             ),
+            source="Contextual, section 4.4",
         ),
     ),
     remark="Labels are drawn anew at random for that share of the training images; validation and test stay clean. The "

@@ -16,25 +16,24 @@ STUDY = Study(
     title="Weights of the contextual loss, lambda and gamma",
     source="Contextual, figure 7",
     points=tuple(Point(at(lam, gamma), {"loss": _context.contextual(lam, gamma)}) for gamma in GAMMA for lam in LAM),
-    lrs=_context.LRS,
     column="r@1",
     claims=(
         Claim(
-            "Contextual, section 5",
             "A mixture of both losses is best: lambda = 0.8 beats contrastive alone and contextual alone.",
             tuple(
                 less(f"0.8 less {end:g}, gamma {gamma:g}", at(0.8, gamma), at(end, gamma))
                 for gamma in GAMMA
                 for end in (0.0, 1.0)
             ),
+            source="Contextual, section 5",
         ),
         Claim(
-            "Contextual, section 5",
             "The similarity regulariser is sometimes helpful but never detrimental.",
             tuple(
                 less(f"gamma 0.1 less none, lambda {lam:g}", at(lam, 0.1), at(lam, 0.0), expects="no loss")
                 for lam in LAM
             ),
+            source="Contextual, section 5",
         ),
     ),
 )

@@ -45,12 +45,11 @@ STUDY = Study(
     extra=measured,
     claims=(
         Claim(
-            "CAM, table 1",
             "Under class anchors precision stays level from 20 to 100: P@100 is within a point of P@20.",
             (Contrast("P@20 less P@100", lambda s: s("P@20", loss=CAM) - s("P@100", loss=CAM), "none", 0.01),),
+            source="CAM, table 1",
         ),
         Claim(
-            "CAM, table 1",
             "Under cross-entropy and the contrastive loss precision falls more from 20 to 100.",
             tuple(
                 Contrast(
@@ -59,16 +58,17 @@ STUDY = Study(
                 )
                 for n in (CE, CL)
             ),
+            source="CAM, table 1",
         ),
         Claim(
-            "CAM, table 1",
             "Class anchors have the highest P@100.",
             tuple(less(f"{CAM} - {n}", {"loss": CAM}, {"loss": n}, "P@100") for n in (CE, CL)),
+            source="CAM, table 1",
         ),
         Claim(
-            "CAM, table 4",
             "Class anchors classify better than cross-entropy.",
             (less(f"{CAM} - {CE}", {"loss": CAM}, {"loss": CE}, "accuracy"),),
+            source="CAM, table 4",
         ),
     ),
     remark="Each fifth image tests and is searched in the training images, 125 or more a class; the seed draws which. "

@@ -22,14 +22,14 @@ STUDY = Study(
     claims=(
         *pretrained_losses.STUDY.claims,
         Claim(
-            "RS@k, table 2",
             "SiMix adds to RS@k.",
             (less(f"{SIMIX} less RS@k", {"loss": SIMIX}, {"loss": "recall_at_k"}),),
+            source="RS@k, table 2",
         ),
         Claim(
-            "Contextual, table 2",
             "The contextual loss, mixed with the contrastive one, beats contrastive and multi-similarity in r@1.",
             ahead(MIXTURE, "contrastive", "multi_similarity", column="r@1"),
+            source="Contextual, table 2",
         ),
     ),
     remark="497 letters of three scripts in ten typefaces, halves of them to train and to test on as with Emoji-7.",

@@ -14,16 +14,16 @@ STUDY = Study(
     tier="end_to_end",
     column="r@1",
     claims=(
-        Claim("RS@k, table 2", "RS@k beats SmoothAP in r@1.", ahead("recall_at_k", "smooth_ap", column="r@1")),
+        Claim("RS@k beats SmoothAP in r@1.", ahead("recall_at_k", "smooth_ap", column="r@1"), source="RS@k, table 2"),
         Claim(
-            "RS@k, table 2",
             "RS@k beats the contrastive loss in r@1.",
             ahead("recall_at_k", "contrastive", column="r@1"),
+            source="RS@k, table 2",
         ),
         Claim(
-            "Contextual, table 2",
             "Multi-similarity with its miner beats the contrastive loss in r@1.",
             ahead("multi_similarity", "contrastive", column="r@1"),
+            source="Contextual, table 2",
         ),
     ),
     remark="Where a machine has the time: `lab claims run --tier end_to_end --device cuda --seeds 20`; more steps and "

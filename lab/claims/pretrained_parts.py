@@ -44,20 +44,20 @@ STUDY = Study(
     column="r@1",
     claims=(
         Claim(
-            "RS@k, figure 4",
             "Larger batches are better, at an equal number of steps.",
             (more("RS@k, batch 64", "RS@k, batch 32"), more("RS@k, batch 128", "RS@k, batch 64")),
+            source="RS@k, figure 4",
         ),
-        Claim("RS@k, table 2", "SiMix adds to RS@k.", (more("RS@k with SiMix, batch 64", "RS@k, batch 64"),)),
+        Claim("SiMix adds to RS@k.", (more("RS@k with SiMix, batch 64", "RS@k, batch 64"),), source="RS@k, table 2"),
         Claim(
-            "ROADMAP, table 3",
             "Calibration adds to SupAP, as printed and as released.",
             (more("ROADMAP", "SupAP"), more("ROADMAP, released", "SupAP, released")),
+            source="ROADMAP, table 3",
         ),
         Claim(
-            "Contextual, figure 7",
             "A mixture of contextual and contrastive loss is better than either.",
             (more("contextual mixture", "contextual alone"), more("contextual mixture", "contrastive on cosines")),
+            source="Contextual, figure 7",
         ),
     ),
     remark="Two learning rates for all.",

@@ -38,11 +38,9 @@ STUDY = Study(
         for target, wrappers in TARGETS.items()
         for point in arms({name: loss}, {"mean similarity": target}, wrappers=wrappers)
     ),
-    lrs=(2.5e-4, 1e-3),
     column="r@1",
     claims=tuple(
         Claim(
-            "Contextual, table 6",
             f"The similarity regulariser adds to {name}.",
             tuple(
                 less(f"{name}: target {target} less none", at(name, target), at(name, WITHOUT))

@@ -14,7 +14,6 @@ STUDY = Study(
     lrs=(2.5e-4, 1e-3, 4e-3),
     claims=(
         Claim(
-            "ROADMAP, figure 4a",
             "Both parts together are better than either alone, for every lambda from 0.2 to 0.8.",
             tuple(
                 less(f"lambda = {lam:g} less lambda = {end:g}", {"lambda": lam}, {"lambda": end})

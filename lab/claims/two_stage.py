@@ -45,12 +45,10 @@ STUDY = Study(
     extra=staged,
     claims=(
         Claim(
-            "CAM, table 2",
             "Two-stage search has a higher mAP than brute force (lost positives counted as lost).",
             (Contrast("two-stage less brute force", lambda s: s("two-stage mAP", loss=CAM) - s(loss=CAM)),),
         ),
         Claim(
-            "CAM, table 2",
             "It has a higher mAP if lost positives are forgiven.",
             (
                 Contrast(
@@ -60,7 +58,6 @@ STUDY = Study(
             ),
         ),
         Claim(
-            "CAM, table 2",
             "It takes less than half of the comparisons.",
             (
                 Contrast(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from lab.core.estimates import Estimate
 from lab.core.files import write_json, write_text
+from lab.core.formats import markdown_table
 
 Setting = Mapping[str, str | int | float]
 
@@ -62,7 +63,8 @@ class Outcome:
         rows = self.table()
         lines = [f"# {self.protocol}", "", f"Source: {self.source}.", ""]
         if rows:
-            lines += [_line(rows[0]), _line(["---"] * len(rows[0])), *(_line(row.values()) for row in rows), ""]
+            cells = ([cell and str(cell).replace("|", "\\|") for cell in row.values()] for row in rows)
+            lines += [markdown_table(list(rows[0]), cells), ""]
         return "\n".join([*lines, *(f"- {sentence}" for sentence in self.sentences())]) + "\n"
 
     def sentences(self) -> list[str]:
@@ -118,10 +120,6 @@ def measured(setting: Setting, *measurements: Mapping[str, float]) -> OutcomeRow
         for column, value in values.items():
             columns.setdefault(column, []).append(value)
     return OutcomeRow(setting, {column: Estimate.of(values) for column, values in columns.items()})
-
-
-def _line(cells: Iterable[object]) -> str:
-    return "| " + " | ".join("-" if cell is None else str(cell).replace("|", "\\|") for cell in cells) + " |"
 
 
 def _plain(value: Any) -> Any:

@@ -13,13 +13,13 @@ from lab.__main__ import main
 from lab.core.estimates import Estimate
 from lab.core.records import Note, Stepped
 from lab.core.results import EmbeddingSet
-from lab.protocols import Bench, Paused, _selection
-from lab.protocols._bench import RunDiverged
+from lab.protocols import _selection
 from lab.protocols._outcome import Outcome, OutcomeRow, joined
 from lab.protocols.few_shot import doublings
 from lab.protocols.reality_check import concatenated
 from lab.runs import RunConfig
 from lab.runs.folder import FINISHED
+from lab.sweeps import Bench, Paused, RunDiverged
 
 from .conftest import config, finish
 
@@ -36,23 +36,29 @@ def steps(records) -> int:
 # The bench
 
 
+def one(bench, config):
+    """The run `one` of a bench, and the records of its training."""
+    runs, records = finish(bench.trained({"one": config}))
+    return runs["one"], records
+
+
 def test_what_is_finished_is_not_trained_again(base, tmp_path):
     bench = Bench(tmp_path / "b")
-    run, first = finish(bench.trained("one", base.changed("training.steps", 2)))
-    again, second = finish(bench.trained("one", base.changed("training.steps", 2)))
+    run, first = one(bench, base.changed("training.steps", 2))
+    again, second = one(bench, base.changed("training.steps", 2))
     assert (steps(first), steps(second)) == (2, 0) and again.path == run.path and again.state == FINISHED
-    with pytest.raises(ValueError, match="another configuration .training.steps differ"):
-        finish(bench.trained("one", base.changed("training.steps", 3)))
+    with pytest.raises(ValueError, match="one already, with training.steps 2 and not 3"):
+        one(bench, base.changed("training.steps", 3))
 
 
 def test_a_stopped_run_goes_on_from_its_checkpoint(base, tmp_path):
     base = base.changed("training.steps", 4)
     asked = iter([False, False, True, *[True] * 50])
     with pytest.raises(Paused, match="the same command continues"):
-        finish(Bench(tmp_path / "b", stop=lambda: next(asked)).trained("one", base))
-    run, records = finish(Bench(tmp_path / "b").trained("one", base))
+        one(Bench(tmp_path / "b", stop=lambda: next(asked)), base)
+    run, records = one(Bench(tmp_path / "b"), base)
     assert run.state == FINISHED and 0 < steps(records) < 4
-    whole, _ = finish(Bench(tmp_path / "c").trained("one", base))
+    whole, _ = one(Bench(tmp_path / "c"), base)
     assert run.scores("test")["values"] == whole.scores("test")["values"]
 
 
@@ -83,7 +89,7 @@ def test_a_launcher_gets_all_runs_of_a_protocol_at_once(base, tmp_path, monkeypa
     here, _ = finish(protocol.conduct(base, Bench(tmp_path / "here")))
     assert there.as_json() == here.as_json()
     with pytest.raises(Paused, match="while one is at work"):
-        finish(Bench(tmp_path / "c", stop=lambda: True, launcher=Here()).trained("one", base))
+        one(Bench(tmp_path / "c", stop=lambda: True, launcher=Here()), base)
 
 
 def test_a_run_that_broke_down_is_not_tried_again(base, tmp_path):
@@ -92,7 +98,7 @@ def test_a_run_that_broke_down_is_not_tried_again(base, tmp_path):
     bench = Bench(tmp_path / "b")
     for _ in range(2):
         with pytest.raises(RunDiverged, match="Run one failed"):
-            finish(bench.trained("one", wild))
+            one(bench, wild)
 
 
 def test_a_folder_serves_one_protocol(tmp_path):
@@ -108,7 +114,7 @@ def test_a_folder_that_is_no_run_is_not_touched_and_a_damaged_file_is_named(base
     (tmp_path / "b" / "one").mkdir(parents=True)
     (tmp_path / "b" / "one" / "thesis.tex").write_text("a year of work")
     with pytest.raises(ValueError, match="one is no run: it holds no config.yaml"):
-        finish(bench.trained("one", base))
+        one(bench, base)
     assert (tmp_path / "b" / "one" / "thesis.tex").exists()
     for words in ("{", "[1]"):
         (tmp_path / "b" / "protocol.json").write_text(words)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lab.core.knobs import Knobs
 from lab.exporters._curves import Curves, Log, settings
 from lab.runs.folder import Run
 
@@ -26,9 +25,6 @@ class Tensorboard(Curves):
 
     needs = ("tensorboard",)
     extra = "tensorboard"
-
-    class Knobs(Knobs):
-        pass
 
     def open(self, run: Run, place: str | None = None) -> Log:
         folder = Path(place or run.path / "tensorboard")

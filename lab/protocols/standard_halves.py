@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol, with_test
+from lab.protocols._base import Judgement, JudgingProtocol, with_test
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 
@@ -29,9 +29,6 @@ class StandardHalves(JudgingProtocol):
         {"name": "map_at_r"},
         {"name": "mean_average_precision"},
     )
-
-    class Knobs(JudgingKnobs):
-        """Only how many seeds."""
 
     def configured(self, config: RunConfig) -> RunConfig:
         if "validation" in config.data.values:

@@ -19,7 +19,7 @@ TORCH_INDEX ?=
 READY := .venv/.ready$(if $(filter 1,$(LIGHT)),-light)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo app notebooks docs test lint bench clean
+.PHONY: help demo app notebooks docs test soak lint bench clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ test: $(READY)-dev  ## install what the tests need and run them all
 	@$(BIN)/python -m compileall -q -j 0 lab app
 	@$(BIN)/python -m tests.compile_kernels & \
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TEST_ARGS)
+
+soak: $(READY)-dev  ## trials of minutes to hours: kills, full disks, fuzzed inputs, twenty browsers (TRIALS="kills disk": some)
+	$(BIN)/python -m scripts.soak $(TRIALS)
 
 lint: $(READY)-dev  ## check style and types
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy -p lab -p app

@@ -2,7 +2,6 @@
 
     python scripts/render_notebooks.py            # all of them
     python scripts/render_notebooks.py 03 07      # some
-    python scripts/render_notebooks.py --stills   # run none: only draw the figures with sliders again, and their words
 
 Widget views and widget state are dropped (megabytes that no page can show), PNG and text stay. Nothing else of the run
 is kept: no counts, no times, no paths.
@@ -81,27 +80,7 @@ def render(path: Path) -> float:
     return seconds
 
 
-def stills(path: Path) -> float:
-    """Draw a notebook's figures with sliders again, where they start; returns the seconds it took."""
-    from lab.cli._slides import shown
-    from lab.widgets import show
-
-    started = time.perf_counter()
-    notebook = nbformat.read(path, as_version=4)
-    for cell in notebook.cells:
-        figure = shown(cell.source) if cell.cell_type == "code" else None
-        for output in cell.get("outputs", ()) if figure else ():
-            if "image/png" in output.get("data", {}):
-                live = show(figure.name, **figure.knobs)
-                picture = base64.b64encode(live.png()).decode()
-                output.data |= {"image/png": lighter(picture), "text/plain": repr(live)}
-    nbformat.write(notebook, path)
-    return time.perf_counter() - started
-
-
 if __name__ == "__main__":
-    wanted = [word for word in sys.argv[1:] if word != "--stills"]
     for path in sorted(NOTEBOOKS.glob("[0-9]*.ipynb")):
-        if not wanted or path.name[:2] in wanted:
-            seconds = stills(path) if "--stills" in sys.argv else render(path)
-            print(f"{path.name}: {seconds:.0f} s", flush=True)
+        if not sys.argv[1:] or path.name[:2] in sys.argv[1:]:
+            print(f"{path.name}: {render(path):.0f} s", flush=True)

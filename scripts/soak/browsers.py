@@ -4,11 +4,9 @@
 
 A browser here is a session of the dashboard's websocket, which does what Streamlit's page does: it asks for a page,
 reads all that comes, answers the clock of what draws itself again, and on Browse goes to another query a few times (a
-click). Nothing is drawn, so that the server is what is measured: seconds by the clock, from a click to the end of its
-answer, and seconds of processor of the whole server for each time it drew. The runs look as if they were at work: this
-process holds their locks and adds records. A page load fails if the page does not come to its end, shows an error, or
-names another session's run anywhere but in a list to choose from. On a machine that others need, `--pause FILE` lets
-the server live on while no browser asks for anything, as long as there is such a file.
+click). Nothing is drawn. The runs look as if they were at work: this process holds their locks and adds records. A page
+load fails if the page does not come to its end, shows an error, or names another session's run anywhere but in a list
+to choose from.
 """
 
 from __future__ import annotations
@@ -85,12 +83,6 @@ class Server:
         main = psutil.Process(self.process.pid)
         return sum(p.memory_info().rss for p in (main, *main.children(recursive=True))) / 1e6
 
-    @property
-    def worked(self) -> float:
-        """Seconds of processor until now."""
-        times = psutil.Process(self.process.pid).cpu_times()
-        return times.user + times.system
-
 
 class Session:
     """One browser: `load` opens a page anew and stays on it for a while."""
@@ -99,9 +91,7 @@ class Session:
         self.name, self.server, self.patience = f"session-{number:03d}", server, patience
         self.chance = random.Random(f"{seed} {number}")
         self.loads: list[float] = []
-        self.clicks: list[float] = []
         self.wrong: list[str] = []
-        self.drawn = 0
 
     def load(self, stay: float) -> None:
         page, asked = self._wish()
@@ -125,7 +115,7 @@ class Session:
     def _click(self, line: ClientConnection, stay: float) -> None:
         for _ in range(CLICKS):
             time.sleep(self.chance.uniform(0, stay / CLICKS))
-            self.clicks.append(self._run(line, "", self._query()))
+            self._run(line, "", self._query())
 
     def _query(self) -> str:
         return urlencode({"run": self.name, "query": self.chance.randrange(8)})
@@ -157,7 +147,6 @@ class Session:
                 break
         assert seen <= {self.name.encode()}, f"shows {sorted(seen)}"
         assert seen or page != "watch" or "fragment_id" in how, "does not name its run"
-        self.drawn += 1
         return time.monotonic() - began
 
 
@@ -187,21 +176,16 @@ class AtWork:
             writer.status(RUNNING, phase="training", step=self.step, steps=10**6, sentence=said)
 
 
-def use(sessions: list[Session], loads: int, seconds: float, server: Server, pause: Path | None) -> list[float]:
+def use(sessions: list[Session], loads: int, seconds: float, server: Server) -> list[float]:
     """All sessions at once, until both the pages and the time are used up; returns the memory after each load, MB."""
-    memory, began, left = [], time.monotonic(), threading.Semaphore(loads)
+    memory, left = [], threading.Semaphore(loads)
     stay = seconds * len(sessions) / loads
 
     def one(session: Session) -> None:
         time.sleep(session.chance.uniform(0, min(stay, 5)))
         while left.acquire(blocking=False):
-            while pause and pause.exists():
-                time.sleep(1)
             session.load(session.chance.uniform(0, stay))
             memory.append(server.memory)
-            if len(memory) % 50 == 0:
-                at = f"{len(memory)} loads, {time.monotonic() - began:.0f} s, {memory[-1]:.0f} MB"
-                print(at, file=sys.stderr, flush=True)
 
     threads = [threading.Thread(target=one, args=[session]) for session in sessions]
     for thread in threads:
@@ -211,20 +195,12 @@ def use(sessions: list[Session], loads: int, seconds: float, server: Server, pau
     return memory
 
 
-def _spread(what: str, seconds: list[float]) -> str:
-    if not seconds:
-        return ""
-    middle, late = seconds[len(seconds) // 2], seconds[int(0.95 * len(seconds))]
-    return f"; {len(seconds)} {what}: median {middle:.2f} s, p95 {late:.2f} s"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sessions", type=int, default=20)
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--loads", type=int, default=1000)
     parser.add_argument("--patience", type=float, default=300, help="seconds for one page")
-    parser.add_argument("--pause", type=Path, help="no page is loaded while there is this file")
     parser.add_argument("--seed", type=int, default=0)
     asked, began = parser.parse_args(), time.monotonic()
     bench = Bench()
@@ -233,8 +209,7 @@ def main() -> None:
     server = Server(root, asked.patience)
     try:
         sessions = [Session(number, server, asked.seed, asked.patience) for number in range(asked.sessions)]
-        memory = use(sessions, asked.loads, asked.minutes * 60, server, asked.pause)
-        worked = server.worked
+        memory = use(sessions, asked.loads, asked.minutes * 60, server)
     finally:
         at_work.ended.set()
         server.process.terminate()
@@ -246,10 +221,8 @@ def main() -> None:
         failures.append(f"The server grew from {half:.0f} to {memory[-1]:.0f} MB over the second half of the loads.")
     bench.close() if not failures else print(f"kept: {bench.folder}")
     told = f"{asked.sessions} sessions; {memory[0]:.0f} MB at first, {quarter:.0f}, {half:.0f}, {memory[-1]:.0f} MB"
-    for what in ("loads", "clicks"):
-        told += _spread(what, sorted(second for session in sessions for second in getattr(session, what)))
-    drawn = max(1, sum(session.drawn for session in sessions))
-    told += f"; {worked / drawn:.2f} s of processor for each of {drawn} times that something was drawn"
+    loads = sorted(second for session in sessions for second in session.loads)
+    told += f"; median {loads[len(loads) // 2]:.2f} s, p95 {loads[int(0.95 * len(loads))]:.2f} s"
     conclude("browsers at once, page loads", asked.loads, failures, asked.seed, began, told)
 
 

@@ -64,21 +64,17 @@ def conclude(name: str, tried: int, failures: list[str], seed: int, began: float
 class Bench:
     """A temporary folder with drawn images, a configuration and the uninterrupted run that all others must equal.
 
-    training: knobs of the training other than those of half a second.
+    work: seconds of processor time that such a run takes.
     """
 
-    def __init__(self, **training: int):
+    def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="soak-"))
-        configuration = _configuration(_pictures(self.folder / "pictures"))
-        configuration["training"] |= training
-        self.config = RunConfig.of(configuration)
+        self.config = RunConfig.of(_configuration(_pictures(self.folder / "pictures")))
         self.whole = self.run("whole")
         assert in_child(lambda: train(self.whole)) == 0
-        began = time.monotonic()  # the first has warmed the caches
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         assert in_child(lambda: train(self.run("timed"))) == 0
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        self.seconds = time.monotonic() - began
         self.work = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         self.reference = outcome(self.whole)
 
@@ -109,15 +105,7 @@ def outcome(run: Run) -> dict[str, str]:
     last = checkpoint.load(run.checkpoint("last"))
     last["progress"].pop("seconds")
     best = checkpoint.load(run.checkpoint("best"))["encoder"]
-    told = [
-        {
-            k: v
-            for k, v in record.items()
-            if k in ("kind", "step", "name", "loss", "gradient_norm", "lr", "values", "best")
-        }
-        for record in run.metrics()
-        if record["kind"] != "note"
-    ]
+    told = [{k: record[k] for k in TOLD if k in record} for record in run.metrics() if record["kind"] != "note"]
     return {
         "last checkpoint": _digest(last),
         "best checkpoint": _digest(best),

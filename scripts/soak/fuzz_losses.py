@@ -1,7 +1,6 @@
 """Losses on batches and knobs that chance has made: no crash, no NaN, and every path agrees with float64 to 1e-4.
 
     python scripts/soak/fuzz_losses.py --trials 5000
-    TRITON_INTERPRET=1 python scripts/soak/fuzz_losses.py --trials 100 --path triton
 
 Value and gradient of plain tensors and of compiled loops, both float32, are compared with plain tensors of float64; a
 tenth of the batches is bfloat16 or float16. A loss may refuse a batch, or knobs, in a sentence. Some batches cannot be
@@ -14,21 +13,16 @@ Gradients are compared by the largest difference, each row times its length, aga
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import random
-import sys
-import tempfile
 import time
 import warnings
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
-from common import conclude, start, wait
+from common import arguments, conclude
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -43,8 +37,8 @@ PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "dot", "mv")
 DISTANCES = ("_cdist_forward", "_euclidean_dist")
 ROUNDED = ("add", "sub", "rsub", "mul", "div", "sum", "mean", "linalg_vector_norm", "sqrt", "exp", "sigmoid", "log")
 """What else float32 rounds on its way; a row that was normalised is not of length 1 then."""
-CHUNK = 250
-"""Trials in one process, so that a crash takes no others along."""
+LARGEST = 300
+"""Rows of a batch at most."""
 SIZED = ("num_classes", "dim")
 MIXED = 12
 """Rows of a class at most where SiMix adds a row for each two of them: the plain path ranks all of them cubically."""
@@ -105,11 +99,11 @@ def drawn_knobs(name: str, chance: random.Random) -> dict[str, Any]:
     return given
 
 
-def drawn(number: int, seed: int, largest: int) -> Trial:
+def drawn(number: int, seed: int) -> Trial:
     chance = random.Random(f"{seed} {number}")
     generator = torch.Generator().manual_seed(chance.getrandbits(40))
     name, kind = losses.names()[number % len(losses.names())], chance.choice(KINDS)
-    n, d = (round(math.exp(chance.uniform(math.log(2), math.log(most)))) for most in (largest, 64))
+    n, d = (round(math.exp(chance.uniform(math.log(2), math.log(most)))) for most in (LARGEST, 64))
     labels = torch.randint(0, max(1, n // chance.choice([2, 3, 4, n])), (n,), generator=generator)
     rows = torch.randn(n, d, generator=generator)
     if kind == "ties":
@@ -190,10 +184,10 @@ def moved(trial: Trial, exact: tuple[float, Tensor], draws: int) -> float:
     return most
 
 
-def tried(trial: Trial, fast: str) -> tuple[str, str]:
+def tried(trial: Trial) -> tuple[str, str]:
     """What became of a trial: agrees, rounding, refused or failed; and what is wrong."""
     try:
-        results = {path: computed(trial, path, trial.rows) for path in ("plain", fast)}
+        results = {path: computed(trial, path, trial.rows) for path in ("plain", "compiled")}
         exact = computed(trial, "plain", trial.rows.double())
     except ValueError as error:
         sentence = str(error)
@@ -212,33 +206,17 @@ def tried(trial: Trial, fast: str) -> tuple[str, str]:
     return "failed", f"apart from float64: {far}"
 
 
-def chunk(numbers: range, asked: argparse.Namespace, into: Path) -> None:
-    torch.set_num_threads(1)
-    with open(into, "a") as told:
-        for number in numbers:
-            trial = drawn(number, asked.seed, asked.largest)
-            print(json.dumps([number, "failed", f"crashed: {trial.words}"]), file=told, flush=True)
-            ended, wrong = tried(trial, asked.path)
-            print(json.dumps([number, ended, f"{trial.words}: {wrong}" if wrong else ""]), file=told, flush=True)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trials", type=int, default=5000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--path", choices=("compiled", "triton"), default="compiled")
-    parser.add_argument("--largest", type=int, default=300, help="rows of a batch at most")
-    asked, began = parser.parse_args(), time.monotonic()
-    into = Path(tempfile.mkdtemp(prefix="soak-")) / "told"
-    for first in range(0, asked.trials, CHUNK):
-        wait(start(lambda first=first: chunk(range(first, min(first + CHUNK, asked.trials)), asked, into)))
-        print(f"{min(first + CHUNK, asked.trials):,} of {asked.trials:,}", file=sys.stderr, flush=True)
-    last = {number: (ended, wrong) for number, ended, wrong in map(json.loads, into.read_text().splitlines())}
-    failures = [f"trial {number}: {wrong}" for number, (ended, wrong) in last.items() if ended == "failed"]
-    failures += [f"trial {number}: never tried" for number in range(asked.trials) if number not in last]
-    counts = Counter(ended for ended, _ in last.values())
+    asked, began = arguments(__doc__.splitlines()[0], 5000), time.monotonic()
+    failures, counts = [], Counter()
+    for number in range(asked.trials):
+        trial = drawn(number, asked.seed)
+        ended, wrong = tried(trial)
+        counts[ended] += 1
+        if wrong:
+            failures.append(f"trial {number}: {trial.words}: {wrong}")
     told = f"{counts['agrees']:,} agree, {counts['rounding']:,} hang on a rounding, {counts['refused']:,} refused"
-    conclude(f"fuzzed losses, {asked.path}", asked.trials, failures, asked.seed, began, told)
+    conclude("fuzzed losses", asked.trials, failures, asked.seed, began, told)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,34 @@
-"""SIGKILL at random moments of training and evaluating; then resumed, and compared to the bit.
+"""SIGKILL of training and evaluating, at random moments and right before file operations; resumed, compared to the bit.
 
     python scripts/soak/kills.py --trials 500
+    python scripts/soak/kills.py --trials 0 --points    # before every open for writing, rename, remove, mkdir and fsync
 
-A trial kills a training up to three times, or one evaluation with other settings, and lets it end after that.
+A random trial kills a training up to three times, or one evaluation with other settings, and lets it end after that.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
+import signal
+import sys
 import time
 
-from common import Bench, arguments, conclude, evaluate_run, in_child, outcome, readable, resumed, train
+from common import (
+    Bench,
+    Hook,
+    arguments,
+    chosen,
+    conclude,
+    evaluate_run,
+    in_child,
+    outcome,
+    points,
+    readable,
+    resumed,
+    train,
+)  # fmt: skip
 
 from lab.runs import Run, Writer
 
@@ -44,20 +61,46 @@ def killed_evaluation(bench: Bench, name: str, generator: random.Random) -> tupl
     return kills, "; ".join(part for part in found if found[part] != bench.reference[part])
 
 
+def killed_at_point(bench: Bench, point: int) -> tuple[int, str]:
+    """Train, be killed right before the operation of that number, and go on."""
+    run, left = bench.run(f"point-{point}"), [point]
+
+    def count(what: str, path: str) -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def dying() -> None:
+        Hook(run.path, count)
+        train(run)
+
+    status = in_child(dying)
+    if status == 0:  # the status is written by the clock, so that a quicker run makes fewer operations
+        return 0, ""
+    if status != -9:
+        return 0, f"was not killed but ended with {status}"
+    return 1, readable(run) or resumed(bench, run)
+
+
 def main() -> None:
+    at_points = "--points" in sys.argv and not sys.argv.remove("--points")
     asked, began = arguments(__doc__.splitlines()[0], 500), time.monotonic()
     generator, bench = random.Random(asked.seed), Bench()
-    failures, kills = [], 0
-    for trial in range(asked.trials):
-        kind = killed_evaluation if trial % 5 == 4 else killed_training
-        fell, wrong = kind(bench, f"trial-{trial}", generator)
-        kills += fell
-        if wrong:
-            failures.append(f"trial {trial} ({kind.__name__}): {wrong}")
+    failures, kills, numbers = [], 0, list(range(asked.trials))
+    if at_points:
+        total = points(lambda: train(bench.run("counted-run")), bench.folder)
+        numbers = chosen(total, asked.trials, generator)
+    for number in numbers:
+        if at_points:
+            fell, wrong = killed_at_point(bench, number)
         else:
-            shutil.rmtree(bench.folder / f"trial-{trial}")
+            kind = killed_evaluation if number % 5 == 4 else killed_training
+            fell, wrong = kind(bench, f"trial-{number}", generator)
+        kills += fell
+        failures += [f"trial {number}: {wrong}"] if wrong else []
     bench.close() if not failures else print(f"kept: {bench.folder}")
-    conclude("SIGKILL at random moments", asked.trials, failures, asked.seed, began, f"{kills:,} kills fell at work")
+    name = f"SIGKILL {'before file operations' if at_points else 'at random moments'}"
+    conclude(name, len(numbers), failures, asked.seed, began, f"{kills:,} kills fell at work")
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ def test_neighbours_are_right_and_leave_the_query_out(runs):
         cosines[row] = -2
         expected = np.argsort(-cosines, kind="stable")[:3]
         assert found.tolist() == stored.items[expected].tolist() and kinds.tolist() == stored.labels[expected].tolist()
-    first = _queries.first_is_right(runs[0], "test", np.arange(len(stored)))
+    first = _queries.nearest(runs[0], "test", np.arange(len(stored)), 1)[1][:, 0] == stored.labels
     assert first.mean() == pytest.approx(runs[0].scores("test")["values"]["r@1"], abs=0.01)
 
 

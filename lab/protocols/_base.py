@@ -121,13 +121,11 @@ class JudgingProtocol(Protocol):
         self.check(examiner.trained.dataset)
         return examiner
 
-    def test_row(
-        self, examiner: Examiner, setting: Mapping[str, Any] | None = None
-    ) -> Generator[Record, None, OutcomeRow]:
+    def test_row(self, examiner: Examiner) -> Generator[Record, None, OutcomeRow]:
         """Embed and search the test split as it is; one row of single measurements."""
         query, gallery = yield from examiner.split("test")
         evaluation = yield from examiner.measure("test", query, gallery)
-        return measured(setting or {}, evaluation.values)
+        return measured({}, evaluation.values)
 
 
 def measuring(config: RunConfig, metrics: Sequence[Mapping[str, Any]]) -> RunConfig:

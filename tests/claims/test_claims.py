@@ -235,6 +235,16 @@ def test_sittings_say_what_trained(tmp_path):
     assert environment.device_name("cpu")
 
 
+def test_a_sitting_that_a_kill_left_without_a_trial_binds_no_other_to_its_device(tmp_path):
+    path, trial = tmp_path / "tau1.jsonl", Trial({"loss": "triplet"}, 0.1, 0, "d", {"r@1": 0.5}, {"r@1": 0.5}).as_json()
+    cuda, cpu = (json.dumps({"session": {"device": device}}) for device in ("cuda", "cpu"))
+    path.write_text(cuda + "\n" + trial[:20])
+    assert trials.read(path).device == "", "no other device is refused"
+    path.write_text("\n".join([cuda, cpu, trial, ""]))
+    held = trials.read(path)
+    assert held.device == "cpu" and held.sessions == ({"device": "cpu"},) and len(held.trials) == 1
+
+
 def test_a_trial_that_was_declared_otherwise_does_not_count(tmp_path):
     study = lab.claims.get("tau1")
     training = study.trainings(1)[0]
@@ -338,8 +348,7 @@ def test_an_interval_is_widened_for_what_the_seeds_share():
     assert (found.low, found.high) == pytest.approx((0.275 - half, 0.275 + half))
 
 
-@pytest.mark.parametrize("protocol", ["unseen", "seen"])
-@pytest.mark.parametrize("weight", [0.5, 1.0])
+@pytest.mark.parametrize(("weight", "protocol"), [(0.5, "unseen"), (1.0, "seen")])
 def test_widened_intervals_cover_the_truth_over_other_classes(weight, protocol):
     """Classes differ in what a method gains; each of five seeds tests on other ones of the same hundred."""
     random, tested = np.random.default_rng(0), round(100 * TESTED[protocol])

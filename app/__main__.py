@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import lab.runs
-from app import access, endings, served
-from app.look import PageStyle
+from app import access, run_events, served
+from app.page_style import PageStyle
 from app.shared import settings
 from app.upload_limit import UploadLimit
 from lab.runs.launching.detached import reconcile
@@ -119,7 +119,7 @@ def _serve(token: str, ready: str) -> None:
     app = st.App(
         MAIN,
         lifespan=told,
-        routes=(*served.ROUTES, *endings.ROUTES),
+        routes=(*served.ROUTES, *run_events.ROUTES),
         middleware=[Middleware(access.AccessControl, token=token), Middleware(UploadLimit), Middleware(PageStyle)],
     )
     as_configured = {name: config.get_option(name) for name in ("server.address", "server.port", "server.allowedHosts")}

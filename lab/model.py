@@ -4,6 +4,8 @@
     for found in model.search("photo.jpg", k=5):
         print(found.rank, found.class_name, found.score)
 
+What is searched are the run's own pictures, others, a gallery in shards, another run's, or an index that was saved.
+
 Example (`root` is the folder of your runs, a `pathlib.Path`):
     >>> import lab
     >>> run = lab.runs.create(lab.runs.RunConfig.of({
@@ -16,7 +18,7 @@ Example (`root` is the folder of your runs, a `pathlib.Path`):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,12 +31,15 @@ from torch import nn
 
 import lab.inspect
 import lab.search
+from lab.core.formats import counted
 from lab.core.results import EmbeddingSet
 from lab.core.streams import result_of
 from lab.data import ImageSet
 from lab.data.images.reading import as_rgb
+from lab.galleries import shards
+from lab.galleries.maker import Maker
 from lab.inspect import AlikeRegions
-from lab.runs.building.fingerprints import maker_of_run
+from lab.runs.building.fingerprints import maker_of_run, recorded
 from lab.runs.building.parts import testing_transform
 from lab.runs.building.pixels import FromPixels
 from lab.runs.evaluate import Examiner, examiner_of, problems_sentence
@@ -44,6 +49,7 @@ from lab.runs.own.modules import OwnEncoder, again
 from lab.runs.store import open_run
 
 if TYPE_CHECKING:
+    from lab.core.records import Record
     from lab.data.images.transforms import Transform
     from lab.search import Together
 
@@ -60,7 +66,7 @@ class Neighbour:
 
     rank: 1 for the nearest. score: cosine, or minus the squared distance where the run compares by distance; higher is
     nearer. key: the picture's name in its data set, or its path. class_name: empty for pictures without classes.
-    item: its position in `Model.images`, whose `load(item)` gives the picture itself.
+    item: its number in its data set; `Model.images.load(item)` gives the picture itself. file: where it has one.
     """
 
     rank: int
@@ -68,6 +74,23 @@ class Neighbour:
     key: str
     class_name: str
     item: int
+    file: str = ""
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What a model searches.
+
+    index: finds neighbours. size: its rows. row: key, class, item and file of a row. title: what it is, in words.
+    classes: whether its rows have any. approximate: the index's name, where it may miss some; else empty.
+    """
+
+    index: Any
+    size: int
+    row: Callable[[int], tuple[str, str, int, str]]
+    title: str
+    classes: bool = True
+    approximate: str = ""
 
 
 class FromPictures(nn.Module):
@@ -98,34 +121,149 @@ class Model:
 
     Attributes:
         run: the run.
-        images: the pictures that are searched: the run's own, or those that were given.
         encoder: the encoder as a `torch.nn.Module` with its own preprocessing, in evaluation mode on the run's device;
             see `FromPictures`.
+        problems: one sentence for each picture of a gallery that could not be read.
     """
 
-    def __init__(self, run: Run, split: str, gallery: Pictures | None, own: OwnEncoder | None = None):
+    def __init__(
+        self, run: Run, split: str, gallery: Any = None, own: OwnEncoder | None = None, index: str | Path = "exact",
+        knobs: Mapping[str, Any] | None = None,
+    ):  # fmt: skip
         self.run, self.split = run, split
-        self._given = gallery
+        self._given, self._wanted, self._knobs = gallery, index, dict(knobs or {})
         self._examiner: Examiner = examiner_of(run, split, own)
-        encoder = self._examiner.trained.encoder
-        device = self._examiner.device
-        transform = testing_transform(self._examiner.config, encoder)
-        self.encoder = FromPictures(FromPixels(encoder).to(device), transform).eval()
+        self._searched: Searched | None = None
+        self.problems: list[str] = []
+        encoder, config = self._examiner.trained.encoder, self._examiner.config
+        self.similarity = config.similarity
+        transform = testing_transform(config, encoder)
+        self.encoder = FromPictures(FromPixels(encoder).to(self._examiner.device), transform).eval()
 
     @cached_property
     def images(self) -> ImageSet:
+        """The pictures that are searched: the run's own, or those that were given."""
+        if isinstance(self._given, Run):
+            return self._given.dataset()
         return self.run.dataset() if self._given is None else _collected(self._given)
 
-    @cached_property
+    @property
     def gallery(self) -> EmbeddingSet:
-        """The embeddings that are searched, those of the split's gallery or of the pictures that were given.
+        """The embeddings that are searched, those of the split's gallery or of what was given.
 
         Raises:
             ValueError: they do not belong to the run's images any more.
         """
-        if self._given is not None:
-            return self._embedded(self.images)
-        return searched(self.run, self.split, self.images)
+        return self.searched.index.gallery
+
+    @property
+    def searched(self) -> Searched:
+        """What `search` looks through."""
+        return result_of(self.opening())
+
+    def opening(self) -> Generator[Record, None, Searched]:
+        """As `searched`, and yields how far the embedding of a folder is.
+
+        Raises:
+            ValueError: there is no such gallery or index, or another encoder made it.
+        """
+        if self._searched is None:
+            self._searched = yield from self._opened()
+        return self._searched
+
+    def _opened(self) -> Generator[Record, None, Searched]:
+        given, run, split = self._given, self.run, self.split
+        if self._wanted not in lab.search.names():
+            return self._saved(Path(self._wanted).expanduser())
+        if isinstance(given, shards.Gallery):
+            note = self._maker.note_on(Maker.planned(given.about["plan"]), str(given.folder))
+
+            def row(position: int) -> tuple[str, str, int, str]:
+                key, label = given.name(position), int(given.labels[position])
+                return key, given.class_name(label), int(given.items[position]), ""
+
+            return self._indexed(given, row, f"the {len(given):,} rows of {given.folder}{note}")
+        if given is None or isinstance(given, Run):
+            of, part = (given or run), split if given is None or split in given.splits else "test"
+            same = of.path.resolve() == run.path.resolve() and part == split
+            note = "" if same else self._maker.note_on(recorded(of, part), f"Run {of.name}")
+            vectors, title = searched(of, part, self.images), f"the {part} images of {of.name}{note}"
+            return self._indexed(vectors, _rows_of(self.images, vectors), title)
+        images = self.images
+        folder = f"images of {given}" if isinstance(given, str | Path) else "given images"
+        vectors = yield from self._examiner.embed_of(images, np.arange(len(images)), folder)
+        self.problems = list(images.problems)
+        if lost := len(images) - len(vectors):
+            self.problems.append(f"Left out, since no image could be read: {counted(lost, 'file')}.")
+        return self._indexed(vectors, _rows_of(images, vectors), f"the {folder}", classes=False)
+
+    def _indexed(
+        self, vectors: EmbeddingSet, row: Callable[[int], tuple[str, str, int, str]], title: str, classes: bool = True
+    ) -> Searched:
+        """The index of a gallery, built, or found again on the disk."""
+        name, knobs = str(self._wanted), dict(self._knobs)
+        folder = vectors.folder if isinstance(vectors, shards.Gallery) else None
+        if folder and name == "exact":
+            name, knobs = "streamed", {}
+        made = {"device": self._examiner.config.training.knobs.device, "similarity": self.similarity, **knobs}
+        index: Any = lab.search.create(name, **made)
+        anchors = self.run.anchors(self.split) if name == "faiss_ivf_pq" and "lists" not in knobs else None
+        under = (anchors[0],) if anchors else ()  # two-stage search by compressed vectors (CAM, section 3)
+        if folder and getattr(index.knobs, "folder", "") is None:  # it can lie on the disk, and nobody has said where
+            beside = folder / "indexes" / index.folder_name(*under)
+            index = lab.search.create(name, **made, folder=str(beside))
+        index.build(vectors, *under)
+        exact = name in ("exact", "streamed", "faiss_flat")
+        words = "" if exact else name + (" under the class anchors" if under else "")
+        return Searched(index, len(vectors), row, title, classes, words)
+
+    def _saved(self, path: Path) -> Searched:
+        """An index out of a file.
+
+        Raises:
+            ValueError: there is none, or its vectors cannot be compared with those of this run.
+        """
+        index: Any = lab.search.FaissFile(path) if lab.search.FaissFile.fits(path) else lab.search.open(path)
+        kind = getattr(index, "similarity", None) or index.knobs.similarity
+        if kind != self.similarity:
+            nearness = {"cosine": "cosine", "euclidean": "distance"}
+            raise ValueError(
+                f"{path} compares by {nearness[kind]}, but {self.run.name} by {nearness[self.similarity]}, so they do "
+                "not belong together; make an index of vectors of this run."
+            )
+        made = index.about.get("made_by")
+        maker = Maker(str(made.get("words")), str(made.get("weights"))) if isinstance(made, dict) else None
+        note = self._maker.note_on(maker, str(path))
+        names, gallery = index.names, getattr(index, "gallery", None)
+        classes = index.classes if gallery is None else index.about.get("class_names") or []
+
+        def row(position: int) -> tuple[str, str, int, str]:
+            item, label = position, position
+            if gallery is not None:
+                item, label = int(gallery.items[position]), int(gallery.labels[position])
+            class_name = (
+                classes[label]
+                if 0 <= label < len(classes)
+                else str(label)
+                if gallery is not None and label >= 0
+                else ""
+            )
+            return names[position] if position < len(names) else f"number {item}", class_name, item, ""
+
+        size = len(index if gallery is None else gallery)
+        return Searched(index, size, row, f"the {size:,} rows of {path}{note}", gallery is not None or bool(classes))
+
+    @property
+    def recall(self) -> float | None:
+        """Share of the ten nearest that an approximate index finds, measured on rows of the gallery; None if exact."""
+        if not self.searched.approximate:
+            return None
+        folder = getattr(self.gallery, "folder", None)  # of a gallery in shards: it is measured once
+        return lab.search.recall(self.searched.index, self.gallery, kept=folder and folder / "indexes" / "recall.json")
+
+    @cached_property
+    def _maker(self) -> Maker:
+        return maker_of_run(self._examiner.trained)
 
     def embed(self, images: Pictures) -> np.ndarray:
         """Embed pictures as the run embedded its own: float32 [n d], one row a picture, in their order.
@@ -170,6 +308,8 @@ class Model:
     ) -> list[Neighbour]:
         """The `k` nearest pictures to one of your own, to several, or to words; the nearest first.
 
+        Wherever a picture may stand, so may embeddings that `embed` made, float [n d].
+
         Args:
             image: one picture or several.
             text: words instead of a picture, or besides, for an encoder that has a text side.
@@ -189,18 +329,18 @@ class Model:
         """
         if k < 1:
             raise ValueError(f"k, the number of neighbours, must be at least 1, got {k}.")
-        if together not in ("mean", "best"):
-            raise ValueError(f"Several pictures are put together by their mean or the best of them, got {together!r}.")
-        vectors = self._asked(image, text)
-        near, far = self._some(like), self._some(unlike)
-        unit = self._examiner.config.similarity == "cosine"
-        if together == "mean" and len(vectors) > 1:
-            vectors = lab.search.mean_query(vectors, unit)[None]
-        if len(near) or len(far):
-            vectors = np.stack([lab.search.rocchio(one, near, far, unit=unit) for one in vectors])
-        scores, positions = lab.search.best_of(self._index, vectors, min(k, len(self.gallery)))
+        rows = [] if image is None else [self._vectors(image)]
+        if text is not None:
+            rows.append(self.embed_text(text))
+        if not rows:
+            raise ValueError("A search needs a picture or a text.")
+        unit, found = self.similarity == "cosine", self.searched
+        vectors = lab.search.compose(
+            np.concatenate(rows), self._vectors(like), self._vectors(unlike), together=together, unit=unit
+        )
+        scores, positions = lab.search.best_of(found.index, vectors, min(k, found.size))
         nearest = zip(scores.tolist(), positions.tolist(), strict=True)
-        return [self._neighbour(rank, score, position) for rank, (score, position) in enumerate(nearest, start=1)]
+        return [Neighbour(rank, score, *found.row(position)) for rank, (score, position) in enumerate(nearest, start=1)]
 
     def save_index(self, path: str | Path, index: str = "exact", **knobs: Any) -> Path:
         """Write an index of the pictures that `search` looks through, with their names and which encoder made them.
@@ -219,26 +359,19 @@ class Model:
             >>> len(opened.names) == len(model.gallery), opened.about["made_by"]["words"][:4]
             (True, 'run ')
         """
-        made = {"similarity": self._examiner.config.similarity, "device": str(self._examiner.device), **knobs}
+        made = {"similarity": self.similarity, "device": str(self._examiner.device), **knobs}
         built = lab.search.create(index, **made).build(self.gallery)
-        own, images = maker_of_run(self._examiner.trained), self.images
+        own, images = self._maker, self.images
         names = [images.keys[item] if images.root is None else str(images.path(item)) for item in self.gallery.items]
         about = {"made_by": {"words": own.words, "weights": own.weights}, "class_names": list(images.class_names)}
         return built.save(path, names, about)
 
-    def _some(self, pictures: Pictures) -> np.ndarray:
-        """Vectors of pictures, of which there may be none."""
+    def _vectors(self, pictures: Pictures) -> np.ndarray:
+        """Embeddings [n d] of pictures, of which there may be none."""
+        if isinstance(pictures, np.ndarray) and pictures.dtype.kind == "f":
+            return np.atleast_2d(pictures)
         none = isinstance(pictures, list | tuple) and not pictures
         return np.zeros((0, 1), np.float32) if none else self.embed(pictures)
-
-    def _asked(self, image: Pictures | None, text: str | None) -> np.ndarray:
-        """The vectors that somebody searches with: [n d]."""
-        rows = [] if image is None else [self.embed(image)]
-        if text is not None:
-            rows.append(self.embed_text(text))
-        if not rows:
-            raise ValueError("A search needs a picture or a text.")
-        return np.concatenate(rows)
 
     def why_alike(self, first: Picture, second: Picture) -> AlikeRegions:
         """Which regions of two pictures make their cosine similarity: heat maps over both, and their sums.
@@ -263,17 +396,6 @@ class Model:
             embed=self._examiner.rows, by_parts=tuple(knobs.scales) == (1.0,), pictures=(pixels[0], pixels[1]),
         )  # fmt: skip
 
-    @cached_property
-    def _index(self) -> Any:
-        config = self._examiner.config
-        device = config.training.knobs.device
-        return lab.search.create("exact", device=device, similarity=config.similarity).build(self.gallery)
-
-    def _neighbour(self, rank: int, score: float, position: int) -> Neighbour:
-        item, label = int(self.gallery.items[position]), int(self.gallery.labels[position])
-        class_name = str(self.images.class_names[label]) if label >= 0 else ""
-        return Neighbour(rank, score, self.images.keys[item], class_name, item)
-
     def _embedded(self, images: ImageSet) -> EmbeddingSet:
         loader = self._examiner.trained.loader_of(images)
         embeddings = result_of(self._examiner.embed(loader, np.arange(len(images))))
@@ -290,19 +412,24 @@ def text_side(encoder: Any) -> Callable[[Sequence[str]], torch.Tensor] | None:
 def load(
     run: Run | str | Path,
     split: str = "test",
-    gallery: Pictures | None = None,
+    gallery: Any = None,
     runs: str | Path | None = None,
     encoder: nn.Module | str | None = None,
+    index: str | Path = "exact",
+    **knobs: Any,
 ) -> Model:
     """Open a trained run for use.
 
     Args:
         run: a run, its folder or its name.
         split: the embedded split of the run whose pictures `search` looks through.
-        gallery: pictures to look through instead: a folder, or a list of files or images.
+        gallery: what to look through instead: a folder of pictures or a list of files or images; the folder of a
+            gallery in shards (`lab embed --shards`); or a run that the same encoder made, its folder or its name.
         runs: the folder of runs, for a name (by default $LAB_RUNS, else runs).
         encoder: the module that `lab.train` was given, for a run that was trained with it, or `module:function` that
             makes it; it gets the run's weights.
+        index: a name in `lab.search`, with its knobs; or a file or folder that holds an index, which is searched
+            instead of a gallery. Beside shards an index is kept, and found again the next time.
 
     Raises:
         ValueError: there is no such run, or it has no trained encoder.
@@ -313,6 +440,8 @@ def load(
         >>> picture = model.images.load(int(model.gallery.items[0]))
         >>> len(model.search(picture, k=5))
         5
+        >>> len(lab.load(run, index="faiss_ivf", lists=4).search(model.gallery.vectors[0], k=5))
+        5
     """
     opened = run if isinstance(run, Run) else open_run(run, runs)
     if opened.used_checkpoint() is None and (opened.config.outside or opened.state == FINISHED):
@@ -321,7 +450,33 @@ def load(
             "lab.search, or load a run that was trained here."
         )
     own = None if encoder is None else again(encoder, opened.config)
-    return Model(opened, split, gallery, own)
+    return Model(opened, split, _place(gallery, runs), own, index, knobs)
+
+
+def _place(gallery: Any, runs: str | Path | None) -> Any:
+    """The run or the gallery in shards that a path or a name stands for; pictures as they were given."""
+    if not isinstance(gallery, str | Path):
+        return gallery
+    path = Path(gallery).expanduser()
+    if shards.is_gallery(path):
+        return shards.open_gallery(path)
+    if path.is_file() or (path.is_dir() and not (path / "config.yaml").is_file()):
+        return path
+    try:
+        return open_run(gallery, runs)
+    except ValueError:
+        raise ValueError(f"{gallery} is neither a folder of images nor a run.") from None
+
+
+def _rows_of(images: ImageSet, vectors: EmbeddingSet) -> Callable[[int], tuple[str, str, int, str]]:
+    """What names the rows of embedded images."""
+
+    def row(position: int) -> tuple[str, str, int, str]:
+        item, label = int(vectors.items[position]), int(vectors.labels[position])
+        file = "" if images.root is None else str(images.path(item))
+        return images.keys[item], str(images.class_names[label]) if label >= 0 else "", item, file
+
+    return row
 
 
 def _collected(pictures: Pictures) -> ImageSet:

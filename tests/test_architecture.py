@@ -37,7 +37,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "data", "encoders", "evaluation", "galleries", "install", "kernels", "losses", "papers", "reranking",
         "training", "wrappers",
     ),
-    "model": ("data", "inspect", "runs", "search"),
+    "model": ("data", "galleries", "inspect", "runs", "search"),
     "report": ("data", "encoders", "maps", "papers", "runs", "search"),
     "launchers": ("data", "install", "runs"),
     "sweeps": ("launchers", "runs"),
@@ -120,7 +120,6 @@ def test_lab_imports_follow_the_arrows(part):
 
 ABROAD = {
     "__main__ -> lab.cli._output",  # the command's own beginning
-    "bench -> lab.search._approximate_scores",  # measures one way of many against another
     "doctor -> lab.search._scans",  # looks where its machine code is kept
     "reranking -> lab.search._scans",  # the same compiled scans, for its own lists
 }

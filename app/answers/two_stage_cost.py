@@ -126,7 +126,7 @@ class FiledGallery:
     def matches(self, item: int) -> np.ndarray:
         """int64 [c]: a query's true matches under each anchor."""
         ranking = self.collection.ask(item).ranking
-        return np.bincount(self._index.file_of[ranking.positives(0)[0]], minlength=self.count)
+        return np.bincount(self._index.list_of[ranking.positives(0)[0]], minlength=self.count)
 
     def cost(self, item: int, probes: int, k: int) -> QueryCost:
         """Search for one query both ways.
@@ -140,7 +140,7 @@ class FiledGallery:
         fast = self.rank(query, probes)
         opened = self.order(item)[:probes]
         first = brute.neighbours[0, :k]
-        reached = np.isin(self._index.file_of[first], opened)
+        reached = np.isin(self._index.list_of[first], opened)
         positions, _ = brute.positives(0)
         return QueryCost(
             brute,
@@ -148,7 +148,7 @@ class FiledGallery:
             _median_ms(lambda: self._exact.neighbours(query.vectors, k)),
             _median_ms(lambda: index.neighbours(query.vectors, k)),
             np.flatnonzero((first >= 0) & ~reached),
-            positions[~np.isin(self._index.file_of[positions], opened)],
+            positions[~np.isin(self._index.list_of[positions], opened)],
         )
 
     @cached_property
@@ -175,7 +175,7 @@ class FiledGallery:
         """int64 [s k]: how many anchors must be probed before each of the exact first k is reached."""
         ranking, _, place = self._sampled
         first = ranking.neighbours[:, :k]
-        needed = np.take_along_axis(place, self._index.file_of[first], axis=1) + 1
+        needed = np.take_along_axis(place, self._index.list_of[first], axis=1) + 1
         return np.where(first >= 0, needed, 0)
 
     def curves(self, k: int) -> Curves:
@@ -183,7 +183,7 @@ class FiledGallery:
         ranking, order, place = self._sampled
         needed = self._needed(k)
         owner = np.repeat(np.arange(len(ranking)), ranking.num_positives)
-        wanted = place[owner, self._index.file_of[ranking.positive_items]] + 1
+        wanted = place[owner, self._index.list_of[ranking.positive_items]] + 1
         weight = 1 / np.maximum(1, ranking.num_positives)[owner]
         counted = max(1, int((ranking.num_positives > 0).sum()))
         matches = np.bincount(wanted, weights=weight, minlength=self.count + 1)[1:].cumsum() / counted

@@ -85,24 +85,11 @@ def bare_product(images: EmbeddingSet, product: str) -> None:
 def _one_pass(
     images: EmbeddingSet, setting: str, k: int, repeats: int, clock: Callable[[], float], warm: bool
 ) -> Iterator[BenchRow]:
-    from lab.search import _approximate_scores
-
-    def with_float() -> dict[str, float]:
-        quickest, _approximate_scores.fastest = (
-            _approximate_scores.fastest,
-            lambda queries, items, tile: _approximate_scores.FloatProduct(queries, items),
-        )
-        try:
-            return all_metrics(images, k, "compiled")
-        finally:
-            _approximate_scores.fastest = quickest
-
     scores: dict[str, Any] = {}
     bare = {BARE.format(product): partial(bare_product, images, product) for product in PRODUCTS}
     works: dict[str, Callable[[], object]] = {
         **bare,
         "compiled": lambda: scores.update(compiled=all_metrics(images, k, "compiled")),
-        "compiled, float32 product": lambda: scores.update(float=with_float()),
     }
     if len(images) <= PLAIN_AT_MOST:
         works["plain"] = lambda: scores.update(plain=all_metrics(images, k, "plain"))
@@ -110,7 +97,7 @@ def _one_pass(
     quickest = min(bare, key=seconds.__getitem__)
     for row, name in [*zip(bare, bare, strict=True), (FASTEST, quickest)]:
         yield BenchRow("metrics", row, setting, seconds[name], "s", spread=seconds.spread(name))
-    goals = {"compiled": 0.5, "compiled, float32 product": 0.8}
+    goals = {"compiled": 0.5}
     for name, taken in seconds.items():
         if name not in bare:
             ratio, spread = taken / seconds[quickest], seconds.spread(name, quickest)

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
 from typing import Any
 
-from lab.cli import _described, _flags
-from lab.runs.config import SECTIONS, RunConfig, Section, read_yaml, without_followed_lengths
+from lab.cli import _flags
+from lab.cli._kept import installed, kept
+from lab.core.knobs import Knob, describe
+from lab.install import sources
+from lab.runs.config import SECTIONS, RunConfig, Section, derived_knobs, read_yaml, without_followed_lengths
+
+HERE = ("lab.core.knobs", "lab.core.catalog", "lab.runs.config", __name__)
+"""Modules that decide how a knob is described, whatever it belongs to; what they name does not."""
 
 
 def add_sections(parser: argparse.ArgumentParser, words: list[str], sections: Sequence[str] = tuple(SECTIONS)) -> None:
@@ -25,7 +33,33 @@ def add_sections(parser: argparse.ArgumentParser, words: list[str], sections: Se
             _add_choice(parser, section)
         for prefix, choice in dict.fromkeys(_chosen(section, chosen.get(name))):  # one given twice is refused later
             title = f"{prefix}{f' ({choice})' if choice and not section.many else ''}: {section.help}"
-            _flags.add_knobs(parser, prefix, _described.knobs_of(section, choice), title)
+            _flags.add_knobs(parser, prefix, _knobs_of(section, choice), title)
+
+
+def _knobs_of(section: Section, choice: str | None) -> list[Knob]:
+    """The knobs of a choice that a person may give, for flags and their help: `default` is a text.
+
+    Raises:
+        ValueError: there is no such choice.
+    """
+
+    def described() -> list[Knob]:
+        declared = section.knobs_of(choice)
+        left_out = derived_knobs(section, declared)
+        return [replace(one, default=str(one.default)) for one in describe(declared) if one.name not in left_out]
+
+    if section.package and choice not in section.names():  # a class that was added is this process's only
+        return described()
+    module = f"{section.package}.{choice}" if section.package else str(section.knobs).partition(":")[0]
+    state = f"{sources.digest(module)} {sources.contents(*HERE)} {installed()}"
+    kinds = {kind.__name__: kind for kind in (int, float, bool, str)}
+    rows = kept(
+        f"flags-{section.name}-{choice or ''}", state,
+        lambda: [{**asdict(one), "kind": one.kind.__name__} for one in described()],
+    )  # fmt: skip
+    with suppress(TypeError, KeyError):  # what is kept is damaged, or of a kind that JSON has not
+        return [Knob(**{**row, "kind": kinds[row["kind"]], "options": tuple(row["options"])}) for row in rows]
+    return described()
 
 
 def config_of(arguments: argparse.Namespace, base: dict[str, Any] | None = None) -> RunConfig:

@@ -35,6 +35,16 @@ def add_knobs(
         )
 
 
+def early(words: Sequence[str], *flags: str, **facts: Any) -> Any:
+    """The value of a flag among the words, before all flags are known; None where it is not given."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument(*flags, dest="found", **facts)
+    try:
+        return parser.parse_known_args(words)[0].found
+    except argparse.ArgumentError:
+        return None  # a flag without its value; the full parser will say so
+
+
 def collect(arguments: argparse.Namespace, prefix: str, knobs: type[Knobs]) -> dict[str, Any]:
     """The values that were given for these knobs, in the types they declare.
 

@@ -21,9 +21,7 @@ def add_on(parser: argparse.ArgumentParser, words: Sequence[str], default: str =
     place = "in this process" if default == HERE else "the queue of this machine"
     trains = f"where to train: {', '.join(launchers.names())}, or ray://HOST:PORT (default {place})"
     parser.add_argument("--on", default=default, metavar="WHERE", help=help or trains)
-    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    early.add_argument("--on", default=default)
-    name = early.parse_known_args(words)[0].on.partition("://")[0]
+    name = (_flags.early(words, "--on") or default).partition("://")[0]
     if name in launchers.names():
         _flags.add_knobs(parser, "on", launchers.get(name).Knobs, f"launcher ({name})")
 

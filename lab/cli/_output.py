@@ -16,9 +16,22 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Give a command the flag `--json`."""
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+COMMON: dict[str, tuple[str, dict[str, Any]]] = {
+    "run": ("run", {"help": "name or folder of the run"}),
+    "runs": ("--runs", {"metavar": "FOLDER", "help": "folder of runs (default $LAB_RUNS, else runs)"}),
+    "json": ("--json", {"action": "store_true", "help": "print JSON instead of a table"}),
+    "encoder": (
+        "--encoder",
+        {"metavar": "MODULE:FUNCTION", "help": "a function that makes the encoder, for a run of your own encoder"},
+    ),
+}
+"""Arguments that several commands have."""
+
+
+def add_flags(parser: argparse.ArgumentParser, *names: str) -> None:
+    """Give a command some of the arguments in `COMMON`."""
+    for flag, facts in map(COMMON.__getitem__, names):
+        parser.add_argument(flag, **facts)
 
 
 def show(rows: Sequence[dict[str, Any]], *, as_json: bool, title: str | None = None, empty: str = "Nothing.") -> None:
@@ -117,37 +130,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def told_import(run: Any, as_json: bool) -> int:
-    """Say what a run that was made at once holds, and where to look at it."""
-    sizes = {split: [len(one) for one in _parts(run, split)] for split in run.splits}
-    if as_json:
-        scores = {split: (run.scores(split) or {}).get("values", {}) for split in run.splits}
-        print_json({"run": str(run.path), "queries": {split: of[0] for split, of in sizes.items()}, "scores": scores})
-        return 0
-    print(f"Run {run.name}: " + ", ".join(_counted(split, *of) for split, of in sizes.items()))
-    if not any(run.scores(split) for split in run.splits):
-        print(f"Nothing was measured{_why_not(run)}")
-    say(f"Look at it: lab app --runs {run.path.parent}")
-    return 0
-
-
-def _parts(run: Any, split: str) -> list[Any]:
-    """The embeddings of the queries, and of the gallery where it is another part."""
-    return [one for part in ("query", "gallery") if (one := run.embeddings(split, part)) is not None]
-
-
-def _counted(split: str, queries: int, gallery: int | None = None) -> str:
-    if gallery is None:
-        return f"{queries:,} vectors in the {split} split"
-    return f"{queries:,} queries and a gallery of {gallery:,} in the {split} split"
-
-
-def _why_not(run: Any) -> str:
-    import numpy as np
-
-    labels = [np.concatenate([one.labels for one in _parts(run, split)]) for split in run.splits]
-    if all(len(np.unique(of)) == len(of) for of in labels):
-        return ": no class has two images, so nothing is a true match."
-    return f"; `lab evaluate {run.path}` does it."

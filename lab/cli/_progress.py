@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Generator, Iterable, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lab.cli import _output
 from lab.cli._output import console, say
@@ -13,7 +13,7 @@ from lab.core.formats import duration
 from lab.core.records import Embedding, Evaluated, Note, Record, Saved, Searching, Stepped, Validated
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import TaskID
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ EVERY = 10.0
 """Seconds between two lines of training progress in a file."""
 
 
-def follow(records: Iterable[Record], quiet: bool = False) -> Iterator[Record]:
+def follow(records: Iterable[T], quiet: bool = False) -> Iterator[T]:
     """Show every record on stderr and hand it on."""
     if quiet or _output.quiet():
         yield from records
@@ -48,8 +48,18 @@ def result_of(generator: Generator[Record, None, T], quiet: bool = False) -> T:
     return outcome[0]
 
 
-def bar() -> Progress:
-    """Bars on standard error: what is done, how much of it, time elapsed and left, and the `note` of each task."""
+def _task(record: Any) -> tuple[str, int, int, str] | None:
+    """What is being done, how much of it is done and of how much, and a remark; None for other records."""
+    if isinstance(record, Stepped):
+        return "training", record.step, record.steps, f"loss {record.loss:.4f}"
+    if not hasattr(record, "total"):
+        return None
+    verb = {Embedding: "embedding ", Searching: "searching "}.get(type(record), "")
+    return verb + getattr(record, "what", "trainings"), record.done, record.total, getattr(record, "study", "")
+
+
+def _bars(records: Iterable[T]) -> Iterator[T]:
+    """Bars: what is done, how much of it, time elapsed and left."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -57,45 +67,37 @@ def bar() -> Progress:
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
-    )
+    )  # fmt: skip
 
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
         TimeElapsedColumn(), TextColumn("ETA"), TimeRemainingColumn(), TextColumn("{task.fields[note]}"),
     )  # fmt: skip
-    return Progress(*columns, console=console(stderr=True))
-
-
-def _bars(records: Iterable[Record]) -> Iterator[Record]:
-    with bar() as progress:
+    with Progress(*columns, console=console(stderr=True)) as progress:
         tasks: dict[str, TaskID] = {}
         best = ""
         for record in records:
-            if isinstance(record, Stepped):
-                _advance(progress, tasks, "training", record.step, record.steps, f"loss {record.loss:.4f}{best}")
-            elif isinstance(record, Embedding | Searching):
-                what = f"{'embedding' if isinstance(record, Embedding) else 'searching'} {record.what}"
-                _advance(progress, tasks, what, record.done, record.total, "")
-                if record.done >= record.total and record.what.startswith("validation"):
-                    progress.remove_task(tasks.pop(what))
-            elif isinstance(record, Validated):
+            if isinstance(record, Validated):
                 best = f"  {_values(record.values, 2)}"
             elif isinstance(record, Note):
                 progress.console.print(record.sentence, markup=False)
+            elif task := _task(record):
+                what, done, total, note = task
+                if what not in tasks:
+                    tasks[what] = progress.add_task(what, total=total, note="")
+                note += best if what == "training" else ""
+                progress.update(tasks[what], completed=done, total=total, note=note)
+                if what.startswith(("embedding validation", "searching validation")) and done >= total:
+                    progress.remove_task(tasks.pop(what))
             yield record
 
 
-def _advance(progress: Progress, tasks: dict[str, TaskID], what: str, done: int, total: int, note: str) -> None:
-    if what not in tasks:
-        tasks[what] = progress.add_task(what, total=total, note=note)
-    progress.update(tasks[what], completed=done, total=total, note=note)
-
-
-def _lines(records: Iterable[Record]) -> Iterator[Record]:
+def _lines(records: Iterable[Any]) -> Iterator[Any]:
     last = 0.0
     for record in records:
-        if isinstance(record, Stepped) and (record.step == record.steps or time.monotonic() - last > EVERY):
-            last = time.monotonic()
+        now = time.monotonic()
+        if isinstance(record, Stepped) and (record.step == record.steps or now - last > EVERY):
+            last = now
             say(f"step {record.step}/{record.steps}  loss {record.loss:.4f}  ETA {duration(record.eta_seconds)}")
         elif isinstance(record, Validated):
             say(f"step {record.step}  validation  {_values(record.values)}{'  best so far' if record.best else ''}")
@@ -105,6 +107,9 @@ def _lines(records: Iterable[Record]) -> Iterator[Record]:
             say(f"{record.split}  {_values(record.values)}")
         elif isinstance(record, Note):
             say(record.sentence)
+        elif hasattr(record, "study") and (now - last > EVERY or record.done == record.total):
+            last = now
+            say(f"{record.done}/{record.total}  {record.study}  left {duration(record.eta)}")
         yield record
 
 

@@ -7,26 +7,29 @@ from __future__ import annotations
 
 import argparse
 
+from lab.cli._output import add_flags
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._serve import add_token
 
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
-    parser.add_argument(
+    flag = parser.add_argument
+    add_flags(parser, "runs")
+    flag(
         "--data",
         action="append",
         default=[],
         metavar="FOLDER",
         help="folder whose images may be shown, can be given several times (default home, and the folder here)",
     )
-    parser.add_argument(
+    flag(
         "--ray",
         metavar="ADDRESS",
         default="",
         help="a Ray cluster to which Train and Watch may send runs (default $RAY_ADDRESS)",
     )
-    parser.add_argument("--port", type=int, default=8501, help="port to listen on (default 8501)")
-    parser.add_argument("--address", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
+    flag("--port", type=int, default=8501, help="port to listen on (default 8501)")
+    flag("--address", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     add_token(parser)
 
 

@@ -7,35 +7,29 @@ from __future__ import annotations
 
 import argparse
 
+from lab.cli._output import add_flags, check_place, say
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from lab.cli._output import add_json
-
-    parser.add_argument(
+    flag = parser.add_argument
+    flag(
         "sections", nargs="*", metavar="SECTION", help="sections to measure: losses, metrics, search, ... (default all)"
     )
-    parser.add_argument(
-        "--quick", action="store_true", help="small sizes: checks that everything runs; the numbers mean little"
-    )
-    parser.add_argument(
-        "--cpu-time", action="store_true", help="measure processor time, for a machine that is busy with other work"
-    )
-    parser.add_argument(
-        "--output", metavar="FILE", help="also write the Markdown table (.md), JSON (.json) or plot (.png, .html)"
-    )
-    parser.add_argument(
+    flag("--quick", action="store_true", help="small sizes: checks that everything runs; the numbers mean little")
+    flag("--cpu-time", action="store_true", help="measure processor time, for a machine that is busy with other work")
+    flag("--output", metavar="FILE", help="also write the Markdown table (.md), JSON (.json) or plot (.png, .html)")
+    flag(
         "--compare",
         metavar="FILE",
         help="also say what got slower by more than the noise since FILE, which an earlier --output FILE.json wrote",
     )
-    add_json(parser)
+    add_flags(parser, "json")
 
 
 def run(arguments: argparse.Namespace) -> None:
     from pathlib import Path
 
     from lab import bench
-    from lab.cli._output import check_place, say
     from lab.core.files import write_text
 
     target = None if arguments.output is None else Path(arguments.output)

@@ -8,14 +8,10 @@ writes the page of all verdicts.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from lab.claims import Ran
-    from lab.core.records import Embedding
-
+from lab.cli._output import add_flags, say, show
 
 MOST_SEEDS = 1_000
 """Every training of a study is listed before the first begins."""
@@ -23,40 +19,36 @@ MOST_SEEDS = 1_000
 
 def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     from lab.cli import _launching
-    from lab.cli._output import add_json
 
+    flag = parser.add_argument
     actions = ("list", "run", "status", "show", "report")
-    parser.add_argument("action", nargs="?", choices=actions, default="list", help="what to show or do (default list)")
-    parser.add_argument("study", nargs="?", metavar="STUDY", help="study that show tells")
-    parser.add_argument("--only", nargs="+", metavar="STUDY", default=(), help="studies to run (default all)")
-    parser.add_argument(
+    flag("action", nargs="?", choices=actions, default="list", help="what to show or do (default list)")
+    flag("study", nargs="?", metavar="STUDY", help="study that show tells")
+    flag("--only", nargs="+", metavar="STUDY", default=(), help="studies to run (default all)")
+    flag(
         "--tier",
         choices=("head", "cnn", "end_to_end"),
         help="only studies that train a head on frozen features, the whole small CNN, or a whole pretrained network",
     )
-    parser.add_argument("--seeds", type=int, default=5, help="seeds for every setting (default 5)")
-    parser.add_argument(
+    flag("--seeds", type=int, default=5, help="seeds for every setting (default 5)")
+    flag(
         "--folder",
         metavar="FOLDER",
         help="folder of results (default: claims, beside the folder of runs; while it is empty, status and report show "
         "the results that come with the package)",
     )
     _launching.add_on(parser, words)
-    parser.add_argument(
-        "--machine", metavar="WORDS", help="description of this machine, in your own words, to stand in the results"
-    )
-    parser.add_argument(
+    flag("--machine", metavar="WORDS", help="description of this machine, in your own words, to stand in the results")
+    flag(
         "--device",
         default="cpu",
         metavar="NAME",
         help="device to train on: cpu (default), as for the results that come with the package, cuda, cuda:1 or auto; "
         "trainings on a processor and on a GPU are never compared, so give each a --folder of its own",
     )
-    parser.add_argument("--minutes", type=float, help="start no more trainings after this many minutes")
-    parser.add_argument(
-        "--output", metavar="FILE", help="file of the report (default: claims.md, in a checkout docs/claims.md)"
-    )
-    add_json(parser)
+    flag("--minutes", type=float, help="start no more trainings after this many minutes")
+    flag("--output", metavar="FILE", help="file of the report (default: claims.md, in a checkout docs/claims.md)")
+    add_flags(parser, "json")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -88,27 +80,18 @@ def _folder(arguments: argparse.Namespace) -> Path:
 def _list(arguments: argparse.Namespace, folder: Path) -> None:
     import lab.claims
     from lab.claims import wanted
-    from lab.cli._output import show
 
     rows = []
     for name in wanted(arguments.only, arguments.tier):
         study = lab.claims.get(name)
-        rows.append(
-            {
-                "study": name,
-                "tier": study.tier,
-                "source": study.source,
-                "trainings": len(study.trainings(arguments.seeds)),
-                "claims": len(study.claims),
-                "title": study.title,
-            }
-        )
+        trainings, claims = len(study.trainings(arguments.seeds)), len(study.claims)
+        counts = {"source": study.source, "trainings": trainings, "claims": claims}
+        rows.append({"study": name, "tier": study.tier, **counts, "title": study.title})
     show(rows, as_json=arguments.json)
 
 
 def _status(arguments: argparse.Namespace, folder: Path) -> None:
     from lab.claims import state, wanted
-    from lab.cli._output import say, show
 
     rows = [
         {"study": s.study, "done": s.done, "of": s.total, "diverged": s.failed, "CPU seconds": round(s.cpu, 1)}
@@ -124,7 +107,7 @@ def _run(arguments: argparse.Namespace, folder: Path) -> None:
 
     from lab.claims import state, sweep, wanted
     from lab.cli._launching import launcher_of
-    from lab.cli._output import say
+    from lab.cli._progress import follow
     from lab.kernels.devices import device_of
 
     launcher = launcher_of(arguments)
@@ -135,53 +118,12 @@ def _run(arguments: argparse.Namespace, folder: Path) -> None:
     machine = arguments.machine or (cores if device == "cpu" else f"{cores} and {device}")
     limit = None if arguments.minutes is None else 60 * arguments.minutes
     names = wanted(arguments.only, arguments.tier)
-    for _ in _followed(sweep(names, folder, arguments.seeds, machine, limit, launcher, device), arguments.quiet):
+    for _ in follow(sweep(names, folder, arguments.seeds, machine, limit, launcher, device), arguments.quiet):
         pass
     states = state(names, folder, arguments.seeds)
     done, total = sum(s.done for s in states), sum(s.total for s in states)
     rest = "" if done == total else "; the same command continues"
     say(f"{done} of {total} trainings are in {folder}, {sum(s.cpu for s in states):.0f} CPU seconds in all{rest}.")
-
-
-def _followed(records: Iterator[Ran | Embedding], quiet: bool) -> Iterator[Ran | Embedding]:
-    """Show a bar with the time left on a terminal, a line every ten seconds elsewhere."""
-    import sys
-
-    if quiet:
-        return records
-    return _bars(records) if sys.stderr.isatty() else _lines(records)
-
-
-def _bars(records: Iterator[Ran | Embedding]) -> Iterator[Ran | Embedding]:
-    from lab.cli._progress import bar
-
-    with bar() as progress:
-        tasks = {}
-        for record in records:
-            kind = type(record)
-            if kind not in tasks:
-                tasks[kind] = progress.add_task("", total=record.total, note="")
-            progress.update(tasks[kind], completed=record.done, total=record.total, description=_what(record))
-            yield record
-
-
-def _lines(records: Iterator[Ran | Embedding]) -> Iterator[Ran | Embedding]:
-    import time
-
-    from lab.cli._output import say
-    from lab.core.formats import duration
-
-    last = 0.0
-    for record in records:
-        if time.monotonic() - last > 10 or record.done == record.total:
-            last = time.monotonic()
-            left = f"  left {duration(record.eta)}" if hasattr(record, "eta") else ""
-            say(f"{record.done}/{record.total}  {_what(record)}{left}")
-        yield record
-
-
-def _what(record: Ran | Embedding) -> str:
-    return record.study if hasattr(record, "study") else f"embedding {record.what}"
 
 
 def _show(arguments: argparse.Namespace, folder: Path) -> None:

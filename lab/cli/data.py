@@ -9,27 +9,23 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lab.cli import _catalogued
 from lab.cli._output import show
 
-if TYPE_CHECKING:
-    from lab.data import Problem, Progress
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    flag = parser.add_argument
     _catalogued.add_arguments(parser, "data set")
-    parser.add_argument(
+    flag(
         "rest",
         nargs="*",
         metavar="NAME PATH",
         help="after `check`, `download` or `sizes`: the data set and where it lies",
     )
-    parser.add_argument("--batch-size", type=int, default=384, help="with `sizes`: images in a batch (default 384)")
-    parser.add_argument(
-        "--per-class", type=int, default=4, help="with `sizes`: images of each class in a batch (default 4)"
-    )
+    flag("--batch-size", type=int, default=384, help="with `sizes`: images in a batch (default 384)")
+    flag("--per-class", type=int, default=4, help="with `sizes`: images of each class in a batch (default 4)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -83,19 +79,8 @@ def _sizes(name: str, path: str, batch_size: int, per_class: int) -> list[dict]:
     return rows
 
 
-def _problems(records: Iterator[Problem | Progress]) -> list[str]:
+def _problems(records: Iterator[Any]) -> list[str]:
     """Show how far the work is, and return the problems that were found, each once."""
-    from lab.cli._progress import bar
-    from lab.data import Progress
+    from lab.cli._progress import follow
 
-    sentences: dict[str, None] = {}
-    bars: dict[str, Any] = {}
-    with bar() as progress:
-        for record in records:
-            if not isinstance(record, Progress):
-                sentences[record.sentence] = None
-                continue
-            if record.what not in bars:
-                bars[record.what] = progress.add_task(f"{record.what} ({record.unit})", total=record.total, note="")
-            progress.update(bars[record.what], completed=record.done, total=record.total)
-    return list(sentences)
+    return list(dict.fromkeys(record.sentence for record in follow(records) if hasattr(record, "sentence")))

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lab.cli._output import add_flags, complain, say, show
+
 if TYPE_CHECKING:
     from lab.runs import Run, RunConfig
 
@@ -29,23 +31,19 @@ SHORT = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from lab.cli._output import add_json
     from lab.cli._serve import add_token
 
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
-    parser.add_argument(
-        "--steps", type=int, metavar="N", help="training steps of each loss (default as in the presets)"
-    )
-    parser.add_argument("--port", type=int, default=8501, help="port of the dashboard (default 8501)")
-    parser.add_argument("--no-serve", action="store_true", help="do everything except opening the dashboard")
+    flag = parser.add_argument
+    flag("--steps", type=int, metavar="N", help="training steps of each loss (default as in the presets)")
+    flag("--port", type=int, default=8501, help="port of the dashboard (default 8501)")
+    flag("--no-serve", action="store_true", help="do everything except opening the dashboard")
     add_token(parser)
-    add_json(parser)
+    add_flags(parser, "runs", "json")
 
 
 def run(arguments: argparse.Namespace) -> int:
     import torch
 
-    from lab.cli._output import say, show
     from lab.runs import default_root
 
     # For so small a network a second thread gains little, and on a busy machine waiting for it costs everything.
@@ -65,7 +63,6 @@ def run(arguments: argparse.Namespace) -> int:
         "deviation, study cnn_losses of docs/claims.md): seven are a difference, one is not."
     )
     say(f"A pair loss comes closer to recall@k than cross-entropy does: lab train --config {CLOSER}")
-    _build_index(rows)
     if arguments.no_serve:
         return 0
     from lab.cli import _serve
@@ -75,7 +72,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _raw_pixels() -> dict:
-
     from lab.cli._progress import result_of
     from lab.evaluation.pixels import embed_pixels
     from lab.evaluation.scores import evaluate
@@ -147,7 +143,6 @@ def _followed(title: str, run: Run) -> dict:
 
 
 def _finished(title: str, run: Run, status: int = 0) -> dict:
-    from lab.cli._output import complain
 
     if run.state != "finished":
         what = run.status.get("sentence") or "The demo was stopped."
@@ -155,24 +150,6 @@ def _finished(title: str, run: Run, status: int = 0) -> dict:
         raise SystemExit(status or 1)
     seconds = run.status["updated"] - run.meta["started"]
     return _row(title, (run.scores("test") or {})["values"], seconds, str(run.path))
-
-
-def _build_index(rows: list[dict]) -> None:
-    import lab.runs
-    import lab.search
-    from lab.cli._output import say
-
-    for row in rows:
-        if row["run"]:
-            run = lab.runs.open(row["run"])
-            started = time.perf_counter()
-            gallery = run.embeddings("test")
-            index = lab.search.create("exact", device=run.config.training.knobs.device).build(gallery)
-            scores, _ = index.neighbours(gallery.vectors[:1], k=1)
-            if not scores[0, 0] > 0.999:
-                raise ValueError(f"The search index of {run.name} does not find an image it holds; run `lab doctor`.")
-            seconds = time.perf_counter() - started
-            say(f"Search index of {run.name}: {len(gallery):,} images in {seconds:.2f} s.")
 
 
 def _config(preset: str, steps: int | None = None) -> RunConfig:

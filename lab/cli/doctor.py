@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import argparse
 
-from lab.cli._output import add_json, show
+from lab.cli._output import add_flags, show
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_json(parser)
+    add_flags(parser, "json")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -11,45 +11,43 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from lab.cli._output import add_flags, show
+from lab.cli._scores import told_import
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from lab.cli._output import add_json
-
-    parser.add_argument("folder", metavar="FOLDER", help="folder of pictures")
-    parser.add_argument(
+    flag = parser.add_argument
+    flag("folder", metavar="FOLDER", help="folder of pictures")
+    flag(
         "--encoder", required=True, metavar="WHAT",
         help="a trained run; a model of timm (resnet50, vit_small_patch14_dinov2.lvd142m, ...) or one of ours; "
         "module:function, which returns a model; or a file: TorchScript (.pt), torch.export (.pt2), ONNX (.onnx); "
         "functions and the first two kinds of files can run any program, so name only those that you trust",
     )  # fmt: skip
-    parser.add_argument("--weights", metavar="FILE", help="saved state_dict of the model of timm or torchvision")
-    parser.add_argument("--size", type=int, help="side of the images in pixels (default: what the encoder says)")
-    parser.add_argument(
-        "--mean", type=float, nargs=3, help="mean of red, green and blue that the encoder expects (default: its own)"
-    )
-    parser.add_argument(
+    flag("--weights", metavar="FILE", help="saved state_dict of the model of timm or torchvision")
+    flag("--size", type=int, help="side of the images in pixels (default: what the encoder says)")
+    flag("--mean", type=float, nargs=3, help="mean of red, green and blue that the encoder expects (default: its own)")
+    flag(
         "--std",
         type=float,
         nargs=3,
         help="standard deviation of red, green and blue that the encoder expects (default: its own)",
     )
-    parser.add_argument("--batch-size", type=int, help="pictures that are embedded at once (default 8, on a GPU 64)")
-    parser.add_argument(
+    flag("--batch-size", type=int, help="pictures that are embedded at once (default 8, on a GPU 64)")
+    flag(
         "--workers",
         type=int,
         help="processes that read pictures ahead (default 0: each thread reads its own; "
         "beside a GPU or a single thread 1 for many pictures)",
     )
-    parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default auto)")
-    parser.add_argument("--name", help="name of the run (default: that of the folder)")
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
-    parser.add_argument("--shards", metavar="FOLDER", help="write shards into this folder instead of making a run")
-    parser.add_argument("--shard-rows", type=int, help="pictures in a shard (default 100,000)")
-    add_json(parser)
+    flag("--device", default="auto", help="auto, cpu or cuda (default auto)")
+    flag("--name", help="name of the run (default: that of the folder)")
+    flag("--shards", metavar="FOLDER", help="write shards into this folder instead of making a run")
+    flag("--shard-rows", type=int, help="pictures in a shard (default 100,000)")
+    add_flags(parser, "runs", "json")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from lab.cli._output import told_import
     from lab.cli._progress import result_of
     from lab.runs.importing.encoders import Seen
 
@@ -72,7 +70,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _shards(arguments: argparse.Namespace, made: dict[str, Any]) -> int:
-    from lab.cli._output import show
     from lab.cli._progress import result_of
     from lab.galleries.shards import SHARD
     from lab.runs.importing.shards import embed_shards

@@ -7,30 +7,24 @@ nmi` measures with the run's own settings, changed by the flags.
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from lab.runs import Run
-    from lab.runs.own.modules import OwnEncoder
+from lab.cli._output import add_flags
 
 SECTIONS = ("testing", "metrics", "evaluation")
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
-    from lab.cli import _config, _output
+    from lab.cli import _config
 
-    parser.add_argument("run", help="name or folder of the run")
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
-    parser.add_argument(
-        "--split", action="append", help="train, validation or test; repeat it for several (default as configured)"
-    )
-    parser.add_argument("--device", help="device to embed on (default that of the run)")
-    parser.add_argument(
+    flag = parser.add_argument
+    add_flags(parser, "run", "runs", "json")
+    flag("--split", action="append", help="train, validation or test; repeat it for several (default as configured)")
+    flag("--device", help="device to embed on (default that of the run)")
+    flag(
         "--encoder",
         metavar="MODULE:FUNCTION",
         help="a function that makes the encoder, for a run of your own encoder; without it what is stored is measured",
     )
-    _output.add_json(parser)
     _config.add_sections(parser, words, SECTIONS)
 
 
@@ -42,21 +36,15 @@ def run(arguments: argparse.Namespace) -> int:
     from lab.cli._progress import drain
     from lab.cli._scores import show_scores
     from lab.runs.evaluate import evaluate_run
+    from lab.runs.own.modules import again
 
     config = _config.config_of(arguments, run.config_dict)
     if arguments.device:
         config = config.changed("training.device", arguments.device)
     splits = tuple(arguments.split) if arguments.split else None
+    own = None if arguments.encoder is None else again(arguments.encoder, run.config)
     with lab.runs.Writer(run) as writer:
         writer.sign()
-        drain(evaluate_run(run, writer, config, splits, encoder=_own(run, arguments)), quiet=arguments.quiet)
+        drain(evaluate_run(run, writer, config, splits, encoder=own), quiet=arguments.quiet)
     show_scores(run, as_json=arguments.json)
     return 0
-
-
-def _own(run: Run, arguments: argparse.Namespace) -> OwnEncoder | None:
-    if arguments.encoder is None:
-        return None
-    from lab.runs.own.modules import again
-
-    return again(arguments.encoder, run.config)

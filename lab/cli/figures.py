@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.cli import _catalogued
+from lab.cli._output import add_flags, check_place, say
 from lab.core.files import write_text
 
 if TYPE_CHECKING:
@@ -25,20 +26,19 @@ WIDEST = 10_000
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    flag = parser.add_argument
     _catalogued.add_arguments(parser, "figure")
-    parser.add_argument("--save", metavar="FILE", help="draw into this png, svg, pdf, webp, jpeg or html")
-    parser.add_argument(
+    flag("--save", metavar="FILE", help="draw into this png, svg, pdf, webp, jpeg or html")
+    flag(
         "--slide",
         nargs="+",
         metavar="KNOB",
         help="in html: at most two knobs that move (default: what the figure names, else up to two that need no "
         "training; none with --of)",
     )
-    parser.add_argument("--width", type=int, default=1000, help="width in pixels (default 1000)")
-    parser.add_argument(
-        "--of", nargs="+", metavar="RUN", default=(), help="runs to show, for figures of runs (default those bundled)"
-    )
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
+    flag("--width", type=int, default=1000, help="width in pixels (default 1000)")
+    flag("--of", nargs="+", metavar="RUN", default=(), help="runs to show, for figures of runs (default those bundled)")
+    add_flags(parser, "runs")
     named = next((word for word in words[1:] if not word.startswith("-")), None)
     if named is not None and words[:1] == ["figures"]:
         import lab.figures
@@ -51,7 +51,6 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
 def run(arguments: argparse.Namespace) -> int:
     import lab.figures
     from lab.cli._flags import collect
-    from lab.cli._output import check_place, say
 
     if arguments.save is None:
         _catalogued.run(arguments, lab.figures)
@@ -84,7 +83,6 @@ def _check_ending(path: str) -> None:
 
 
 def _save_page(figure: Figure, arguments: argparse.Namespace, runs: list[Run] | None) -> int:
-    from lab.cli._output import say
     from lab.figures.live_page import live_page, trains
 
     if trains(figure, arguments.slide, runs):

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import argparse
 
+from lab.cli._output import add_flags
+from lab.cli._scores import told_import
+
 COLUMNS = {
     "vector": "the array or column of vectors (default: vectors, embeddings, features, ..., or columns v0, v1, ...)",
     "label": "the column of class names or numbers (default: class, label, target)",
@@ -22,33 +25,26 @@ COLUMNS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from lab.cli._output import add_json
-
-    parser.add_argument("file", metavar="FILE", help="file of vectors, or folder")
-    parser.add_argument(
-        "--table", metavar="FILE", help="CSV, Parquet or Arrow file with more columns, its rows in the same order"
-    )
+    flag = parser.add_argument
+    flag("file", metavar="FILE", help="file of vectors, or folder")
+    flag("--table", metavar="FILE", help="CSV, Parquet or Arrow file with more columns, its rows in the same order")
     for name, help in COLUMNS.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", metavar="COLUMN", help=help)
-    parser.add_argument("--root", metavar="FOLDER", help="folder of the pictures; the keys are then paths below it")
-    parser.add_argument("--like", metavar="RUN", help="a run on the same images, to compare this one with")
-    parser.add_argument("--encoder", default="", metavar="WORDS", help="what made the vectors, in your own words")
-    parser.add_argument(
+        flag(f"--{name.replace('_', '-')}", metavar="COLUMN", help=help)
+    flag("--root", metavar="FOLDER", help="folder of the pictures; the keys are then paths below it")
+    flag("--like", metavar="RUN", help="a run on the same images, to compare this one with")
+    flag("--encoder", default="", metavar="WORDS", help="what made the vectors, in your own words")
+    flag(
         "--normalise",
         choices=("yes", "no"),
         help="yes: scale the vectors to unit length; no: keep their lengths and compare by distance",
     )
-    parser.add_argument(
-        "--measure", choices=("yes", "no"), help="compute the metrics (default: yes up to 1,000,000,000 pairs)"
-    )
-    parser.add_argument("--name", help="name of the run (default: that of the file)")
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
-    add_json(parser)
+    flag("--measure", choices=("yes", "no"), help="compute the metrics (default: yes up to 1,000,000,000 pairs)")
+    flag("--name", help="name of the run (default: that of the file)")
+    add_flags(parser, "runs", "json")
 
 
 def run(arguments: argparse.Namespace) -> int:
     import lab.runs
-    from lab.cli._output import told_import
 
     run = lab.runs.from_embeddings(
         arguments.file,

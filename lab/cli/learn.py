@@ -16,23 +16,24 @@ from lab.core.files import write_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--folder", default="my-notebooks", help="folder of your copy (default my-notebooks)")
-    parser.add_argument("--port", type=int, default=8888, help="port to listen on (default 8888)")
-    parser.add_argument("--no-browser", action="store_true", help="do not open a browser window")
-    parser.add_argument(
+    flag = parser.add_argument
+    flag("--folder", default="my-notebooks", help="folder of your copy (default my-notebooks)")
+    flag("--port", type=int, default=8888, help="port to listen on (default 8888)")
+    flag("--no-browser", action="store_true", help="do not open a browser window")
+    flag(
         "--class", dest="classroom", metavar="FOLDER",
         help="open nothing: write student/ (without solutions), teacher/ (solved) and a syllabus into this folder",
     )  # fmt: skip
-    parser.add_argument(
+    flag(
         "--repository", metavar="OWNER/NAME", default="",
         help="with --class: your copy of Rankscope on GitHub, for links that open the notebooks in Colab and Binder",
     )  # fmt: skip
-    parser.add_argument(
+    flag(
         "--slides",
         metavar="NOTEBOOK",
         help="open nothing: write this notebook as slides, one HTML file with live figures",
     )
-    parser.add_argument("--reset", metavar="NOTEBOOK", help="restore this notebook; your version gets the ending .mine")
+    flag("--reset", metavar="NOTEBOOK", help="restore this notebook; your version gets the ending .mine")
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import argparse
 
+from lab.cli._output import add_flags, say
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", help="name or folder of the run")
-    parser.add_argument("-f", "--follow", action="store_true", help="go on until the run ends; Ctrl-C ends the command")
-    parser.add_argument("-n", "--lines", type=int, default=40, metavar="N", help="lines to begin with (default 40)")
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
+    flag = parser.add_argument
+    add_flags(parser, "run", "runs")
+    flag("-f", "--follow", action="store_true", help="go on until the run ends; Ctrl-C ends the command")
+    flag("-n", "--lines", type=int, default=40, metavar="N", help="lines to begin with (default 40)")
 
 
 def run(arguments: argparse.Namespace) -> int:
     import lab.runs
     from lab.cli._following import lines_of
-    from lab.cli._output import say
 
     run = lab.runs.open(arguments.run, arguments.runs)
     if arguments.lines < 0:

@@ -11,21 +11,23 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from lab.cli._output import add_flags, say, show
+
 
 def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     from lab.cli import _launching
-    from lab.cli._output import add_json
 
-    parser.add_argument("queries", metavar="QUERIES", help="folder of shards with the queries")
-    parser.add_argument("--gallery", metavar="FOLDER", help="folder of shards to search (default QUERIES)")
-    parser.add_argument(
+    flag = parser.add_argument
+    flag("queries", metavar="QUERIES", help="folder of shards with the queries")
+    flag("--gallery", metavar="FOLDER", help="folder of shards to search (default QUERIES)")
+    flag(
         "--metrics",
         nargs="+",
         default=["hit_rate_at_k", "map_at_r"],
         help="metrics to compute; `lab metrics` lists them",
     )
-    parser.add_argument("--k", type=int, default=100, help="neighbours that are kept for each query (default 100)")
-    parser.add_argument(
+    flag("--k", type=int, default=100, help="neighbours that are kept for each query (default 100)")
+    flag(
         "--similarity",
         default="cosine",
         choices=("cosine", "euclidean"),
@@ -34,16 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     _launching.add_on(
         parser, words, help="ray, or ray://HOST:PORT: read the gallery by workers of that cluster (default here)"
     )
-    parser.add_argument(
-        "--parts", type=int, default=1, help="parts of the gallery that can be read at the same time (default 1)"
-    )
-    add_json(parser)
+    flag("--parts", type=int, default=1, help="parts of the gallery that can be read at the same time (default 1)")
+    add_flags(parser, "json")
 
 
 def run(arguments: argparse.Namespace) -> int:
     import lab.metrics
     from lab.cli._launching import launcher_of
-    from lab.cli._output import say, show
     from lab.cli._progress import result_of
     from lab.evaluation.streamed import evaluate_streamed
     from lab.galleries.maker import Maker

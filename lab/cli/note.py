@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import argparse
 
+from lab.cli._output import add_flags, print_json
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from lab.cli._output import add_json
-
-    parser.add_argument("run", help="name or folder of the run")
-    parser.add_argument("text", nargs="?", help="the new note; it replaces the old one")
-    parser.add_argument("--tag", action="append", metavar="TAG", help="a tag to add; can be given several times")
-    parser.add_argument("--no-tags", action="store_true", help="remove all tags first")
-    parser.add_argument("--group", metavar="GROUP", help='the group that the run belongs to; "" takes it out')
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
-    add_json(parser)
+    flag = parser.add_argument
+    add_flags(parser, "run", "runs", "json")
+    flag("text", nargs="?", help="the new note; it replaces the old one")
+    flag("--tag", action="append", metavar="TAG", help="a tag to add; can be given several times")
+    flag("--no-tags", action="store_true", help="remove all tags first")
+    flag("--group", metavar="GROUP", help='the group that the run belongs to; "" takes it out')
 
 
 def run(arguments: argparse.Namespace) -> int:
     import lab.runs
-    from lab.cli._output import print_json
     from lab.runs import shelf
 
     run = lab.runs.open(arguments.run, arguments.runs)

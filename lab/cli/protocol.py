@@ -11,22 +11,22 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lab.cli._output import add_flags, complain, print_json, say, show
+
 if TYPE_CHECKING:
     from lab.protocols import JudgingProtocol, Outcome, Protocol
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
-    from lab.cli import _config, _launching, _output
+    from lab.cli import _config, _launching
 
-    parser.add_argument(
-        "protocol", nargs="?", metavar="PROTOCOL", help="protocol to run; without a name all are listed"
-    )
-    parser.add_argument("run", nargs="?", metavar="RUN", help="run to measure, or whose configuration to train")
+    flag = parser.add_argument
+    flag("protocol", nargs="?", metavar="PROTOCOL", help="protocol to run; without a name all are listed")
+    flag("run", nargs="?", metavar="RUN", help="run to measure, or whose configuration to train")
     _launching.add_on(parser, words)
-    parser.add_argument("--name", help="name of the folder for what is trained (default protocol-loss-data)")
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
-    parser.add_argument("--device", help="device to train and embed on (default as configured)")
-    _output.add_json(parser)
+    flag("--name", help="name of the folder for what is trained (default protocol-loss-data)")
+    flag("--device", help="device to train and embed on (default as configured)")
+    add_flags(parser, "runs", "json")
     named = next((word for word in words[1:] if not word.startswith("-")), None)
     if words[:1] != ["protocol"] or named is None:
         return
@@ -42,7 +42,6 @@ def run(arguments: argparse.Namespace) -> int:
     import lab.protocols
     from lab.cli._catalogued import listed
     from lab.cli._flags import collect
-    from lab.cli._output import show
 
     if arguments.protocol is None:
         show(listed(lab.protocols), as_json=arguments.json)
@@ -78,7 +77,6 @@ def _conduct(protocol: Protocol, arguments: argparse.Namespace) -> int:
     import lab.runs
     from lab.cli import _config
     from lab.cli._launching import launcher_of
-    from lab.cli._output import complain
     from lab.cli._progress import result_of
     from lab.cli.train import StopOnSignal
     from lab.runs.store import check_name
@@ -103,7 +101,6 @@ def _conduct(protocol: Protocol, arguments: argparse.Namespace) -> int:
 
 
 def _tell(outcome: Outcome, path: Path, arguments: argparse.Namespace) -> int:
-    from lab.cli._output import print_json, say, show
 
     if arguments.json:
         print_json(outcome.as_json())

@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from lab.cli._output import add_flags, print_json, say, show
+
 if TYPE_CHECKING:
     from lab.runs.launching.queue import Queue
 
@@ -18,19 +20,16 @@ ACTIONS = ("list", "add", "move", "remove", "pause", "go", "work")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from lab.cli._output import add_json
-
-    parser.add_argument("action", nargs="?", choices=ACTIONS, default="list", help="what to do (default list)")
-    parser.add_argument("run", nargs="?", help="name of the run")
-    parser.add_argument("position", nargs="?", type=int, help="for move: its place in the queue, 0 being the next")
-    parser.add_argument("--device", help="for add: device to run on (default the run's own)")
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
-    add_json(parser)
+    flag = parser.add_argument
+    flag("action", nargs="?", choices=ACTIONS, default="list", help="what to do (default list)")
+    flag("run", nargs="?", help="name of the run")
+    flag("position", nargs="?", type=int, help="for move: its place in the queue, 0 being the next")
+    flag("--device", help="for add: device to run on (default the run's own)")
+    add_flags(parser, "runs", "json")
 
 
 def run(arguments: argparse.Namespace) -> int:
     import lab.runs
-    from lab.cli._output import say
     from lab.runs.launching.queue import Queue
 
     queue = Queue(arguments.runs or lab.runs.default_root())
@@ -60,7 +59,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(queue: Queue, as_json: bool) -> None:
-    from lab.cli._output import print_json, show
 
     active = queue.active()
     if as_json:

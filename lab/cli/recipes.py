@@ -11,20 +11,19 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from lab.cli._output import add_flags, print_json, show
+
 if TYPE_CHECKING:
     from lab.papers.recipes import Recipe
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from lab.cli._output import add_json
-
     parser.add_argument("name", nargs="?", help="print this recipe instead of listing all")
-    add_json(parser)
+    add_flags(parser, "json")
 
 
 def run(arguments: argparse.Namespace) -> None:
     import lab.papers.recipes
-    from lab.cli._output import print_json, show
 
     if arguments.name is None:
         listed = [lab.papers.recipes.get(name) for name in lab.papers.recipes.names()]

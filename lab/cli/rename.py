@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 
+from lab.cli._output import add_flags, say
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", help="name or folder of the run")
+    add_flags(parser, "run", "runs")
     parser.add_argument("name", help="its new name")
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
 
 
 def run(arguments: argparse.Namespace) -> int:
     import lab.runs
-    from lab.cli._output import say
     from lab.runs import shelf
 
     run = lab.runs.open(arguments.run, arguments.runs)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from lab.cli._output import add_flags, check_place, print_json
 from lab.core.files import write_text
 
 ENDS = {"md": "markdown", "tex": "latex", "html": "html"}
@@ -17,36 +18,27 @@ ENDS = {"md": "markdown", "tex": "latex", "html": "html"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from lab.cli._output import add_json
-
-    parser.add_argument("run", nargs="+", help="runs, by folder or by name")
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
-    parser.add_argument(
+    flag = parser.add_argument
+    flag("run", nargs="+", help="runs, by folder or by name")
+    flag(
         "--format",
         choices=("markdown", "latex", "html"),
         help="format of the table (default: by the ending of --output)",
     )
-    parser.add_argument("--output", metavar="FILE", help="write the table there: .md, .tex or .html")
-    parser.add_argument("--html", metavar="FILE", help="write one self-contained page with curves, maps and pictures")
-    parser.add_argument("--published", action="store_true", help="add published numbers for these losses and data")
-    parser.add_argument("--any-loss", action="store_true", help="with --published: also for all other losses")
-    parser.add_argument("--split", default="test", help="split of the scores (default test)")
-    parser.add_argument(
-        "--scores", nargs="+", metavar="NAME", help="scores to show, for instance r@1 MAP@R (default all)"
-    )
-    parser.add_argument(
-        "--level", type=float, default=0.95, metavar="X", help="confidence level of the intervals (default 0.95)"
-    )
-    parser.add_argument(
-        "--over", metavar="LINE", help="add a column: which share of this line's errors each other line removes"
-    )
-    add_json(parser)
+    flag("--output", metavar="FILE", help="write the table there: .md, .tex or .html")
+    flag("--html", metavar="FILE", help="write one self-contained page with curves, maps and pictures")
+    flag("--published", action="store_true", help="add published numbers for these losses and data")
+    flag("--any-loss", action="store_true", help="with --published: also for all other losses")
+    flag("--split", default="test", help="split of the scores (default test)")
+    flag("--scores", nargs="+", metavar="NAME", help="scores to show, for instance r@1 MAP@R (default all)")
+    flag("--level", type=float, default=0.95, metavar="X", help="confidence level of the intervals (default 0.95)")
+    flag("--over", metavar="LINE", help="add a column: which share of this line's errors each other line removes")
+    add_flags(parser, "runs", "json")
 
 
 def run(arguments: argparse.Namespace) -> None:
     import lab.report
     import lab.runs
-    from lab.cli._output import check_place, print_json
 
     form = _format(arguments)
     for place in filter(None, (arguments.output, arguments.html)):

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from lab.cli._output import add_flags, complain, print_json, say, show
 from lab.core.catalog import OUTSIDE
 
 if TYPE_CHECKING:
@@ -24,27 +25,21 @@ SCORES = ("r@1", "MAP@R")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from lab.cli._output import add_json
-
-    parser.add_argument(
-        "run",
-        nargs="*",
-        help="none lists all, one is shown, two are compared; or tag, group, knobs or check, and what belongs to it",
-    )
-    parser.add_argument("--state", help="list only runs in this state: finished, running, failed, ...")
-    parser.add_argument("--loss", metavar="NAME", help="list only runs with this loss")
-    parser.add_argument("--data", metavar="NAME", help="list only runs on this data set")
-    parser.add_argument("--tag", metavar="TAG", help="list only runs with this tag")
-    parser.add_argument("--group", metavar="GROUP", help="list only runs of this group")
-    parser.add_argument("-n", "--last", type=int, metavar="N", help="list only the N newest")
-    parser.add_argument("--sort", metavar="COLUMN", help="order the list by a column, for instance r@1, the best first")
-    parser.add_argument(
-        "--scores", nargs="+", metavar="NAME", default=SCORES, help="scores to list (default r@1 MAP@R)"
-    )
-    parser.add_argument("--remove", action="store_true", help="for tag and group: take the runs out of it")
-    parser.add_argument("--repair", action="store_true", help="for check: mend what can be; the rest is left as it is")
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
-    add_json(parser)
+    flag = parser.add_argument
+    actions = "none lists all, one is shown, two are compared; or tag, group, knobs or check, and what belongs to it"
+    flag("run", nargs="*", help=actions)
+    flag("--state", help="list only runs in this state: finished, running, failed, ...")
+    flag("--loss", metavar="NAME", help="list only runs with this loss")
+    flag("--data", metavar="NAME", help="list only runs on this data set")
+    flag("--tag", metavar="TAG", help="list only runs with this tag")
+    flag("--group", metavar="GROUP", help="list only runs of this group")
+    flag("-n", "--last", type=int, metavar="N", help="list only the N newest")
+    flag("--sort", metavar="COLUMN", help="order the list by a column, for instance r@1, the best first")
+    scores = "scores to list (default r@1 MAP@R)"
+    flag("--scores", nargs="+", metavar="NAME", default=SCORES, help=scores)
+    flag("--remove", action="store_true", help="for tag and group: take the runs out of it")
+    flag("--repair", action="store_true", help="for check: mend what can be; the rest is left as it is")
+    add_flags(parser, "runs", "json")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -53,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     verb = VERBS.get(arguments.run[0]) if arguments.run else None
     if arguments.repair and verb is not _check:
         raise ValueError("--repair belongs to `lab runs check RUN`.")
-    if arguments.remove and verb not in (_tag, _group):
+    if arguments.remove and verb is not _mark:
         raise ValueError("--remove belongs to `lab runs tag TAG RUN` and `lab runs group GROUP RUN`.")
     if verb is not None:
         _say_of_a_run_of_that_name(arguments)
@@ -71,7 +66,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _all(runs: Sequence[Run], arguments: argparse.Namespace) -> None:
-    from lab.cli._output import show
 
     if arguments.last is not None and arguments.last < 1:
         raise ValueError(f"--last must be at least 1, got {arguments.last}.")
@@ -128,47 +122,35 @@ def _sorted(rows: list[dict], column: str, every: list[dict]) -> list[dict]:
     return [*ordered, *(row for row in rows if row[column] is None)]
 
 
-def _tag(arguments: argparse.Namespace) -> int:
-    """Give several runs a tag, or take it away."""
-    from lab.cli._output import say
-    from lab.runs import shelf
-
-    tag, runs = _word_and_runs(arguments, "tag TAG")
-    for run in runs:
-        others = [one for one in shelf.notes(run)["tags"] if one != tag]
-        shelf.annotate(run, tags=others if arguments.remove else [*others, tag])
-    say(f"{len(runs)} run{'s' if len(runs) != 1 else ''} {'without' if arguments.remove else 'with'} the tag {tag}.")
-    return 0
-
-
-def _group(arguments: argparse.Namespace) -> int:
-    """Put several runs into a group, or take those of them that are in it out."""
-    from lab.cli._output import say
-    from lab.runs import shelf
-
-    group, runs = _word_and_runs(arguments, "group GROUP")
-    if arguments.remove:
-        runs = [run for run in runs if shelf.notes(run)["group"] == group]
-    for run in runs:
-        shelf.annotate(run, group="" if arguments.remove else group)
-    say(f"{len(runs)} run{'s' if len(runs) != 1 else ''} {'left' if arguments.remove else 'put into'} group {group}.")
-    return 0
-
-
-def _word_and_runs(arguments: argparse.Namespace, usage: str) -> tuple[str, list[Run]]:
-    """The word after the verb, and the runs that are named; all are looked for before any is changed."""
+def _mark(arguments: argparse.Namespace) -> int:
+    """Give several runs a tag or a group, or take it away; all are looked for before any is changed."""
     import lab.runs
+    from lab.core.formats import counted
+    from lab.runs import shelf
 
-    if len(arguments.run) < 3 or not arguments.run[1].strip():
-        raise ValueError(f"Say which runs: lab runs {usage} RUN ...")
-    _, word, *names = arguments.run
-    return word.strip(), [lab.runs.open(name, arguments.runs) for name in names]
+    words: list[str] = arguments.run
+    verb = words[0]
+    if len(words) < 3 or not words[1].strip():
+        raise ValueError(f"Say which runs: lab runs {verb} {verb.upper()} RUN ...")
+    word, runs = words[1].strip(), [lab.runs.open(name, arguments.runs) for name in words[2:]]
+    if verb == "group":
+        if arguments.remove:
+            runs = [run for run in runs if shelf.notes(run)["group"] == word]
+        for run in runs:
+            shelf.annotate(run, group="" if arguments.remove else word)
+        done = "left group" if arguments.remove else "put into group"
+    else:
+        for run in runs:
+            others = [one for one in shelf.notes(run)["tags"] if one != word]
+            shelf.annotate(run, tags=others if arguments.remove else [*others, word])
+        done = "without the tag" if arguments.remove else "with the tag"
+    say(f"{counted(len(runs), 'run')} {done} {word}.")
+    return 0
 
 
 def _knobs(arguments: argparse.Namespace) -> int:
     """How much each knob that differs tells about a score, the weightiest first."""
     import lab.runs
-    from lab.cli._output import print_json, say, show
     from lab.report import knobs
 
     named = [lab.runs.open(name, arguments.runs) for name in arguments.run[1:]]
@@ -194,7 +176,6 @@ def _check(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     import lab.runs
-    from lab.cli._output import show
     from lab.runs import check
 
     root = Path(arguments.runs or lab.runs.default_root())
@@ -216,7 +197,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
-    "check": _check, "tag": _tag, "group": _group, "knobs": _knobs,
+    "check": _check, "tag": _mark, "group": _mark, "knobs": _knobs,
 }  # fmt: skip
 """First words that are no run's name."""
 
@@ -225,7 +206,6 @@ def _say_of_a_run_of_that_name(arguments: argparse.Namespace) -> None:
     from pathlib import Path
 
     import lab.runs
-    from lab.cli._output import say
 
     verb = arguments.run[0]
     folder = Path(arguments.runs or lab.runs.default_root()) / verb
@@ -235,7 +215,6 @@ def _say_of_a_run_of_that_name(arguments: argparse.Namespace) -> None:
 
 
 def _repair(run: Run) -> None:
-    from lab.cli._output import complain
     from lab.cli._progress import drain
     from lab.core.explain import explain
     from lab.runs import check
@@ -256,7 +235,6 @@ def _readable(run: Run) -> dict:
 
 
 def _one(run: Run, as_json: bool) -> None:
-    from lab.cli._output import print_json, show
     from lab.cli._scores import rows_of
 
     status = run.status
@@ -273,10 +251,10 @@ def _one(run: Run, as_json: bool) -> None:
 
 def _difference(one: Run, other: Run, as_json: bool) -> None:
     import lab.runs
-    from lab.cli._output import show
 
     different = lab.runs.difference(one.config, other.config)
-    rows = [{"knob": path, one.name: _shown(a), other.name: _shown(b)} for path, (a, b) in different.items()]
+    shown = {path: ["-" if value is None else str(value) for value in both] for path, both in different.items()}
+    rows = [{"knob": path, one.name: mine, other.name: yours} for path, (mine, yours) in shown.items()]
     show(rows, as_json=as_json, empty=f"{one.name} and {other.name} have the same configuration.")
 
 
@@ -286,7 +264,3 @@ def _name(config: dict, section: str) -> str:
     if isinstance(chosen, dict) and chosen.get("name") == OUTSIDE:
         return str(chosen.get("what") or "-")
     return str(chosen.get("name", "-") if isinstance(chosen, dict) else chosen or "-")
-
-
-def _shown(value: Any) -> str:
-    return "-" if value is None else str(value)

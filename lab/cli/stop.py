@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 
+from lab.cli._output import add_flags, print_json, say
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from lab.cli._output import add_json
-
-    parser.add_argument("run", help="name or folder of the run")
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
-    add_json(parser)
+    add_flags(parser, "run", "runs", "json")
     parser.add_argument(
         "--grace", type=float, default=30.0, metavar="SECONDS", help="seconds until it is killed (default 30)"
     )
@@ -18,7 +16,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     import lab.runs
-    from lab.cli._output import print_json, say
     from lab.runs.folder import QUEUED
     from lab.runs.launching.detached import stop
 

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lab.cli._output import add_flags, say, show
+
 if TYPE_CHECKING:
     from lab.launchers import Launcher
     from lab.sweeps import Plan, SweptRun
@@ -22,24 +24,22 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     from lab.cli import _launching
-    from lab.cli._output import add_json
 
-    parser.add_argument("file", metavar="FILE", help="YAML file that says what to vary, as above")
+    flag = parser.add_argument
+    flag("file", metavar="FILE", help="YAML file that says what to vary, as above")
     _launching.add_on(parser, words, default="local")
-    parser.add_argument("--at-once", type=int, default=8, help="with search: tpe, runs at the same time (default 8)")
-    parser.add_argument(
+    flag("--at-once", type=int, default=8, help="with search: tpe, runs at the same time (default 8)")
+    flag(
         "--no-wait", action="store_true", help="submit the runs and return at once; they continue without this command"
     )
-    parser.add_argument("--dry-run", action="store_true", help="show the runs and train none")
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
-    add_json(parser)
+    flag("--dry-run", action="store_true", help="show the runs and train none")
+    add_flags(parser, "runs", "json")
 
 
 def run(arguments: argparse.Namespace) -> int:
     import lab.runs
     from lab import sweeps
     from lab.cli._launching import launcher_of
-    from lab.cli._output import say, show
 
     if arguments.at_once < 1:
         raise ValueError(f"--at-once must be at least 1, got {arguments.at_once}.")
@@ -66,7 +66,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _hand_over(plan: Plan, root: Path | str, launcher: Launcher) -> int:
     from lab import sweeps
-    from lab.cli._output import say
 
     if not launcher.outlives:
         raise ValueError("This launcher's runs end with the command that started them; leave --no-wait out.")
@@ -77,7 +76,6 @@ def _hand_over(plan: Plan, root: Path | str, launcher: Launcher) -> int:
 
 def _report(plan: Plan, trials: list[SweptRun], as_json: bool) -> None:
     """Every run with its knobs, the best first."""
-    from lab.cli._output import show
 
     ranked = sorted(trials, key=lambda trial: (trial.score is None, -(trial.score or 0)))
     rows = [

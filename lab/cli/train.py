@@ -19,71 +19,71 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Self
 
+from lab.cli._output import add_flags, print_json, say, show
+
 if TYPE_CHECKING:
     from lab.exporters import Curves
     from lab.launchers import Launcher
     from lab.runs import Run
-    from lab.runs.launching.sent import Sent
     from lab.training.distributed import Processes
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
-    from lab.cli import _config, _launching, _output
+    from lab.cli import _config, _launching
 
-    parser.add_argument("--resume", metavar="RUN", help="continue an interrupted run (a name or a folder)")
-    parser.add_argument("--name", help="name of the run's folder (default date-loss-data)")
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
-    parser.add_argument("--seeds", type=int, help="number of runs, with consecutive seeds; needs --on")
+    flag = parser.add_argument
+    flag("--resume", metavar="RUN", help="continue an interrupted run (a name or a folder)")
+    flag("--name", help="name of the run's folder (default date-loss-data)")
+    flag("--seeds", type=int, help="number of runs, with consecutive seeds; needs --on")
     _launching.add_on(parser, words)
-    parser.add_argument("--queue", action="store_true", help="put the run into the queue instead of training here")
-    parser.add_argument(
-        "--print-config", action="store_true", help="print the complete YAML, or JSON, instead of training"
-    )
-    parser.add_argument(
-        "--export",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="also write the curves while training, for instance tensorboard",
-    )
-    _output.add_json(parser)
+    flag("--queue", action="store_true", help="put the run into the queue instead of training here")
+    printing = "print the complete YAML, or JSON, instead of training"
+    flag("--print-config", action="store_true", help=printing)
+    curves = "also write the curves while training, for instance tensorboard"
+    flag("--export", nargs="+", default=[], metavar="NAME", help=curves)
+    add_flags(parser, "runs", "json")
     _config.add_sections(parser, words)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from lab.cli import _config, _launching, _output
+    from lab.cli import _config, _launching
 
     if arguments.print_config and arguments.json:
-        _output.print_json(_config.config_of(arguments).as_dict())
+        print_json(_config.config_of(arguments).as_dict())
         return 0
     if arguments.print_config:
         print(_config.config_of(arguments).as_yaml(), end="")
         return 0
+    if arguments.resume == "":
+        raise ValueError("--resume names the run that goes on, got an empty name.")
+    import lab.runs
+    from lab.runs.launching import sent
+
     exporters = _live(arguments)
-    if (launcher := _launching.launcher_of(arguments, _sent_before(arguments))) is not None:
+    resumed = lab.runs.open(arguments.resume, arguments.runs) if arguments.resume else None
+    before = sent.place_of(resumed) if resumed else None  # where the run was sent to the last time
+    if (launcher := _launching.launcher_of(arguments, before)) is not None:
         return _launched(arguments, launcher)
     if arguments.seeds is not None:
         raise ValueError("--seeds makes several runs, and this process trains one; say where, for instance --on local.")
     if _alone():
         run = _begun(arguments) or _opened(arguments)  # torchrun may be left with one process
-        return _wait(run) if arguments.queue else _kept(run, arguments, exporters)
-    import lab.runs
+        if not arguments.queue:
+            return _kept(run, arguments, exporters)
+        from lab.runs.launching.queue import Queue
+
+        queue = Queue(run.path.parent)
+        queue.add(run)
+        queue.ensure_worker()
+        say(f"{run.path} is in the queue; `lab queue` shows it.")
+        return 0
     from lab.kernels.devices import device_of
     from lab.training import distributed
 
-    resumed = lab.runs.open(arguments.resume, arguments.runs) if arguments.resume else None
     config = resumed.config if resumed else _config.config_of(arguments)
     with distributed.session(device_of(config.training.knobs.device)) as processes:
         path = processes.from_first(str((_begun(arguments) or _opened(arguments)).path) if processes.first else "")
         return (_kept if processes.first else _go)(lab.runs.open(path), arguments, exporters, processes)
-
-
-def _sent_before(arguments: argparse.Namespace) -> Sent | None:
-    """Where a run that goes on was sent to the last time."""
-    import lab.runs
-    from lab.runs.launching import sent
-
-    return sent.place_of(lab.runs.open(arguments.resume, arguments.runs)) if arguments.resume else None
 
 
 def _alone() -> bool:
@@ -113,10 +113,10 @@ def _begun(arguments: argparse.Namespace) -> Run | None:
     if arguments.resume or "WORLD_SIZE" not in os.environ or not (restarted or arguments.name):
         return None
     root = Path(arguments.runs or default_root())
-    config = findable(_config.config_of(arguments)).as_yaml()
+    config = findable(_config.config_of(arguments)).as_yaml().encode()
     folders = [root / arguments.name] if arguments.name else root.glob("[!.]*")  # not one that is half made
     written = [folder / "config.yaml" for folder in folders]
-    same = [path.parent for path in written if path.is_file() and path.read_text() == config]
+    same = [path.parent for path in written if path.is_file() and path.read_bytes() == config]
     begun = [run for run in map(lab.runs.open, same) if run.written_state != FINISHED]
     return max(begun, key=lambda run: run.status.get("updated", 0), default=None)
 
@@ -154,7 +154,6 @@ def _launched(arguments: argparse.Namespace, launcher: Launcher) -> int:
     """Hand one run, or one a seed, to a launcher and see it through."""
     import lab.runs
     from lab.cli import _config
-    from lab.cli._output import say, show
     from lab.runs.launching import sent
 
     if arguments.queue or arguments.export or not _alone():
@@ -183,17 +182,6 @@ def _launched(arguments: argparse.Namespace, launcher: Launcher) -> int:
     return 0 if all(run.state == "finished" for run in runs) else 1
 
 
-def _wait(run: Run) -> int:
-    from lab.cli._output import say
-    from lab.runs.launching.queue import Queue
-
-    queue = Queue(run.path.parent)
-    queue.add(run)
-    queue.ensure_worker()
-    say(f"{run.path} is in the queue; `lab queue` shows it.")
-    return 0
-
-
 def _live(arguments: argparse.Namespace) -> list:
     """Those that follow the training, made before it begins: a missing library is told at once."""
     if not arguments.export:
@@ -216,7 +204,6 @@ def _go(
     run: Run, arguments: argparse.Namespace, exporters: Sequence[Curves] = (), processes: Processes | None = None
 ) -> int:
     import lab.runs
-    from lab.cli._output import say
     from lab.cli._progress import drain
     from lab.cli._scores import show_scores
     from lab.training.stopwatch import in_words, summed

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import argparse
 
+from lab.cli._output import add_flags, say, show
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from lab.cli._output import add_json
-
-    parser.add_argument("run", nargs="*", help="names or folders of the runs; nothing lists the trash")
-    parser.add_argument("--restore", action="store_true", help="bring these runs back from the trash instead")
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
-    add_json(parser)
+    flag = parser.add_argument
+    flag("run", nargs="*", help="names or folders of the runs; nothing lists the trash")
+    flag("--restore", action="store_true", help="bring these runs back from the trash instead")
+    add_flags(parser, "runs", "json")
 
 
 def run(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     import lab.runs
-    from lab.cli._output import say, show
     from lab.runs import shelf
 
     root = Path(arguments.runs or lab.runs.default_root())

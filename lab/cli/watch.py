@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import argparse
 
+from lab.cli._output import add_flags, say
+
 LAST = 20
 """Records of the past to begin with."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from lab.cli._output import add_json
-
-    parser.add_argument("run", help="name or folder of the run")
-    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
-    add_json(parser)
+    add_flags(parser, "run", "runs", "json")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -24,7 +22,6 @@ def run(arguments: argparse.Namespace) -> int:
 
     import lab.runs
     from lab.cli._following import lines_of, record_of
-    from lab.cli._output import say
     from lab.cli._progress import drain
     from lab.runs.folder import FINISHED, stored_record
 

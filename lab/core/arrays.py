@@ -10,7 +10,7 @@ import math
 import os
 import struct
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -224,3 +224,32 @@ def check_openable(path: Path) -> None:
 
 def _crc(values: np.ndarray) -> int:
     return zlib.crc32(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
+
+
+class Names(Sequence[str]):
+    """Names [n] out of one array of letters uint8, made when asked for; `ends` int64 [n]: where each ends."""
+
+    def __init__(self, joined: np.ndarray, ends: np.ndarray):
+        self.joined, self.ends = joined, ends
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> Names:
+        """These names, packed."""
+        encoded = [str(name).encode() for name in names]
+        return cls(np.frombuffer(b"".join(encoded), np.uint8), np.cumsum([len(one) for one in encoded], dtype=np.int64))
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, row: Any) -> Any:
+        if isinstance(row, slice):
+            return [self[i] for i in range(*row.indices(len(self)))]
+        row = range(len(self))[row]
+        return bytes(self.joined[self.ends[row - 1] if row else 0 : self.ends[row]]).decode()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Names):
+            return NotImplemented
+        return np.array_equal(self.ends, other.ends) and np.array_equal(self.joined, other.joined)
+
+    __hash__ = None  # type: ignore[assignment]

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lab.core.knobs import REQUIRED, Knobs, knob
-    from lab.data._base import ImageRecords, ImageSet, Split, SplitKnobs
+    from lab.data._base import ImageRecords, ImageSet, SplitKnobs
     from lab.data._check import Problem
-    from lab.data._progress import Progress
-    from lab.data._splits import class_disjoint
+    from lab.data._download import Progress
+    from lab.data._splits import Split, class_disjoint
 
 __all__ = [
     "REQUIRED", "ImageSet", "ImageRecords", "Knobs", "Problem", "Progress", "Split", "SplitKnobs", "add", "broken",

@@ -3,50 +3,24 @@
 from __future__ import annotations
 
 import copy
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from PIL import Image
 
+from lab.core.arrays import Names
 from lab.core.catalog import name_of
 from lab.core.files import checked
 from lab.core.formats import plain_cell
 from lab.core.knobs import Knobs, knob
 from lab.core.results import Relevance
 from lab.data._noise import NoiseKnobs, kept_classes, long_tail, relabelled, replaced
-from lab.data._shares import few, fold_of
-from lab.data.images.left_out import listed_images
+from lab.data._splits import Split, SplitName, few, fold_of
 from lab.data.images.reading import open_rgb
-from lab.data.streams.index import Names
-
-SplitName = Literal["train", "validation", "test"]
-
-
-@dataclass(frozen=True)
-class Split:
-    """One part of a data set, as positions of its images.
-
-    query: int64 [q].
-    gallery: int64 [g], or None when the queries are searched among each other.
-    """
-
-    query: np.ndarray
-    gallery: np.ndarray | None = None
-
-    @property
-    def items(self) -> np.ndarray:
-        """Every image of the split once, ascending: int64 [n]."""
-        return np.unique(self.query if self.gallery is None else np.concatenate([self.query, self.gallery]))
-
-    def by_class(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The classes of its images, int64 [c] ascending, and how many each has; `labels` [n] are the data set's."""
-        return np.unique(labels[self.items], return_counts=True)
-
-    def __len__(self) -> int:
-        return len(self.items)
 
 
 @dataclass(frozen=True)
@@ -290,19 +264,6 @@ class ImageSet:
         """
         return open_rgb(self.path(i), least=self.least)
 
-    def encoded(self, i: int) -> bytes | None:
-        """The file of the i-th image, where decoding it is all that `load` does and it can be read; else None.
-
-        Raises:
-            ImageError: as `load`, where the set holds its images in other files.
-        """
-        if type(self).load is not ImageSet.load:
-            return None
-        try:
-            return checked(self.path(i)).read_bytes()
-        except (OSError, ValueError):
-            return None  # `load` says why
-
     def judged(self, split: str, query: np.ndarray, gallery: np.ndarray) -> Relevance | None:
         """Judgements of one split for the images that are really there, or None where labels say what is relevant.
 
@@ -360,3 +321,23 @@ class ImageSet:
 
     def _sizes(self) -> str:
         return ", ".join(f"{name} {len(split)}" for name, split in self.splits.items()) or "no splits"
+
+
+def listed_images(file: Path) -> frozenset[str]:
+    """What stands in the column `image` of a CSV file.
+
+    Raises:
+        ValueError: there is no such file, or it is no table with that column.
+    """
+    try:
+        with checked(file).open(encoding="utf-8-sig", newline="") as lines:
+            rows = csv.DictReader(lines, strict=True)
+            if "image" not in (rows.fieldnames or ()):
+                raise ValueError(f"{file} has no column image, which data.leave_out needs.")
+            return frozenset(row["image"] for row in rows if row["image"])
+    except OSError as error:
+        raise ValueError(
+            f"data.leave_out names {file}, which cannot be read: {error.strerror or error}. Give another file, or none."
+        ) from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{file} is no CSV file in UTF-8 ({error}).") from None

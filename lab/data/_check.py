@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from lab.core.files import checked
 from lab.core.knobs import describe
 from lab.data._base import ImageSet
-from lab.data._progress import Progress
-from lab.data._published import PublishedSet
+from lab.data._download import Progress
+from lab.data._published import PublishedSet, md5_of
 from lab.data.images.reading import ImageError, check_whole
 
 _CHUNK = 1_000
@@ -69,8 +67,7 @@ def _wrong_counts(dataset: PublishedSet) -> list[str]:
 def _wrong_files(dataset: PublishedSet) -> list[str]:
     problems = []
     for file, expected in dataset.checksums().items():
-        digest = hashlib.md5(checked(dataset.root / file).read_bytes(), usedforsecurity=False).hexdigest()
-        if digest != expected:
+        if (digest := md5_of(dataset.root / file)) != expected:
             problems.append(f"{dataset.root / file} is not the published file: its MD5 is {digest}, not {expected}.")
     return problems
 

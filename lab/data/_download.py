@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import tarfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lab.data._base import ImageSet
-from lab.data._progress import Progress
-from lab.data._published import Archive, PublishedSet
+from lab.data._published import Archive, PublishedSet, md5_of
 
 _CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Progress:
+    """what: the file or the images being worked on; done, total: in `unit`; total is None when nobody can say."""
+
+    what: str
+    done: int
+    total: int | None
+    unit: str
 
 
 def download(name: str, entry: type[ImageSet], path: str) -> Iterator[Progress]:
@@ -44,7 +53,7 @@ def download(name: str, entry: type[ImageSet], path: str) -> Iterator[Progress]:
 
 def _fetch(archive: Archive, folder: Path) -> Iterator[Progress]:
     target, part = folder / archive.file, folder / f"{archive.file}.part"
-    if target.exists() and _md5(target) == archive.md5:
+    if target.exists() and md5_of(target) == archive.md5:
         yield Progress(archive.file, target.stat().st_size, target.stat().st_size, "bytes")
         return
     done = part.stat().st_size if part.exists() else 0
@@ -73,15 +82,10 @@ def _fetch(archive: Archive, folder: Path) -> Iterator[Progress]:
         raise ValueError(
             f"{archive.url} cannot be fetched: {reason}. {done:,} bytes are kept in {part}; the same command continues."
         ) from None
-    digest = _md5(part)
+    digest = md5_of(part)
     if digest != archive.md5:
         part.unlink()
         raise ValueError(
             f"{archive.file} is not the published file and is removed: its MD5 is {digest}, not {archive.md5}."
         )
     part.replace(target)
-
-
-def _md5(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -11,8 +12,8 @@ from PIL import Image
 
 from lab.core.files import checked
 from lab.core.knobs import REQUIRED, knob
-from lab.data._base import ImageRecords, ImageSet, Split, SplitKnobs
-from lab.data._splits import by_image
+from lab.data._base import ImageRecords, ImageSet, SplitKnobs
+from lab.data._splits import Split, by_image
 from lab.data._table import Table, assemble
 
 Counts = tuple[int | None, int]
@@ -166,6 +167,12 @@ class InMemory(ClosedSet):
     def load(self, i: int) -> Image.Image:
         """The i-th image, RGB."""
         return Image.fromarray(self._pixels[i])
+
+
+def md5_of(path: Path) -> str:
+    """MD5 of a file's content."""
+    with checked(path).open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
 def rows(path: Path, columns: int, skip: int = 0) -> list[list[str]]:

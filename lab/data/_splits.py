@@ -1,10 +1,37 @@
-"""Which classes, or which images of each class, train, validate and test."""
+"""Which classes, or which images of each class, train, validate and test. Pure functions of a seed."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
 import numpy as np
 
-from lab.data._base import Split
+SplitName = Literal["train", "validation", "test"]
+
+
+@dataclass(frozen=True)
+class Split:
+    """One part of a data set, as positions of its images.
+
+    query: int64 [q].
+    gallery: int64 [g], or None when the queries are searched among each other.
+    """
+
+    query: np.ndarray
+    gallery: np.ndarray | None = None
+
+    @property
+    def items(self) -> np.ndarray:
+        """Every image of the split once, ascending: int64 [n]."""
+        return np.unique(self.query if self.gallery is None else np.concatenate([self.query, self.gallery]))
+
+    def by_class(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The classes of its images, int64 [c] ascending, and how many each has; `labels` [n] are the data set's."""
+        return np.unique(labels[self.items], return_counts=True)
+
+    def __len__(self) -> int:
+        return len(self.items)
 
 
 def class_disjoint(labels: np.ndarray, seed: int, test: float = 0.5, validation: float = 0.5) -> dict[str, Split]:
@@ -57,3 +84,31 @@ def by_image(labels: np.ndarray, items: np.ndarray, seed: int, share: float) -> 
         held.append(mine[:out])
         kept.append(mine[out:])
     return np.sort(np.concatenate(kept)), np.sort(np.concatenate(held))
+
+
+def fold_of(classes: np.ndarray, folds: int, fold: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Share classes out into parts of equal size, give or take one, and hold one part back.
+
+    Args:
+        classes: int64 [c], at least `folds` different ones.
+        fold: which part is held back, 0..folds-1.
+
+    Returns:
+        the classes of the other parts, and those of this one.
+    """
+    parts = np.array_split(np.random.default_rng((seed, folds)).permutation(np.unique(classes)), folds)
+    return np.concatenate(parts[:fold] + parts[fold + 1 :]), parts[fold]
+
+
+def few(labels: np.ndarray, items: np.ndarray, shots: int, seed: int) -> np.ndarray:
+    """At most `shots` images of each class, drawn by seed, ascending; more shots keep the images of fewer.
+
+    Args:
+        labels: int64 [n] of the whole set.
+        items: int64 [t], the images to draw from.
+    """
+    kept = [
+        np.random.default_rng((seed, label)).permutation(items[labels[items] == label])[:shots]
+        for label in np.unique(labels[items])
+    ]
+    return np.sort(np.concatenate(kept))

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from lab.data import _splits
-from lab.data._base import ImageRecords, Split
+from lab.data._base import ImageRecords
+from lab.data._splits import Split
 from lab.data.images.reading import ImageError, check_header
 
 AT_ONCE = 256

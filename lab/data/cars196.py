@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lab.core.files import checked
-from lab.data._published import PublishedKnobs, PublishedSet
+from lab.data._published import PublishedSet
 from lab.data._table import Table
 
 _TWO_WORDS = ("AM General", "Aston Martin", "Land Rover")
@@ -18,9 +18,6 @@ class Cars196(PublishedSet):
     `cars_test_annos_withlabels.mat`) beside `cars_train/` and `cars_test/`. The super-class is the make
     (Contextual, table 9).
     """
-
-    class Knobs(PublishedKnobs):
-        """As every published set."""
 
     folder = "cars196"
     needs = ()

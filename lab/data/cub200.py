@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lab.core.files import checked
-from lab.data._published import PublishedKnobs, PublishedSet, rows, whole_number
+from lab.data._published import PublishedSet, rows, whole_number
 from lab.data._table import Table
 
 
@@ -13,9 +13,6 @@ class Cub200(PublishedSet):
     A file `hierarchy.csv` of your own in its folder, with the columns class_id, family and order, adds the two coarser
     levels of Contextual, table 9: orders become super-classes, both become attributes.
     """
-
-    class Knobs(PublishedKnobs):
-        """As every published set."""
 
     folder = "CUB_200_2011"
     needs = ("images.txt", "image_class_labels.txt", "classes.txt", "images")

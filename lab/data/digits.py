@@ -13,8 +13,8 @@ import numpy as np
 from PIL import Image
 
 from lab.core.knobs import knob
-from lab.data._base import ImageRecords, ImageSet, Split, SplitKnobs
-from lab.data._splits import by_image
+from lab.data._base import ImageRecords, ImageSet, SplitKnobs
+from lab.data._splits import Split, by_image
 
 ENLARGED = 4
 """Each of the 8 x 8 pixels becomes so many by so many."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from lab.data._published import Archive, ClosedKnobs, ClosedSet, rows
+from lab.data._published import Archive, ClosedSet, rows
 from lab.data._table import Table
 
 
 class Food101(ClosedSet):
     """Food-101 (Bossard et al., 2014), official split; tests on the dishes it trains on, as in CAM."""
-
-    class Knobs(ClosedKnobs):
-        """As every closed set."""
 
     folder = "food-101"
     needs = ("meta/train.txt", "meta/test.txt", "images")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 
-from lab.data._published import PublishedKnobs, PublishedSet
+from lab.data._published import PublishedSet
 from lab.data._table import Table
 
 _NAMED = 20
@@ -17,9 +17,6 @@ class GoogleLandmarksV1(PublishedSet):
 
     Its list names addresses, many of which are gone: images that are not there are left out and told.
     """
-
-    class Knobs(PublishedKnobs):
-        """As every published set."""
 
     folder = "google-landmarks-v1"
     needs = ("train.csv", "train")

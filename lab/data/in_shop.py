@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lab.data._published import PublishedKnobs, PublishedSet, rows
+from lab.data._published import PublishedSet, rows
 from lab.data._table import Table
 
 _PARTS = {"train": ("train", ""), "query": ("test", "query"), "gallery": ("test", "gallery")}
@@ -12,9 +12,6 @@ _PARTS = {"train": ("train", ""), "query": ("test", "query"), "gallery": ("test"
 
 class InShop(PublishedSet):
     """DeepFashion's In-Shop benchmark (Liu et al., 2016); the super-class is the kind of garment, `WOMEN/Dresses`."""
-
-    class Knobs(PublishedKnobs):
-        """As every published set."""
 
     folder = "In-shop Clothes Retrieval Benchmark"
     needs = ()

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from lab.data._published import PublishedKnobs, PublishedSet, rows
+from lab.data._published import PublishedSet, rows
 from lab.data._table import Table
 
 
 class INaturalist2018(PublishedSet):
     """Images of the 2018 challenge, in the class-disjoint lists of Smooth-AP; the super-class is Aves, Plantae, ..."""
-
-    class Knobs(PublishedKnobs):
-        """As every published set."""
 
     folder = "Inaturalist"
     needs = ("Inat_dataset_splits/Inaturalist_train_set1.txt", "Inat_dataset_splits/Inaturalist_test_set1.txt")

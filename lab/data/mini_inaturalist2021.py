@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from lab.core.files import checked
-from lab.data._published import PublishedKnobs, PublishedSet
+from lab.data._published import PublishedSet
 from lab.data._table import Table
 
 _RANKS = ("kingdom", "phylum", "class", "order", "family", "genus")
@@ -16,9 +16,6 @@ class MiniINaturalist2021(PublishedSet):
 
     The super-class is the challenge's (Birds, Plants, ...); the ranks of the taxonomy are attributes.
     """
-
-    class Knobs(PublishedKnobs):
-        """As every published set."""
 
     folder = "inaturalist2021"
     needs = ("train_mini.json",)

@@ -65,9 +65,9 @@ class ParquetImages(StreamedSet):
             raise ValueError(f"{path} cannot be read as Parquet: {said_by(error)}.") from None
 
     def load(self, i: int) -> Image.Image:
-        return open_rgb(self.encoded(i), self.keys[i], self.least)
+        return open_rgb(self._encoded(i), self.keys[i], self.least)
 
-    def encoded(self, i: int) -> bytes:
+    def _encoded(self, i: int) -> bytes:
         where = int(self.index.file[i]), int(self.index.place[i])
         if self._group is None or self._group[0] != where:
             try:

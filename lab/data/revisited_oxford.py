@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from lab.data._revisited import RevisitedKnobs, RevisitedSet
+from lab.data._revisited import RevisitedSet
 
 
 class RevisitedOxford(RevisitedSet):
     """Revisited Oxford (Radenovic et al., 2018), for `revisited_map` at its protocols easy, medium and hard."""
-
-    class Knobs(RevisitedKnobs):
-        """As both revisited sets."""
 
     folder = "roxford5k"
     ground_truth = "gnd_roxford5k.json"

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from lab.data._revisited import RevisitedKnobs, RevisitedSet
+from lab.data._revisited import RevisitedSet
 
 
 class RevisitedParis(RevisitedSet):
     """Revisited Paris (Radenovic et al., 2018), for `revisited_map` at its protocols easy, medium and hard."""
-
-    class Knobs(RevisitedKnobs):
-        """As both revisited sets."""
 
     folder = "rparis6k"
     ground_truth = "gnd_rparis6k.json"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lab.data._revisited import RevisitedKnobs, RevisitedSet
+from lab.data._revisited import RevisitedSet
 
 
 class Sfm120kValidation(RevisitedSet):
@@ -14,9 +14,6 @@ class Sfm120kValidation(RevisitedSet):
     `revisited_map` is their mAP. `lab protocol revisited --protocol.validation FOLDER` measures a run on it. How many
     images it has is not printed, so `lab.data.check` counts nothing.
     """
-
-    class Knobs(RevisitedKnobs):
-        """As the revisited sets."""
 
     folder = "retrieval-SfM-120k"
     ground_truth = "retrieval-SfM-120k-val-eccv2020.json"

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from lab.data._published import PublishedKnobs, PublishedSet, rows
+from lab.data._published import PublishedSet, rows
 from lab.data._table import Table
 
 
 class Sop(PublishedSet):
     """Stanford Online Products (Song et al., 2016), with its own lists; the super-class is the category."""
-
-    class Knobs(PublishedKnobs):
-        """As every published set."""
 
     folder = "Stanford_Online_Products"
     needs = ("Ebay_train.txt", "Ebay_test.txt")

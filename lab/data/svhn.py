@@ -7,15 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from lab.core.files import checked
-from lab.data._published import Archive, ClosedKnobs, InMemory
+from lab.data._published import Archive, InMemory
 from lab.data._table import Table
 
 
 class Svhn(InMemory):
     """Street View House Numbers (Netzer et al., 2011), cropped digits; tests on the digits it trains on, as in CAM."""
-
-    class Knobs(ClosedKnobs):
-        """As every closed set."""
 
     folder = "svhn"
     needs = ("train_32x32.mat", "test_32x32.mat")

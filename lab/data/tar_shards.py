@@ -39,9 +39,9 @@ class TarShards(StreamedSet):
         return built("tar", [self.knobs.root, states], files, lambda problems: _images(self.system, files, problems))
 
     def load(self, i: int) -> Image.Image:
-        return open_rgb(self.encoded(i), self.keys[i], self.least)
+        return open_rgb(self._encoded(i), self.keys[i], self.least)
 
-    def encoded(self, i: int) -> bytes:
+    def _encoded(self, i: int) -> bytes:
         where, name = self.index.files[self.index.file[i]], self.keys[i]
         start = int(self.index.place[i])
         try:

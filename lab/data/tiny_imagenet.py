@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lab.data._published import ClosedKnobs, ClosedSet, rows
+from lab.data._published import ClosedSet, rows
 from lab.data._table import Table
 
 
@@ -12,9 +12,6 @@ class TinyImageNet(ClosedSet):
     Its 10,000 validation images are the test split here: its own 10,000 test images have no labels. CAM (section 4.1)
     speaks of 25,000 validation and 25,000 test images, which the set does not have.
     """
-
-    class Knobs(ClosedKnobs):
-        """As every closed set."""
 
     folder = "tiny-imagenet-200"
     needs = ("wnids.txt", "words.txt", "train", "val/val_annotations.txt")

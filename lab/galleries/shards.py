@@ -43,22 +43,21 @@ class Gallery(EmbeddingSet):
         super().__init__(**columns)  # type: ignore[arg-type]
         object.__setattr__(self, "folder", folder)
         object.__setattr__(self, "about", about)
-        object.__setattr__(self, "_parts", parts)
+        object.__setattr__(self, "_names", [arrays.Names(part["names"], part["name_ends"]) for part in parts])
 
     folder: Path
     about: dict[str, Any]
-    _parts: list[dict[str, np.ndarray]]
+    _names: list[arrays.Names]
 
     def __reduce__(self) -> Any:
         return open_gallery, (self.folder,)
 
     def name(self, row: int) -> str:
         """What a person knows a row by: the key of its image."""
-        for part in self._parts:
-            if row < len(part["labels"]):
-                ends = part["name_ends"]
-                return bytes(part["names"][ends[row - 1] if row else 0 : ends[row]]).decode()
-            row -= len(part["labels"])
+        for part in self._names:
+            if row < len(part):
+                return part[row]
+            row -= len(part)
         raise IndexError("There is no such row.")
 
     def class_name(self, label: int) -> str:
@@ -74,7 +73,7 @@ class Gallery(EmbeddingSet):
     @property
     def digest(self) -> str:
         """Another one for another gallery: of the checksums in the shards' headers, without reading the vectors."""
-        sums = [arrays.stamp(self.folder / shard_name(i)) for i in range(len(self._parts))]
+        sums = [arrays.stamp(self.folder / shard_name(i)) for i in range(len(self._names))]
         identity = json.dumps([self.about["plan"], self.about["shards"], sums], sort_keys=True)
         return hashlib.sha256(identity.encode()).hexdigest()[:16]
 
@@ -84,7 +83,7 @@ class Gallery(EmbeddingSet):
         Raises:
             lab.core.arrays.Damaged: names the file.
         """
-        for number in range(len(self._parts)):
+        for number in range(len(self._names)):
             arrays.read(self.folder / shard_name(number))
 
 
@@ -184,13 +183,13 @@ class Writer:
             ValueError: a number is NaN or infinity. OSError: the disk is full; the shards before stay.
         """
         unit = _unit(rows.vectors)
-        encoded = [str(name).encode() for name in names]
+        packed = arrays.Names.of(names)
         columns: dict[str, np.ndarray] = {
             "vectors": np.asarray(rows.vectors, np.float32),
             "labels": np.asarray(rows.labels, np.int64),
             "items": np.asarray(rows.items, np.int64),
-            "names": np.frombuffer(b"".join(encoded), np.uint8),
-            "name_ends": np.cumsum([len(name) for name in encoded], dtype=np.int64),
+            "names": packed.joined,
+            "name_ends": packed.ends,
         }
         arrays.write(self.folder / shard_name(self.shards), columns, {"shard": self.shards})
         self.about["shards"].append(len(rows))

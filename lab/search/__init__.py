@@ -3,6 +3,15 @@
 `FaissFile` searches a file of faiss as it stands.
 
 Derive your own from `Index`.
+
+Example:
+    >>> import lab, numpy as np
+    >>> from lab.core.results import EmbeddingSet
+    >>> vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], np.float32)
+    >>> gallery = EmbeddingSet(vectors, labels=np.array([0, 0, 1]), items=np.arange(3))
+    >>> scores, places = lab.search.create("exact", k=2).build(gallery).neighbours(np.array([0.6, 0.8]))
+    >>> places, scores.round(2)
+    (array([[1, 2]]), array([[0.96, 0.8 ]], dtype=float32))
 """
 
 from typing import TYPE_CHECKING, Any
@@ -14,13 +23,13 @@ if TYPE_CHECKING:
 
     from lab.core.knobs import Knobs, knob
     from lab.search._base import Index, IndexKnobs
-    from lab.search._composed import Together, best_of, mean_query, rocchio
+    from lab.search._composed import Together, best_of, compose, mean_query, rocchio
     from lab.search._faiss_file import FaissFile
     from lab.search._recall import recall
 
 __all__ = [
-    "FaissFile", "Index", "IndexKnobs", "Knobs", "Together", "add", "best_of", "create", "get", "knob", "mean_query",
-    "names", "open", "recall", "rocchio",
+    "FaissFile", "Index", "IndexKnobs", "Knobs", "Together", "add", "best_of", "compose", "create", "get", "knob",
+    "mean_query", "names", "open", "recall", "rocchio",
 ]  # fmt: skip
 
 _catalog: "Catalog[Index]" = Catalog(__name__, __path__, "index", base="lab.search._base:Index")
@@ -41,7 +50,6 @@ def open(path: "str | Path", device: Any = "auto") -> "Index":
 
     from lab.core import arrays
     from lab.core.results import EmbeddingSet
-    from lab.search._base import unpacked
 
     path = Path(path).expanduser()
     header, columns = arrays.header(path), arrays.read(path)
@@ -49,7 +57,8 @@ def open(path: "str | Path", device: Any = "auto") -> "Index":
     if not isinstance(header.get("index"), str) or any(name not in columns for name in gallery):
         raise ValueError(f"{path} holds no index; write one with `index.save(path)`.")
     index = create(header["index"], device=device, **dict(header.get("knobs") or {}))
-    named = unpacked(columns)
+    letters, ends = columns.pop("names", None), columns.pop("name_ends", None)
     index.restored(EmbeddingSet(*(columns.pop(name) for name in gallery)), columns)
-    index.names, index.about = named, dict(header.get("about") or {})
+    index.names = [] if letters is None or ends is None else list(arrays.Names(letters, ends))
+    index.about = dict(header.get("about") or {})
     return index

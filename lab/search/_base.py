@@ -129,20 +129,20 @@ class Index:
             ValueError: no gallery yet, or more names than items. OSError: the disk is full or the folder cannot be
                 written.
 
-        Example:
-            >>> import lab, numpy as np, tempfile
-            >>> from lab.core.results import EmbeddingSet
-            >>> gallery = EmbeddingSet(np.eye(3, dtype=np.float32), labels=np.arange(3), items=np.arange(3))
-            >>> path = lab.search.create("exact", k=1).build(gallery).save(tempfile.mkdtemp() + "/it.safetensors")
-            >>> more = EmbeddingSet(np.array([[0.6, 0.8, 0]], np.float32), labels=np.array([3]), items=np.array([3]))
-            >>> lab.search.open(path).add(more).neighbours(np.array([0.6, 0.8, 0]))[1]
+        Example (`gallery` is that of `lab.search`, `root` a folder):
+            >>> path = lab.search.create("exact", k=1).build(gallery).save(root / "it.safetensors")
+            >>> more = EmbeddingSet(np.array([[0.6, 0.8]], np.float32), labels=np.array([3]), items=np.array([3]))
+            >>> lab.search.open(path).add(more).neighbours(np.array([0.6, 0.8]))[1]
             array([[3]])
         """
         gallery = self._built()
         names, about = names if len(names) else self.names, dict(self.about if about is None else about)
         if len(names) > len(gallery):  # fewer are well: items may have been added since
             raise ValueError(f"There are {len(names):,} names for {len(gallery):,} items; give one for each.")
-        kept = {"vectors": gallery.vectors, "labels": gallery.labels, "items": gallery.items} | packed(names)
+        kept = {"vectors": gallery.vectors, "labels": gallery.labels, "items": gallery.items}
+        if len(names):
+            packed = arrays.Names.of(names)
+            kept |= {"names": packed.joined, "name_ends": packed.ends}
         description = {"index": name_of(type(self)), "knobs": dict(self.knobs), "about": about}
         arrays.write(Path(path), kept | self.learnt, description)
         return Path(path)
@@ -239,24 +239,6 @@ class Index:
         if k < 1:
             raise ValueError(f"k, the number of neighbours, must be at least 1, got {k}.")
         return int(k)
-
-
-def packed(names: Sequence[str]) -> dict[str, np.ndarray]:
-    """Names as arrays: their letters uint8, and int64 [n] where each ends; none for no names."""
-    if not len(names):
-        return {}
-    encoded = [str(name).encode() for name in names]
-    ends = np.cumsum([len(name) for name in encoded], dtype=np.int64)
-    return {"names": np.frombuffer(b"".join(encoded), np.uint8), "name_ends": ends}
-
-
-def unpacked(columns: dict[str, np.ndarray]) -> list[str]:
-    """The names that `packed` made these columns of, which are taken out."""
-    letters, ends = columns.pop("names", None), columns.pop("name_ends", None)
-    if letters is None or ends is None:
-        return []
-    whole, bounds = letters.tobytes(), [0, *ends.tolist()]
-    return [whole[first:last].decode() for first, last in zip(bounds[:-1], bounds[1:], strict=True)]
 
 
 def check_set(images: EmbeddingSet, what: str) -> None:

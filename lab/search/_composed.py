@@ -66,6 +66,37 @@ def rocchio(
     return _scaled(moved, unit).astype(np.float32)
 
 
+def compose(
+    vectors: np.ndarray,
+    like: np.ndarray | Sequence = (),
+    unlike: np.ndarray | Sequence = (),
+    together: Together = "best",
+    unit: bool = True,
+) -> np.ndarray:
+    """What to search with for several embeddings [n d] and a wish, for `best_of`: float32 [m d].
+
+    Args:
+        like, unlike: embeddings [m d] to move each query towards and away from (`rocchio`); either may be empty.
+        together: make one query of them, their `mean`, or keep all, of which the `best` counts.
+        unit: as in `mean_query`.
+
+    Raises:
+        ValueError: as `mean_query` and `rocchio`, or there is no such way to put them together.
+
+    Example:
+        >>> import lab, numpy as np
+        >>> lab.search.compose(np.eye(2), unlike=[[0.0, 1.0]]).round(2).tolist()
+        [[0.9900000095367432, -0.15000000596046448], [0.0, 1.0]]
+    """
+    if together not in ("mean", "best"):
+        raise ValueError(f"Several pictures are put together by their mean or the best of them, got {together!r}.")
+    if together == "mean" and len(vectors) > 1:
+        vectors = mean_query(vectors, unit)[None]
+    if not len(like) and not len(unlike):
+        return vectors
+    return np.stack([rocchio(one, like, unlike, unit=unit) for one in vectors])
+
+
 def best_of(index: Index, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """The k items nearest to any of several queries: scores [k], the greatest of the queries', and gallery positions.
 

@@ -14,17 +14,14 @@ import torch
 
 from lab.core import threads
 from lab.core.results import Ranking
-from lab.kernels import sort_keys
+from lab.kernels import products, sort_keys
 from lab.kernels.ranks.turning import turned
-from lab.search import _approximate_scores, _scans, _tile_scans
+from lab.search import _scans, _tile_scans
 from lab.search._base import ReportProgress
 from lab.search._ranking import Task, assemble
 
 TILE = 512
 """Rows and columns of a tile: 1 MB of scores."""
-
-MANY = 64
-"""Positives of a query on average beyond which the product with the smallest margin is taken."""
 
 SPARE = 16
 """Candidates beside half as many again as are wanted, at which those that cannot be among the best are dropped."""
@@ -108,14 +105,11 @@ class Scan:
         return self.by_tile + self.by_look + self.by_exact_tile
 
 
-def product_for(
-    task: Task, queries: torch.Tensor, items: torch.Tensor
-) -> _approximate_scores.FloatProduct | _approximate_scores.SplitProduct:
-    """The product to scan: the more positives a query has, the more scores are doubtful, and the more a small margin is
-    worth."""
-    if len(task.items) > MANY * len(queries):
-        return _approximate_scores.FloatProduct(queries, items)
-    return _approximate_scores.fastest(queries, items, TILE)
+def margins_of(queries: torch.Tensor) -> np.ndarray:
+    """float32 [q]: more than the error of a float32 product of unit rows [q d] with any other, in whatever order it is
+    summed: d roundings of a sum of magnitudes no greater than 1."""
+    longest = 1 + 1e-5  # rows are of unit length within this
+    return np.full(len(queries), (queries.shape[1] + 8) * 2.0**-24 * longest**3, np.float32)
 
 
 def rank_all(
@@ -140,8 +134,7 @@ def rank_all(
     )
     if same:
         queries = items
-    product = product_for(task, queries, items)
-    scan = Scan(task, queries.numpy(), items.numpy(), k, product.margins)
+    scan = Scan(task, queries.numpy(), items.numpy(), k, margins_of(queries))
 
     done, total, counting = 0, len(queries) * len(items), threading.Lock()
     caller = threading.current_thread()
@@ -150,7 +143,7 @@ def rank_all(
     def take(place: tuple[int, int]) -> None:
         nonlocal done
         rows, columns = (slice(TILE * part, TILE * part + TILE) for part in place)
-        tile = product.tile(rows, columns)
+        tile = products.product(queries[rows], items[columns]).numpy()
         both = same and place[0] < place[1]
         with adding[place[0]], adding[place[1]] if both else nullcontext():
             scan.add(tile, rows.start, columns.start, both)

@@ -27,12 +27,7 @@ def recall(
     Args:
         kept: a file where the answer is looked for first and written down, so that the gallery is read no more.
 
-    Example:
-        >>> import lab, numpy as np
-        >>> from lab.core.results import EmbeddingSet
-        >>> angles = np.arange(6) ** 2 / 20
-        >>> vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-        >>> gallery = EmbeddingSet(vectors, labels=np.arange(6), items=np.arange(6))
+    Example (`gallery` is that of `lab.search`):
         >>> recall(lab.search.create("faiss_flat").build(gallery), gallery, k=2)
         1.0
     """

@@ -76,50 +76,6 @@ def pair_scores(queries: np.ndarray, items: np.ndarray, rows: np.ndarray, column
 
 
 @vectors
-def split_rows(
-    rows: np.ndarray, steps: float, high: np.ndarray, low: np.ndarray, scales: np.ndarray, rests: np.ndarray,
-    lows: np.ndarray,
-) -> None:  # fmt: skip
-    """Each row as scale (high + low / steps) + rest.
-
-    Args:
-        rows: float32 [n d], none of them zero.
-        high, low: int8 [n d]; scales: float32 [n]; rests, lows: float64 [n], lengths of rest and of low's share; all
-            are filled in.
-    """
-    for i in range(rows.shape[0]):
-        largest = NONE
-        for j in range(rows.shape[1]):
-            largest = max(largest, abs(rows[i, j]))
-        scale = np.float32(largest / np.float32(127))
-        rest, share = 0.0, 0.0
-        for j in range(rows.shape[1]):
-            exact = np.float64(rows[i, j]) / np.float64(scale)
-            whole = np.rint(exact)
-            part = np.rint((exact - whole) * steps)
-            high[i, j], low[i, j] = np.int8(whole), np.int8(part)
-            left = exact - whole - part / steps
-            rest += left * left
-            share += part * part
-        scales[i] = scale
-        rests[i] = np.sqrt(rest) * scale
-        lows[i] = np.sqrt(share) * scale / steps
-
-
-@vectors
-def combine(
-    high: np.ndarray, one: np.ndarray, other: np.ndarray, row_scales: np.ndarray, column_scales: np.ndarray,
-    steps: float, out: np.ndarray,
-) -> None:  # fmt: skip
-    """Scores of the three int8 products of `SplitProduct`, into out float32 [a b]."""
-    share = np.float32(1 / steps)
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            whole = np.float32(high[i, j]) + share * np.float32(one[i, j] + other[i, j])
-            out[i, j] = whole * (row_scales[i] * column_scales[j])
-
-
-@vectors
 def count_at_least(stretch: np.ndarray, bound: float) -> int:
     count = NONE
     for j in range(stretch.shape[0]):

@@ -30,15 +30,9 @@ class Exact(Index):
     decides by cheap products whose error is bounded and looks exactly at what is close, and computes only half of the
     tiles when queries and gallery are one set.
 
-    Example:
-        >>> import lab, numpy as np
-        >>> from lab.core.results import EmbeddingSet
-        >>> vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], np.float32)
-        >>> gallery = EmbeddingSet(vectors, labels=np.array([0, 0, 1]), items=np.arange(3))
-        >>> index = lab.search.create("exact", k=2).build(gallery)
-        >>> scores, places = index.neighbours(np.array([[0.6, 0.8]], np.float32))
-        >>> places, scores.round(2)
-        (array([[1, 2]]), array([[0.96, 0.8 ]], dtype=float32))
+    Example (`gallery` is that of `lab.search`):
+        >>> lab.search.create("exact", k=2).build(gallery).neighbours(np.array([0.6, 0.8]))[1]
+        array([[1, 2]])
     """
 
     class Knobs(IndexKnobs):

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from lab.search._base import IndexKnobs
-from lab.search._faiss import FaissIndex
-
-if TYPE_CHECKING:
-    import faiss
+from lab.core.results import EmbeddingSet
+from lab.search._candidates import FaissIndex
 
 
 class FaissFlat(FaissIndex):
@@ -19,24 +14,14 @@ class FaissFlat(FaissIndex):
     Scores are those of `exact`, and so are the neighbours but for scores that are equal, or equal to float32's last
     digits: those faiss may put in another order, and so cut another one off. Positives far down the list have no rank.
 
-    Example:
-        >>> import lab, numpy as np
-        >>> from lab.core.results import EmbeddingSet
-        >>> vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], np.float32)
-        >>> gallery = EmbeddingSet(vectors, labels=np.array([0, 0, 1]), items=np.arange(3))
-        >>> index = lab.search.create("faiss_flat", k=2).build(gallery)
-        >>> scores, places = index.neighbours(np.array([[0.6, 0.8]], np.float32))
-        >>> places, scores.round(2)
-        (array([[1, 2]]), array([[0.96, 0.8 ]], dtype=float32))
+    Example (`gallery` is that of `lab.search`):
+        >>> lab.search.create("faiss_flat", k=2).build(gallery).neighbours(np.array([0.6, 0.8]))[1]
+        array([[1, 2]])
     """
 
-    class Knobs(IndexKnobs):
-        """Only what every index has."""
-
-    def _make(self, rows: np.ndarray) -> faiss.Index:
-        index = self._flat(rows.shape[1])
-        index.add(rows)
-        return index
+    def _make(self, gallery: EmbeddingSet) -> None:
+        self.index = self._flat()
+        self.index.add(self._all_rows())
 
     def _compared(self, rows: np.ndarray) -> np.ndarray:
-        return np.full(len(rows), len(self._built()))
+        return np.full(len(rows), len(self.rows))

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lab.core.knobs import knob
+from lab.core.results import EmbeddingSet
 from lab.search._base import IndexKnobs
-from lab.search._faiss import FaissIndex
-
-if TYPE_CHECKING:
-    import faiss
+from lab.search._candidates import FaissIndex, inverted_lists
 
 
 class FaissIvf(FaissIndex):
     """faiss lists the gallery by k-means centroids and compares a query with the lists of the nearest ones only.
 
-    Example:
-        >>> import lab, numpy as np
-        >>> from lab.core.results import EmbeddingSet
-        >>> vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], np.float32)
-        >>> gallery = EmbeddingSet(vectors, labels=np.array([0, 0, 1]), items=np.arange(3))
-        >>> index = lab.search.create("faiss_ivf", k=2, lists=2, probes=2).build(gallery)
-        >>> scores, places = index.neighbours(np.array([[0.6, 0.8]], np.float32))
-        >>> places, scores.round(2)
-        (array([[1, 2]]), array([[0.96, 0.8 ]], dtype=float32))
+    Example (`gallery` is that of `lab.search`):
+        >>> lab.search.create("faiss_ivf", k=2, lists=2, probes=2).build(gallery).neighbours(np.array([0.6, 0.8]))[1]
+        array([[1, 2]])
     """
 
     thorough = {"lists": 4, "probes": 4}
@@ -40,29 +31,26 @@ class FaissIvf(FaissIndex):
         probes: int = knob(8, "Inverted lists that are searched for each query.", ge=1, scale="log")
         seed: int = knob(0, "Random seed of the k-means that places the centroids.", ge=0)
 
-    def _make(self, rows: np.ndarray) -> faiss.Index:
+    def _make(self, gallery: EmbeddingSet) -> None:
         import faiss
 
-        centroids = self.learnt.get("centroids")
+        rows, centroids = self._all_rows(), self.learnt.get("centroids")
         lists = len(centroids) if centroids is not None else self.knobs.lists or max(1, round(math.sqrt(len(rows))))
         if lists > len(rows):
             raise ValueError(f"lists must be at most the gallery's size, {len(rows)}, got {lists}.")
-        self.coarse = self._flat(rows.shape[1])
-        index = faiss.IndexIVFFlat(self.coarse, rows.shape[1], lists, self.coarse.metric_type)
-        index.cp.spherical = self.knobs.similarity == "cosine"
-        index.cp.seed = self.knobs.seed
-        index.cp.min_points_per_centroid = 1  # a small gallery is no reason to print a warning
+        self.coarse = self._flat()  # faiss does not keep it alive
+        self.index = faiss.IndexIVFFlat(self.coarse, rows.shape[1], lists, self.coarse.metric_type)
+        self.index.cp.spherical = self.knobs.similarity == "cosine"
+        self.index.cp.seed = self.knobs.seed
+        self.index.cp.min_points_per_centroid = 1  # a small gallery is no reason to print a warning
         if centroids is None:
-            index.train(rows)
+            self.index.train(rows)
             self.learnt = {"centroids": self.coarse.reconstruct_n(0, lists)}
         else:
             self.coarse.add(np.ascontiguousarray(centroids, np.float32))
-            index.is_trained = True
-        index.add(rows)
-        index.nprobe = min(self.knobs.probes, lists)
-        return index
+            self.index.is_trained = True
+        self.index.add(rows)
+        self.index.nprobe = min(self.knobs.probes, lists)
 
     def _compared(self, rows: np.ndarray) -> np.ndarray:
-        opened = self.coarse.search(rows, self.index.nprobe)[1]
-        sizes = np.array([self.index.invlists.list_size(i) for i in range(self.index.nlist)])
-        return sizes[opened].sum(1) + self.index.nlist
+        return inverted_lists(self.index, rows)

@@ -20,8 +20,8 @@ from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet
 from lab.kernels.sort_keys import unit_rows
 from lab.search._base import check_vectors
+from lab.search._candidates import CandidateIndex, RerankKnobs, inverted_lists
 from lab.search._items import BLOCK, digest, digest_of
-from lab.search._listed import ListedIndex, ListedKnobs
 
 PIECE = 1_048_576
 """Rows whose codes are written to disk in one file, before all are merged."""
@@ -33,30 +33,24 @@ ABOUT, TRAINED, ROTATION = "index.json", "trained.faiss", "rotation.safetensors"
 LISTS, MERGED = "lists.bin", "index.faiss"
 
 
-class FaissIvfPq(ListedIndex):
-    """faiss files the gallery under centroids, keeps a few bytes of each vector, and ranks what it lists exactly.
+class FaissIvfPq(CandidateIndex):
+    """faiss lists the gallery by centroids, keeps a few bytes of each vector, and ranks what it lists exactly.
 
     Vectors are rotated so that cutting them into parts loses little (OPQ), and each part is kept as the number of its
     nearest codeword. Centroids, rotation and codewords are learnt from a sample. With a `folder` the inverted lists
     lie on disk and are read by memory map; a build that was broken off goes on where it stopped, and the folder is
     found again as long as gallery and knobs are the same. The centroids may be class anchors of a model (CAM, section
-    3): then it is two-stage search with compressed files.
+    3): then it is two-stage search with compressed lists.
 
-    Example:
-        >>> import lab, numpy as np
-        >>> from lab.core.results import EmbeddingSet
-        >>> vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], np.float32)
-        >>> gallery = EmbeddingSet(vectors, labels=np.array([0, 0, 1]), items=np.arange(3))
-        >>> index = lab.search.create("faiss_ivf_pq", k=2, lists=2, probes=2).build(gallery)
-        >>> scores, places = index.neighbours(np.array([[0.6, 0.8]], np.float32))
-        >>> places, scores.round(2)
-        (array([[1, 2]]), array([[0.96, 0.8 ]], dtype=float32))
+    Example (`gallery` is that of `lab.search`):
+        >>> lab.search.create("faiss_ivf_pq", k=2, lists=2, probes=2).build(gallery).neighbours(np.array([0.6, 0.8]))[1]
+        array([[1, 2]])
     """
 
     thorough = {"lists": 4, "probes": 4}
     anchors: np.ndarray | None = None
 
-    class Knobs(ListedKnobs):
+    class Knobs(RerankKnobs):
         """The knobs of every index, and those of the inverted file and its codes."""
 
         lists: int | None = knob(
@@ -110,7 +104,7 @@ class FaissIvfPq(ListedIndex):
         if size < CODES:  # faiss wants one row a codeword; copies change nothing
             sample = np.resize(sample, (CODES, width))
         parts = max(part for part in range(1, min(self.knobs.bytes, width) + 1) if width % part == 0)
-        rotation = self._rotated(sample, parts) if self.knobs.rotate and size >= CODES else None
+        rotation = self._learnt_rotation(sample, parts) if self.knobs.rotate and size >= CODES else None
         sample = sample if rotation is None else sample @ rotation.T
         coarse = faiss.IndexFlatL2(width)
         index = faiss.IndexIVFPQ(coarse, width, lists, parts, 8)
@@ -136,7 +130,7 @@ class FaissIvfPq(ListedIndex):
             raise ValueError(f"lists must be at most the gallery's size, {len(self.rows)}, got {lists}.")
         return lists
 
-    def _rotated(self, sample: np.ndarray, parts: int) -> np.ndarray:
+    def _learnt_rotation(self, sample: np.ndarray, parts: int) -> np.ndarray:
         """float32 [d d], an orthogonal matrix."""
         import faiss
 
@@ -149,8 +143,8 @@ class FaissIvfPq(ListedIndex):
 
     def _encodable(self, first: int, last: int) -> Iterator[np.ndarray]:
         for start in range(first, last, BLOCK):
-            rows = np.ascontiguousarray(self.rows.rows(slice(start, min(last, start + BLOCK))), np.float32)
-            yield rows if self._rotation is None else rows @ self._rotation.T
+            rows = self.rows.rows(slice(start, min(last, start + BLOCK)))
+            yield self._rotated(np.ascontiguousarray(rows, np.float32))
 
     def _on_disk(self, folder: Path, gallery: EmbeddingSet) -> None:
         import faiss
@@ -184,6 +178,7 @@ class FaissIvfPq(ListedIndex):
     def _encode(self, folder: Path) -> None:
         """Encode the gallery piece by piece, each into a file of its own, and merge them into lists on disk."""
         import faiss
+        from faiss.contrib.ondisk import merge_ondisk
 
         pieces = []
         for number, first in enumerate(range(0, len(self.rows), PIECE)):
@@ -197,30 +192,21 @@ class FaissIvfPq(ListedIndex):
                 start += len(block)
             _save(lambda path, one=index: faiss.write_index(one, path), pieces[-1])
         (folder / LISTS).unlink(missing_ok=True)
-        swig: Any = faiss  # its types know neither the lists of an index nor vectors of them
-        index = swig.read_index(str(folder / TRAINED))
-        opened = [swig.read_index(str(path), faiss.IO_FLAG_MMAP) for path in pieces]
-        lists = swig.InvertedListsPtrVector()
-        for one in opened:
-            lists.push_back(one.invlists)
-        merged = swig.OnDiskInvertedLists(index.nlist, index.code_size, str(folder / LISTS))
+        index = faiss.read_index(str(folder / TRAINED))
         with _hushed():
-            index.ntotal = merged.merge_from_multiple(lists.data(), lists.size())
-        index.replace_invlists(merged, True)
-        merged.this.disown()
+            merge_ondisk(index, [str(path) for path in pieces], str(folder / LISTS))
         _save(lambda path: faiss.write_index(index, path), folder / MERGED)
-        del opened
         for path in pieces:
             path.unlink()
 
     def _candidates(self, rows: np.ndarray, depth: int) -> np.ndarray:
-        return self.index.search(rows if self._rotation is None else rows @ self._rotation.T, depth)[1]
+        return self.index.search(self._rotated(rows), depth)[1]
 
     def _compared(self, rows: np.ndarray) -> np.ndarray:
-        rotated = rows if self._rotation is None else rows @ self._rotation.T
-        opened = self.index.quantizer.search(np.ascontiguousarray(rotated), self.index.nprobe)[1]
-        sizes = np.array([self.index.invlists.list_size(i) for i in range(self.index.nlist)])
-        return sizes[opened].sum(1) + self.index.nlist
+        return inverted_lists(self.index, self._rotated(rows))
+
+    def _rotated(self, rows: np.ndarray) -> np.ndarray:
+        return rows if self._rotation is None else rows @ self._rotation.T
 
 
 def _read(path: Path) -> dict[str, Any] | None:

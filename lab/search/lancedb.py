@@ -14,8 +14,8 @@ import numpy as np
 from lab.core.catalog import name_of
 from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet
+from lab.search._candidates import CandidateIndex, RerankKnobs
 from lab.search._items import BLOCK, digest
-from lab.search._listed import ListedIndex, ListedKnobs
 
 MISSING = "LanceDB is not installed: pip install 'rankscope[lancedb]'."
 
@@ -25,7 +25,7 @@ WORTH = 10_000
 TABLE = "gallery"
 
 
-class Lancedb(ListedIndex):
+class Lancedb(CandidateIndex):
     """LanceDB keeps vectors and a compressed inverted file in a table; what it lists is ranked exactly.
 
     The table lies in `folder`, on a disk or in an object store, and is found again there as long as gallery and knobs
@@ -41,7 +41,7 @@ class Lancedb(ListedIndex):
 
     thorough: Mapping[str, int] = {}
 
-    class Knobs(ListedKnobs):
+    class Knobs(RerankKnobs):
         """The knobs of every index, and those of LanceDB's."""
 
         lists: int | None = knob(

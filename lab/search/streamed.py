@@ -38,15 +38,9 @@ class Streamed(Index):
     the whole gallery is read once, a tile at a time. Time O(q g d); memory O(tile + q k + positives), which does not
     grow with the gallery. Several workers may read a part of the gallery each, see `rank_over`.
 
-    Example:
-        >>> import lab, numpy as np
-        >>> from lab.core.results import EmbeddingSet
-        >>> vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], np.float32)
-        >>> gallery = EmbeddingSet(vectors, labels=np.array([0, 0, 1]), items=np.arange(3))
-        >>> index = lab.search.create("streamed", k=2).build(gallery)
-        >>> scores, places = index.neighbours(np.array([[0.6, 0.8]], np.float32))
-        >>> places, scores.round(2)
-        (array([[1, 2]]), array([[0.96, 0.8 ]], dtype=float32))
+    Example (`gallery` is that of `lab.search`):
+        >>> lab.search.create("streamed", k=2).build(gallery).neighbours(np.array([0.6, 0.8]))[1]
+        array([[1, 2]])
     """
 
     class Knobs(IndexKnobs):

@@ -19,27 +19,23 @@ from lab.search._base import Index, IndexKnobs, Nearest, ReportProgress, check_v
 
 
 class TwoStage(Index):
-    """An inverted file whose coarse centroids are the learnt class anchors.
+    """An inverted file whose coarse centroids are the learnt class anchors, one inverted list each.
 
-    Every gallery item is filed under one anchor. A query visits the files of its nearest anchors only, so its ranking
-    is cut short: positives in other files are `UNRANKED`, and average precision depends on whether it is divided by
-    all positives or by those retrieved (the knob `denominator` of the mAP metric). CAM compares by Euclidean distance;
-    by cosine, anchors count by their direction alone. Queries are grouped by anchor, so that every file is one product.
-    Time O(q c d + q v (g / c) d) for c anchors of which v are probed.
+    Every gallery item stands in the list of one anchor. A query visits the lists of its nearest anchors only, so its
+    ranking is cut short: positives in other lists are `UNRANKED`, and average precision depends on whether it is
+    divided by all positives or by those retrieved (the knob `denominator` of the mAP metric). CAM compares by Euclidean
+    distance; by cosine, anchors count by their direction alone. Queries are grouped by anchor, so that every list is
+    one product. Time O(q c d + q v (g / c) d) for c anchors of which v are probed.
 
-    Example:
-        >>> import lab, numpy as np
-        >>> from lab.core.results import EmbeddingSet
-        >>> vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], np.float32)
-        >>> gallery = EmbeddingSet(vectors, labels=np.array([0, 0, 1]), items=np.arange(3))
+    Example (`gallery` is that of `lab.search`):
         >>> anchors = np.array([[1, 0], [0, 1]], np.float32)  # those of a model trained with class_anchor_margin
         >>> index = lab.search.create("two_stage", k=2).build(gallery, anchors)
-        >>> index.neighbours(np.array([[0.6, 0.8]], np.float32))[1]  # image 1 is filed under the other anchor
+        >>> index.neighbours(np.array([[0.6, 0.8]], np.float32))[1]  # image 1 is in the other list
         array([[ 2, -1]])
     """
 
     class Knobs(IndexKnobs):
-        """The knobs of every index, and how many files a query opens."""
+        """The knobs of every index, and how many lists a query probes."""
 
         probes: int = knob(
             1, "Number of nearest anchors whose items are compared with the query.", ge=1, source="CAM, section 3"
@@ -67,24 +63,24 @@ class TwoStage(Index):
         if anchor_labels is not None:
             self.learnt["anchor_labels"] = np.asarray(anchor_labels)
         if self.knobs.filed_by == "label":
-            file_of = self._files_by_label(gallery.labels, anchor_labels, len(anchors))
+            list_of = self._lists_by_label(gallery.labels, anchor_labels, len(anchors))
         anchors = anchors.astype(wide(gallery.vectors[:0]).dtype)
         self.anchors = Space.of(anchors, self.knobs.similarity, self.space.items.device)
         if self.knobs.filed_by == "nearest":
-            file_of = self.nearest_anchors(gallery.vectors, 1)[:, 0]
-        order = np.argsort(file_of, kind="stable")
-        self.file_of = file_of
+            list_of = self.nearest_anchors(gallery.vectors, 1)[:, 0]
+        order = np.argsort(list_of, kind="stable")
+        self.list_of = list_of
         items = self.space.items
         on_cpu = items.device.type == "cpu"
-        self.listed = torch.from_numpy(order).to(items.device)
-        self.bounds = np.searchsorted(file_of[order], np.arange(len(anchors) + 1))
-        # Each file's rows lie side by side, so that one query reads them in one sweep, and in numpy's memory, for which
-        # it asks for huge pages: a file of 500 rows is then read in three quarters of the time.
-        self.filed_items = torch.from_numpy(items.numpy()[order]) if on_cpu else items[self.listed]
-        self.row_of = torch.empty_like(self.listed)
-        self.row_of[self.listed] = torch.arange(len(order), device=items.device)
-        self.space = Space(self.space.similarity, self.filed_items)
-        self.arrays: Any = (self.anchors.items.numpy(), self.filed_items.numpy(), order) if on_cpu else None
+        self.positions = torch.from_numpy(order).to(items.device)
+        self.bounds = np.searchsorted(list_of[order], np.arange(len(anchors) + 1))
+        # Each list's rows lie side by side, so that one query reads them in one sweep, and in numpy's memory, for which
+        # it asks for huge pages: a list of 500 rows is then read in three quarters of the time.
+        self.list_items = torch.from_numpy(items.numpy()[order]) if on_cpu else items[self.positions]
+        self.row_of = torch.empty_like(self.positions)
+        self.row_of[self.positions] = torch.arange(len(order), device=items.device)
+        self.space = Space(self.space.similarity, self.list_items)
+        self.arrays: Any = (self.anchors.items.numpy(), self.list_items.numpy(), order) if on_cpu else None
         return self
 
     def _again(self, gallery: EmbeddingSet) -> None:
@@ -107,7 +103,7 @@ class TwoStage(Index):
         return anchors
 
     @staticmethod
-    def _files_by_label(labels: np.ndarray, anchor_labels: np.ndarray | None, anchors: int) -> np.ndarray:
+    def _lists_by_label(labels: np.ndarray, anchor_labels: np.ndarray | None, anchors: int) -> np.ndarray:
         anchor_label = np.arange(anchors) if anchor_labels is None else np.asarray(anchor_labels)
         if anchor_label.shape != (anchors,):
             raise ValueError(
@@ -124,7 +120,7 @@ class TwoStage(Index):
         return order[place]
 
     def with_probes(self, probes: int) -> TwoStage:
-        """The same files, with another number of them opened by each query; nothing is copied.
+        """The same lists, with another number of them probed by each query; nothing is copied.
 
         Raises:
             ValueError: fewer than one, or more than there are anchors.
@@ -135,7 +131,7 @@ class TwoStage(Index):
         return other
 
     def nearest_anchors(self, vectors: np.ndarray, v: int) -> np.ndarray:
-        """int64 [q v]: the v anchors nearest to each vector [q d], in the order in which a search opens their files."""
+        """int64 [q v]: the v anchors nearest to each vector [q d], in the order in which their lists are probed."""
         keys = sort_keys.nearest(self.anchors.queries(vectors), self.anchors.items, v)
         return sort_keys.unpack(keys)[1].cpu().numpy()
 
@@ -149,23 +145,23 @@ class TwoStage(Index):
         self._check_query(query, same_source)
         task = _ranking.task(query, self._built(), same_source, relevant)
         opened = self.nearest_anchors(query.vectors, self.knobs.probes)
-        reached = (opened[task.queries_of_items] == self.file_of[task.items][:, None]).any(1)
+        reached = (opened[task.queries_of_items] == self.list_of[task.items][:, None]).any(1)
         queries, k = self.space.queries(query.vectors), min(self.knobs.k, len(self._built()))
-        ranker = _ranking.Ranker(task, queries, lambda positions: self.filed_items[self.row_of[positions]], k, reached)
+        ranker = _ranking.Ranker(task, queries, lambda positions: self.list_items[self.row_of[positions]], k, reached)
         for anchor in np.unique(opened):
-            rows, columns = np.flatnonzero((opened == anchor).any(1)), self._file(anchor)
+            rows, columns = np.flatnonzero((opened == anchor).any(1)), self._list(anchor)
             for block in _ranking.tiles(rows, columns):
                 ranker.add(*block)
             if progress:
                 progress(int(anchor) + 1, len(self.bounds) - 1)
         compared = np.diff(self.bounds)[opened].sum(1)
         self_index = task.self_index
-        met_self = (self_index >= 0) & (opened == self.file_of[self_index][:, None]).any(1)
+        met_self = (self_index >= 0) & (opened == self.list_of[self_index][:, None]).any(1)
         return ranker.finish(compared - met_self, compared + len(self.bounds) - 1, self.space.shift(query.vectors))
 
-    def _file(self, anchor: int) -> np.ndarray:
-        """Gallery positions filed under an anchor, ascending."""
-        return self.listed[self.bounds[anchor] : self.bounds[anchor + 1]].cpu().numpy()
+    def _list(self, anchor: int) -> np.ndarray:
+        """Gallery positions in the list of an anchor, ascending."""
+        return self.positions[self.bounds[anchor] : self.bounds[anchor + 1]].cpu().numpy()
 
     def neighbours(self, vectors: np.ndarray, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         vectors, k = self._check_vectors(vectors, "query"), self._depth(k)
@@ -177,13 +173,13 @@ class TwoStage(Index):
 
     def _one(self, query: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The same for a single query [d], where every call counts: numpy's are the cheaper ones."""
-        v, (anchors, items, listed) = self.knobs.probes, self.arrays
+        v, (anchors, items, positions) = self.knobs.probes, self.arrays
         query = query.astype(items.dtype, copy=False)
         nearness = anchors @ query
         opened = [nearness.argmax()] if v == 1 else np.argpartition(-nearness, v - 1)[:v]
-        files = [slice(self.bounds[anchor], self.bounds[anchor + 1]) for anchor in opened]
-        per_file = [items[file] @ query for file in files], [listed[file] for file in files]
-        products, positions = (parts[0] if v == 1 else np.concatenate(parts) for parts in per_file)
+        lists = [slice(self.bounds[anchor], self.bounds[anchor + 1]) for anchor in opened]
+        per_list = [items[one] @ query for one in lists], [positions[one] for one in lists]
+        products, positions = (parts[0] if v == 1 else np.concatenate(parts) for parts in per_list)
         if len(products) > k:
             nearest = np.argpartition(-products, k - 1)[:k]
             products, positions = products[nearest], positions[nearest]
@@ -195,7 +191,7 @@ class TwoStage(Index):
         return products[None], positions[None]
 
     def _many(self, queries: torch.Tensor, k: int) -> Nearest:
-        """One product for each file, with all queries that open it; v rounds, the n-th for each query's n-th anchor."""
+        """One product for each list, with all queries that probe it; v rounds, one for each nearest anchor."""
         opened = (queries @ self.anchors.items.T).topk(self.knobs.probes, dim=1).indices
         rounds = []
         for anchors in opened.unbind(1):
@@ -203,27 +199,23 @@ class TwoStage(Index):
             edges = torch.searchsorted(anchors[order], torch.arange(len(self.bounds), device=anchors.device)).tolist()
             scores = torch.full((len(queries), k), torch.nan, dtype=queries.dtype, device=queries.device)
             positions = torch.full((len(queries), k), -1, device=queries.device)
-            files = [(anchor, order[a:b]) for anchor, (a, b) in enumerate(itertools.pairwise(edges)) if b > a]
-            self._each(files, queries, k, scores, positions)
+
+            def search(
+                probed: tuple[int, torch.Tensor], scores: torch.Tensor = scores, positions: torch.Tensor = positions
+            ) -> None:
+                anchor, rows = probed
+                mine = slice(int(self.bounds[anchor]), int(self.bounds[anchor + 1]))
+                found = nearest_rows(queries[rows], self.list_items[mine], self.positions[mine], k)
+                scores[rows], positions[rows] = found
+
+            probed = [(anchor, order[a:b]) for anchor, (a, b) in enumerate(itertools.pairwise(edges)) if b > a]
+            if queries.device.type == "cpu":
+                threads.each(probed, search)
+            else:
+                for one in probed:
+                    search(one)
             rounds.append((scores, positions))
         return join(rounds, k)
-
-    def _each(
-        self, files: list[tuple[int, torch.Tensor]], queries: torch.Tensor, k: int, scores: torch.Tensor,
-        positions: torch.Tensor,
-    ) -> None:  # fmt: skip
-        """Search each file for the queries [a] that open it, and put what is found into their rows [q k]."""
-
-        def search(file: tuple[int, torch.Tensor]) -> None:
-            anchor, rows = file
-            own = slice(int(self.bounds[anchor]), int(self.bounds[anchor + 1]))
-            scores[rows], positions[rows] = nearest_rows(queries[rows], self.filed_items[own], self.listed[own], k)
-
-        if queries.device.type == "cpu":
-            threads.each(files, search)
-        else:
-            for file in files:
-                search(file)
 
 
 def _check_probes(probes: int, anchors: int) -> None:

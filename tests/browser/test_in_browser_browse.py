@@ -135,4 +135,6 @@ def test_a_page_stands_still_while_it_opens(dashboard, tab):
     expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible()
     assert page.evaluate("PerformanceObserver.supportedEntryTypes.includes('layout-shift')"), "nothing would be seen"
     assert page.evaluate("moved") < 0.1, "it was .38"
-    assert page.get_by_test_id("stSidebar").bounding_box()["width"] == pytest.approx(281, abs=2), "as look.css says"
+    assert page.get_by_test_id("stSidebar").bounding_box()["width"] == pytest.approx(281, abs=2), (
+        "as page_style.css says"
+    )

@@ -2,7 +2,6 @@
 
 import errno
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 
 import lab.runs
 from lab.__main__ import main
-from lab.cli import _catalogued, _flags, _output, rearranged
+from lab.cli import _catalogued, _flags, _kept, _output, rearranged
 from lab.core.explain import explain
 from lab.core.knobs import Knobs, describe, knob
 
@@ -105,30 +104,25 @@ def test_no_color_means_no_escapes_at_all(terminal, capsys, monkeypatch):
     assert "\x1b" not in capsys.readouterr().out
 
 
-def test_a_listing_is_remembered_until_a_file_changes(tmp_path, monkeypatch):
-    monkeypatch.setenv("LAB_CACHE", str(tmp_path / "caches"))
-    folder = tmp_path / "lab" / "things"
-    folder.mkdir(parents=True)
-    (folder / "one.py").write_text("1")
-    package = type(sys)("lab.things")
-    package.__path__ = [str(folder)]
+def test_what_is_kept_is_made_anew_in_another_state_and_where_it_is_damaged(tmp_path, monkeypatch):
+    monkeypatch.setenv("LAB_CACHE", str(tmp_path))
     made = []
-
-    def rows_of(package):
-        made.append(1)
-        return [{"name": "one"}]
-
-    for _ in range(3):
-        assert _catalogued.remembered(package, rows_of) == [{"name": "one"}]
-    assert len(made) == 1
-    (folder / "one.py").write_text("12")
-    _catalogued.remembered(package, rows_of)
-    assert len(made) == 2 and len(list((tmp_path / "caches").iterdir())) == 1
-    (tmp_path / "caches").joinpath(os.listdir(tmp_path / "caches")[0]).write_text("{damaged")
-    _catalogued.remembered(package, rows_of)
-    assert len(made) == 3
+    for state in ("one", "one", "two", "two"):
+        assert _kept.kept("thing", state, lambda: made.append(1) or [len(made)]) == [len(made)]
+    assert len(made) == 2
+    (tmp_path / "thing.json").write_text("{damaged")
+    assert _kept.kept("thing", "two", lambda: [3]) == [3] == _kept.kept("thing", "two", lambda: [4])
     monkeypatch.setenv("LAB_CACHE", "/dev/null/nowhere")
-    assert _catalogued.remembered(package, rows_of) == [{"name": "one"}], "a place that cannot be written is no failure"
+    assert _kept.kept("thing", "two", lambda: [5]) == [5], "a place that cannot be written is no failure"
+
+
+def test_a_changed_file_is_another_state_of_a_listing(tmp_path):
+    package = type(sys)("lab.things")
+    package.__path__ = [str(tmp_path)]
+    (tmp_path / "one.py").write_text("1")
+    before = _catalogued._state(package)
+    (tmp_path / "one.py").write_text("12")
+    assert _catalogued._state(package) != before
 
 
 def test_a_remembered_listing_needs_no_torch(caches):
@@ -155,10 +149,11 @@ def test_a_full_disk_is_told_without_wrong_advice():
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-@pytest.mark.parametrize("words", [["losses", "--json"], ["losses", "contrastive"]])
-def test_output_that_cannot_be_written_is_one_sentence(words):
+def test_output_that_cannot_be_written_is_one_sentence():
     with open("/dev/full", "w") as full:
-        done = subprocess.run([sys.executable, "-m", "lab", *words], stdout=full, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            [sys.executable, "-m", "lab", "metrics", "--json"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
     assert done.returncode == 1
     assert done.stderr == "lab: The disk is full: free some space.\n"
 

@@ -3,11 +3,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import torch
-from PIL import ExifTags, Image
 
 import lab
-from lab.data.images import ahead, crops, gpu_decoding, loading, transforms
-from lab.runs.building.parts import parts_of
+from lab.data.images import ahead, crops, loading, transforms
 
 from .conftest import write_image
 
@@ -74,14 +72,14 @@ def test_processes_that_load_ahead_suit_the_machine(on_gpu, in_memory, cores, am
     monkeypatch.setattr("psutil.virtual_memory", lambda: type("M", (), {"available": (4 if part else 64) * 10**9})())
     monkeypatch.setenv("LOCAL_WORLD_SIZE", str(among))
     monkeypatch.setattr(ahead, "forks", lambda: True)
-    assert ahead.processes(on_gpu, in_memory, part) == expected
+    assert ahead.num_workers(on_gpu, in_memory, part) == expected
     with ahead.reserved(1):  # a cluster keeps a process from no other core
-        assert ahead.processes(on_gpu, in_memory, part) == 0
-    assert ahead.processes(on_gpu, in_memory, part) == expected
+        assert ahead.num_workers(on_gpu, in_memory, part) == 0
+    assert ahead.num_workers(on_gpu, in_memory, part) == expected
     with ThreadPoolExecutor(1) as thread:
-        assert thread.submit(ahead.processes, on_gpu, in_memory, part).result() == 0, "a copy keeps others' locks"
+        assert thread.submit(ahead.num_workers, on_gpu, in_memory, part).result() == 0, "a copy keeps others' locks"
     monkeypatch.setattr(ahead, "forks", lambda: False)
-    assert ahead.processes(on_gpu, in_memory, part) == 0, "started anew each takes seconds"
+    assert ahead.num_workers(on_gpu, in_memory, part) == 0, "started anew each takes seconds"
 
 
 def test_a_split_takes_no_more_processes_than_it_has_parts(emoji, monkeypatch):
@@ -185,46 +183,3 @@ def test_a_streamed_batch_cannot_leave_an_image_out(tmp_path):
     (batch,) = loading.Loader(found, transforms.training(16)).streamed([np.arange(2)])
     with pytest.raises(loading.ImageError, match="cannot leave it out; take the image out"):
         list(batch.images.parts([slice(0, 2)]))
-
-
-def photos(folder):
-    """Two classes of three: plain photos, one that has to be turned, one that is no JPEG, and a grey one."""
-    noise = np.random.default_rng(0)
-    for number in range(6):
-        small = Image.fromarray(noise.integers(0, 255, (6, 8, 3), np.uint8)).resize((64, 48), Image.Resampling.BICUBIC)
-        (folder / f"class {number % 2}").mkdir(exist_ok=True)
-        turned = Image.Exif()
-        turned[ExifTags.Base.Orientation] = 6 if number == 3 else 1
-        named = folder / f"class {number % 2}" / f"{number}.{'png' if number == 4 else 'jpg'}"
-        (small.convert("L") if number == 5 else small).save(named, quality=95, exif=turned)
-    return lab.data.create("class_folders", root=str(folder), test=0, validation=0)
-
-
-@pytest.mark.parametrize("workers", [0, 1])
-def test_a_device_decodes_and_crops_what_the_loading_processes_would(workers, tmp_path):
-    """On the CPU here; tests/gpu asks a GPU. Crops are the same, pixels differ by rounding."""
-    images = photos(tmp_path)
-    sources = [gpu_decoding.source_of(images.encoded(i), images.keys[i]).ndim for i in range(6)]
-    turned_or_png = {i for i, key in enumerate(images.keys) if key.endswith(("3.jpg", ".png"))}
-    assert [i for i, axes in enumerate(sources) if axes == 3] == sorted(turned_or_png)
-    device, seen = torch.device("cpu"), transforms.training(32)
-    here, there = (loading.Loader(images, seen, seed=3, workers=workers, decode_on=one) for one in (None, device))
-    wanted = [np.array([0, 3, 5, 4]), np.array([2, 1])]
-    for one, other in zip(here.batches(wanted), there.batches(wanted), strict=True):
-        assert torch.equal(one.items, other.items) and torch.equal(one.labels, other.labels)
-        assert (one.images - other.images).abs().mean() < 0.02 < (one.images - other.images.flip(0)).abs().mean()
-    (streamed,) = there.streamed([np.arange(6)])
-    (whole,) = there.batches([np.arange(6)])
-    assert torch.equal(torch.cat([*streamed.images.parts([slice(0, 4), slice(4, 6)])]), whole.images)
-
-    plain = next(i for i, axes in enumerate(sources) if axes == 1)
-    damaged = images.path(plain).read_bytes()
-    images.path(plain).write_bytes(damaged[:200] + bytes(len(damaged) - 202) + damaged[-2:])
-    (batch,) = there.batches([np.arange(6)])
-    assert plain not in batch.items.tolist() and len(batch.images) == 5 and images.keys[plain] in there.problems[0]
-
-
-def test_decoding_on_a_gpu_without_one_is_a_sentence():
-    config = lab.runs.RunConfig.of({"training": {"decode": "gpu", "device": "cpu"}})
-    with pytest.raises(ValueError, match="decode gpu needs a GPU, and this run trains on cpu"):
-        parts_of(config)

@@ -1,7 +1,8 @@
-"""The validation list of Tolias et al. (2020): converted, read, and measured as their code does."""
+"""The validation list of Tolias et al. (2020), and the script that converts it and Revisited Oxford and Paris."""
 
 import importlib.util
 import json
+import os
 import pickle
 from pathlib import Path
 
@@ -21,7 +22,7 @@ OFFICIAL = {
 }
 
 
-def converted(official: dict, folder: Path) -> Path:
+def converted(official: dict, folder: Path, protocol: int = 2) -> Path:
     """What the script makes of the official file."""
     spec = importlib.util.spec_from_file_location("convert_revisited", CONVERTER)
     assert spec and spec.loader
@@ -29,7 +30,7 @@ def converted(official: dict, folder: Path) -> Path:
     spec.loader.exec_module(converter)
     folder.mkdir(parents=True, exist_ok=True)
     stored = folder / "retrieval-SfM-120k-val-eccv2020.pkl"
-    stored.write_bytes(pickle.dumps(official, protocol=2))
+    stored.write_bytes(pickle.dumps(official, protocol=protocol))
     return converter.convert(stored)
 
 
@@ -62,3 +63,25 @@ def test_what_is_no_list_gets_a_sentence(tmp_path):
     (top / "retrieval-SfM-120k-val-eccv2020.json").write_text(json.dumps({"imlist": IMAGES}))
     with pytest.raises(ValueError, match="not a converted ground truth"):
         lab.data.create("sfm120k_validation", root=str(top))
+
+
+@pytest.mark.parametrize("protocol", [0, 2, 4])
+def test_the_ground_truth_of_oxford_is_converted(tmp_path, protocol):
+    from tests.data.miniatures import JUDGED  # which imports this file
+
+    judged = [one | {"easy": np.array(one["easy"], np.int64)} for one in JUDGED["gnd"]]
+    judged[0]["bbx"] = list(np.array(judged[0]["bbx"]))
+    assert json.loads(converted(JUDGED | {"gnd": judged}, tmp_path, protocol).read_text()) == JUDGED
+
+
+class Evil:
+    def __reduce__(self):
+        return (os.system, ("touch evil",))
+
+
+@pytest.mark.parametrize("thing", [Evil(), np.random.default_rng(0), np.array([Evil()])])
+def test_what_a_pickle_asks_for_beyond_plain_data_does_not_run(tmp_path, monkeypatch, thing):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="it asks for"):
+        converted({**OFFICIAL, "qidx": thing}, tmp_path)
+    assert not (tmp_path / "evil").exists()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import lab.data
-from lab.data._shares import few, fold_of
+from lab.data._splits import few, fold_of
 from tests.data.miniatures import WRITERS
 
 

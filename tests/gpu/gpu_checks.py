@@ -6,7 +6,6 @@ Not collected by `make test`, which has no GPU to ask: `tests/gpu/check.sh` runs
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 
 import lab.data
 import lab.encoders
@@ -14,7 +13,6 @@ import lab.kernels
 import lab.losses
 import lab.runs
 import lab.search
-from lab.data.images import loading, transforms
 from lab.evaluation.precision import Precision
 from lab.training.steps import gradients
 
@@ -91,28 +89,3 @@ def test_a_search_finds_the_same_on_both(name):
     assert np.array_equal(here.neighbours, there.neighbours) and np.array_equal(positions, positions_there)
     assert np.array_equal(here.positive_ranks, there.positive_ranks)
     np.testing.assert_allclose(scores_there, scores, atol=1e-5)
-
-
-def test_jpegs_are_decoded_and_cropped_there_as_here(tmp_path):
-    noise = np.random.default_rng(0)
-    for number in range(8):
-        (tmp_path / f"class {number % 2}").mkdir(exist_ok=True)
-        small = Image.fromarray(noise.integers(0, 255, (6, 8, 3), np.uint8)).resize(
-            (640, 480), Image.Resampling.BICUBIC
-        )
-        small.save(tmp_path / f"class {number % 2}" / f"{number}.jpg", quality=95)
-    images = lab.data.create("class_folders", root=str(tmp_path), test=0, validation=0)
-    here, there = (
-        next(loading.Loader(images, transforms.training(224), seed=3, workers=2, decode_on=one).batches([np.arange(8)]))
-        for one in (None, DEVICE)
-    )
-    assert there.images.device.type == "cuda" and torch.equal(here.items, there.items)
-    assert (here.images - there.images.cpu()).abs().mean() < 0.02
-    config = {
-        "data": {"name": "class_folders", "root": str(tmp_path), "test": 0, "validation": 0},
-        "sampler": {"batch_size": 8, "per_class": 4},
-        "training": {"steps": 2, "decode": "gpu", "workers": 1},
-        "evaluation": {"splits": ()},
-    }
-    run = lab.runs.create(lab.runs.RunConfig.of(config), tmp_path / "runs")
-    assert [record.step for record in lab.runs.execute(run) if record.kind == "stepped"] == [1, 2]

@@ -619,7 +619,7 @@ def test_needs_come_from_the_forecast_and_are_shared_by_runs_alike(config, tmp_p
     with monkeypatch.context() as patch:  # on a node of many cores, Ray keeps no process from those of others
         patch.setattr("os.sched_getaffinity", lambda _: set(range(64)), raising=False)
         patch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=64 * 10**9))
-        patch.setattr(_work, "_trained", lambda *_: [ahead.processes(True, False, 0), ahead.processes(False, False, 0)])
+        patch.setattr(_work, "_trained", lambda *_: [ahead.num_workers(on, False, 0) for on in (True, False)])
         (run,) = runs_of(config, tmp_path, [0])
         assert _work.train_here(str(run.path), on_gpu.cpus) == [on_gpu.cpus - 1, 1]
         assert _work.train_here(str(run.path), small.cpus) == [0, 0]

@@ -76,7 +76,7 @@ def test_files_under_labels_survive(make_set, anchors, tmp_path):
     names = np.unique(gallery.labels)
     index.build(gallery, anchors[: len(names)], names)
     opened = search.open(index.save(tmp_path / "it"))
-    np.testing.assert_array_equal(opened.file_of, index.file_of)
+    np.testing.assert_array_equal(opened.list_of, index.list_of)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lab import search
 from lab.core.knobs import describe
 from lab.core.results import UNRANKED, EmbeddingSet
-from lab.search._listed import ListIndex
+from lab.search._candidates import CandidateIndex
 
 
 def takes_anchors(name):
@@ -244,7 +244,7 @@ def test_a_cut_ranking_says_what_it_lost(name, make_set, anchors):
         # Every positive among the shown neighbours has the rank at which it is shown.
         shown = {int(j): place + 1 for place, j in enumerate(found) if gallery.labels[j] == gallery.labels[i]}
         assert shown == {int(j): int(r) for j, r in zip(items, ranks, strict=True) if r <= len(found)}
-    if issubclass(search.get(name), ListIndex):
+    if issubclass(search.get(name), CandidateIndex):
         others = build(name, gallery, anchors, k=3).rank(make_set(n=9, seed=3), False)
         assert (others.retrieved == max(3, others.num_positives.max())).all()
     if files:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app.components import component
-from app.endings import ADDRESS
+from app.run_events import ADDRESS
 
 EVERY = 5
 """Seconds between two questions of a page; browsers make that a minute for tabs that nobody looks at."""

@@ -11,7 +11,7 @@ import streamlit as st
 from app.forms import knob_forms
 from app.shared import page_frame, settings
 from lab.core.files import write_text
-from lab.data.images.left_out import listed_images
+from lab.data._base import listed_images
 from lab.runs import Run, marks
 
 

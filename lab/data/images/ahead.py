@@ -50,7 +50,7 @@ def reserved(count: int) -> Iterator[None]:
         _reserved = before
 
 
-def processes(on_gpu: bool, in_memory: bool, part: int) -> int:
+def num_workers(on_gpu: bool, in_memory: bool, part: int) -> int:
     """How many processes load images ahead of a training that does not say.
 
     A GPU trains so quickly that images come late from one process, even those that are decoded already; so there all

@@ -5,17 +5,22 @@ What was not read here but brought along (`Listed`) is known by its list alone.
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
 import lab.data
 from lab.core.catalog import OUTSIDE
 from lab.core.knobs import Knobs, Unchecked
-from lab.data._base import ImageRecords, ImageSet, Split
-from lab.data.images.text_card import text_card
+from lab.data._base import ImageRecords, ImageSet
+from lab.data._splits import Split
+
+SIDE, MARGIN, TOP, TITLE, TEXT = 384, 24, 104, 52, 36
+"""Pixels: of the card, beside and above the words (where a page writes ranks), and the height of its letters."""
 
 
 class Listed(ImageSet):
@@ -44,6 +49,23 @@ class Listed(ImageSet):
             return super().load(i)
         known = (f"{name}: {values[i]}" for name, values in self.attributes.items() if values[i])
         return text_card([self.class_names[self.labels[i]], self.keys[i], *known])
+
+
+def text_card(lines: Sequence[str]) -> Image.Image:
+    """The first line that is not empty large, the others below it, as many as there is room for; RGB, square."""
+    card = Image.new("RGB", (SIDE, SIDE), "#f3f1ec")
+    draw = ImageDraw.Draw(card)
+    top, size = TOP, TITLE
+    for line in filter(None, lines):
+        font = ImageFont.load_default(size)
+        letters = max(4, int((SIDE - 2 * MARGIN) / (0.55 * size)))
+        for part in textwrap.wrap(str(line), letters, max_lines=3, placeholder=" ..."):
+            if top + size > SIDE - MARGIN:
+                return card
+            draw.text((MARGIN, top), part, fill="#22262b" if size == TITLE else "#565d66", font=font)
+            top += round(1.25 * size)
+        size = TEXT
+    return card
 
 
 def listed_as(root: Path | None, records: ImageRecords, knobs: dict[str, Any]) -> Listed:

@@ -12,11 +12,13 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from lab.data._base import ImageSet
-from lab.data.images.gpu_decoding import Cropped, Loaded, Undecoded, as_tensor, on_device, source_of
 from lab.data.images.reading import ImageError, open_rgb
 from lab.data.images.transforms import Transform, seeds
 
 Images = TypeVar("Images", bound="torch.Tensor | Streamed", covariant=True)
+
+Loaded = tuple[int, torch.Tensor | None, torch.Tensor, dict[int, str]]
+"""Step, uint8 [n 3 h w] (None: no image), positions [n] of the images, and a sentence for each that is left out."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,6 @@ class Loader:
         pin_memory: keep batches in page-locked memory, for fast copies to a GPU.
         share: (rank, world) loads only the rank-th of `world` parts of each batch, with the crops that the whole batch
             would have.
-        decode_on: a GPU that decodes and crops JPEG files, while the loading processes only read them; see
-            `lab.data.images.gpu_decoding`. Batches then come on it, except of images that are in memory.
 
     Attributes:
         problems: one sentence for each image that could not be decoded so far, each named once.
@@ -61,13 +61,11 @@ class Loader:
         workers: int = 0,
         pin_memory: bool = False,
         share: tuple[int, int] = (0, 1),
-        decode_on: torch.device | None = None,
     ):
         if workers < 0:
             raise ValueError(f"workers must be 0 or more processes, got {workers}.")
         self.image_set, self.transform, self.seed = image_set, transform, seed
         self.workers, self.pin_memory, self.share = workers, pin_memory, share
-        self.decode_on = decode_on
         self._failed: dict[int, str] = {}
 
     @property
@@ -132,16 +130,15 @@ class Loader:
                 )
             yield part
 
-    def _loaded(self, parts: Iterable[_Part]) -> Iterable[Cropped]:
-        loaded: Iterable[Any] = DataLoader(
-            _Pixels(self.image_set, self.transform, self.seed, self.decode_on is not None),
+    def _loaded(self, parts: Iterable[_Part]) -> Iterable[Loaded]:
+        return DataLoader(
+            _Pixels(self.image_set, self.transform, self.seed),
             sampler=_Lazily(self._stackable(parts)),
             batch_size=None,
             num_workers=self.workers,
             pin_memory=self.pin_memory,
             generator=torch.Generator(),  # else the loader draws from, and so moves, the random state of the process
         )
-        return loaded if self.decode_on is None else on_device(loaded, self.transform, self.decode_on)
 
     def split(self, items: np.ndarray, batch_size: int = 256) -> Batches[torch.Tensor]:
         """All of `items` in order, `batch_size` at a time: what evaluation needs."""
@@ -210,47 +207,35 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Pixels(Dataset):
-    """Makes the uint8 pixels of a part of one batch, or leaves that to a GPU; runs in the worker process."""
+    """Makes the uint8 pixels of a part of one batch; runs in the worker process."""
 
     image_set: ImageSet
     transform: Transform
     seed: int
-    undecoded: bool = False
 
     def __getitem__(self, part: _Part) -> Loaded:
-        """Positions are of the images that could be decoded, as far as this process did."""
         chosen = np.asarray(part.whole)[part.positions]
         decoded = self.image_set.pixels
         if decoded is not None and self.image_set.foreign.keys().isdisjoint(chosen.tolist()):
             pixels = self.transform.decoded(decoded[chosen], self._drawn(part, part.positions))
             return part.step, pixels, torch.from_numpy(chosen), {}
-        sources, positions, failed = [], [], {}
+        images, positions, failed = [], [], {}
         for position, item in zip(part.positions.tolist(), chosen.tolist(), strict=True):
             try:
-                sources.append(self._source(item))
+                images.append(self._image(item))
                 positions.append(position)
             except ImageError as error:
                 failed[item] = str(error)
-        if not sources:
+        if not images:
             return part.step, None, torch.zeros(0, dtype=torch.int64), failed
-        kept, drawn = np.asarray(part.whole)[positions], self._drawn(part, positions)
-        if self.undecoded:
-            names = [self.image_set.keys[item] for item in kept]
-            return part.step, Undecoded.of(sources, names, drawn), torch.from_numpy(kept), failed
-        return part.step, self.transform.batch(sources, drawn), torch.from_numpy(kept), failed
+        made = self.transform.batch(images, self._drawn(part, positions))
+        return part.step, made, torch.from_numpy(np.asarray(part.whole)[positions]), failed
 
     def _drawn(self, part: _Part, positions: Sequence[int] | np.ndarray) -> list[int] | None:
         """The seed of each of these positions, if the transform draws anything."""
         if not self.transform.random:
             return None
         return np.array(seeds(self.seed, part.step, len(part.whole)), dtype=np.uint64)[positions].tolist()
-
-    def _source(self, item: int) -> Any:
-        if not self.undecoded:
-            return self._image(item)
-        held = item in self.image_set.foreign or self.image_set.pixels is not None
-        file = None if held else self.image_set.encoded(item)
-        return as_tensor(self._image(item)) if file is None else source_of(file, self.image_set.keys[item])
 
     def _image(self, item: int) -> Any:
         pixels = self.image_set.pixels

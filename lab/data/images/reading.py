@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
-from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from lab.core.files import other_kind
 
@@ -120,17 +120,6 @@ def check_whole(source: Path) -> None:
 _ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}
 
 
-def is_plain_jpeg(file: bytes, name: str = "") -> bool:
-    """Whether a file is a whole JPEG of an RGB or grey image that stands upright, from its head and its end.
-
-    Raises:
-        ImageError: it is no image, or has more than `MAX_PIXELS` pixels.
-    """
-    with _opened(file, name) as image:
-        upright = image.getexif().get(ExifTags.Base.Orientation, 1) == 1
-        return image.format == "JPEG" and image.mode in ("RGB", "L") and upright and _ENDS["JPEG"] in file[-32:]
-
-
 def _opened(source: Path | bytes, name: str) -> Image.Image:
     name = name or str(source if isinstance(source, Path) else "the image")
     if isinstance(source, Path) and (kind := other_kind(source)):
@@ -144,7 +133,9 @@ def _opened(source: Path | bytes, name: str) -> Image.Image:
     except Image.DecompressionBombError:
         raise ImageError(f"{name} has more than {MAX_PIXELS:,} pixels.") from None
     except UnidentifiedImageError:
-        if is_heic(_head(source)):
+        with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
+            heic = is_heic(file.read(12))
+        if heic:
             raise ImageError(f"{name} is none of the formats that can be read; {CONVERT}.") from None
         raise ImageError(f"{name} is not an image of a known format ({', '.join(FORMATS)}).") from None
     except (OSError, SyntaxError, ValueError) as error:
@@ -153,14 +144,6 @@ def _opened(source: Path | bytes, name: str) -> Image.Image:
         image.close()
         raise ImageError(f"{name} has {image.width} x {image.height} pixels, more than {MAX_PIXELS:,}.")
     return image
-
-
-def _head(source: Path | bytes) -> bytes:
-    """The first bytes of a file."""
-    if isinstance(source, bytes):
-        return source[:12]
-    with source.open("rb") as file:
-        return file.read(12)
 
 
 def _eight_bits(image: Image.Image) -> Image.Image:

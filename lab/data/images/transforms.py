@@ -78,34 +78,25 @@ def training(size: int, mean: Triple = HALF, std: Triple = HALF, **knobs: Any) -
     if chosen.scale_low > chosen.scale_high:
         raise ValueError(f"scale_low must be at most scale_high, got {chosen.scale_low} and {chosen.scale_high}.")
     before = [_Resize(chosen.resize, antialias=True)] if chosen.resize else []
-    changes = _changes(chosen)
-    steps = [*before, *_crop(chosen, size), v2.RandomHorizontalFlip(chosen.flip), *changes, v2.PILToTensor()]
-    crops = None
-    if chosen.crop == "resized" and not before and not changes:
-        crops = Crops(size, (chosen.scale_low, chosen.scale_high), (chosen.ratio_low, chosen.ratio_high), chosen.flip)
-    return Transform(v2.Compose(steps), mean, std, random=True, ragged=chosen.crop == "whole", crops=crops)
-
-
-def _crop(chosen: TrainingKnobs, size: int) -> list[v2.Transform]:
-    """What cuts a training image to size."""
-    if chosen.crop == "whole":
-        return [_Shrink(size)]
-    if chosen.crop == "padded":
-        return [v2.RandomCrop(size, padding=chosen.pad, pad_if_needed=True)]
     scale, ratio = (chosen.scale_low, chosen.scale_high), (chosen.ratio_low, chosen.ratio_high)
-    return [v2.RandomResizedCrop(size, scale=scale, ratio=ratio, antialias=True)]
-
-
-def _changes(chosen: TrainingKnobs) -> list[v2.Transform]:
-    """What else is done to a training image."""
-    made: list[v2.Transform] = []
+    crop = {
+        "whole": lambda: _Shrink(size),
+        "padded": lambda: v2.RandomCrop(size, padding=chosen.pad, pad_if_needed=True),
+        "resized": lambda: v2.RandomResizedCrop(size, scale=scale, ratio=ratio, antialias=True),
+    }[chosen.crop]()
+    changes: list[v2.Transform] = []
     if chosen.rotate or chosen.translate or chosen.zoom or chosen.shear:
-        translate, scale = (chosen.translate, chosen.translate), (1 - chosen.zoom, 1 + chosen.zoom)
+        translate, factors = (chosen.translate, chosen.translate), (1 - chosen.zoom, 1 + chosen.zoom)
         shear = chosen.shear or None
-        made.append(v2.RandomAffine(chosen.rotate, translate=translate, scale=scale, shear=shear))
+        changes.append(v2.RandomAffine(chosen.rotate, translate=translate, scale=factors, shear=shear))
     if chosen.jitter or chosen.hue:
-        made.append(v2.ColorJitter(chosen.jitter, chosen.jitter, chosen.jitter, chosen.hue))
-    return made + ([v2.TrivialAugmentWide()] if chosen.trivial_augment else [])
+        changes.append(v2.ColorJitter(chosen.jitter, chosen.jitter, chosen.jitter, chosen.hue))
+    if chosen.trivial_augment:
+        changes.append(v2.TrivialAugmentWide())
+    steps = [*before, crop, v2.RandomHorizontalFlip(chosen.flip), *changes, v2.PILToTensor()]
+    plain = chosen.crop == "resized" and not before and not changes
+    crops = Crops(size, scale, ratio, chosen.flip) if plain else None
+    return Transform(v2.Compose(steps), mean, std, random=True, ragged=chosen.crop == "whole", crops=crops)
 
 
 def testing(size: int, mean: Triple = HALF, std: Triple = HALF, **knobs: Any) -> Transform:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from lab.core import arrays
+from lab.core.arrays import Names
 from lab.core.files import cache_folder
 
 COLUMNS = ("file", "place", "size", "labels", "bounds", "names", "name_ends")
@@ -30,29 +31,6 @@ class Found:
     size: int
     class_name: str
     name: str
-
-
-class Names(Sequence[str]):
-    """Names [n] out of one array of bytes, each made when it is asked for."""
-
-    def __init__(self, joined: np.ndarray, ends: np.ndarray):
-        self.joined, self.ends = joined, ends
-
-    def __len__(self) -> int:
-        return len(self.ends)
-
-    def __getitem__(self, row: Any) -> Any:
-        if isinstance(row, slice):
-            return [self[i] for i in range(*row.indices(len(self)))]
-        row = range(len(self))[row]
-        return bytes(self.joined[self.ends[row - 1] if row else 0 : self.ends[row]]).decode()
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Names):
-            return NotImplemented
-        return np.array_equal(self.ends, other.ends) and np.array_equal(self.joined, other.joined)
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 class Index:

@@ -32,18 +32,9 @@ def file_system(address: str, fresh: bool = False) -> tuple[Any, str]:
 
 
 STATES = (
-    "ETag",
-    "etag",
-    "md5Hash",
-    "sha",
-    "blob_id",
-    "generation",
-    "mtime",
-    "LastModified",
-    "last_modified",
-    "updated",
+    "ETag", "etag", "md5Hash", "sha", "blob_id", "generation", "mtime", "LastModified", "last_modified", "updated",
     "created",
-)
+)  # fmt: skip
 """What stores call that which is another one after a file was written again; the first that is told is taken."""
 
 

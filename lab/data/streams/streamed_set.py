@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from lab.core.knobs import REQUIRED, Knobs, knob
-from lab.data._base import ImageRecords, ImageSet, Split
+from lab.data._base import ImageRecords, ImageSet
+from lab.data._splits import Split
 from lab.data.streams import index as indexes
 from lab.data.streams import remote
 

@@ -77,7 +77,6 @@ def training_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder) -> L
         seed=mixed_seed(training.seed, CROPS),
         workers=workers_of(config, dataset, size, at_once),
         pin_memory=device.type == "cuda",
-        decode_on=device if training.decode == "gpu" else None,
     )
 
 
@@ -92,7 +91,7 @@ def workers_of(config: RunConfig, dataset: ImageSet, size: int, at_once: int) ->
     if knobs.workers is not None:
         return knobs.workers
     on_gpu = knobs.device != "cpu" and torch.cuda.is_available()
-    return ahead.processes(on_gpu, dataset.pixels is not None, 3 * size * size * at_once)
+    return ahead.num_workers(on_gpu, dataset.pixels is not None, 3 * size * size * at_once)
 
 
 def encoder_and_loss(config: RunConfig, num_classes: int, own: Own | None = None) -> tuple[Any, nn.Module]:
@@ -118,8 +117,6 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, own: Own | None
     device = device_of(knobs.device)
     if knobs.precision == "float16" and device.type != "cuda":
         raise ValueError("training: precision float16 needs a GPU; use bfloat16 or float32 on the CPU.")
-    if knobs.decode == "gpu" and device.type != "cuda":
-        raise ValueError(f"training: decode gpu needs a GPU, and this run trains on {device}; leave it out.")
     dataset = config.data.create() if dataset is None else dataset
     dataset.check_training(_needed_per_class(config))
     check_levels(metrics_of(config), dataset.levels)

@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from app.look import PageStyle
+from app.page_style import PageStyle
 
 PAGE = "<html><head><title>x</title></head><body>" + "far too long for one piece " * 40_000 + "</body></html>"
 
@@ -85,6 +85,6 @@ def test_a_browser_that_has_the_file_already_gets_the_page_with_its_style(ask):
 
 def test_the_style_keeps_room_for_the_sidebar_as_wide_as_it_is():
     """281 pixels: Streamlit's 300 at the theme's font size, 15 of the usual 16 pixels, rounded."""
-    here = Path(__file__).parents[2] / "lab" / "dashboard"
+    here = Path(__file__).parents[2] / "app"
     assert "baseFontSize = 15\n" in (here / ".streamlit" / "config.toml").read_text()
-    assert "padding-left: 281px" in (here / "look.css").read_text()
+    assert "padding-left: 281px" in (here / "page_style.css").read_text()

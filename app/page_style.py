@@ -11,14 +11,14 @@ from pathlib import Path
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-_STYLE = f"<style>\n{Path(__file__).with_name('look.css').read_text('utf-8')}</style>\n".encode()
+_STYLE = f"<style>\n{Path(__file__).with_name('page_style.css').read_text('utf-8')}</style>\n".encode()
 _END = b"</head>"
 _OF_THE_FILE = (b"accept-encoding", b"if-none-match", b"if-modified-since")
 """What a browser asks of the file alone: to pack it, or to leave it out where it is there already, unstyled."""
 
 
 class PageStyle:
-    """ASGI middleware that adds `look.css` to the head of every page."""
+    """ASGI middleware that adds `page_style.css` to the head of every page."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

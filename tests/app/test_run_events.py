@@ -11,7 +11,7 @@ import pytest
 from starlette.requests import Request
 
 import lab.runs
-from app import endings
+from app import run_events
 from lab.runs.folder import FAILED, FINISHED, RUNNING, STOPPED
 from lab.runs.writer import Writer
 
@@ -20,7 +20,7 @@ def ask(query: str) -> dict:
     """What the server answers to a page."""
     request = Request({"type": "http", "method": "GET", "headers": [], "query_string": query.encode()})
     with ThreadPoolExecutor(1) as other:  # a browser test before this one may have left a loop running in this thread
-        return json.loads(other.submit(asyncio.run, endings._answer(request)).result().body)
+        return json.loads(other.submit(asyncio.run, run_events._answer(request)).result().body)
 
 
 @pytest.fixture
@@ -33,8 +33,8 @@ def writer(runs):
 
 
 def test_an_end_is_told_once_with_its_reason(runs, writer, monkeypatch):
-    monkeypatch.setattr(endings, "LOOK_EVERY", 0)
-    looked = endings.Endings(runs)
+    monkeypatch.setattr(run_events, "LOOK_EVERY", 0)
+    looked = run_events.RunEvents(runs)
     assert looked.after(None) == (0, []), "runs that had ended before are nobody's news"
     writer.status(RUNNING, step=3)
     assert looked.after(0) == (0, [])
@@ -53,26 +53,26 @@ def test_an_end_is_told_once_with_its_reason(runs, writer, monkeypatch):
 
 
 def test_a_process_that_died_has_ended(runs, monkeypatch):
-    monkeypatch.setattr(endings, "LOOK_EVERY", 0)
+    monkeypatch.setattr(run_events, "LOOK_EVERY", 0)
     writer = Writer(lab.runs.open(runs / "recall"))
     writer.claim()
     writer.status(RUNNING, sentence="")
-    looked = endings.Endings(runs)
+    looked = run_events.RunEvents(runs)
     looked.after(None)
     writer.close()
     assert looked.after(0) == (0, []), "it may have been killed, which is written in a moment"
-    monkeypatch.setattr(endings, "SETTLES", 0.0)
+    monkeypatch.setattr(run_events, "SETTLES", 0.0)
     assert [one.text[:27] for one in looked.after(0)[1]] == ["Run recall was interrupted."]
     assert len(looked.after(0)[1]) == 1, "it is told once"
 
 
 def test_a_killed_run_is_stopped_and_not_interrupted(runs, monkeypatch):
-    monkeypatch.setattr(endings, "LOOK_EVERY", 0)
+    monkeypatch.setattr(run_events, "LOOK_EVERY", 0)
     run = lab.runs.open(runs / "recall")
     writer = Writer(run)
     writer.claim()
     writer.status(RUNNING, sentence="")
-    looked = endings.Endings(runs)
+    looked = run_events.RunEvents(runs)
     looked.after(None)
     writer.close()
     assert run.state == "interrupted" and looked.after(0) == (0, [])
@@ -83,7 +83,7 @@ def test_a_killed_run_is_stopped_and_not_interrupted(runs, monkeypatch):
 
 
 def test_pages_ask_the_server(runs, writer, monkeypatch):
-    monkeypatch.setattr(endings, "LOOK_EVERY", 0)
+    monkeypatch.setattr(run_events, "LOOK_EVERY", 0)
     for bad in ("", "after=x", "after=-1", "after=%C2%B2"):
         assert ask(bad) == {"latest": 0, "ended": []}
     writer.status(FINISHED, sentence="")

@@ -18,14 +18,14 @@ from lab.runs import Run
 from lab.runs.folder import DAMAGED, ENDED, FAILED, INTERRUPTED
 from lab.runs.launching import sent
 
-ADDRESS = "/rankscope/endings"
+ADDRESS = "/rankscope/run-events"
 LOOK_EVERY = 2.0
 """Seconds for which one look at the folder serves all pages."""
 SETTLES = 15.0
 """Seconds for which a run must stand as interrupted before that is told: whoever kills one writes `stopped` into its
 folder once the process is gone, which may take ten."""
 KEPT = 200
-"""Endings that are told to pages that ask late."""
+"""RunEvents that are told to pages that ask late."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Ending:
     text: str
 
 
-class Endings:
+class RunEvents:
     """What has ended below a folder of runs since the first look."""
 
     def __init__(self, root: Path):
@@ -98,13 +98,13 @@ def _words(run: Run, state: str) -> str:
     return f"Run {run.name} {how}. {sentence}".strip()
 
 
-_endings: dict[Path, Endings] = {}
+_endings: dict[Path, RunEvents] = {}
 
 
 async def _answer(request: Request) -> Response:
     word = request.query_params.get("after", "")
     root = settings.runs_root()
-    looked = _endings.setdefault(root, Endings(root))
+    looked = _endings.setdefault(root, RunEvents(root))
     latest, ended = await run_in_threadpool(looked.after, int(word) if word.isdecimal() else None)
     return JSONResponse(
         {"latest": latest, "ended": [asdict(one) for one in ended]}, headers={"Cache-Control": "no-store"}

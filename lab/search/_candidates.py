@@ -1,0 +1,165 @@
+"""What indexes share whose engine proposes candidates, which the vectors themselves then rank."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+
+from lab.core.catalog import name_of
+from lab.core.knobs import knob
+from lab.core.results import EmbeddingSet, Ranking, Relevance
+from lab.kernels import sort_keys
+from lab.search import _ranking
+from lab.search._base import Index, IndexKnobs, ReportProgress
+from lab.search._items import checked, digest_of
+
+AT_ONCE = 2**23
+"""Numbers of candidate rows re-scored at once: 64 MB in float64."""
+
+
+class RerankKnobs(IndexKnobs):
+    """The knobs of every index, and how many candidates are ranked exactly."""
+
+    rerank: int = knob(
+        10,
+        "Candidates for each neighbour that is wanted; they are ranked by their full vectors, which may lie on disk.",
+        ge=1,
+        scale="log",
+    )
+
+
+class CandidateIndex(Index):
+    """An engine that proposes candidates; subclasses say which by `_make`, `_candidates` and `_compared`.
+
+    Scores are computed again in float64 and ordered like those of the exact index. Vectors are read a few at a time, so
+    a gallery in shards is never held. A ranking is cut at `max(k, most positives of a query)`, which is all that
+    R-precision and MAP@R need; positives beyond it are `UNRANKED`.
+    """
+
+    asked_with: ClassVar[tuple[str, ...]] = ("folder", "k", "probes", "rerank")
+    """Knobs that nothing which is built depends on."""
+
+    def build(self, gallery: EmbeddingSet) -> Self:
+        self.learnt = {}
+        self._again(gallery)
+        return self
+
+    def _again(self, gallery: EmbeddingSet) -> None:
+        self.rows = checked(gallery, self.knobs.similarity)
+        self.space = self.rows.space()
+        self._make(gallery)
+        self._hold(gallery)
+
+    def built_with(self) -> dict[str, Any]:
+        """The knobs that decide what is built."""
+        return {name: value for name, value in dict(self.knobs).items() if name not in self.asked_with}
+
+    def folder_name(self, anchors: np.ndarray | None = None) -> str:
+        """What to call the folder of what it builds: another one for other knobs or anchors [c d]."""
+        identity = json.dumps([self.built_with(), digest_of(anchors)], sort_keys=True)
+        return f"{name_of(type(self))}-{hashlib.sha256(identity.encode()).hexdigest()[:8]}"
+
+    def _make(self, gallery: EmbeddingSet) -> None:
+        """Index `self.rows`, with what was `learnt` before if there is any."""
+        raise NotImplementedError
+
+    def _candidates(self, rows: np.ndarray, depth: int) -> np.ndarray:
+        """int64 [q depth], gallery positions for queries float32 [q d] in any order, -1 where there are fewer."""
+        raise NotImplementedError
+
+    def _compared(self, rows: np.ndarray) -> np.ndarray:
+        """int64 [q], how many similarities are computed for each query, those of the re-ranking left out."""
+        raise NotImplementedError
+
+    def _engine_rows(self, vectors: np.ndarray) -> np.ndarray:
+        """Queries as the engine takes them: unit rows for the cosine."""
+        rows = self.space.query_rows(vectors) if self.knobs.similarity == "cosine" else vectors
+        return np.ascontiguousarray(rows, np.float32)
+
+    def rank(
+        self,
+        query: EmbeddingSet,
+        same_source: bool,
+        relevant: Relevance | None = None,
+        progress: ReportProgress | None = None,
+    ) -> Ranking:
+        self._check_query(query, same_source)
+        task = _ranking.task(query, self._built(), same_source, relevant)
+        size = len(self._built())
+        itself = bool((task.self_index >= 0).any())
+        depth = min(size, max(self.knobs.k, int(np.diff(task.offsets).max(initial=0))) + itself)
+        scores, positions = self._nearest(query.vectors, depth)
+        work, shift = self._compared(self._engine_rows(query.vectors)), self.space.shift(query.vectors)
+        if progress:
+            progress(len(query), len(query))
+        return _ranking.from_lists(task, scores, positions, work, min(self.knobs.k, size), shift)
+
+    def neighbours(self, vectors: np.ndarray, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        vectors, k = self._check_vectors(vectors, "query"), self._depth(k)
+        scores, positions = self._nearest(vectors, min(k, len(self._built())))
+        scores = (scores + self.space.shift(vectors)[:, None]).astype(np.float32)
+        pad = ((0, 0), (0, k - scores.shape[1]))
+        return np.pad(scores, pad, constant_values=np.nan), np.pad(positions, pad, constant_values=-1)
+
+    def _nearest(self, vectors: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+        """Scores float32 and positions int64 [q depth] for queries [q d], in the project's order; -1 where fewer were
+        found."""
+        rows, queries = self._engine_rows(vectors), self.space.queries(vectors)
+        candidates = min(len(self.rows), depth * getattr(self.knobs, "rerank", 1))
+        keys, step = [], max(1, AT_ONCE // (candidates * queries.shape[1]))
+        for start in range(0, len(queries), step):
+            part = slice(start, start + step)
+            positions = self._candidates(rows[part], candidates)
+            items = self.rows.prepared(self.rows.rows(positions.clip(min=0).ravel())).reshape(*positions.shape, -1)
+            scores = torch.einsum("qd,qcd->qc", queries[part].double(), items.double()).float()
+            found = torch.from_numpy(positions)
+            packed = torch.where(found >= 0, sort_keys.pack(scores, found), sort_keys.NOTHING)
+            keys.append(sort_keys.best(packed, depth))
+        best, places = sort_keys.unpack(torch.cat(keys))
+        return best.numpy(), places.numpy()
+
+
+class FaissIndex(CandidateIndex):
+    """A faiss index over the gallery's rows, on a GPU where there is one; subclasses make it."""
+
+    index: Any
+
+    def _flat(self) -> Any:
+        """faiss's flat index for the chosen similarity."""
+        import faiss
+
+        width = self.rows.vectors.shape[1]
+        return faiss.IndexFlatIP(width) if self.knobs.similarity == "cosine" else faiss.IndexFlatL2(width)
+
+    def _all_rows(self) -> np.ndarray:
+        """What faiss sees, float32 [g d]: unit rows for the cosine, the vectors as they are for its own distance."""
+        return np.ascontiguousarray(self.rows.rows(slice(None)), np.float32)
+
+    def _hold(self, gallery: EmbeddingSet) -> None:
+        super()._hold(gallery)
+        self.gpu_index = None
+        import faiss
+
+        if self.device.type == "cuda" and getattr(faiss, "get_num_gpus", lambda: 0)():
+            resources = faiss.StandardGpuResources()
+            self.gpu_index = faiss.index_cpu_to_gpu(resources, self.device.index or 0, self.index)
+
+    def _candidates(self, rows: np.ndarray, depth: int) -> np.ndarray:
+        index = self.gpu_index if self.gpu_index is not None and depth <= GPU_DEPTH else self.index
+        return index.search(rows, depth)[1]
+
+
+GPU_DEPTH = 2048
+"""faiss returns at most this many neighbours on a GPU."""
+
+
+def inverted_lists(index: Any, rows: np.ndarray) -> np.ndarray:
+    """int64 [q], how many similarities an inverted file of faiss computes for each query row, its centroids' among
+    them."""
+    probed = index.quantizer.search(np.ascontiguousarray(rows), index.nprobe)[1]
+    sizes = np.array([index.invlists.list_size(i) for i in range(index.nlist)])
+    return sizes[probed].sum(1) + index.nlist

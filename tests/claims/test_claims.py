@@ -190,6 +190,7 @@ def test_a_sweep_refuses_what_it_cannot_do(tmp_path, rows):
         (["--seeds", "0"], "--seeds must be at least 1, got 0."),
         (["--minutes", "-1"], "--minutes must be above 0, got -1."),
         (["--only", "x"], "There is no study 'x'."),
+        (["tau1"], "Name one study to show: lab claims show STUDY"),
         (["--device", "cuda:99"], "There is no device cuda:99 here"),
         (["--device", "auto", "--on", "local"], "say what trains there with --machine WORDS."),
         (["--device", "gpu9"], "device must be auto, cpu, cuda or cuda:N, got 'gpu9'."),
@@ -197,7 +198,7 @@ def test_a_sweep_refuses_what_it_cannot_do(tmp_path, rows):
 )
 def test_bad_flags_get_a_sentence(words, said, capsys, tmp_path):
     action = "run" if "--device" in words else "status"
-    assert main(["claims", action, "--folder", str(tmp_path), *words]) == 2
+    assert main(["claims", action, *words, "--folder", str(tmp_path)]) == 2
     assert said in capsys.readouterr().err
 
 
@@ -443,6 +444,13 @@ def test_the_report_tells_made_up_results_rightly(tmp_path, monkeypatch):
 def test_the_page_tells_the_bundled_results():
     written = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
     assert written == _report.report(lab.claims.names(), trials.BUNDLED), "write it again: lab claims report"
+
+
+def test_the_command_shows_a_study(capsys, monkeypatch):
+    monkeypatch.setattr(lab.claims, "names", lambda: ("two_stage",))  # not to judge them all
+    assert main(["claims", "show", "two_stage", "--folder", str(trials.BUNDLED)]) in (0, None)
+    said = capsys.readouterr().out
+    assert "*Two-stage search against brute force.*" in said and "| half less the share of comparisons | +0." in said
 
 
 def test_bundled_results_are_small_and_readable():

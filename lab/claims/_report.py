@@ -52,7 +52,10 @@ def report(names: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> str:
     """
     found = judgements(names, folder, seeds)
     rows = [
-        [f"{name}: {one.study.title}", *(_said(one.claims, verdict) for verdict in (HOLDS, FAILS, UNTOLD, NOT_RUN))]
+        [
+            f"{name}: {one.study.title} ({one.study.source})",
+            *(_said(one.claims, verdict) for verdict in (HOLDS, FAILS, UNTOLD, NOT_RUN)),
+        ]
         for name, one in found.items()
     ]
     if not any(row[-1] for row in rows):

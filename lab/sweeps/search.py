@@ -119,14 +119,11 @@ class Tpe(Listed):
 
     def tell(self, run: Run) -> None:
         """How a run ended; a failed one tells nothing about its knobs."""
-        states, score, trial = (
-            self.optuna.trial.TrialState,
-            best_score(run, self.plan.score),
-            self.at_work.pop(run.path),
-        )
+        trial, score = self.at_work.pop(run.path), best_score(run, self.plan.score)
         if run.state == FINISHED and score is not None:
             self.study.tell(trial, score)
         else:
+            states = self.optuna.trial.TrialState
             self.study.tell(trial, state=states.PRUNED if run.state == STOPPED else states.FAIL)
 
 
@@ -168,6 +165,8 @@ def carry_out(plan: Plan, root: Path | str, launcher: Launcher, at_once: int = 8
             yield SweptRun(number, values, over, best_score(over, plan.score), new=True)
             if begun < plan.size:
                 break  # another one may be asked for now
+        else:
+            at_work.clear()  # the launcher knows of none any more
 
 
 def hand_over(plan: Plan, root: Path | str, launcher: Launcher) -> list[Run]:

@@ -434,7 +434,7 @@ def test_the_report_tells_made_up_results_rightly(tmp_path, monkeypatch):
     page = _report.report(["made_up"], tmp_path)
     assert "Of 4 claims 1 hold, 1 do not hold here, 1 cannot be told, 1 were not run." in page
     assert "To run the rest: `lab claims run --only made_up`." in page
-    assert "| made_up: Made up | **First wins.** | **Second wins.** | Who knows. | Later. |" in page
+    assert "| made_up: Made up (099, table 1) | **First wins.** | **Second wins.** | Who knows. | Later. |" in page
     text = _report.section("made_up", _report.judgements(["made_up"], tmp_path)["made_up"])
     assert "15 of 20 trainings were run (15 CPU seconds)" in text
     assert "| contrastive | 50.0 ± 0.0 |" in text and "| contrastive - margin | +9.98 [+9.65, +10.31] points" in text

@@ -54,7 +54,7 @@ def test_what_is_finished_is_not_trained_again(base, tmp_path):
 def test_a_stopped_run_goes_on_from_its_checkpoint(base, tmp_path):
     base = base.changed("training.steps", 4)
     asked = iter([False, False, True, *[True] * 50])
-    with pytest.raises(Paused, match="the same command continues"):
+    with pytest.raises(Paused, match="The same command continues"):
         one(Bench(tmp_path / "b", stop=lambda: next(asked)), base)
     run, records = one(Bench(tmp_path / "b"), base)
     assert run.state == FINISHED and 0 < steps(records) < 4

@@ -54,14 +54,6 @@ def config_of(name: str) -> lab.runs.RunConfig:
     return lab.runs.RunConfig.of({**sections, **CHANGES[name]})
 
 
-def trained(name: str, folder: Path) -> lab.runs.Run:
-    """The finished run of an example."""
-    run = lab.runs.create(config_of(name), folder, name)
-    for _ in lab.runs.execute(run):
-        pass
-    return run
-
-
 def bundle(run: lab.runs.Run, images: bool = True) -> dict[str, np.ndarray]:
     """The arrays of one example; images: with the embeddings of a few classes."""
     stepped = run.metrics("stepped")
@@ -104,7 +96,9 @@ def main() -> None:
             subprocess.run([sys.executable, __file__, name], check=True)
         return
     with tempfile.TemporaryDirectory() as folder:
-        run = trained(names[0], Path(folder))
+        run = lab.runs.create(config_of(names[0]), Path(folder), names[0])
+        for _ in lab.runs.execute(run):
+            pass
         np.savez_compressed(EXAMPLES / f"{names[0]}.npz", **bundle(run, names[0] not in MEMORIES))
         print(names[0], run.scores("test")["values"])
 

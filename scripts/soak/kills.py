@@ -1,64 +1,31 @@
-"""SIGKILL of training and evaluating, at random moments and right before file operations; resumed, compared to the bit.
+"""SIGKILL of a training with its evaluation, at random or right before file operations; resumed, compared to the bit.
 
     python scripts/soak/kills.py --trials 500
     python scripts/soak/kills.py --trials 0 --points    # before every open for writing, rename, remove, mkdir and fsync
 
-A random trial kills a training up to three times, or one evaluation with other settings, and lets it end after that.
+A random trial kills a training up to three times, and lets it end after that.
 """
 
 from __future__ import annotations
 
 import os
 import random
-import shutil
 import signal
 import sys
 import time
 
-from common import (
-    Bench,
-    Hook,
-    arguments,
-    chosen,
-    conclude,
-    evaluate_run,
-    in_child,
-    outcome,
-    points,
-    readable,
-    resumed,
-    train,
-)  # fmt: skip
-
-from lab.runs import Run, Writer
+from common import Bench, Hook, arguments, chosen, conclude, in_child, points, readable, resumed, train
 
 
-def evaluate(run: Run, beta: float) -> None:
-    with Writer(run) as writer:
-        for _ in evaluate_run(run, writer, run.config.changed("evaluation.beta", beta)):
-            pass
-
-
-def killed_training(bench: Bench, name: str, generator: random.Random) -> tuple[int, str]:
+def killed_training(bench: Bench, number: int, generator: random.Random) -> tuple[int, str]:
     """How many kills fell while it was at work, and what is wrong."""
-    run = bench.run(name)
+    run = bench.run(f"trial-{number}")
     kills = 0
     for _ in range(generator.randint(1, 3)):
         kills += in_child(lambda: train(run), generator.uniform(0, 1.1 * bench.work)) == -9
         if wrong := readable(run):
             return kills, wrong
     return kills, resumed(bench, run)
-
-
-def killed_evaluation(bench: Bench, name: str, generator: random.Random) -> tuple[int, str]:
-    run = Run(shutil.copytree(bench.whole.path, bench.folder / name))
-    kills = in_child(lambda: evaluate(run, 1.0), generator.uniform(0, 0.4 * bench.work)) == -9
-    if wrong := readable(run):
-        return kills, wrong
-    if in_child(lambda: evaluate(run, 0.0)):
-        return kills, "could not be evaluated again"
-    found = outcome(run)
-    return kills, "; ".join(part for part in found if found[part] != bench.reference[part])
 
 
 def killed_at_point(bench: Bench, point: int) -> tuple[int, str]:
@@ -91,11 +58,7 @@ def main() -> None:
         total = points(lambda: train(bench.run("counted-run")), bench.folder)
         numbers = chosen(total, asked.trials, generator)
     for number in numbers:
-        if at_points:
-            fell, wrong = killed_at_point(bench, number)
-        else:
-            kind = killed_evaluation if number % 5 == 4 else killed_training
-            fell, wrong = kind(bench, f"trial-{number}", generator)
+        fell, wrong = killed_at_point(bench, number) if at_points else killed_training(bench, number, generator)
         kills += fell
         failures += [f"trial {number}: {wrong}"] if wrong else []
     bench.close() if not failures else print(f"kept: {bench.folder}")

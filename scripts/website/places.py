@@ -40,16 +40,10 @@ WHOLE = {
 
 SECTIONS = {
     "guides/quick-start.md": (
-        "Quick start",
-        "README.md",
-        ("Two commands", "What you see", "Ten commands", "In Python"),
+        "Quick start", "README.md", ("Two commands", "What you see", "Ten commands", "In Python"),
     ),
-    "guides/own-loss.md": (
-        "A loss of your own",
-        "CONTRIBUTING.md",
-        ("A loss",),
-    ),
-}
+    "guides/own-loss.md": ("A loss of your own", "CONTRIBUTING.md", ("A loss",)),
+}  # fmt: skip
 """Pages made of sections of a file, by their headings."""
 
 LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^()\s]+)\)")

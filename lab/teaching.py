@@ -176,22 +176,18 @@ def curves(trainings: Mapping[str, Mapping[int, float]], y: str) -> go.Figure:
         trainings: name of a training to its scores by step.
         y: what the scores are.
     """
-    import plotly.graph_objects as go
 
     from lab.core import style
 
     ends = ", ".join(f"{name} {list(scores.values())[-1]:.3f}" for name, scores in trainings.items())
     figure = style.canvas(f"{y} while training", f"at the end: {ends}", x="training step", y=y, height=400)
     for i, (name, scores) in enumerate(trainings.items()):
-        figure.add_trace(
-            go.Scatter(
-                x=list(scores), y=list(scores.values()), name=name, mode="lines+markers",
-                line=style.line(i), marker=style.marker(i),
-            )
+        figure.add_scatter(
+            x=list(scores), y=list(scores.values()), name=name, mode="lines+markers", line=style.line(i),
+            marker=style.marker(i),
         )  # fmt: skip
     style.legend_below(figure)
-    figure.update_layout(meta={"alt": f"{y} over training steps; at the end {ends}."})
-    return figure
+    return figure.update_layout(meta={"alt": f"{y} over training steps; at the end {ends}."})
 
 
 def film(moments: Sequence[Moment], names: Sequence[str]) -> go.Figure:
@@ -236,8 +232,7 @@ def film(moments: Sequence[Moment], names: Sequence[str]) -> go.Figure:
         sliders=[slider], meta={"alt": f"{len(names)} images of {len(classes)} classes, over training."}
     )
     figure.update_xaxes(range=[-1.15, 1.15])
-    figure.update_yaxes(range=[-1.15, 1.15], scaleanchor="x")
-    return figure
+    return figure.update_yaxes(range=[-1.15, 1.15], scaleanchor="x")
 
 
 def side_by_side(
@@ -250,36 +245,36 @@ def side_by_side(
         labels: int64 [n].
         names: class name of each label.
     """
-    import plotly.graph_objects as go
 
     from lab.core import style
 
     classes, counts = np.unique(labels, return_counts=True)
     largest = classes[np.argsort(-counts, kind="stable")[:highlighted]]
     figure = style.canvas(
-        "Maps of the same embeddings", "grey: all other classes", panels=tuple(flat), height=430,
+        "Maps of the same embeddings", "grey: all other classes", panels=tuple(flat), height=430, x="no unit: a map",
     )  # fmt: skip
     for column, points in enumerate(flat.values(), start=1):
         rest = ~np.isin(labels, largest)
         grey = {"color": "#CCCCCC", "size": 4}
-        figure.add_trace(
-            go.Scatter(x=points[rest, 0], y=points[rest, 1], mode="markers", marker=grey, showlegend=False),
-            row=1, col=column,
-        )  # fmt: skip
+        figure.add_scatter(
+            x=points[rest, 0],
+            y=points[rest, 1],
+            mode="markers",
+            marker=grey,
+            showlegend=False,
+            row=1,
+            col=column,
+        )
         for i, label in enumerate(largest):
             mine = labels == label
-            figure.add_trace(
-                go.Scatter(
-                    x=points[mine, 0], y=points[mine, 1], mode="markers", marker=style.marker(i), name=names[label],
-                    legendgroup=str(label), showlegend=column == 1,
-                ),
-                row=1, col=column,
+            figure.add_scatter(
+                x=points[mine, 0], y=points[mine, 1], mode="markers", marker=style.marker(i), name=names[label],
+                legendgroup=str(label), showlegend=column == 1, row=1, col=column,
             )  # fmt: skip
-    figure.update_xaxes(showticklabels=False, title_text="no unit: a map")
+    figure.update_xaxes(showticklabels=False)
     figure.update_yaxes(showticklabels=False)
     style.legend_below(figure)
-    figure.update_layout(meta={"alt": f"{len(labels)} points on {len(flat)} maps: {', '.join(flat)}."})
-    return figure
+    return figure.update_layout(meta={"alt": f"{len(labels)} points on {len(flat)} maps: {', '.join(flat)}."})
 
 
 def pairs_sheet(images: ImageSet, worst: Any, size: int = 96) -> Image.Image:

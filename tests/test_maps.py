@@ -1,5 +1,7 @@
 """Maps are repeatable and say how far they lie."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -15,9 +17,15 @@ def clusters():
     return np.repeat(centres, 20, 0).astype("float32") + 0.05 * random.normal(size=(60, 16)).astype("float32")
 
 
+@pytest.fixture(scope="module")
+def drawn(clusters):
+    """The map of the clusters by a method, drawn once."""
+    return cache(lambda method: flatten(clusters, method, seed=3))
+
+
 @pytest.mark.parametrize("method", METHODS)
-def test_maps_repeat_and_keep_clusters_apart(method, clusters):
-    flat = flatten(clusters, method, seed=3)
+def test_maps_repeat_and_keep_clusters_apart(method, clusters, drawn):
+    flat = drawn(method)
     assert flat.shape == (60, 2) and flat.dtype == np.float32 and np.isfinite(flat).all()
     np.testing.assert_array_equal(flat, flatten(clusters, method, seed=3))
     centres = flat.reshape(3, 20, 2).mean(1)
@@ -131,8 +139,8 @@ def test_the_nearest_are_those_of_a_sort(clusters):
     np.testing.assert_array_equal(nearest(clusters, 4), np.argsort(-cosines, axis=1)[:, :4])
 
 
-def test_a_map_that_starts_from_another_resembles_it(clusters):
-    first = flatten(clusters, "tsne")
+def test_a_map_that_starts_from_another_resembles_it(clusters, drawn):
+    first = drawn("tsne")
     again, away = (flatten(clusters, "tsne", start=start) for start in (first, first[::-1]))
     assert ways(first, turned(again, first)).mean() < ways(first, turned(away, first)).mean()
     with pytest.raises(ValueError, match="start of a map"):

@@ -143,7 +143,6 @@ def _followed(title: str, run: Run) -> dict:
 
 
 def _finished(title: str, run: Run, status: int = 0) -> dict:
-
     if run.state != "finished":
         what = run.status.get("sentence") or "The demo was stopped."
         complain(f"{what} Go on with `lab train --resume {run.path}`, or start the demo again.")

@@ -74,7 +74,7 @@ def _defaults() -> dict[str, str]:
 
 
 def working_copy(originals: Path, copy: Path) -> list[str]:
-    """Copy every notebook that the copy lacks; returns their names.
+    """Copy every notebook that the copy lacks, and the whole lab in one file; returns their names.
 
     Raises:
         ValueError: the originals are not there, or the copy is the originals.
@@ -87,6 +87,7 @@ def working_copy(originals: Path, copy: Path) -> list[str]:
     if copy.resolve() == originals.resolve():
         raise ValueError("The working copy must be another folder than the originals; give --folder another name.")
     copy.mkdir(parents=True, exist_ok=True)
+    sources += originals.glob("whole_lab.py")
     added = [source.name for source in sources if not (copy / source.name).exists()]
     for name in added:
         bring(originals / name, copy / name)

@@ -101,7 +101,6 @@ def _conduct(protocol: Protocol, arguments: argparse.Namespace) -> int:
 
 
 def _tell(outcome: Outcome, path: Path, arguments: argparse.Namespace) -> int:
-
     if arguments.json:
         print_json(outcome.as_json())
     else:

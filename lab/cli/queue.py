@@ -59,7 +59,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(queue: Queue, as_json: bool) -> None:
-
     active = queue.active()
     if as_json:
         print_json({"paused": queue.paused, "active": [r.name for r in active], "waiting": queue.names})

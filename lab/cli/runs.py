@@ -51,7 +51,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.remove and verb is not _mark:
         raise ValueError("--remove belongs to `lab runs tag TAG RUN` and `lab runs group GROUP RUN`.")
     if verb is not None:
-        _say_of_a_run_of_that_name(arguments)
         return verb(arguments)
     if len(arguments.run) > 2:
         raise ValueError(f"Give at most two runs, got {len(arguments.run)}.")
@@ -66,7 +65,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _all(runs: Sequence[Run], arguments: argparse.Namespace) -> None:
-
     if arguments.last is not None and arguments.last < 1:
         raise ValueError(f"--last must be at least 1, got {arguments.last}.")
     rows = [_row(run, arguments.scores) for run in runs]
@@ -176,6 +174,8 @@ def _check(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     import lab.runs
+    from lab.cli._progress import drain
+    from lab.core.explain import explain
     from lab.runs import check
 
     root = Path(arguments.runs or lab.runs.default_root())
@@ -183,7 +183,11 @@ def _check(arguments: argparse.Namespace) -> int:
     runs = named or lab.runs.list(root)
     if arguments.repair:
         for run in runs:
-            _repair(run)
+            try:
+                if check.check(run):
+                    drain(check.repair(run))
+            except (ValueError, OSError) as error:  # the other runs can still be mended
+                complain(f"{run.name}: {explain(error)}")
         check.remove_half_made(root)
     rows = [
         {"run": run.name, "file": f.file, "found": f.sentence, "--repair": f.mend or "cannot mend it"}
@@ -200,30 +204,6 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "check": _check, "tag": _mark, "group": _mark, "knobs": _knobs,
 }  # fmt: skip
 """First words that are no run's name."""
-
-
-def _say_of_a_run_of_that_name(arguments: argparse.Namespace) -> None:
-    from pathlib import Path
-
-    import lab.runs
-
-    verb = arguments.run[0]
-    folder = Path(arguments.runs or lab.runs.default_root()) / verb
-    if folder.is_dir():
-        what = {"check": "looks for damage", "knobs": "weighs knobs"}.get(verb, f"{verb}s runs")
-        say(f"This {what}. The run of that name is shown by its folder: lab runs {folder}")
-
-
-def _repair(run: Run) -> None:
-    from lab.cli._progress import drain
-    from lab.core.explain import explain
-    from lab.runs import check
-
-    try:
-        if check.check(run):
-            drain(check.repair(run))
-    except (ValueError, OSError) as error:  # the other runs can still be mended
-        complain(f"{run.name}: {explain(error)}")
 
 
 def _readable(run: Run) -> dict:

@@ -79,8 +79,8 @@ def badge(holds: bool, text: str) -> str:
 def canvas(
     title: str,
     subtitle: str = "",
-    x: str = "",
-    y: str = "",
+    x: str | tuple[str, ...] = "",
+    y: str | tuple[str, ...] = "",
     height: int = 460,
     panels: tuple[str, ...] = (),
     **grid: Any,
@@ -90,7 +90,7 @@ def canvas(
     Args:
         title: what is shown; drawn bold.
         subtitle: what to look at, or the reading of the moment.
-        x, y: axis titles with units, of all panels.
+        x, y: axis titles with units, of all panels, or one for each panel of a row.
         panels: titles of side-by-side panels; none gives one pair of axes.
         grid: passed on to `plotly.subplots.make_subplots`, for instance rows, shared_xaxes.
     """
@@ -118,10 +118,12 @@ def canvas(
         grid.setdefault("horizontal_spacing", 0.12)
         figure = make_subplots(figure=figure, subplot_titles=panels or None, **grid)
         figure.update_annotations(font_size=14)
-    if x:
-        figure.update_xaxes(title_text=x)
-    if y:
-        figure.update_yaxes(title_text=y)
+    for title_axes, titles in ((figure.update_xaxes, x), (figure.update_yaxes, y)):
+        if isinstance(titles, tuple):
+            for column, words in enumerate(titles, start=1):
+                title_axes(title_text=words or None, row=1, col=column)
+        elif titles:
+            title_axes(title_text=titles)
     return figure
 
 
@@ -175,9 +177,9 @@ def wrapped(text: str, width: int = 104) -> str:
     return "<br>".join(" ".join(line) for line in lines)
 
 
-def legend_below(figure: go.Figure) -> None:
-    """Put the legend into one row under the axes."""
-    figure.update_layout(
+def legend_below(figure: go.Figure) -> go.Figure:
+    """Put the legend into one row under the axes; returns the figure."""
+    return figure.update_layout(
         legend={"orientation": "h", "yref": "container", "y": 0.01, "yanchor": "bottom", "x": 0.5, "xanchor": "center"},
         margin={"b": 100},
     )

@@ -6,11 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
+from lab.core import style
 from lab.core.catalog import name_of
-from lab.core.knobs import Knobs
+from lab.core.knobs import Knobs, knob
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+__all__ = ["Figure", "Knobs", "Numbers", "PlotlyFigure", "Tier", "knob", "slack", "slope"]
 
 Tier = Literal["instant", "toy_training", "from_runs", "static"]
 """instant: a formula, redrawn while a slider moves. toy_training: trains a toy for seconds. from_runs: a view over
@@ -75,6 +78,10 @@ class Figure(ABC):
         """What it follows, in words: paper and figure, or no paper."""
         return "Of this lab, after no paper" if cls.source == "More" else cls.source
 
+    def canvas(self, subtitle: str = "", **layout: Any) -> PlotlyFigure:
+        """An empty drawing below the figure's title; `layout` is that of `lab.core.style.canvas`."""
+        return style.canvas(self.title, subtitle, **layout)
+
     def clicked(self, x: Any, y: Any) -> Numbers:
         """Knobs that change when the mark at (x, y) is clicked; most figures do not answer to clicks."""
         return {}
@@ -110,3 +117,15 @@ class Figure(ABC):
         defaults = type(self.knobs)()
         arguments = [f"{k}={v!r}" for k, v in self.knobs if v != getattr(defaults, k)]
         return f"lab.figures.create({', '.join([repr(name_of(type(self))), *arguments])}).figure()"
+
+
+def slack(default: float, most: float = 1) -> float:
+    """A figure's knob epsilon of the contextual loss."""
+    words = "Slack (epsilon) by which a neighbourhood is enlarged."
+    return knob(default, words, ge=0, le=most, unit="squared distance", source="Contextual, eq. 2")
+
+
+def slope() -> float:
+    """A figure's knob alpha of the contextual loss."""
+    words = "Slope of theta in the backward pass."
+    return knob(10.0, words, ge=0.1, le=100, scale="log", source="Contextual, eq. 1")

@@ -169,22 +169,24 @@ def curves(
     }
 
 
-def measured(owner: str, studies: Mapping[str, tuple[str, str]], owner_choice: str) -> tuple[str, str]:
-    """Bundled study and axis for a figure's choice.
+def measured(
+    owner: str, studies: Mapping[str, tuple[str, str, str | None]], choice: str
+) -> tuple[str, str, str | None]:
+    """Bundled study, its axis and its score for a figure's choice.
 
     Args:
         owner: the figure's class, for the message.
-        studies: choice to study and axis.
+        studies: choice to these three.
 
     Raises:
         ValueError: no results of that study come with the package; lists the choices that there are.
     """
-    there = [choice for choice, (study, _) in studies.items() if study in trials.studies()]
-    if owner_choice not in there:
+    there = [name for name, (study, *_) in studies.items() if study in trials.studies()]
+    if choice not in there:
         raise ValueError(
-            f"{owner}: {owner_choice!r} was not measured on Emoji-7; choose from {', '.join(there) or 'the toy'}."
+            f"{owner}: {choice!r} was not measured on Emoji-7; choose from {', '.join(there) or 'the toy'}."
         )
-    return studies[owner_choice]
+    return studies[choice]
 
 
 def subtitle(study: str) -> str:

@@ -22,29 +22,19 @@ def draw_strip(
         relevant: bool [g].
         push: [g], minus the gradient of the loss with respect to each score; arrows are scaled to the largest.
     """
-    import plotly.graph_objects as go
 
     order = np.argsort(-scores, kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(1, len(order) + 1)
     names = item_names(relevant)
     for index, (label, mask) in enumerate((("same label", relevant), ("different label", ~relevant))):
-        figure.add_trace(
-            go.Scatter(
-                x=scores[mask],
-                y=place[mask],
-                mode="markers+text",
-                name=label,
-                legendgroup=label,
-                text=[n for n, m in zip(names, mask, strict=True) if m],
-                textposition="bottom center",
-                marker=style.marker(index, 13),
-                customdata=push[mask],
-                hovertemplate="rank %{y}<br>similarity %{x:.4f}<br>push %{customdata:.3g}<extra>%{text}</extra>",
-            ),
-            row=row,
+        figure.add_scatter(
+            x=scores[mask], y=place[mask], mode="markers+text", name=label, legendgroup=label,
+            text=[n for n, m in zip(names, mask, strict=True) if m], textposition="bottom center",
+            marker=style.marker(index, 13), customdata=push[mask],
+            hovertemplate="rank %{y}<br>similarity %{x:.4f}<br>push %{customdata:.3g}<extra>%{text}</extra>", row=row,
             col=col,
-        )
+        )  # fmt: skip
     spread = max(float(np.ptp(scores)), 0.02)
     axes = _axis(figure, row, col, "x"), _axis(figure, row, col, "y")
     largest = np.abs(push).max()

@@ -183,15 +183,11 @@ def draw_sweep(
     col: int | None = None,
 ) -> None:
     """Lines with error bars, mean and standard deviation over seeds."""
-    import plotly.graph_objects as go
 
     from lab.core import style
 
     for index, (name, (mean, spread)) in enumerate(curves.items()):
-        figure.add_trace(
-            go.Scatter(
-                x=list(x), y=mean, error_y={"array": spread, "thickness": 1.5}, name=name, mode="lines+markers",
-                line=style.line(index), marker=style.marker(index),
-            ),
-            row=row, col=col,
+        figure.add_scatter(
+            x=list(x), y=mean, error_y={"array": spread, "thickness": 1.5}, name=name, mode="lines+markers",
+            line=style.line(index), marker=style.marker(index), row=row, col=col,
         )  # fmt: skip

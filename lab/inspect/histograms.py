@@ -57,8 +57,6 @@ class SimilarityHistograms(Insight):
 
     def figure(self) -> go.Figure:
         """The two outlines on one axis."""
-        import plotly.graph_objects as go
-
         figure = style.canvas(
             "Similarities of same-label and other pairs",
             self.summary,
@@ -66,16 +64,10 @@ class SimilarityHistograms(Insight):
             y="share of the pairs in the bin",
         )
         for index, (name, shares) in enumerate((("same label", self.positive), ("different label", self.negative))):
-            figure.add_trace(
-                go.Scatter(
-                    x=self.edges,
-                    y=np.append(shares, shares[-1]),
-                    name=name,
-                    line={**style.line(index), "shape": "hv"},
-                    fill="tozeroy",
-                    opacity=0.8,
-                )
-            )
+            figure.add_scatter(
+                x=self.edges, y=np.append(shares, shares[-1]), name=name, line={**style.line(index), "shape": "hv"},
+                fill="tozeroy", opacity=0.8,
+            )  # fmt: skip
         return figure
 
 

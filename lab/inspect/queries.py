@@ -63,8 +63,6 @@ class QueryValues(Insight):
 
     def figure(self) -> go.Figure:
         """The queries' values in order, worst first."""
-        import plotly.graph_objects as go
-
         table = self.to_frame()
         figure = style.canvas(
             f"{self.name}: what each query contributes",
@@ -72,17 +70,11 @@ class QueryValues(Insight):
             x="queries, worst first",
             y="value of the query",
         )
-        figure.add_trace(
-            go.Scatter(
-                y=table["value"],
-                x=np.arange(1, len(table) + 1),
-                mode="lines+markers",
-                line=style.line(0, 1),
-                marker=style.marker(0, 5),
-                customdata=table[["query", "label"]],
-                hovertemplate="query %{customdata[0]}, label %{customdata[1]}<br>%{y:.4g}<extra></extra>",
-            )
-        )
+        figure.add_scatter(
+            y=table["value"], x=np.arange(1, len(table) + 1), mode="lines+markers", line=style.line(0, 1),
+            marker=style.marker(0, 5), customdata=table[["query", "label"]],
+            hovertemplate="query %{customdata[0]}, label %{customdata[1]}<br>%{y:.4g}<extra></extra>",
+        )  # fmt: skip
         return figure
 
 

@@ -107,7 +107,7 @@ class AlikeRegions(Insight):
         for column, one in enumerate(self.maps, start=1):
             side = len(one) if self.pictures is None else len(self.pictures[column - 1])
             if self.pictures is not None:
-                figure.add_trace(go.Image(z=self.pictures[column - 1], hoverinfo="skip"), row=1, col=column)
+                figure.add_image(z=self.pictures[column - 1], hoverinfo="skip", row=1, col=column)
             height, width = side / one.shape[0], side / one.shape[1]
             cells = go.Heatmap(
                 z=one, x0=width / 2 - 0.5, dx=width, y0=height / 2 - 0.5, dy=height, zmin=-limit, zmax=limit,

@@ -168,7 +168,7 @@ def _found_as_themselves(task: Task) -> bool:
     return bool(((place == np.arange(len(place))) | (place < 0)).all())
 
 
-def rehearse() -> None:
+def warm_up() -> None:
     """Rank four images, to learn whether this machine can compile the scans."""
     rows, labels = torch.eye(4), np.array([0, 0, 1, 1])
     task = Task(labels, labels, np.arange(4), np.arange(5), np.array([1, 0, 3, 2]), None)

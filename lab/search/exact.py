@@ -102,7 +102,7 @@ def _why_not_numba() -> str | None:
     try:
         from lab.search import _fast
 
-        _fast.rehearse()
+        _fast.warm_up()
     except Exception as error:  # whatever stops a compiler must not stop a search
         lines = str(error).strip().splitlines()
         return f"numba does not compile here ({': '.join([type(error).__name__, *lines[-1:]])})"

@@ -18,12 +18,12 @@ from lab.search._items import checked
 ITEMS = 65_536
 """Rows that `neighbours` reads at once: 32 MB at 128 numbers a row."""
 
-Mapped = Callable[[Callable[["Part"], "Found"], list["Part"]], Iterable["Found"]]
+Mapped = Callable[[Callable[["Part"], "PartResult"], list["Part"]], Iterable["PartResult"]]
 """As `map`: calls a function with each part, here or elsewhere, and gives what they return, in any order."""
 
 
 @dataclass(frozen=True)
-class Found:
+class PartResult:
     """What one part of a gallery says: how many of its items lie above each relevant one [p], and its best keys."""
 
     above: np.ndarray
@@ -81,7 +81,7 @@ class Streamed(Index):
         """
         self._check_query(query, same_source)
         task, size = _ranking.task(query, self._built(), same_source, relevant), len(self._built())
-        request = Asked(task.without_gallery(), query.vectors, dict(self.knobs), min(self.knobs.k, size))
+        request = Request(task.without_gallery(), query.vectors, dict(self.knobs), min(self.knobs.k, size))
         ranker = request.ranker(self)
         edges = np.linspace(0, size, min(parts, size) + 1).astype(np.int64)
         work = [
@@ -91,7 +91,7 @@ class Streamed(Index):
             ranker.above, ranker.best = _walk(ranker, 0, size, len(query), progress)
         else:
             done = 0
-            for part in mapped(look, work):
+            for part in mapped(compare, work):
                 ranker.above += part.above
                 both = torch.cat([ranker.best, torch.from_numpy(part.best)], dim=1)
                 ranker.best = sort_keys.best(both, ranker.k)
@@ -115,7 +115,7 @@ class Streamed(Index):
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """What every part of the gallery is asked; small enough to be sent elsewhere."""
 
     task: _ranking.Task
@@ -131,17 +131,17 @@ class Asked:
 class Part:
     """A stretch of a gallery, and what is asked of it."""
 
-    asked: Asked
+    request: Request
     gallery: EmbeddingSet
     first: int
     last: int
 
 
-def look(part: Part) -> Found:
+def compare(part: Part) -> PartResult:
     """Compare all queries with a stretch of the gallery; what a worker does."""
-    index = Streamed(**part.asked.knobs).build(part.gallery)
-    above, best = _walk(part.asked.ranker(index), part.first, part.last, len(part.asked.vectors), None)
-    return Found(above, best.numpy(), part.last - part.first)
+    index = Streamed(**part.request.knobs).build(part.gallery)
+    above, best = _walk(part.request.ranker(index), part.first, part.last, len(part.request.vectors), None)
+    return PartResult(above, best.numpy(), part.last - part.first)
 
 
 def _walk(

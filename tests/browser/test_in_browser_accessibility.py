@@ -13,7 +13,7 @@ import lab.runs
 pytestmark = pytest.mark.browser
 
 AXE = (files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
-LOOKS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
+LOOKS = ((1280, "light"), (390, "dark"))
 STREAMLITS = {"presentation-role-conflict"}  # its file uploader, minor
 FIND = """rules => axe.run(document, { resultTypes: ["violations"], rules }).then(found => found.violations.map(
   one => [one.id, one.impact, one.nodes.map(node => node.html.slice(0, 160) + " " + node.failureSummary)]))"""
@@ -51,19 +51,21 @@ def settled(page: Page) -> None:
     page.wait_for_function(STILL)
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_nothing_serious(dashboard, tab, name):
-    path, drawn = PAGES[name]
+def test_axe_finds_nothing_serious(dashboard, tab):
+    """One walk over all pages in one tab."""
     items = lab.runs.open("recall", dashboard.runs).embeddings("test").items.tolist()
-    page = tab(f"{dashboard.url}/{path.format(*items)}")
-    expect(page.locator(drawn).first).to_be_visible()
-    page.evaluate(AXE)
-    rules = {"label-content-name-mismatch": {"enabled": True}}
-    for width, scheme in LOOKS:
-        page.set_viewport_size({"width": width, "height": 900})
-        page.emulate_media(color_scheme=scheme)
-        background = "rgb(252, 251, 249)" if scheme == "light" else "rgb(21, 23, 26)"
-        expect(page.locator("[data-testid='stApp']")).to_have_css("background-color", background)
-        settled(page)
-        found = [one for one in page.evaluate(FIND, rules) if one[0] not in STREAMLITS]
-        assert not found, f"{name}, {width} pixels, {scheme}: {found}"
+    page, findings = tab(dashboard.url), []
+    for name, (path, drawn) in PAGES.items():
+        page.goto(f"{dashboard.url}/{path.format(*items)}")
+        expect(page.locator(drawn).first).to_be_visible()
+        page.evaluate(AXE)
+        for width, scheme in LOOKS:
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(color_scheme=scheme)
+            background = "rgb(252, 251, 249)" if scheme == "light" else "rgb(21, 23, 26)"
+            expect(page.locator("[data-testid='stApp']")).to_have_css("background-color", background)
+            settled(page)
+            rules = {"label-content-name-mismatch": {"enabled": True}}
+            found = [one for one in page.evaluate(FIND, rules) if one[0] not in STREAMLITS]
+            findings += [f"{name}, {width} pixels, {scheme}: {one}" for one in found]
+    assert not findings, "\n".join(findings)

@@ -15,32 +15,34 @@ from lab.install import shipped
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]
 
-SLOW = 10
+SLOW = 4
 """How many times slower the processor of the page is made: a laptop on battery in a full lecture hall."""
+COUNT, TURNS = 2, 3
+"""Figures of the lesson, and how often the slider's handle goes to and fro."""
 
 LATE = "[anywidget] Failed to initialize model."
 """What anywidget says of a widget that took over two seconds to start. It then drops all updates of that widget; a
 figure draws all the same, for its letters come another way."""
 
 
-def open_and_run(jupyter, tab, name: str, count: int, throttle: int) -> Page:
-    """The imports of tutorial 02 and the first `count` of its live figures, run in JupyterLab."""
+def open_and_run(jupyter, tab) -> Page:
+    """The imports of tutorial 02 and the first of its live figures, run in JupyterLab."""
     whole = nbformat.read(shipped.folder("notebooks") / "02_the_step_and_its_surrogates.ipynb", as_version=4)
     code = [cell for cell in whole.cells if cell.cell_type == "code"]
-    whole.cells = [code[0], *[cell for cell in code if cell.source.startswith("show(")][:count]]
-    page = tab(jupyter(name, whole), harmless=LATE)
+    whole.cells = [code[0], *[cell for cell in code if cell.source.startswith("show(")][:COUNT]]
+    page = tab(jupyter("drag", whole), harmless=LATE)
     expect(page.locator(".jp-Notebook")).to_be_visible()
     expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible()
-    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": throttle})
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOW})
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     return page
 
 
-def all_drawn(page: Page, count: int) -> None:
+def all_drawn(page: Page) -> None:
     """Every figure has curves; each is scrolled to, as JupyterLab draws what is on the screen."""
     figures = page.locator(".js-plotly-plot")
-    for index in range(count):
+    for index in range(COUNT):
         page.locator(".jp-Cell").nth(index + 1).scroll_into_view_if_needed()
         expect(figures.nth(index).locator("path.js-line").first).to_be_attached()
 
@@ -68,16 +70,14 @@ def drag_about(page: Page, handle, times: int) -> None:
     page.mouse.up()
 
 
-@pytest.mark.parametrize(("throttle", "count", "turns"), [(1, 3, 6), (SLOW, 1, 2)])
-def test_the_last_value_of_a_dragged_slider_wins(jupyter, tab, wait_for, throttle, count, turns):
-    """The slow page has one figure and fewer turns; the other shows that all of a lesson's figures are drawn."""
-    page = open_and_run(jupyter, tab, f"drag{throttle}", count, throttle)
-    all_drawn(page, count)
+def test_the_last_value_of_a_dragged_slider_wins(jupyter, tab, wait_for):
+    page = open_and_run(jupyter, tab)
+    all_drawn(page)
     expect(page.get_by_text("official Jupyter news")).to_have_count(0)
     page.locator(".jp-Cell").nth(1).scroll_into_view_if_needed()
     figure = page.locator(".js-plotly-plot").first
     before = curves(figure)
-    drag_about(page, page.locator(".widget-slider .noUi-handle").first, turns)
+    drag_about(page, page.locator(".widget-slider .noUi-handle").first, TURNS)
     tau1 = next(knob for knob in describe(lab.figures.get("two_sigmoids").Knobs) if knob.name == "tau1")
     wanted = lab.figures.create("two_sigmoids", tau1=log_steps(tau1, tau1.default)[-1]).figure()
     words = page.locator("[role=status]").filter(has_text="sigmoid of temperature").first

@@ -12,8 +12,7 @@ def file(tmp_path_factory, train_tiny):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
 def test_it_is_whole_without_a_server(file, chromium, scheme, width):
     context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     asked, said = [], []

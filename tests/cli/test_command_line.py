@@ -149,13 +149,11 @@ def test_a_full_disk_is_told_without_wrong_advice():
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_output_that_cannot_be_written_is_one_sentence():
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "lab", "metrics", "--json"], stdout=full, stderr=subprocess.PIPE, text=True
-        )
-    assert done.returncode == 1
-    assert done.stderr == "lab: The disk is full: free some space.\n"
+def test_output_that_cannot_be_written_is_one_sentence(monkeypatch, capsys):
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", open("/dev/full", "w"))  # noqa: SIM115 (the command closes it)
+        assert main(["metrics", "--json"]) == 1
+    assert capsys.readouterr().err == "lab: The disk is full: free some space.\n"
 
 
 def test_an_unknown_run_is_told_with_the_nearest(tmp_path, capsys):

@@ -11,12 +11,13 @@ def originals(tmp_path):
     folder.mkdir()
     (folder / "01_a.ipynb").write_text("one")
     (folder / "02_b.ipynb").write_text("two")
+    (folder / "whole_lab.py").write_text("all of it")
     return folder
 
 
 def test_copies_once_and_keeps_what_the_reader_wrote(originals, tmp_path):
     copy = tmp_path / "mine"
-    assert working_copy(originals, copy) == ["01_a.ipynb", "02_b.ipynb"]
+    assert working_copy(originals, copy) == ["01_a.ipynb", "02_b.ipynb", "whole_lab.py"]
     (copy / "01_a.ipynb").write_text("my answer")
     (originals / "03_c.ipynb").write_text("three")
     assert working_copy(originals, copy) == ["03_c.ipynb"]

@@ -74,15 +74,6 @@ def test_runs_lists_shows_and_compares(trained, train_tiny, capsys):
     assert json.loads(capsys.readouterr().out) == [{"knob": "loss.neg_margin", "one": "1.0", "two": "0.5"}]
 
 
-def test_a_picture_finds_itself(trained, tmp_path, capsys):
-    dataset, gallery = trained.dataset(), trained.embeddings("test")
-    dataset.load(int(gallery.items[5])).save(tmp_path / "it.png")
-    words = ["query", "one", str(tmp_path / "it.png"), "--runs", str(trained.path.parent), "--k", "3", "--json"]
-    assert main(words) == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert len(rows) == 3 and rows[0]["image"] == dataset.keys[gallery.items[5]] and rows[0]["score"] > 0.999
-
-
 def test_the_complete_configuration_is_printed_and_can_be_used(trained, tmp_path, capsys):
     assert main(["train", "--loss", "smooth_ap", "--loss.tau", "0.05", "--print-config"]) == 0
     (tmp_path / "c.yaml").write_text(capsys.readouterr().out)
@@ -163,8 +154,7 @@ def test_a_report_goes_into_a_file_by_its_end(trained, capsys, tmp_path):
 def test_a_run_called_check_is_shown_by_its_folder(tmp_path, capsys):
     run = lab.runs.create(RunConfig.of(), tmp_path, "check")
     assert main(["runs", "check", "--runs", str(tmp_path)]) == 0
-    told = capsys.readouterr()
-    assert "nothing is damaged" in told.out and f"lab runs {run.path}" in told.err
+    assert "nothing is damaged" in capsys.readouterr().out
     assert main(["runs", str(run.path)]) == 0 and "recall_at_k" in capsys.readouterr().out
 
 

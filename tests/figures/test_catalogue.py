@@ -1,19 +1,20 @@
 """Every figure, discovered: built headless from its defaults and from the bounds of each of its knobs."""
 
+import json
 import re
 from functools import cache
 
-import numpy as np
 import plotly.graph_objects as go
 import pytest
+from torch.optim import Optimizer
 
 import lab.figures
 from lab.core import style
 from lab.core.knobs import describe
-from lab.figures import Figure
+from lab.figures import Figure, _toy
 
 NAMES = lab.figures.names()
-QUICK = {"steps": 4, "seeds": 1, "snapshot": 4, "every": 2}
+QUICK = {"steps": 4, "seeds": 1, "snapshot": 4, "every": 2, "measured": 32}
 """Toy trainings run a few steps here: what is tested is that the figure stands, not what the toy learns."""
 
 ALLOWED = {c.lower() for c in (*style.COLOURS, style.BLACK, style.GREY, "white", "#222", "#444", "#ddd")}
@@ -24,44 +25,32 @@ def quick(name: str) -> dict:
     tier = lab.figures.get(name).tier
     small = {}
     for key, value in QUICK.items():
-        if tier == "toy_training" and key in knobs:
+        if key in knobs and (tier == "toy_training" or key == "measured"):
             small[key] = max(value, knobs[key].ge or value)
     return small
 
 
-def ends(name: str) -> dict[str, list]:
-    """Each knob's end points: both ends of a numeric range, every choice, both truth values."""
+def ends(name: str, last: bool) -> dict:
+    """Every knob at one end: of a range, of the choices, of the truth values; those that make it quick stay quick."""
     found = {}
     for knob in describe(lab.figures.get(name).Knobs):
         if knob.kind is bool:
-            values = [True, False]
+            value = last
         elif knob.choices:
-            values = list(knob.choices)
+            value = knob.choices[-1 if last else 0]
         elif knob.kind in (int, float):
             inside = 1 if knob.kind is int else 1e-6
-            values = [v for v in (knob.ge, knob.le) if v is not None]
-            values += [knob.gt + inside] if knob.gt is not None else []
-            values += [knob.lt - inside] if knob.lt is not None else []
+            low, high = (knob.ge, knob.gt, inside), (knob.le, knob.lt, -inside)
+            closed, opened, step = high if last else low
+            if closed is None and opened is None:
+                continue
+            value = knob.kind(opened + step if closed is None else closed)
         else:
             continue
         if knob.many:
-            default = getattr(lab.figures.get(name).Knobs(), knob.name)
-            values = [tuple(knob.kind(v) for _ in default) for v in values]
-        found[knob.name] = [v if knob.many or knob.choices else knob.kind(v) for v in values]
-    return found
-
-
-def corners():
-    """(figure, knobs): one knob at one of its ends; for figures that train, all knobs at their ends together."""
-    for name in NAMES:
-        if lab.figures.get(name).tier == "toy_training":
-            steady = {k: v for k, v in ends(name).items() if k not in QUICK}
-            yield name, {knob: values[0] for knob, values in steady.items()}
-            yield name, {knob: values[-1] for knob, values in steady.items()}
-            choices = {k: v for k, v in steady.items() if isinstance(v[0], str)}
-            yield from ((name, {knob: value}) for knob, values in choices.items() for value in values[1:-1])
-        else:
-            yield from ((name, {knob: value}) for knob, values in ends(name).items() for value in values)
+            value = (value,) * len(getattr(lab.figures.get(name).Knobs(), knob.name))
+        found[knob.name] = value
+    return {**found, **quick(name)}
 
 
 def build(name: str, runs, **knobs) -> go.Figure:
@@ -90,6 +79,29 @@ def test_default_figure_is_titled_labelled_and_described(name, default):
     assert not re.search(r"\d{6}", drawn.layout.title.subtitle.text or ""), "round the numbers in the subtitle"
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_same_knobs_same_picture_after_the_steps_that_it_says(name, default, runs, monkeypatch):
+    """A figure that follows a slider trains nothing and sends little; `lab bench interaction` measures how well."""
+    taken, still = [], lab.figures.get(name).tier in ("instant", "static")
+    if still:
+        monkeypatch.setattr(Optimizer, "zero_grad", lambda *_, **__: pytest.fail("it trains"))
+    token = _toy.on_step.set(lambda: taken.append(1))
+    try:
+        drawn = build(name, runs)
+    finally:
+        _toy.on_step.reset(token)
+    assert json.loads(drawn.to_json()) == json.loads(default(name).to_json())
+    assert len(taken) == lab.figures.create(name, **quick(name)).training_steps()
+    assert not still or len(drawn.to_json()) < 400_000
+
+
+def test_every_figure_that_trains_a_toy_says_how_long():
+    kinds = {name: lab.figures.get(name).tier for name in NAMES}
+    still = [n for n, tier in kinds.items() if tier == "toy_training" and not lab.figures.create(n).training_steps()]
+    assert still == ["disagreeing_neighbours"], "that one looks at a toy and trains none"
+    assert lab.figures.create("tau1_sweep", data="Emoji-7").training_steps() == 0
+
+
 def axes(drawn: go.Figure) -> list:
     """Outer axes: of a grid of panels the lowest x axis of each column and the first y axis of each row."""
     used_x = {getattr(t, "xaxis", None) or "x" for t in drawn.data if t.type not in ("table", "pie")}
@@ -109,8 +121,10 @@ def _partner(x) -> str:
     return "yaxis" + anchor[1:]
 
 
-@pytest.mark.parametrize(("name", "knobs"), list(corners()))
-def test_figure_stands_at_the_bounds_of_its_knobs(name, knobs, runs):
+@pytest.mark.parametrize("last", [False, True], ids=["low", "high"])
+@pytest.mark.parametrize("name", NAMES)
+def test_figure_stands_at_the_bounds_of_its_knobs(name, last, runs):
+    knobs = ends(name, last)
     try:
         drawn = build(name, runs, **knobs)
     except ValueError as error:
@@ -120,14 +134,18 @@ def test_figure_stands_at_the_bounds_of_its_knobs(name, knobs, runs):
         drawn.to_json()
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if lab.figures.get(n).tier in ("instant", "static")])
-def test_t0_figures_train_nothing_and_send_little(name, monkeypatch):
-    """What lets them follow a slider; `lab bench interaction` measures how well."""
-    trained = []
-    monkeypatch.setattr("torch.optim.Optimizer.zero_grad", lambda *_, **__: trained.append(1))
-    drawn = lab.figures.create(name).figure()
-    assert not trained
-    assert len(drawn.to_json()) < 400_000
+def choices():
+    """(figure, knobs): each choice that neither the defaults nor the bounds have drawn."""
+    for name in NAMES:
+        for knob in describe(lab.figures.get(name).Knobs):
+            for value in (knob.choices or ())[1:-1]:
+                if value != knob.default:
+                    yield name, {knob.name: value}
+
+
+@pytest.mark.parametrize(("name", "knobs"), list(choices()))
+def test_every_choice_is_drawn(name, knobs, runs):
+    assert build(name, runs, **knobs).data
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -158,30 +176,6 @@ def test_code_makes_the_same_figure(name):
         moved = lab.figures.create(name, **{number.name: number.le})
         again = eval(moved.code().removesuffix(".figure()"), {"lab": lab})
         assert again.knobs == moved.knobs
-
-
-@pytest.mark.parametrize("name", [n for n in NAMES if lab.figures.get(n).tier != "from_runs"])
-def test_same_knobs_same_numbers(name):
-    def numbers():
-        return lab.figures.create(name, **quick(name)).numbers()
-
-    if name == "loss_cost":
-        assert lab.figures.create(name).numbers()["seconds"] == {}, "measuring is off by default"
-    assert_same(numbers(), numbers(), name)
-
-
-def assert_same(a, b, where):
-    if isinstance(a, dict):
-        assert a.keys() == b.keys()
-        for key in a:
-            assert_same(a[key], b[key], f"{where}.{key}")
-    elif isinstance(a, list | tuple):
-        for i, (x, y) in enumerate(zip(a, b, strict=True)):
-            assert_same(x, y, f"{where}[{i}]")
-    elif isinstance(a, np.ndarray):
-        assert np.array_equal(a, b, equal_nan=a.dtype.kind == "f"), where
-    elif isinstance(a, float):
-        assert a == b or (np.isnan(a) and np.isnan(b)), where
 
 
 def test_unknown_figures_and_knobs_are_named():

@@ -177,15 +177,6 @@ def test_bad_batches_are_named(batch):
             inspection(loss)
 
 
-def test_an_array_may_lie_backwards_or_have_another_byte_order(batch):
-    vectors, labels = (one.numpy() for one in batch)
-    expected = pair_gradients(pml.ContrastiveLoss(), vectors, labels).gradients
-    for kind in ("<f8", ">f8"):
-        backwards = vectors[::-1].astype(kind)[::-1], labels[::-1].astype(f"{kind[0]}i8")[::-1]
-        found = pair_gradients(pml.ContrastiveLoss(), *backwards)
-        np.testing.assert_allclose(found.gradients, expected, atol=1e-6)
-
-
 def test_arrays_are_as_good_as_tensors_and_the_loss_is_left_alone(batch):
     vectors, labels = batch
     memory = pml.CrossBatchMemory(pml.ContrastiveLoss(), embedding_size=8, memory_size=64)

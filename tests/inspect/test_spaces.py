@@ -28,12 +28,6 @@ def test_a_turned_mirrored_and_shifted_map_lies_on_the_first(random, stretch):
     np.testing.assert_allclose(spaces.turned(second, first, stretch), first, atol=1e-5)
 
 
-def test_a_stretched_map_is_as_wide_however_little_it_has_in_common(random):
-    first, second = random.normal(size=(60, 2)), 9 * random.normal(size=(60, 2))
-    spread = [np.square(one - one.mean(0)).sum() for one in (first, spaces.turned(second, first, stretch=True))]
-    assert spread[1] == pytest.approx(spread[0], rel=1e-4)
-
-
 def test_no_other_angle_lies_closer(random):
     first = random.normal(size=(30, 2))
     second = first + 0.5 * random.normal(size=(30, 2))
@@ -67,8 +61,3 @@ def test_groups_are_those_that_moved_alike_and_bear_their_name(random):
     assert first.far == pytest.approx(spaces.ways(before, after)[:40].mean())
     assert all(group.far < 0.2 for group in rest), "what hardly moved comes last"
     assert len(spaces.moved_together(before, after, {}, most=1)) == 1
-
-
-def test_nothing_moved_makes_no_group(random):
-    before = random.normal(size=(50, 2))
-    assert spaces.moved_together(before, before, {"kind": np.array(["a", "b"] * 25)}) == []

@@ -243,7 +243,7 @@ def test_the_tutorials_open(installed, place):
     finally:
         ended(process)
     originals = {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
-    assert {entry["name"] for entry in listed} == {*originals, "docs"} and not caught(place)
+    assert {entry["name"] for entry in listed} == {*originals, "whole_lab.py", "docs"} and not caught(place)
 
 
 def test_the_dashboard_is_ours(installed, place, runs):

@@ -141,12 +141,26 @@ def test_the_count_of_claims_is_that_of_the_report():
 def kernel():
     """One kernel for all tutorials, started by the first: loading torch and plotly takes longer than many of them."""
     manager = AsyncKernelManager(kernel_name="python3")
+    NotebookClient(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(SHORT)]), km=manager).execute()
     yield manager
     run_sync(manager.shutdown_kernel)(now=True)
 
 
-FRESH = "%reset -f\nimport torch; torch.manual_seed(67280421310721); del torch"
+FRESH = """%reset -f
+import torch; torch.manual_seed(67280421310721); del torch
+"""
 """What a reader starts from: no name of another tutorial, and the seed with which torch begins."""
+
+SHORT = """
+from lab import teaching
+from lab.figures import apart
+def shortly(loss, images, steps, *, every=20, _watch=teaching.watch, **knobs):
+    return _watch(loss, images, max(2, steps // 10), every=max(1, every // 10), **knobs)
+teaching.watch = shortly
+apart.Training._run = lambda training, request: None
+"""
+"""Once a kernel: trainings take a tenth of their steps. Live figures that train in a process beside the kernel wait
+for ever: nobody looks at them here, and tests/figures trains each."""
 
 
 @each

@@ -199,7 +199,7 @@ def test_no_compiler_breaks_nothing(trouble, monkeypatch):
     if trouble == "no numba":
         monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     else:
-        monkeypatch.setattr(_fast, "rehearse", lambda: _scans.no_such_function)
+        monkeypatch.setattr(_fast, "warm_up", lambda: _scans.no_such_function)
     monkeypatch.setattr(exact, "WORTH_COMPILING", 1)
     exact._why_not_numba.cache_clear()
     try:

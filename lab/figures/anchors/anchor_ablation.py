@@ -1,7 +1,5 @@
 """003, table 3: repeller, minimum norm and initialisation, each on and off."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 
@@ -11,9 +9,8 @@ import torch
 from lab import losses
 from lab.core import style
 from lab.core.estimates import deviation
-from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures._kept import once
 
 
@@ -57,19 +54,18 @@ class AnchorAblation(Figure):
         return {"rows": rows}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         rows, m = numbers["rows"], self.knobs.m
         worst = min(rows, key=lambda row: row["mean"])
         others = [row["mean"] for row in rows if row is not worst]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"worst: {_named(worst)}, mAP <b>{worst['mean']:.2f}</b>, its anchors {worst['apart']:.2f} apart; the "
             f"other seven reach {min(others):.2f} to {max(others):.2f}. Mean and deviation over {self.knobs.seeds} "
             f"seeds, {self.knobs.steps} steps",
             panels=("score", "distance of the anchors at the end"),
             shared_yaxes=True,
             horizontal_spacing=0.06,
+            x=("mAP on unseen points", "mean distance (embedding units)"),
+            y=("parts of the loss",),
         )
         for index, init in enumerate(("base", "random")):
             mine = [row for row in rows if row["init"] == init]
@@ -83,23 +79,18 @@ class AnchorAblation(Figure):
                 (1, [row["mean"] for row in mine], {"array": [row["deviation"] for row in mine], "thickness": 2}),
                 (2, [row["apart"] for row in mine], None),
             ):
-                figure.add_trace(
-                    go.Scatter(
-                        x=x, y=names, error_x=bars, mode="markers", name=name, legendgroup=init,
-                        showlegend=column == 1, marker=style.marker(index, 13),
-                    ),
-                    row=1, col=column,
+                figure.add_scatter(
+                    x=x, y=names, error_x=bars, mode="markers", name=name, legendgroup=init, showlegend=column == 1,
+                    marker=style.marker(index, 13), row=1, col=column,
                 )  # fmt: skip
         figure.add_vline(
             x=2 * m, line={"dash": "dot", "color": style.BLACK}, annotation_text="2m: the repeller ends ",
             annotation_position="top left", row=1, col=2,
         )  # fmt: skip
-        figure.update_xaxes(title_text="mAP on unseen points", range=[0, 1], row=1, col=1)
-        figure.update_xaxes(title_text="mean distance (embedding units)", rangemode="tozero", row=1, col=2)
+        figure.update_xaxes(range=[0, 1], row=1, col=1)
+        figure.update_xaxes(rangemode="tozero", row=1, col=2)
         figure.update_yaxes(range=[3.5, -0.9], type="category")
-        figure.update_yaxes(title_text="parts of the loss", row=1, col=1)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         best, worst = (of(numbers["rows"], key=lambda row: row["mean"]) for of in (max, min))

@@ -1,15 +1,12 @@
 """003, figures 1 and 2: anchors and embeddings as bodies in the plane, pulled, pushed and kept off the origin."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np
 import torch
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures.points import letters
 from lab.losses.class_anchor_margin import attraction, repulsion, short_fall
 
@@ -114,11 +111,8 @@ class AnchorSandbox(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         k, anchors, points, labels = self.knobs, numbers["anchors"], numbers["points"], numbers["labels"]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"step {k.step}, loss <b>{numbers['loss']:.3f}</b>; discs of radius m around the anchors may not overlap",
             x="embedding, first coordinate",
             y="second coordinate",
@@ -132,38 +126,29 @@ class AnchorSandbox(Figure):
                 line={"color": colour},
             )  # fmt: skip
             mine = labels == c
-            figure.add_trace(
-                go.Scatter(
-                    x=points[mine, 0], y=points[mine, 1], mode="markers", marker={**style.marker(c, 8), "opacity": 0.7},
-                    name=f"class {letters([c])[0]}", legendgroup=str(c),
-                )
+            figure.add_scatter(
+                x=points[mine, 0], y=points[mine, 1], mode="markers", marker={**style.marker(c, 8), "opacity": 0.7},
+                name=f"class {letters([c])[0]}", legendgroup=str(c),
             )  # fmt: skip
-            figure.add_trace(
-                go.Scatter(
-                    x=numbers["path"][:, c, 0], y=numbers["path"][:, c, 1], mode="lines", showlegend=False,
-                    line={"color": colour, "width": 1.5, "dash": "dot"}, legendgroup=str(c), hoverinfo="skip",
-                )
+            figure.add_scatter(
+                x=numbers["path"][:, c, 0], y=numbers["path"][:, c, 1], mode="lines", showlegend=False,
+                line={"color": colour, "width": 1.5, "dash": "dot"}, legendgroup=str(c), hoverinfo="skip",
             )  # fmt: skip
-        figure.add_trace(
-            go.Scatter(
-                x=anchors[:, 0], y=anchors[:, 1], mode="markers+text", name="anchors",
-                text=letters(range(k.classes)), textposition="top center", textfont={"size": 15},
-                marker={"symbol": "star", "size": 18, "color": [style.COLOURS[c] for c in range(k.classes)],
-                        "line": {"width": 1.5, "color": style.BLACK}},
-            )
+        figure.add_scatter(
+            x=anchors[:, 0], y=anchors[:, 1], mode="markers+text", name="anchors", text=letters(range(k.classes)),
+            textposition="top center", textfont={"size": 15},
+            marker={"symbol": "star", "size": 18, "color": [style.COLOURS[c] for c in range(k.classes)],
+                    "line": {"width": 1.5, "color": style.BLACK}},
         )  # fmt: skip
         self._add_forces(figure, numbers)
-        figure.add_trace(
-            go.Scatter(x=[0], y=[0], mode="markers", name="origin", marker={"symbol": "cross-thin", "size": 12,
-                       "line": {"width": 2}, "color": style.BLACK})
+        figure.add_scatter(
+            x=[0], y=[0], mode="markers", name="origin",
+            marker={"symbol": "cross-thin", "size": 12, "line": {"width": 2}, "color": style.BLACK},
         )  # fmt: skip
-        figure.update_yaxes(scaleanchor="x")
-        return figure
+        return figure.update_yaxes(scaleanchor="x")
 
     def _add_forces(self, figure: PlotlyFigure, numbers: Numbers) -> None:
         """An arrow for each force on each anchor, the longest one and a half margins long."""
-        import plotly.graph_objects as go
-
         styles = {
             "attractor": (style.BLUE, "solid"),
             "repeller": (style.VERMILLION, "dash"),
@@ -175,12 +160,10 @@ class AnchorSandbox(Figure):
             colour, dash = styles[name]
             ends = anchors + 1.5 * k.m * force / longest
             line = np.stack([anchors, ends, np.full_like(ends, np.nan)], axis=1).reshape(-1, 2)
-            figure.add_trace(
-                go.Scatter(
-                    x=line[:, 0], y=line[:, 1], mode="lines+markers", name=f"force of the {name.replace('_', ' ')}",
-                    line={"color": colour, "dash": dash, "width": 3},
-                    marker={"symbol": "arrow", "angleref": "previous", "size": [0, 14, 0] * k.classes, "color": colour},
-                )
+            figure.add_scatter(
+                x=line[:, 0], y=line[:, 1], mode="lines+markers", name=f"force of the {name.replace('_', ' ')}",
+                line={"color": colour, "dash": dash, "width": 3},
+                marker={"symbol": "arrow", "angleref": "previous", "size": [0, 14, 0] * k.classes, "color": colour},
             )  # fmt: skip
 
     def alt(self, numbers: Numbers) -> str:

@@ -1,13 +1,10 @@
 """003, eq. 7 and 8: find the misprints. The gradient of the repeller as printed against what autograd says."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.losses.class_anchor_margin import repulsion
 
 
@@ -45,15 +42,12 @@ class AnchorTypo(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         k = self.knobs
         truth, printed = numbers["here"]
         right = numbers["claimed_zero"] == (truth == 0)
         half = style.badge(truth == printed, "equal" if truth == printed else "half")
         claim = "is zero" if numbers["claimed_zero"] else "is not zero"
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"d = {k.d:g}: eq. 7 says the push {claim} {style.badge(right, 'right' if right else 'wrong')} · autograd "
             f"{truth:.3f}, eq. 8 {printed:.3f} {half}",
             x="distance d of the two anchors",
@@ -63,17 +57,15 @@ class AnchorTypo(Figure):
         for index, (name, y) in enumerate(
             (("autograd of eq. 2", numbers["autograd"]), ("eq. 8 as printed", numbers["printed"]))
         ):
-            figure.add_trace(go.Scatter(x=x, y=y, name=name, mode="lines", line=style.line(index, 3)))
+            figure.add_scatter(x=x, y=y, name=name, mode="lines", line=style.line(index, 3))
         figure.add_vline(x=2 * k.m, line={"dash": "dot", "color": style.BLACK}, annotation_text="2m")
         figure.add_vrect(
             x0=0, x1=2 * k.m, fillcolor=style.VERMILLION, opacity=0.07, line_width=0,
             annotation_text=f"{style.WRONG} eq. 7 calls the push zero here", annotation_position="top left",
         )  # fmt: skip
-        figure.add_trace(
-            go.Scatter(
-                x=[k.d, k.d], y=[truth, printed], mode="markers", name="here", marker={**style.marker(6, 13)}
-            )
-        )  # fmt: skip
+        figure.add_scatter(
+            x=[k.d, k.d], y=[truth, printed], mode="markers", name="here", marker={**style.marker(6, 13)}
+        )
         return figure
 
     def alt(self, numbers: Numbers) -> str:

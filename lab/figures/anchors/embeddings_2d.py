@@ -1,16 +1,13 @@
 """003, figure 3: what cross-entropy, contrastive loss and class anchors do with two dimensions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
 from lab import losses
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures.points import letters, set_metrics
 
 
@@ -51,7 +48,7 @@ class Embeddings2d(Figure):
         owned = {"num_classes": k.classes, "dim": 2}
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(k.seed)
-            recipes = {
+            recipes: dict[str, tuple[Any, bool]] = {
                 "cross-entropy": (losses.create("cross_entropy", **owned), False),
                 "contrastive": (losses.create("contrastive"), True),
                 "class anchors": (losses.create("class_anchor_margin", m=k.m, p=k.p, init="random", **owned), False),
@@ -73,17 +70,17 @@ class Embeddings2d(Figure):
             panes[name] = {
                 "train": both[0],
                 "test": both[1],
-                "anchors": _anchors_of(loss) if name == "class anchors" else None,
+                "anchors": loss.anchors.detach().double().numpy() if name == "class anchors" else None,
                 "MAP@R": set_metrics(both[1], toy.test.labels.numpy())["MAP@R"],
             }
         return {"panes": panes, "train": toy.train.labels.numpy(), "test": toy.test.labels.numpy()}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         panes = numbers["panes"]
-        figure = style.canvas(
-            self.title,
+        best = max(panes, key=lambda name: panes[name]["MAP@R"])
+        figure = self.canvas(
             f"after {self.knobs.steps} steps; both axes of a column have one scale. In the paper class anchors part "
-            f"unseen points best; here {_order(panes)}",
+            f"unseen points best; here {'they do, too' if best == 'class anchors' else f'{best} does'}",
             panels=(*(f"{n}, test MAP@R <b>{p['MAP@R']:.2f}</b>" for n, p in panes.items()), *[""] * len(panes)),
             rows=2,
             cols=3,
@@ -105,58 +102,34 @@ class Embeddings2d(Figure):
         figure.update_xaxes(title_text="first coordinate", row=2)
         figure.update_yaxes(title_text="training · second coordinate", row=1, col=1)
         figure.update_yaxes(title_text="unseen · second coordinate", row=2, col=1)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def _panel(self, figure: PlotlyFigure, pane: dict, part: str, labels: np.ndarray, row: int, column: int) -> None:
         """One set under one loss: the points, the letter of each class at its middle, and the anchors."""
-        import plotly.graph_objects as go
-
         points, where = pane[part], {"row": row, "col": column}
         if self.knobs.density:
-            figure.add_trace(
-                go.Histogram2dContour(
-                    x=points[:, 0], y=points[:, 1], ncontours=8, showscale=False, hoverinfo="skip",
-                    colorscale=[[0, "rgba(255,255,255,0)"], [1, "rgba(110,110,110,0.45)"]],
-                    contours={"coloring": "fill", "showlines": False},
-                ),
-                **where,
+            figure.add_histogram2dcontour(
+                x=points[:, 0], y=points[:, 1], ncontours=8, showscale=False, hoverinfo="skip",
+                colorscale=[[0, "rgba(255,255,255,0)"], [1, "rgba(110,110,110,0.45)"]],
+                contours={"coloring": "fill", "showlines": False}, **where,
             )  # fmt: skip
         for c in np.unique(labels):
             mine = points[labels == c]
-            figure.add_trace(
-                go.Scatter(
-                    x=mine[:, 0], y=mine[:, 1], mode="markers", marker=style.marker(int(c), 7),
-                    name=f"class {letters([c])[0]}", legendgroup=str(c), showlegend=column == row == 1,
-                ),
-                **where,
+            figure.add_scatter(
+                x=mine[:, 0], y=mine[:, 1], mode="markers", marker=style.marker(int(c), 7),
+                name=f"class {letters([c])[0]}", legendgroup=str(c), showlegend=column == row == 1, **where,
             )  # fmt: skip
             above = 0 if pane["anchors"] is None else 20  # an anchor stands in the middle of its class
             style.note(
                 figure, f"<b>{letters([c])[0]}</b>", *np.median(mine, axis=0), yshift=above, font={"size": 14}, **where
             )
         if pane["anchors"] is not None:
-            figure.add_trace(
-                go.Scatter(
-                    x=pane["anchors"][:, 0], y=pane["anchors"][:, 1], mode="markers", name="anchors",
-                    showlegend=row == 1, marker={"symbol": "star", "size": 15, "color": "white",
-                                                 "line": {"width": 2, "color": style.BLACK}},
-                ),
+            figure.add_scatter(
+                x=pane["anchors"][:, 0], y=pane["anchors"][:, 1], mode="markers", name="anchors", showlegend=row == 1,
+                marker={"symbol": "star", "size": 15, "color": "white", "line": {"width": 2, "color": style.BLACK}},
                 **where,
             )  # fmt: skip
 
     def alt(self, numbers: Numbers) -> str:
         values = ", ".join(f"{name} {pane['MAP@R']:.3f}" for name, pane in numbers["panes"].items())
         return f"Two-dimensional embeddings of three losses after {self.knobs.steps} steps. Test MAP@R: {values}."
-
-
-def _order(panes: dict[str, dict]) -> str:
-    """Where class anchors stand among the losses, by MAP@R on unseen points."""
-    scores = {name: pane["MAP@R"] for name, pane in panes.items()}
-    best = max(scores, key=scores.__getitem__)
-    return "they do, too" if best == "class anchors" else f"{best} does"
-
-
-def _anchors_of(loss: Any) -> np.ndarray:
-    """Class anchors float64 [c 2] of a trained loss."""
-    return loss.anchors.detach().double().numpy()

@@ -1,16 +1,13 @@
 """003, tables 2 and 4 side by side: what a two-stage mAP measures."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np
 
 import lab.papers.tables
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 STUDY = "two_stage"
 SHORT = {"ResNet-18": "R18", "ResNet-50": "R50"}
@@ -47,44 +44,37 @@ class TwoStageAccuracy(Figure):
         return {"groups": groups}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         beside = self.knobs.beside
         told = ". ".join(f"{name}: {_apart(group)}" for name, group in numbers["groups"].items())
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"{told} (a point for each seed, study {STUDY} of docs/claims.md)",
             panels=("each network", "two-stage mAP less the other"),
             column_widths=[0.5, 0.5],
             horizontal_spacing=0.2,
             height=540,
+            x=(f"{beside}, %", "points"),
+            y=("two-stage mAP, %",),
         )
-        figure.add_trace(
-            go.Scatter(
-                x=[0, 100], y=[0, 100], mode="lines", name="equal", line={"dash": "dot", "color": style.BLACK}
-            ),
-            row=1, col=1,
+        figure.add_scatter(
+            x=[0, 100], y=[0, 100], mode="lines", name="equal", line={"dash": "dot", "color": style.BLACK}, row=1,
+            col=1,
         )  # fmt: skip
         for index, (name, group) in enumerate(numbers["groups"].items()):
             for column, x, y in (
                 (1, group["other"], group["two_stage"]),
                 (2, group["two_stage"] - group["other"], group["names"]),
             ):
-                figure.add_trace(
-                    go.Scatter(
-                        x=x, y=y, mode="markers", name=name, legendgroup=name, showlegend=column == 1,
-                        marker=style.marker(index, 11), customdata=group["names"],
-                        hovertemplate="%{customdata}<br>%{x:.2f}" + ("<br>%{y:.2f}" if column == 1 else " points"),
-                    ),
-                    row=1, col=column,
+                figure.add_scatter(
+                    x=x, y=y, mode="markers", name=name, legendgroup=name, showlegend=column == 1,
+                    marker=style.marker(index, 11), customdata=group["names"],
+                    hovertemplate="%{customdata}<br>%{x:.2f}" + ("<br>%{y:.2f}" if column == 1 else " points"), row=1,
+                    col=column,
                 )  # fmt: skip
         figure.add_vline(x=0, line={"dash": "dot", "color": style.BLACK}, row=1, col=2)
-        figure.update_xaxes(title_text=f"{beside}, %", range=[0, 100], row=1, col=1)
-        figure.update_yaxes(title_text="two-stage mAP, %", range=[0, 100], row=1, col=1)
-        figure.update_xaxes(title_text="points", row=1, col=2)
+        figure.update_xaxes(range=[0, 100], row=1, col=1)
+        figure.update_yaxes(range=[0, 100], row=1, col=1)
         figure.update_yaxes(type="category", autorange="reversed", row=1, col=2)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         told = ". ".join(f"{name}: {_apart(group)}" for name, group in numbers["groups"].items())

@@ -1,12 +1,9 @@
 """003, table 2: search everything, or the items of the nearest anchors only."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures.points import letters, squared_distances
 
 
@@ -78,76 +75,58 @@ class TwoStageRace(Figure):
         }  # fmt: skip
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         k = self.knobs
         at = min(k.probes, k.classes) - 1
         whole = numbers["AP over all positives"][-1]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"{at + 1} of {k.classes} anchors: {numbers['comparisons'][at]:.0f} comparisons against "
             f"{numbers['brute']} · mAP {numbers['AP over all positives'][at]:.3f} over all positives, "
             f"{numbers['AP over those returned'][at]:.3f} over those returned, brute force {whole:.3f} · "
             f"nearest anchor right {numbers['accuracy']:.3f}",
             panels=("gallery, anchors and their cells", "mAP against comparisons"),
             height=520,
+            x=("first coordinate", "comparisons a query, anchors included"),
+            y=("second coordinate", "mAP"),
         )
         self._draw_cells(figure, numbers)
         for index, name in enumerate(("AP over all positives", "AP over those returned")):
-            figure.add_trace(
-                go.Scatter(
-                    x=numbers["comparisons"], y=numbers[name], mode="lines+markers", name=f"m{name}",
-                    line=style.line(index), marker=style.marker(index), customdata=numbers["visits"],
-                    hovertemplate="%{customdata} anchors<br>%{x:.0f} comparisons<br>%{y:.3f}",
-                ),
-                row=1, col=2,
+            figure.add_scatter(
+                x=numbers["comparisons"], y=numbers[name], mode="lines+markers", name=f"m{name}",
+                line=style.line(index), marker=style.marker(index), customdata=numbers["visits"],
+                hovertemplate="%{customdata} anchors<br>%{x:.0f} comparisons<br>%{y:.3f}", row=1, col=2,
             )  # fmt: skip
         figure.add_hline(
             y=whole, line={"dash": "dot", "color": style.BLACK}, annotation_text="brute force", row=1, col=2
         )
         figure.add_vline(x=numbers["comparisons"][at], line={"color": style.GREY}, row=1, col=2)
-        figure.update_xaxes(title_text="first coordinate", row=1, col=1)
-        figure.update_yaxes(title_text="second coordinate", scaleanchor="x", row=1, col=1)
-        figure.update_xaxes(title_text="comparisons a query, anchors included", row=1, col=2)
-        figure.update_yaxes(title_text="mAP", row=1, col=2)
-        style.legend_below(figure)
-        return figure
+        figure.update_yaxes(scaleanchor="x", row=1, col=1)
+        return style.legend_below(figure)
 
     def _draw_cells(self, figure: PlotlyFigure, numbers: Numbers) -> None:
         """The gallery, in the cell of the anchor that each item is filed under."""
-        import plotly.graph_objects as go
-
         classes = self.knobs.classes
         grid = np.linspace(-6, 6, 80)
         mesh = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
         cell = squared_distances(mesh, numbers["anchors"]).argmin(1).reshape(80, 80)
         colours = [style.COLOURS[c % 8] for c in range(classes)]
-        figure.add_trace(
-            go.Heatmap(
-                x=grid, y=grid, z=cell, zmin=-0.5, zmax=classes - 0.5, opacity=0.18, showscale=False,
-                hoverinfo="skip",
-                colorscale=[(edge / classes, colours[c]) for c in range(classes) for edge in (c, c + 1)],
-            ),
-            row=1, col=1,
+        figure.add_heatmap(
+            x=grid, y=grid, z=cell, zmin=-0.5, zmax=classes - 0.5, opacity=0.18, showscale=False, hoverinfo="skip",
+            colorscale=[(edge / classes, colours[c]) for c in range(classes) for edge in (c, c + 1)], row=1, col=1,
         )  # fmt: skip
         strayed = numbers["home"] != numbers["labels"]
         for name, mask, symbol in (
             ("in the cell of its class", ~strayed, "circle"),
             ("strayed: lost to stage two", strayed, "x"),
         ):
-            figure.add_trace(
-                go.Scatter(
-                    x=numbers["gallery"][mask, 0], y=numbers["gallery"][mask, 1], mode="markers", name=name,
-                    marker={"size": 7, "symbol": symbol, "color": [colours[c] for c in numbers["labels"][mask]]},
-                ),
-                row=1, col=1,
+            figure.add_scatter(
+                x=numbers["gallery"][mask, 0], y=numbers["gallery"][mask, 1], mode="markers", name=name,
+                marker={"size": 7, "symbol": symbol, "color": [colours[c] for c in numbers["labels"][mask]]}, row=1,
+                col=1,
             )  # fmt: skip
-        figure.add_trace(
-            go.Scatter(
-                x=numbers["anchors"][:, 0], y=numbers["anchors"][:, 1], mode="markers+text", showlegend=False,
-                text=letters(range(classes)), textposition="top center",
-                marker={"symbol": "star", "size": 17, "color": colours, "line": {"width": 1.5, "color": style.BLACK}},
-            ),
+        figure.add_scatter(
+            x=numbers["anchors"][:, 0], y=numbers["anchors"][:, 1], mode="markers+text", showlegend=False,
+            text=letters(range(classes)), textposition="top center",
+            marker={"symbol": "star", "size": 17, "color": colours, "line": {"width": 1.5, "color": style.BLACK}},
             row=1, col=1,
         )  # fmt: skip
 

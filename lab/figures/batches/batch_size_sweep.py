@@ -1,31 +1,32 @@
 """000, figure 4 right: the batch size, for the recall surrogate with and without SiMix and for SmoothAP."""
 
-from __future__ import annotations
-
-from typing import Any, Literal
-
 from lab import losses
-from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures import _bundled, _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures import _toy
+from lab.figures._base import Knobs, Numbers, knob
+from lab.figures._toy_sweep import Axis, Data, ToySweep, data_knob
+
+RECIPES = {
+    "RS@k": ("recall_at_k", {}),
+    "RS@k with SiMix": ("recall_at_k", {"simix": True}),
+    "SmoothAP": ("smooth_ap", {}),
+}
 
 
-class BatchSizeSweep(Figure):
+class BatchSizeSweep(ToySweep):
     """Test scores of three ranking losses by batch size, at an equal number of steps."""
 
     title = "Large batches for ranking losses"
     source = "RS@k, figure 4 right"
-    tier = "toy_training"
     question = "Where does SiMix help: with small batches or with large ones?"
-    moves = ("data",)
+    axes = {"batch": Axis("batch size (images, log scale)", (), ("batch_size", "batch size", "r@1"), "log")}
+    note = "{steps} steps each, mean and deviation over {seeds} seeds"
+    words = "Test r@1 for batches of {first} to {last} images"
+    place = "batch"
 
     class Knobs(Knobs):
         """The batches and the toy; or the measured sweep."""
 
-        data: Literal["toy", "Emoji-7"] = knob(
-            "toy", "Show a toy example that trains now, or results measured on Emoji-7."
-        )
+        data: Data = data_knob()
         classes: tuple[int, ...] = knob((2, 4, 8, 16), "Classes per batch, with four images each.", ge=2, le=24)
         simix: bool = knob(True, "Also train RS@k with SiMix.", source="RS@k, eq. 8")
         smooth_ap: bool = knob(True, "Also train SmoothAP.")
@@ -33,52 +34,20 @@ class BatchSizeSweep(Figure):
         noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
         seeds: int = knob(2, "Number of seeds.", ge=1, le=3)
 
-    def training_steps(self) -> int:
-        if self.knobs.data == "Emoji-7":
-            return 0
-        return (
-            (1 + self.knobs.simix + self.knobs.smooth_ap)
-            * len(self.knobs.classes)
-            * self.knobs.seeds
-            * self.knobs.steps
-        )
+    @property
+    def axis(self) -> Axis:
+        return super().axis._replace(settings=[4 * count for count in self.knobs.classes])
+
+    def lines(self) -> dict[str, tuple[str, str]]:
+        left_out = {"RS@k with SiMix": not self.knobs.simix, "SmoothAP": not self.knobs.smooth_ap}
+        return {name: (name, "r@1") for name in RECIPES if not left_out.get(name)}
+
+    def scores(self, loss: str, setting: float, seed: int) -> dict[str, float]:
+        k, (name, knobs) = self.knobs, RECIPES[loss]
+        toy = _toy.hidden_classes(classes=24, per_class=6, noise=k.noise, seed=seed)
+        made = losses.create(name, **knobs)
+        return _toy.train(made, toy, steps=k.steps, classes=int(setting) // 4, seed=seed).test[-1]
 
     def numbers(self) -> Numbers:
-        k = self.knobs
-        if k.data == "Emoji-7":
-            places, curves = _bundled.curves("batch_size", "batch size", "r@1", lines="loss")
-            left_out = {"RS@k with SiMix": not k.simix, "SmoothAP": not k.smooth_ap}
-            curves = {name: curve for name, curve in curves.items() if not left_out.get(name)}
-            return {"batch": places, "curves": curves, "subtitle": _bundled.subtitle("batch_size")}
-        recipes: dict[str, tuple[str, dict[str, Any]]] = {"RS@k": ("recall_at_k", {})}
-        if k.simix:
-            recipes["RS@k with SiMix"] = ("recall_at_k", {"simix": True})
-        if k.smooth_ap:
-            recipes["SmoothAP"] = ("smooth_ap", {})
-
-        def run(recipe: tuple[str, dict[str, Any]], count: float, seed: int) -> float:
-            name, knobs = recipe
-            toy = _toy.hidden_classes(classes=24, per_class=6, noise=k.noise, seed=seed)
-            loss = losses.create(name, **knobs)
-            return _toy.train(loss, toy, steps=k.steps, classes=int(count), seed=seed).test[-1]["r@1"]
-
-        curves = {
-            n: _toy.sweep(lambda c, s, r=recipe: run(r, c, s), k.classes, k.seeds) for n, recipe in recipes.items()
-        }
-        note = f"{k.steps} steps each, mean and deviation over {k.seeds} seeds"
-        return {"batch": [4 * c for c in k.classes], "curves": curves, "subtitle": note}
-
-    def draw(self, numbers: Numbers) -> PlotlyFigure:
-        figure = style.canvas(
-            self.title,
-            numbers["subtitle"],
-            x="batch size (images, log scale)",
-            y="r@1 on unseen classes",
-        )
-        _toy.draw_sweep(figure, numbers["batch"], numbers["curves"])
-        figure.update_xaxes(type="log", tickvals=numbers["batch"])
-        return figure
-
-    def alt(self, numbers: Numbers) -> str:
-        values = "; ".join(f"{n} {mean[0]:.3f} to {mean[-1]:.3f}" for n, (mean, _) in numbers["curves"].items())
-        return f"Test r@1 for batches of {numbers['batch'][0]} to {numbers['batch'][-1]} images: {values}."
+        numbers = super().numbers()
+        return numbers | {"curves": {name: numbers["curves"][name] for name in self.lines()}}

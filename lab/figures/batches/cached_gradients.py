@@ -9,8 +9,7 @@ import torch
 from torch import nn
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.inspect import gradient_equality
 from lab.surrogates import Sigmoid
 
@@ -99,49 +98,38 @@ class CachedGradients(Figure):
         return gradient_equality(net, plain, cached)
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         equality = numbers["equality"]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"peak {numbers['plain'].max() / 1e3:.3g} GB against {numbers['cached'].max() / 1e3:.3g} GB, for one more "
             "forward pass · "
             + style.badge(equality.holds, "gradients equal" if equality.holds else "gradients differ"),
             panels=("activations and embeddings in memory", "relative difference of each gradient"),
             column_widths=[0.58, 0.42],
+            x=("time within the step (from start to end)", "relative difference (log scale)"),
+            y=("memory (GB, log scale)",),
         )
         for index, (name, values) in enumerate((("plain", numbers["plain"]), ("cached", numbers["cached"]))):
-            figure.add_trace(
-                go.Scatter(
-                    x=np.linspace(0, 1, len(values)), y=values / 1e3, name=name, mode="lines",
-                    line={**style.line(1 - index), "shape": "hv"},
-                ),
-                row=1, col=1,
+            figure.add_scatter(
+                x=np.linspace(0, 1, len(values)), y=values / 1e3, name=name, mode="lines",
+                line={**style.line(1 - index), "shape": "hv"}, row=1, col=1,
             )  # fmt: skip
         ok = equality.relative <= equality.tolerance
-        figure.add_trace(
-            go.Scatter(
-                x=np.maximum(equality.relative, 1e-18), y=list(equality.names), mode="markers+text", showlegend=False,
-                text=[style.RIGHT if x else style.WRONG for x in ok], textposition="middle right",
-                marker={
-                    "size": 12, "color": [style.BLUE if x else style.VERMILLION for x in ok],
-                    "symbol": ["circle" if x else "x" for x in ok],
-                },
-            ),
+        figure.add_scatter(
+            x=np.maximum(equality.relative, 1e-18), y=list(equality.names), mode="markers+text", showlegend=False,
+            text=[style.RIGHT if x else style.WRONG for x in ok], textposition="middle right",
+            marker={
+                "size": 12, "color": [style.BLUE if x else style.VERMILLION for x in ok],
+                "symbol": ["circle" if x else "x" for x in ok],
+            },
             row=1, col=2,
         )  # fmt: skip
         figure.add_vline(x=equality.tolerance, line={"dash": "dash", "color": style.BLACK}, row=1, col=2)
         style.note(
             figure, "limit", np.log10(equality.tolerance), 1, xanchor="left", yanchor="top", yref="y2 domain", xref="x2"
         )
-        figure.update_xaxes(title_text="time within the step (from start to end)", row=1, col=1)
-        figure.update_yaxes(title_text="memory (GB, log scale)", type="log", dtick=1, row=1, col=1)
-        figure.update_xaxes(
-            title_text="relative difference (log scale)", type="log", range=[-18.5, 1.5], exponentformat="power",
-            dtick=4, row=1, col=2,
-        )  # fmt: skip
-        figure.update_layout(legend={"x": 0.02, "y": 0.05})
-        return figure
+        figure.update_yaxes(type="log", dtick=1, row=1, col=1)
+        figure.update_xaxes(type="log", range=[-18.5, 1.5], exponentformat="power", dtick=4, row=1, col=2)
+        return figure.update_layout(legend={"x": 0.02, "y": 0.05})
 
     def alt(self, numbers: Numbers) -> str:
         return (

@@ -1,17 +1,13 @@
 """001, figure 5: what calibration adds to SupAP, by batch size."""
 
-from __future__ import annotations
-
-from typing import Literal
-
 import numpy as np
 
 from lab import losses
 from lab.core import style
 from lab.core.estimates import deviation
-from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._toy_sweep import Data, data_knob
 
 CLASSES, PER_CLASS = 24, 6
 """Of the toy's training points."""
@@ -29,9 +25,7 @@ class CalibrationGain(Figure):
     class Knobs(Knobs):
         """The batches and the toy; or the measured sweep."""
 
-        data: Literal["toy", "Emoji-7"] = knob(
-            "toy", "Show a toy example that trains now, or results measured on Emoji-7."
-        )
+        data: Data = data_knob()
         classes: tuple[int, ...] = knob((2, 4, 8, 16), "Classes per batch, with four images each.", ge=2, le=24)
         lam: float = knob(0.5, "Weight of calibration.", ge=0, le=1, source="ROADMAP, eq. 2")
         steps: int = knob(40, "Training steps.", ge=1, le=100)
@@ -58,27 +52,25 @@ class CalibrationGain(Figure):
         return {"batch": [4 * c for c in k.classes], "without": scores[0], "with": scores[1], "subtitle": note}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         gain = 100 * (numbers["with"] / numbers["without"] - 1)
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             numbers["subtitle"],
             panels=("relative gain in MAP@R", "both scores"),
+            x="batch size (images)",
+            y=("gain (%)", "MAP@R on unseen classes"),
         )
+        # N / B, how many batches the training images make, decides how much a batch can know of the whole.
+        shares = [f"<br>N/B {CLASSES * PER_CLASS / b:.3g}" * (self.knobs.data == "toy") for b in numbers["batch"]]
         named = [
-            f"{b}{self._share(b)}<br>{style.RIGHT if g >= 0 else style.WRONG} {g:+.1f} %"
-            for b, g in zip(numbers["batch"], gain.mean(axis=1), strict=True)
+            f"{b}{share}<br>{style.RIGHT if g >= 0 else style.WRONG} {g:+.1f} %"
+            for b, share, g in zip(numbers["batch"], shares, gain.mean(axis=1), strict=True)
         ]
-        figure.add_trace(
-            go.Bar(
-                x=named, y=gain.mean(axis=1), showlegend=False,
-                error_y={"array": deviation(gain)},
-                marker={
-                    "color": [style.BLUE if g >= 0 else style.VERMILLION for g in gain.mean(axis=1)],
-                    "pattern": {"shape": ["" if g >= 0 else "/" for g in gain.mean(axis=1)]},
-                },
-            ),
+        figure.add_bar(
+            x=named, y=gain.mean(axis=1), showlegend=False, error_y={"array": deviation(gain)},
+            marker={
+                "color": [style.BLUE if g >= 0 else style.VERMILLION for g in gain.mean(axis=1)],
+                "pattern": {"shape": ["" if g >= 0 else "/" for g in gain.mean(axis=1)]},
+            },
             row=1, col=1,
         )  # fmt: skip
         curves = {
@@ -86,14 +78,7 @@ class CalibrationGain(Figure):
             "SupAP": (numbers["without"].mean(axis=1), deviation(numbers["without"])),
         }
         _toy.draw_sweep(figure, [str(b) for b in numbers["batch"]], curves, row=1, col=2)
-        figure.update_xaxes(title_text="batch size (images)", type="category", tickangle=0)
-        figure.update_yaxes(title_text="gain (%)", row=1, col=1)
-        figure.update_yaxes(title_text="MAP@R on unseen classes", row=1, col=2)
-        return figure
-
-    def _share(self, batch: int) -> str:
-        """How many batches the training images make, N / B: what decides how much a batch can know of the whole."""
-        return f"<br>N/B {CLASSES * PER_CLASS / batch:.3g}" if self.knobs.data == "toy" else ""
+        return figure.update_xaxes(type="category", tickangle=0)
 
     def alt(self, numbers: Numbers) -> str:
         gain = 100 * (numbers["with"] / numbers["without"] - 1).mean(axis=1)

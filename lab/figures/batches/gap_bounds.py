@@ -1,12 +1,9 @@
 """001, eq. 6, 8 and 9: the decomposability gap of one query against its two upper bounds."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.inspect import average_precision, gap_bound
 from lab.metrics.decomposability_gap import BatchCounts, largest_bound_9
 
@@ -62,11 +59,8 @@ class GapBounds(Figure):
         return {"sizes": sizes, "gap": gap, "refined": refined, "bound": np.array(bound)}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         last = -1
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"every batch alone has AP 1; with {numbers['sizes'][last]} of them the whole list has "
             f"{1 - numbers['gap'][last].mean():.3f}",
             x="number of batches, K",
@@ -74,11 +68,9 @@ class GapBounds(Figure):
         )
         x = numbers["sizes"]
         low, high = numbers["gap"].min(axis=1), numbers["gap"].max(axis=1)
-        figure.add_trace(
-            go.Scatter(
-                x=[*x, *x[::-1]], y=[*high, *low[::-1]], fill="toself", fillcolor="rgba(0,114,178,0.15)",
-                line={"width": 0}, mode="lines", name="range over the draws", hoverinfo="skip",
-            )
+        figure.add_scatter(
+            x=[*x, *x[::-1]], y=[*high, *low[::-1]], fill="toself", fillcolor="rgba(0,114,178,0.15)", line={"width": 0},
+            mode="lines", name="range over the draws", hoverinfo="skip",
         )  # fmt: skip
         curves = (
             ("measured gap, mean (eq. 6)", numbers["gap"].mean(axis=1)),
@@ -86,14 +78,11 @@ class GapBounds(Figure):
             ("refined bound, mean (eq. 9)", numbers["refined"].mean(axis=1)),
         )
         for index, (name, y) in enumerate(curves):
-            figure.add_trace(
-                go.Scatter(
-                    x=x, y=y, name=name, mode="lines+markers", line=style.line(index), marker=style.marker(index)
-                )
+            figure.add_scatter(
+                x=x, y=y, name=name, mode="lines+markers", line=style.line(index), marker=style.marker(index)
             )
         figure.update_xaxes(dtick=1)
-        figure.update_yaxes(rangemode="tozero")
-        return figure
+        return figure.update_yaxes(rangemode="tozero")
 
     def alt(self, numbers: Numbers) -> str:
         return (

@@ -1,15 +1,12 @@
 """004, figure 9: the decomposability gap along training, for several weights of the contextual part."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 
 from lab import losses
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures._kept import once
 from lab.inspect import decomposability
 
@@ -55,13 +52,12 @@ class GapInTraining(Figure):
         return {"paths": paths}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"training classes; trained on batches of {self.knobs.classes * self.knobs.per_class}, measured in batches "
             f"of {self.knobs.batch}",
             panels=("AP in batches (thin) and of everything (thick)", "decomposability gap"),
+            x="training step",
+            y=("AP", "AP in batches minus AP of all"),
         )
         for index, (lam, path) in enumerate(numbers["paths"].items()):
             for column, y, width in (
@@ -69,18 +65,13 @@ class GapInTraining(Figure):
                 (1, path["whole"], 3.5),
                 (2, path["inside"] - path["whole"], 2.5),
             ):
-                figure.add_trace(
-                    go.Scatter(
-                        x=path["steps"], y=y, name=f"λ = {lam:g}", legendgroup=str(lam), mode="lines+markers",
-                        showlegend=column == 2, line=style.line(index, width), marker=style.marker(index, 6),
-                    ),
-                    row=1, col=column,
+                figure.add_scatter(
+                    x=path["steps"], y=y, name=f"λ = {lam:g}", legendgroup=str(lam), mode="lines+markers",
+                    showlegend=column == 2, line=style.line(index, width), marker=style.marker(index, 6), row=1,
+                    col=column,
                 )  # fmt: skip
-        figure.update_xaxes(title_text="training step")
-        figure.update_yaxes(title_text="AP", row=1, col=1)
-        figure.update_yaxes(title_text="AP in batches minus AP of all", rangemode="tozero", row=1, col=2)
-        style.legend_below(figure)
-        return figure
+        figure.update_yaxes(rangemode="tozero", row=1, col=2)
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         values = ", ".join(

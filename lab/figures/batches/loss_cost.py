@@ -1,7 +1,5 @@
 """004, figure 8: what a loss costs as the batch grows, forecast from its tensors or measured on this machine."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np
@@ -9,13 +7,16 @@ import torch
 
 from lab import losses
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
-from lab.kernels.memory import WHOLE_MATRICES
-from lab.losses.recall_at_k import RecallAtK
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 NAMES = ("recall_at_k", "sup_ap", "roadmap", "contextual", "contrastive")
 
+WHOLE_MATRICES = 14
+"""Float matrices [n n] that the contextual loss holds where neighbourhoods are full."""
+
+ROWS, TILES, A_PAIR, BESIDES = 2.2, 19 << 20, 150, 2 << 20
+"""What recall@k of this lab holds, as measured: float32 matrices [n d], and bytes of tiles at most, of each positive
+pair and of all else."""
 
 TICKS = [4**power for power in range(1, 8)]
 """Batch sizes that the axis names."""
@@ -45,8 +46,8 @@ class LossCost(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
-        sizes = np.unique(np.geomspace(32, k.largest, 24).astype(int))
-        n, m = sizes.astype(float), k.per_class
+        n, m = np.unique(np.geomspace(32, k.largest, 24).astype(int)), k.per_class
+        tiled = 4 * ROWS * n * k.dim + np.minimum(TILES, 8 * n**2) + A_PAIR * n * (m - 1) + BESIDES
         counts = {
             "similarities, n²": n**2,
             f"contextual similarity in whole matrices, {WHOLE_MATRICES:g} n²": WHOLE_MATRICES * n**2,
@@ -54,17 +55,9 @@ class LossCost(Figure):
             "rank tensor of all pairs, n³": n**3,
             "embeddings, n d": n * k.dim,
         }
-        tiled = RecallAtK().peak  # what the Train page forecasts
-        return {
-            "sizes": sizes,
-            "gigabytes": {
-                **{name: count * k.bytes / 1e9 for name, count in counts.items()},
-                "all that recall@k of this lab keeps, in tiles": np.array(
-                    [tiled.bytes(int(size), k.dim, m) / 1e9 for size in sizes]
-                ),
-            },
-            "seconds": self._measure() if k.measure else {},
-        }
+        gigabytes = {name: count * k.bytes / 1e9 for name, count in counts.items()}
+        gigabytes["all that recall@k of this lab keeps, in tiles"] = tiled.round() / 1e9
+        return {"sizes": n, "gigabytes": gigabytes, "seconds": self._measure() if k.measure else {}}
 
     def _measure(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Per loss: batch sizes and the faster of two runs, forward and backward, in seconds."""
@@ -87,8 +80,6 @@ class LossCost(Figure):
         return costs
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         measured = numbers["seconds"]
         fits, largest = int((self.knobs.memory * 1e9 / self.knobs.bytes) ** (1 / 3) + 1e-9), int(numbers["sizes"][-1])
         subtitle = (
@@ -97,32 +88,33 @@ class LossCost(Figure):
             else f"every tensor fits {self.knobs.memory:g} GB up to a batch of {largest:,}"
         )
         panels = ("memory of the tensors (forecast)",) + (("seconds on this machine",) if measured else ())
-        figure = style.canvas(self.title, subtitle, panels=panels, cols=len(panels), height=480)
+        figure = self.canvas(
+            subtitle,
+            panels=panels,
+            cols=len(panels),
+            height=480,
+            x="batch size n (log scale)",
+            y=("GB (log scale)",),
+        )
         for index, (name, y) in enumerate(numbers["gigabytes"].items()):
-            figure.add_trace(
-                go.Scatter(x=numbers["sizes"], y=y, name=name, mode="lines", line=style.line(index)), row=1, col=1
-            )
+            figure.add_scatter(x=numbers["sizes"], y=y, name=name, mode="lines", line=style.line(index), row=1, col=1)
         figure.add_hline(
             y=self.knobs.memory, line={"dash": "dot", "color": style.BLACK}, row=1, col=1
         )  # fmt: skip
         style.note(
             figure, f"{self.knobs.memory:g} GB", np.log10(40), np.log10(self.knobs.memory), row=1, col=1, yshift=10
         )
-        figure.update_xaxes(title_text="batch size n (log scale)", type="log", tickvals=TICKS, tickformat=",d")
-        figure.update_yaxes(title_text="GB (log scale)", type="log", exponentformat="power", row=1, col=1)
+        figure.update_xaxes(type="log", tickvals=TICKS, tickformat=",d")
+        figure.update_yaxes(type="log", exponentformat="power", row=1, col=1)
         for index, (name, (sizes, seconds)) in enumerate(measured.items()):
-            figure.add_trace(
-                go.Scatter(
-                    x=sizes, y=seconds, name=name, mode="lines+markers", line=style.line(index),
-                    marker=style.marker(index),
-                ),
+            figure.add_scatter(
+                x=sizes, y=seconds, name=name, mode="lines+markers", line=style.line(index), marker=style.marker(index),
                 row=1, col=2,
             )  # fmt: skip
         if measured:
             figure.update_yaxes(title_text="forward + backward (s, log scale)", type="log", row=1, col=2)
         style.legend_below(figure)
-        figure.update_layout(margin={"b": 150})
-        return figure
+        return figure.update_layout(margin={"b": 150})
 
     def alt(self, numbers: Numbers) -> str:
         last = {name: values[-1] for name, values in numbers["gigabytes"].items()}

@@ -1,10 +1,7 @@
 """001, figure 2: the path from images to the ROADMAP loss, each box naming the code that does it."""
 
-from __future__ import annotations
-
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 BOXES = (
     ("images", "batch of images", "lab.samplers", 0.0, 0.5),
@@ -42,9 +39,7 @@ class RoadmapPipeline(Figure):
         return {"boxes": BOXES, "arrows": ARROWS, "weights": {"sup_ap": 1 - lam, "calibration": lam}}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
-        figure = style.canvas(self.title, "dashed: the gradient stops here", height=420)
+        figure = self.canvas("dashed: the gradient stops here", height=420)
         words, boxes = [], []  # set at once: plotly checks all there are anew with each that is added
         place = {name: (x, y) for name, _, _, x, y in numbers["boxes"]}
         for start, end in numbers["arrows"]:
@@ -68,16 +63,13 @@ class RoadmapPipeline(Figure):
                 small = {"size": 11, "color": style.GREY}
                 words.append({"x": x, "y": y - 0.24, "text": module, "showarrow": False, "font": small})
         figure.update_layout(annotations=[*figure.layout.annotations, *words], shapes=boxes)
-        figure.add_trace(
-            go.Scatter(
-                x=[b[3] for b in numbers["boxes"]], y=[b[4] for b in numbers["boxes"]], mode="markers",
-                marker={"size": 60, "opacity": 0}, customdata=[b[2] for b in numbers["boxes"]],
-                hovertemplate="%{customdata}<extra></extra>", showlegend=False,
-            )
+        figure.add_scatter(
+            x=[b[3] for b in numbers["boxes"]], y=[b[4] for b in numbers["boxes"]], mode="markers",
+            marker={"size": 60, "opacity": 0}, customdata=[b[2] for b in numbers["boxes"]],
+            hovertemplate="%{customdata}<extra></extra>", showlegend=False,
         )  # fmt: skip
         figure.update_xaxes(visible=False, range=[-0.6, 6.0])
-        figure.update_yaxes(visible=False, range=[-0.4, 1.3])
-        return figure
+        return figure.update_yaxes(visible=False, range=[-0.4, 1.3])
 
     def alt(self, numbers: Numbers) -> str:
         return (

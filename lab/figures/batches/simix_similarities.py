@@ -1,14 +1,11 @@
 """000, algorithm 1 and eq. 8-10: the similarity matrix growing from the batch to the batch and its virtual examples."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 
 class SimixSimilarities(Figure):
@@ -66,8 +63,6 @@ class SimixSimilarities(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         n, names = numbers["originals"], numbers["names"]
         originals = numbers["similarities"].copy()
         if not self.knobs.virtual_queries:
@@ -75,22 +70,20 @@ class SimixSimilarities(Figure):
         if not self.knobs.virtual_items:
             originals[:, n:] = np.nan
         used = int(np.isfinite(originals).sum())
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"{n} images grow to {len(names)}; {used} similarities, largest difference from real dot products "
             f"{numbers['error']:.1e} {style.RIGHT}<br>{self._worked(numbers)}",
             panels=("similarities of B ∪ B̂ (rows query, columns are ranked)", "length of each virtual example"),
             column_widths=[0.58, 0.42],
             height=650,
+            x=("item", "mixing weight α"),
+            y=("query", "‖α x + (1 - α) z‖"),
         )
-        figure.add_trace(
-            go.Heatmap(
-                x=names, y=names, z=originals, colorscale=style.DIVERGING, zmid=0, zmin=-1, zmax=1,
-                colorbar={"title": {"text": "cosine", "side": "right"}, "orientation": "h", "x": 0.25, "len": 0.45,
-                          "y": -0.32, "yanchor": "top", "thickness": 12},
-                hovertemplate="query %{y}<br>item %{x}<br>similarity %{z:.3f}<extra></extra>",
-            ),
-            row=1, col=1,
+        figure.add_heatmap(
+            x=names, y=names, z=originals, colorscale=style.DIVERGING, zmid=0, zmin=-1, zmax=1,
+            colorbar={"title": {"text": "cosine", "side": "right"}, "orientation": "h", "x": 0.25, "len": 0.45,
+                      "y": -0.32, "yanchor": "top", "thickness": 12},
+            hovertemplate="query %{y}<br>item %{x}<br>similarity %{z:.3f}<extra></extra>", row=1, col=1,
         )  # fmt: skip
         for line in ({"x0": n - 0.5, "x1": n - 0.5, "y0": -0.5, "y1": len(names) - 0.5},
                      {"y0": n - 0.5, "y1": n - 0.5, "x0": -0.5, "x1": len(names) - 0.5}):  # fmt: skip
@@ -101,19 +94,14 @@ class SimixSimilarities(Figure):
             x0=-0.5, x1=len(names) - 0.5, y0=row - 0.5, y1=row + 0.5, row=1, col=1,
         )  # fmt: skip
         figure.update_layout(margin={"b": 180})
-        figure.update_xaxes(title_text="item", row=1, col=1)
-        figure.update_yaxes(title_text="query", autorange="reversed", row=1, col=1)
-        figure.add_trace(
-            go.Scatter(
-                x=numbers["alpha"], y=numbers["norms"], mode="markers", marker=style.marker(0, 10), showlegend=False,
-                text=names[n:], hovertemplate="%{text}<br>α %{x:.2f}<br>length %{y:.3f}<extra></extra>",
-            ),
-            row=1, col=2,
+        figure.update_yaxes(autorange="reversed", row=1, col=1)
+        figure.add_scatter(
+            x=numbers["alpha"], y=numbers["norms"], mode="markers", marker=style.marker(0, 10), showlegend=False,
+            text=names[n:], hovertemplate="%{text}<br>α %{x:.2f}<br>length %{y:.3f}<extra></extra>", row=1, col=2,
         )  # fmt: skip
         figure.add_hline(y=1, line={"dash": "dash", "color": style.BLACK}, annotation_text="length 1", row=1, col=2)
-        figure.update_xaxes(title_text="mixing weight α", range=[-0.03, 1.03], row=1, col=2)
-        figure.update_yaxes(title_text="‖α x + (1 - α) z‖", range=[0, 1.1], row=1, col=2)
-        return figure
+        figure.update_xaxes(range=[-0.03, 1.03], row=1, col=2)
+        return figure.update_yaxes(range=[0, 1.1], row=1, col=2)
 
     def _worked(self, numbers: Numbers) -> str:
         """One mixed similarity, in words: the chosen pair with the last image (eq. 9)."""

@@ -1,12 +1,9 @@
 """001, figure 1b: batches that are each ranked perfectly, and the merged list that is not."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.inspect import average_precision, gap_bound
 
 
@@ -63,15 +60,12 @@ class TwoBatches(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         k, relevant = self.knobs, numbers["relevant"]
         rows = [f"batch {b + 1}" for b in range(k.batches)] + ["all merged"]
         lists = [*numbers["scores"], np.concatenate(numbers["scores"])]
         marks = [relevant] * k.batches + [np.tile(relevant, k.batches)]
         aps = [*numbers["inside"], numbers["whole"]]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"mean AP of the batches {np.mean(numbers['inside']):.3f} · AP of all <b>{numbers['whole']:.3f}</b> · "
             f"decomposability gap <b>{numbers['gap']:.3f}</b>, at most {numbers['bound']:.3f} (eq. 8)",
             panels=("scores of the query's items", "AP"),
@@ -79,33 +73,35 @@ class TwoBatches(Figure):
             height=240 + 60 * len(rows),
             shared_yaxes=True,
             cols=2,
+            x=("similarity to the query (cosine)", "AP"),
         )
         for index, (name, want) in enumerate((("same label", True), ("different label", False))):
             x = np.concatenate([s[m == want] for s, m in zip(lists, marks, strict=True)])
             y = [r for r, m in zip(rows, marks, strict=True) for _ in range(int((m == want).sum()))]
-            figure.add_trace(
-                go.Scatter(x=x, y=y, mode="markers", name=name, marker={**style.marker(index, 12), "opacity": 0.85}),
-                row=1, col=1,
-            )  # fmt: skip
+            figure.add_scatter(
+                x=x,
+                y=y,
+                mode="markers",
+                name=name,
+                marker={**style.marker(index, 12), "opacity": 0.85},
+                row=1,
+                col=1,
+            )
         for value, name, dash in ((k.alpha, "α", "dash"), (k.beta, "β", "dot")):
             figure.add_vline(x=value, line={"dash": dash, "color": style.GREY}, annotation_text=name, row=1, col=1)
         perfect = [ap > 1 - 1e-12 for ap in aps]
-        figure.add_trace(
-            go.Bar(
-                x=aps, y=rows, orientation="h", showlegend=False, textposition="inside", insidetextanchor="start",
-                text=[f"{style.RIGHT if ok else style.WRONG} {ap:.3f}" for ap, ok in zip(aps, perfect, strict=True)],
-                marker={
-                    "color": [style.BLUE if ok else style.VERMILLION for ok in perfect],
-                    "pattern": {"shape": ["" if ok else "/" for ok in perfect], "fgopacity": 0.3},
-                },
-            ),
+        figure.add_bar(
+            x=aps, y=rows, orientation="h", showlegend=False, textposition="inside", insidetextanchor="start",
+            text=[f"{style.RIGHT if ok else style.WRONG} {ap:.3f}" for ap, ok in zip(aps, perfect, strict=True)],
+            marker={
+                "color": [style.BLUE if ok else style.VERMILLION for ok in perfect],
+                "pattern": {"shape": ["" if ok else "/" for ok in perfect], "fgopacity": 0.3},
+            },
             row=1, col=2,
         )  # fmt: skip
         figure.update_yaxes(autorange="reversed", type="category")
-        figure.update_xaxes(title_text="similarity to the query (cosine)", row=1, col=1)
-        figure.update_xaxes(title_text="AP", range=[0, 1.02], row=1, col=2)
-        style.legend_below(figure)
-        return figure
+        figure.update_xaxes(range=[0, 1.02], row=1, col=2)
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         return (

@@ -1,7 +1,5 @@
 """004, figures 3 and 15: the contextual loss falls with 1 - mAP, and how smoothly it converges."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -9,9 +7,8 @@ import torch
 
 from lab import losses
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, slack
 
 
 class ContextAgainstMap(Figure):
@@ -30,14 +27,7 @@ class ContextAgainstMap(Figure):
             (0.0, 0.4, 1.0), "Weights of the contextual part.", ge=0, le=1, source="Contextual, eq. 6"
         )
         gamma: float = knob(0.0, "Weight of the similarity regulariser.", ge=0, le=1, source="Contextual, eq. 7")
-        eps: float = knob(
-            0.05,
-            "Slack (epsilon) by which a neighbourhood is enlarged.",
-            ge=0,
-            le=1,
-            unit="squared distance",
-            source="Contextual, eq. 2",
-        )
+        eps: float = slack(0.05)
         mini_batches: bool = knob(True, "Train on batches of 32; otherwise on all points at once.")
         steps: int = knob(60, "Training steps.", ge=10, le=120)
         seed: int = knob(0, "Random seed.", ge=0, le=99)
@@ -67,27 +57,19 @@ class ContextAgainstMap(Figure):
         return {"paths": paths}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             "training runs from the upper right to the lower left",
             panels=("loss against error, training set", "loss over time"),
+            x=("1 - mAP", "training step"),
+            y="L_context of the whole set",
         )
         for index, (lam, path) in enumerate(numbers["paths"].items()):
             for column, x, y in ((1, path["error"], path["context"]), (2, path["steps"], path["context"])):
-                figure.add_trace(
-                    go.Scatter(
-                        x=x, y=y, name=f"λ = {lam:g}", legendgroup=str(lam), showlegend=column == 1,
-                        mode="lines+markers", line=style.line(index), marker=style.marker(index, 7),
-                    ),
-                    row=1, col=column,
+                figure.add_scatter(
+                    x=x, y=y, name=f"λ = {lam:g}", legendgroup=str(lam), showlegend=column == 1, mode="lines+markers",
+                    line=style.line(index), marker=style.marker(index, 7), row=1, col=column,
                 )  # fmt: skip
-        figure.update_xaxes(title_text="1 - mAP", row=1, col=1)
-        figure.update_xaxes(title_text="training step", row=1, col=2)
-        figure.update_yaxes(title_text="L_context of the whole set")
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         values = []

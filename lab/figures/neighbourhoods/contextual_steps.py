@@ -1,13 +1,10 @@
 """004, algorithm 1: from distances to contextual similarity, every mask a layer, with the switches of table 5."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, slack, slope
 from lab.kernels.neighbours import plain
 from lab.kernels.neighbours.plain import Steps
 from lab.surrogates import ConstantGradient
@@ -29,12 +26,8 @@ class ContextualSteps(Figure):
         per_class: int = knob(4, "Items per class.", ge=2, le=6)
         spread: float = knob(0.8, "Spread of a class.", ge=0.05, le=3, scale="log")
         k: int | None = knob(None, "Neighbours, the item itself included; empty takes the items a class.", ge=1, le=16)
-        eps: float = knob(
-            0.05, "Slack of a neighbourhood.", ge=0, le=2, unit="squared distance", source="Contextual, eq. 2"
-        )
-        alpha: float = knob(
-            10.0, "Slope of theta in the backward pass.", ge=0.1, le=100, scale="log", source="Contextual, eq. 1"
-        )
+        eps: float = slack(0.05, 2)
+        alpha: float = slope()
         minimum: bool = knob(
             False, "Take the minimum instead of the product as the logical 'and'.", source="Contextual, table 5"
         )
@@ -86,11 +79,8 @@ class ContextualSteps(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         layers = numbers["layers"]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"L_context <b>{numbers['loss']:.4f}</b> · {numbers['wrong']:.1%} of the pairs move against their label · "
             "lines separate the classes",
             panels=tuple(layers),
@@ -115,24 +105,19 @@ class ContextualSteps(Figure):
                     "zmax": reach,
                 }
             )
-            figure.add_trace(
-                go.Heatmap(
-                    z=layer, showscale=False, xgap=1, ygap=1,
-                    hovertemplate=f"{name}<br>%{{y}}, %{{x}}: %{{z:.3g}}<extra></extra>", **drawn_as,
-                ),
-                row=row, col=col,
+            figure.add_heatmap(
+                z=layer, showscale=False, xgap=1, ygap=1,
+                hovertemplate=f"{name}<br>%{{y}}, %{{x}}: %{{z:.3g}}<extra></extra>", **drawn_as, row=row, col=col,
             )  # fmt: skip
-            figure.add_trace(
-                go.Scatter(x=grid[0], y=grid[1], mode="lines", line={"width": 1, "color": style.BLACK},
-                           showlegend=False, hoverinfo="skip"),
-                row=row, col=col,
+            figure.add_scatter(
+                x=grid[0], y=grid[1], mode="lines", line={"width": 1, "color": style.BLACK}, showlegend=False,
+                hoverinfo="skip", row=row, col=col,
             )  # fmt: skip
         bare = {"showticklabels": False, "ticks": "", "showgrid": False, "zeroline": False}
         figure.update_yaxes(range=[n - 0.5, -0.5], **bare)
         figure.update_xaxes(range=[-0.5, n - 0.5], **bare)
         figure.update_xaxes(title_text="item", row=2)
-        figure.update_yaxes(title_text="item", col=1)
-        return figure
+        return figure.update_yaxes(title_text="item", col=1)
 
     def alt(self, numbers: Numbers) -> str:
         near = numbers["layers"]["N, neighbours (k + ε)"].sum(axis=1)

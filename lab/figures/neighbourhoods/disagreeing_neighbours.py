@@ -1,16 +1,13 @@
 """004, figure 1: items whose neighbourhoods agree and whose labels do not."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 import torch
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _runs, _thumbnails, _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures.points import letters
 from lab.kernels.neighbours.plain import Steps, contextual_similarity
 from lab.surrogates import ConstantGradient
@@ -74,70 +71,52 @@ class DisagreeingNeighbours(Figure):
             )
         pair_count = min(self.knobs.shown, count)
         listed = f"the {pair_count} most alike" + (f" ({style.WRONG} wrong label)" if wrong is not None else "")
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             subtitle + ". Neighbours are found in the full space; the map only shows where",
             panels=("where the pairs lie", listed),
             column_widths=[0.6, 0.4],
             horizontal_spacing=0.1,
             height=580,
+            x=("first principal component",),
+            y=("second principal component",),
         )
         self._draw_map(figure, numbers, pair_count)
         self._draw_pairs(figure, numbers, pair_count)
-        figure.update_xaxes(title_text="first principal component", row=1, col=1)
-        figure.update_yaxes(title_text="second principal component", row=1, col=1)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def _draw_map(self, figure: PlotlyFigure, numbers: Numbers, pair_count: int) -> None:
         """Every item, the chosen pairs as numbered lines, and, where that is known, the wrong labels."""
-        import plotly.graph_objects as go
-
         points, labels, i, j = numbers["map"], numbers["labels"], numbers["i"][:pair_count], numbers["j"][:pair_count]
         place = {"row": 1, "col": 1}
-        figure.add_trace(
-            go.Scatter(
-                x=points[:, 0], y=points[:, 1], mode="markers", name="item (sign = label)",
-                marker={"size": 8, "opacity": 0.55, "color": [style.COLOURS[int(c) % 8] for c in labels],
-                        "symbol": [style.MARKERS[int(c) % 8] for c in labels]},
-                customdata=np.stack([numbers["items"], labels], 1),
-                hovertemplate="item %{customdata[0]}, label %{customdata[1]}<extra></extra>",
-            ),
-            **place,
+        figure.add_scatter(
+            x=points[:, 0], y=points[:, 1], mode="markers", name="item (sign = label)",
+            marker={"size": 8, "opacity": 0.55, "color": [style.COLOURS[int(c) % 8] for c in labels],
+                    "symbol": [style.MARKERS[int(c) % 8] for c in labels]},
+            customdata=np.stack([numbers["items"], labels], 1),
+            hovertemplate="item %{customdata[0]}, label %{customdata[1]}<extra></extra>", **place,
         )  # fmt: skip
         if numbers["mislabelled"] is not None:
             wrong = numbers["mislabelled"]
-            figure.add_trace(
-                go.Scatter(
-                    x=points[wrong, 0], y=points[wrong, 1], mode="markers", name=f"{style.WRONG} mislabelled",
-                    marker={"symbol": "square-open", "size": 18, "color": style.BLACK, "line": {"width": 2}},
-                ),
-                **place,
+            figure.add_scatter(
+                x=points[wrong, 0], y=points[wrong, 1], mode="markers", name=f"{style.WRONG} mislabelled",
+                marker={"symbol": "square-open", "size": 18, "color": style.BLACK, "line": {"width": 2}}, **place,
             )  # fmt: skip
         lines = np.stack([points[i], points[j], np.full((pair_count, 2), np.nan)], axis=1).reshape(-1, 2)
-        figure.add_trace(
-            go.Scatter(
-                x=lines[:, 0], y=lines[:, 1], mode="lines", name="one of the pairs", hoverinfo="skip",
-                line={"color": style.BLACK, "width": 2, "dash": "dot"},
-            ),
-            **place,
+        figure.add_scatter(
+            x=lines[:, 0], y=lines[:, 1], mode="lines", name="one of the pairs", hoverinfo="skip",
+            line={"color": style.BLACK, "width": 2, "dash": "dot"}, **place,
         )  # fmt: skip
         for number in range(pair_count):
             style.note(figure, f"<b>{number + 1}</b>", *(points[i[number]] + points[j[number]]) / 2, **place)
 
     def _draw_pairs(self, figure: PlotlyFigure, numbers: Numbers, pair_count: int) -> None:
         """The chosen pairs in a list: both items, and how alike their company is."""
-        import plotly.graph_objects as go
-
         w, labels, wrong = numbers["w"][:pair_count], numbers["labels"], numbers["mislabelled"]
         place = {"row": 1, "col": 2}
-        figure.add_trace(
-            go.Bar(
-                x=w, y=np.arange(1, pair_count + 1), orientation="h", showlegend=False, width=0.5,
-                marker={"color": style.BLUE}, text=[f"{value:.2f}" for value in w], textposition="inside",
-                insidetextanchor="end", hoverinfo="skip",
-            ),
-            **place,
+        figure.add_bar(
+            x=w, y=np.arange(1, pair_count + 1), orientation="h", showlegend=False, width=0.5,
+            marker={"color": style.BLUE}, text=[f"{value:.2f}" for value in w], textposition="inside",
+            insidetextanchor="end", hoverinfo="skip", **place,
         )  # fmt: skip
         for number in range(pair_count):
             for x, item in ((-0.56, numbers["i"][number]), (-0.2, numbers["j"][number])):

@@ -1,16 +1,13 @@
 """004, figure 12: without the complement M- the embeddings huddle; with it they use the sphere."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 
 from lab import losses
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures.points import squared_distances
 
 
@@ -51,21 +48,16 @@ class DistanceHistogram(Figure):
         return {"edges": edges, "curves": curves}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         subtitle = " · ".join(f"{name}: mean <b>{curve['mean']:.3f}</b>" for name, curve in numbers["curves"].items())
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"{subtitle} · uniform √2 = 1.414",
             x="distance of two embeddings",
             y="share of the pairs",
         )
         for index, (name, curve) in enumerate(numbers["curves"].items()):
-            figure.add_trace(
-                go.Scatter(
-                    x=numbers["edges"], y=np.append(curve["share"], curve["share"][-1]), name=name, fill="tozeroy",
-                    line={**style.line(1 - index), "shape": "hv"}, opacity=0.8,
-                )
+            figure.add_scatter(
+                x=numbers["edges"], y=np.append(curve["share"], curve["share"][-1]), name=name, fill="tozeroy",
+                line={**style.line(1 - index), "shape": "hv"}, opacity=0.8,
             )  # fmt: skip
         figure.add_vline(
             x=math.sqrt(2),

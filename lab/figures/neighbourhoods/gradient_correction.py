@@ -1,15 +1,12 @@
 """004, table 1 and eq. 10: clamp the gradients that contradict the label, and see what that costs."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lab import losses
 from lab.core import style
 from lab.core.estimates import deviation
-from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.inspect import pair_gradients, wrong_direction
 
 
@@ -56,39 +53,28 @@ class GradientCorrection(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"mean and deviation over {self.knobs.seeds} seeds; {self.knobs.wrong_labels:.0%} of the labels are wrong",
             panels=("r@1", "gradient against the label, first batch"),
             column_widths=[0.6, 0.4],
+            x=("classes", "counted by"),
+            y=("r@1", "share of the gradient"),
         )
         words = {"free": "L_context", "corrected": "with correction (eq. 10)"}
         for index, (name, values) in enumerate(numbers["scores"].items()):
             bars = {"color": style.COLOURS[index], "pattern": {"shape": ["", "/"][index]}}
-            figure.add_trace(
-                go.Bar(
-                    x=["training", "test, unseen classes"], y=values.mean(axis=0), name=words[name], marker=bars,
-                    error_y={"array": deviation(values, axis=0)}, text=[f"{v:.3f}" for v in values.mean(axis=0)],
-                    textposition="inside", insidetextanchor="start",
-                ),
-                row=1, col=1,
+            figure.add_bar(
+                x=["training", "test, unseen classes"], y=values.mean(axis=0), name=words[name], marker=bars,
+                error_y={"array": deviation(values, axis=0)}, text=[f"{v:.3f}" for v in values.mean(axis=0)],
+                textposition="inside", insidetextanchor="start", row=1, col=1,
             )  # fmt: skip
             share, mass = numbers["wrong"][name]
-            figure.add_trace(
-                go.Bar(
-                    x=["share of pairs", "share of magnitude"], y=[share, mass], showlegend=False, marker=bars,
-                    text=[f"{share:.1%}", f"{mass:.1%}"], textposition="outside",
-                ),
-                row=1, col=2,
+            figure.add_bar(
+                x=["share of pairs", "share of magnitude"], y=[share, mass], showlegend=False, marker=bars,
+                text=[f"{share:.1%}", f"{mass:.1%}"], textposition="outside", row=1, col=2,
             )  # fmt: skip
-        figure.update_xaxes(title_text="classes", row=1, col=1)
-        figure.update_xaxes(title_text="counted by", row=1, col=2)
-        figure.update_yaxes(title_text="r@1", row=1, col=1)
-        figure.update_yaxes(title_text="share of the gradient", rangemode="tozero", tickformat=".0%", row=1, col=2)
-        style.legend_below(figure)
-        return figure
+        figure.update_yaxes(rangemode="tozero", tickformat=".0%", row=1, col=2)
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         free, corrected = (numbers["scores"][name].mean(axis=0) for name in ("free", "corrected"))

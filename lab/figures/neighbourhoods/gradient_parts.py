@@ -1,15 +1,12 @@
 """004, figure 5: the parts of the contextual gradient, by eq. 9 of the text and as it is (eq. 39 of the appendix)."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np
 import torch
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, slack, slope
 from lab.figures.points import squared_distances
 from lab.kernels.neighbours import plain
 from lab.surrogates import ConstantGradient
@@ -36,12 +33,8 @@ class GradientParts(Figure):
         j: int = knob(2, "The other item, of the second class.", ge=0, le=5)
         k: int = knob(4, "Neighbours, the item itself included.", ge=2, le=8, source="Contextual, eq. 2")
         equation: Literal["39", "9"] = knob("39", "The gradient as it is (39), or as the main text prints it (9).")
-        eps: float = knob(
-            0.0, "Slack of a neighbourhood.", ge=0, le=1, unit="squared distance", source="Contextual, eq. 2"
-        )
-        alpha: float = knob(
-            10.0, "Slope of theta in the backward pass.", ge=0.1, le=100, scale="log", source="Contextual, eq. 1"
-        )
+        eps: float = slack(0.0)
+        alpha: float = slope()
         first: bool = knob(True, "Show part 1: j is pushed away from i.")
         second: bool = knob(True, "Show part 2: i is pushed from the neighbours of j, and j from those of i.")
         seed: int = knob(0, "Random seed.", ge=0, le=999)
@@ -77,8 +70,6 @@ class GradientParts(Figure):
         }  # fmt: skip
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         points, labels, i, j = numbers["points"], numbers["labels"], numbers["i"], numbers["j"]
         parted = int((numbers["second_i"][labels == 0] < 0).sum() - (numbers["second_i"][i] < 0))
         parted += int((numbers["second_j"][labels == 1] < 0).sum() - (numbers["second_j"][j] < 0))
@@ -88,12 +79,13 @@ class GradientParts(Figure):
             if numbers["wrong"]
             else "j is not among the neighbours of i: the pair is ranked right and both parts are zero"
         )
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             subtitle + _told(numbers) * numbers["wrong"],
             panels=("the pair and its arrows", "∂W₁(i, j) / ∂D(i, ·), image by image"),
             column_widths=[0.6, 0.4],
             height=600,
+            x=("embedding, first coordinate",),
+            y=("second coordinate",),
         )
         for item, other, name, index in ((i, j, "i", 0), (j, i, "j", 1)):
             outward = -1 if points[item][0] <= points[other][0] else 1
@@ -101,35 +93,23 @@ class GradientParts(Figure):
         self._draw_arrows(figure, numbers)
         for index in (0, 1):
             mine = labels == index
-            figure.add_trace(
-                go.Scatter(
-                    x=points[mine, 0], y=points[mine, 1], mode="markers", marker=style.marker(index, 12),
-                    name=("first class", "second class")[index],
-                ),
-                row=1, col=1,
+            figure.add_scatter(
+                x=points[mine, 0], y=points[mine, 1], mode="markers", marker=style.marker(index, 12),
+                name=("first class", "second class")[index], row=1, col=1,
             )  # fmt: skip
-        figure.add_trace(
-            go.Scatter(
-                x=points[[i, j], 0], y=points[[i, j], 1], mode="markers+text", text=["<b>i</b>", "<b>j</b>"],
-                textposition="top right", textfont={"size": 17}, name="the pair",
-                marker={"symbol": "circle-open", "size": 22, "color": style.BLACK, "line": {"width": 2.5}},
-            ),
-            row=1, col=1,
+        figure.add_scatter(
+            x=points[[i, j], 0], y=points[[i, j], 1], mode="markers+text", text=["<b>i</b>", "<b>j</b>"],
+            textposition="top right", textfont={"size": 17}, name="the pair",
+            marker={"symbol": "circle-open", "size": 22, "color": style.BLACK, "line": {"width": 2.5}}, row=1, col=1,
         )  # fmt: skip
         for index, name in enumerate((f"{style.RIGHT} with the labels", f"{style.WRONG} against the labels")):
-            figure.add_trace(
-                go.Scatter(
-                    x=[None], y=[None], mode="lines+markers", name=name,
-                    line={"color": style.COLOURS[index], "width": 3},
-                    marker={"symbol": ("arrow", "x")[index], "size": 10, "color": style.COLOURS[index]},
-                ),
-                row=1, col=1,
+            figure.add_scatter(
+                x=[None], y=[None], mode="lines+markers", name=name, line={"color": style.COLOURS[index], "width": 3},
+                marker={"symbol": ("arrow", "x")[index], "size": 10, "color": style.COLOURS[index]}, row=1, col=1,
             )  # fmt: skip
         _draw_entries(figure, numbers)
-        figure.update_xaxes(title_text="embedding, first coordinate", row=1, col=1)
-        figure.update_yaxes(title_text="second coordinate", scaleanchor="x", row=1, col=1)
-        style.legend_below(figure)
-        return figure
+        figure.update_yaxes(scaleanchor="x", row=1, col=1)
+        return style.legend_below(figure)
 
     def _draw_arrows(self, figure: PlotlyFigure, numbers: Numbers) -> None:
         """What moves i and j, as long as it is strong."""
@@ -179,18 +159,14 @@ def _told(numbers: Numbers) -> str:
 
 def _draw_entries(figure: PlotlyFigure, numbers: Numbers) -> None:
     """Row i of the gradient by both equations and by autograd, a place for each image."""
-    import plotly.graph_objects as go
 
     i, j = numbers["i"], numbers["j"]
     names = [{i: "i", j: "j"}.get(item, str(item + 1)) for item in range(len(numbers["points"]))]
     for index, (name, entries) in enumerate(numbers["entries"].items(), start=2):
         shape = {"symbol": "circle-open", "size": 17, "line": {"width": 2}} if index == 4 else {"size": 8}
-        figure.add_trace(
-            go.Scatter(
-                x=entries, y=names, mode="markers", name=name, marker={**style.marker(index), **shape},
-                hovertemplate="image %{y}<br>%{x:.3f}",
-            ),
-            row=1, col=2,
+        figure.add_scatter(
+            x=entries, y=names, mode="markers", name=name, marker={**style.marker(index), **shape},
+            hovertemplate="image %{y}<br>%{x:.3f}", row=1, col=2,
         )  # fmt: skip
     figure.update_xaxes(title_text="gradient per squared distance", row=1, col=2)
     figure.update_yaxes(title_text="image", type="category", autorange="reversed", row=1, col=2)

@@ -1,12 +1,9 @@
 """004, figure 10: what the neighbourhood alone pulls in and pushes out."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, slack
 from lab.figures.points import squared_distances
 
 
@@ -22,9 +19,7 @@ class NeighbourhoodPull(Figure):
         """The neighbourhood."""
 
         k: int = knob(4, "Number of neighbours, the item itself included.", ge=1, le=12, source="Contextual, eq. 2")
-        eps: float = knob(
-            0.1, "Slack of the neighbourhood.", ge=0, le=2, unit="squared distance", source="Contextual, eq. 2"
-        )
+        eps: float = slack(0.1, 2)
         alpha: float = knob(
             10.0,
             "Slope of theta in the backward pass, which is the length of every arrow.",
@@ -53,11 +48,8 @@ class NeighbourhoodPull(Figure):
                 "loss": float(np.mean(same != inside))}  # fmt: skip
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         points, same, force = numbers["points"], numbers["same"], numbers["force"]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"L₁ of this item <b>{numbers['loss']:.3f}</b>: {int((force < 0).sum())} of its label pulled in, "
             f"{int((force > 0).sum())} others pushed out, all with slope α = {self.knobs.alpha:g}",
             x="embedding, first coordinate",
@@ -78,17 +70,14 @@ class NeighbourhoodPull(Figure):
                     arrowwidth=2.5, arrowcolor=style.BLUE if f < 0 else style.VERMILLION,
                 )  # fmt: skip
         for index, (name, mask) in enumerate((("same label", same), ("different label", ~same))):
-            figure.add_trace(
-                go.Scatter(
-                    x=points[mask, 0], y=points[mask, 1], mode="markers", name=name, marker=style.marker(index, 12)
-                )
+            figure.add_scatter(
+                x=points[mask, 0], y=points[mask, 1], mode="markers", name=name, marker=style.marker(index, 12)
             )
-        figure.add_trace(
-            go.Scatter(x=[0], y=[0], mode="markers+text", text=["i"], textposition="top right", name="the item i",
-                       marker={"symbol": "star", "size": 18, "color": style.BLUE, "line": {"width": 1.5}})
+        figure.add_scatter(
+            x=[0], y=[0], mode="markers+text", text=["i"], textposition="top right", name="the item i",
+            marker={"symbol": "star", "size": 18, "color": style.BLUE, "line": {"width": 1.5}},
         )  # fmt: skip
-        figure.update_yaxes(scaleanchor="x")
-        return figure
+        return figure.update_yaxes(scaleanchor="x")
 
     def alt(self, numbers: Numbers) -> str:
         force = numbers["force"]

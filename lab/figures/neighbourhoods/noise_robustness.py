@@ -1,43 +1,40 @@
 """004, figure 6: label noise, foreign images and few classes, loss by loss."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from lab import losses
-from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures import _bundled, _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure
-from lab.figures.neighbourhoods.train_test_paths import RECIPES
+from lab.figures import _toy
+from lab.figures._base import Knobs, Numbers, knob
+from lab.figures._toy_sweep import Axis, Data, ToySweep, data_knob
+from lab.figures.neighbourhoods.train_test_paths import RECIPES, check_recipes
 
-AXES = {
-    "wrong labels": ((0.0, 0.1, 0.2, 0.4), "share of wrong training labels"),
-    "foreign images": ((0.0, 0.1, 0.2, 0.4), "share of training images of no class"),
-    "classes kept": ((6, 9, 12, 16), "training classes kept"),
-}
+MADE = {"wrong labels": "wrong_labels", "foreign images": "foreign", "classes kept": "classes"}
+"""Argument of the toy that does each damage."""
 
 
-MEASURED = {"wrong labels": ("contextual_noise", "wrong labels"), "classes kept": ("contextual_classes", "classes")}
-"""Bundled study and axis of each damage that was measured."""
-
-
-class NoiseRobustness(Figure):
+class NoiseRobustness(ToySweep):
     """Test r@1 of several losses as the training data get worse."""
 
     title = "How robust are losses to bad training data?"
     source = "Contextual, figure 6"
-    tier = "toy_training"
     bound_together = ("data",)  # not every damage and axis of a toy was measured
     question = "Which loss loses least from clean to noisy?"
     moves = ("data", "damage")
+    chosen_by = "damage"
+    note = "mean and deviation over {seeds} seeds, {steps} steps"
+    words = "Test r@1 by {damage}, from {first:g} to {last:g}"
+    axes = {
+        "wrong labels": Axis(
+            "share of wrong training labels", (0.0, 0.1, 0.2, 0.4), ("contextual_noise", "wrong labels", None)
+        ),
+        "foreign images": Axis("share of training images of no class", (0.0, 0.1, 0.2, 0.4)),
+        "classes kept": Axis("training classes kept", (6, 9, 12, 16), ("contextual_classes", "classes", None)),
+    }
 
     class Knobs(Knobs):
         """What goes wrong, and the toy; or the measured sweep."""
 
-        data: Literal["toy", "Emoji-7"] = knob(
-            "toy", "Show a toy example that trains now, or results measured on Emoji-7."
-        )
+        data: Data = data_knob()
         damage: Literal["wrong labels", "foreign images", "classes kept"] = knob(
             "wrong labels", "Kind of damage to the training data."
         )
@@ -46,48 +43,18 @@ class NoiseRobustness(Figure):
         noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
         seeds: int = knob(2, "Number of seeds.", ge=1, le=3)
 
-    def training_steps(self) -> int:
-        if self.knobs.data == "Emoji-7":
-            return 0
-        return len(self.knobs.losses) * len(AXES[self.knobs.damage][0]) * self.knobs.seeds * self.knobs.steps
+    def lines(self) -> dict[str, tuple[str, str]]:
+        return {name: (name, "r@1") for name in self.knobs.losses}
+
+    def scores(self, loss: str, setting: Any, seed: int) -> dict[str, float]:
+        toy = _toy.hidden_classes(noise=self.knobs.noise, seed=seed, **{MADE[self.knobs.damage]: setting})
+        name, knobs = RECIPES[loss]
+        return _toy.train(losses.create(name, **knobs), toy, steps=self.knobs.steps, seed=seed).test[-1]
 
     def numbers(self) -> Numbers:
-        k = self.knobs
-        if k.data == "Emoji-7":
-            return self._measured()
-        unknown = set(k.losses) - set(RECIPES)
-        if unknown:
-            raise ValueError(f"NoiseRobustness: losses must be among {', '.join(RECIPES)}, got {', '.join(unknown)}.")
-        settings = AXES[k.damage][0]
-        made = {"wrong labels": "wrong_labels", "foreign images": "foreign", "classes kept": "classes"}[k.damage]
-
-        def run(name: str, setting: Any, seed: int) -> float:
-            toy = _toy.hidden_classes(noise=k.noise, seed=seed, **{made: setting})
-            recipe, knobs = RECIPES[name]
-            return _toy.train(losses.create(recipe, **knobs), toy, steps=k.steps, seed=seed).test[-1]["r@1"]
-
-        curves = {n: _toy.sweep(lambda x, s, n=n: run(n, x, s), settings, k.seeds) for n in k.losses}
-        note = f"mean and deviation over {k.seeds} seeds, {k.steps} steps"
-        return {"settings": settings, "curves": curves, "axis": AXES[k.damage][1], "subtitle": note}
-
-    def _measured(self) -> Numbers:
-        damage = self.knobs.damage
-        study, axis = _bundled.measured("NoiseRobustness", MEASURED, damage)
-        places, curves = _bundled.curves(study, axis, lines="loss")
-        words = AXES[damage][1] if damage == "wrong labels" else "share of the training classes kept"
-        return {"settings": places, "curves": curves, "axis": words, "subtitle": _bundled.subtitle(study)}
-
-    def draw(self, numbers: Numbers) -> PlotlyFigure:
-        figure = style.canvas(
-            self.title,
-            numbers["subtitle"],
-            x=numbers["axis"],
-            y="r@1 on unseen classes",
-        )
-        _toy.draw_sweep(figure, numbers["settings"], numbers["curves"])
-        return figure
-
-    def alt(self, numbers: Numbers) -> str:
-        values = "; ".join(f"{n} {mean[0]:.3f} to {mean[-1]:.3f}" for n, (mean, _) in numbers["curves"].items())
-        ends = numbers["settings"][0], numbers["settings"][-1]
-        return f"Test r@1 by {self.knobs.damage}, from {ends[0]:g} to {ends[1]:g}: {values}."
+        if self.knobs.data == "toy":
+            check_recipes(self)
+        title = self.axes[self.knobs.damage].title
+        if self.knobs.data != "toy" and self.knobs.damage == "classes kept":
+            title = "share of the training classes kept"
+        return super().numbers() | {"axis": title}

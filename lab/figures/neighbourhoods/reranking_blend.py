@@ -1,13 +1,10 @@
 """004, table 10 and appendix I.5: re-ranking by contextual similarity, one list before and after."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures.points import letters, list_metrics
 from lab.kernels.neighbours.plain import Steps, contextual_similarity
 from lab.surrogates import ConstantGradient
@@ -54,43 +51,36 @@ class RerankingBlend(Figure):
         return np.argsort(-scores, axis=1, kind="stable")[:, :-1]
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         k, labels = self.knobs, numbers["labels"]
         scores = numbers["scores"]
         text = " · ".join(f"{m}: {scores['before'][m]:.3f} → <b>{scores['after'][m]:.3f}</b>" for m in ("r@1", "MAP@R"))
-        figure = style.canvas(self.title, f"over all 30 queries {text}", y="rank", height=200 + 30 * k.top)
+        figure = self.canvas(f"over all 30 queries {text}", y="rank", height=200 + 30 * k.top)
         before, after = (numbers[name][k.query] for name in ("before", "after"))
         right = labels == labels[k.query]
         listed = set(before[: k.top]) | set(after[: k.top])
         for item in sorted(listed, key=lambda i: right[i]):
             a, b = int(np.flatnonzero(before == item)[0]) + 1, int(np.flatnonzero(after == item)[0]) + 1
             index = 0 if right[item] else 1
-            figure.add_trace(
-                go.Scatter(
-                    x=[0, 1], y=[a, b], mode="lines+markers+text", showlegend=False, line=style.line(index, 2.5),
-                    marker=style.marker(index, 11), text=[f"{letters(labels)[item]}{item}"] * 2,
-                    textposition=["middle left", "middle right"], opacity=1 if index == 0 else 0.8,
-                    hovertemplate=f"item {item}: rank %{{y}}<extra></extra>",
-                )
+            figure.add_scatter(
+                x=[0, 1], y=[a, b], mode="lines+markers+text", showlegend=False, line=style.line(index, 2.5),
+                marker=style.marker(index, 11), text=[f"{letters(labels)[item]}{item}"] * 2,
+                textposition=["middle left", "middle right"], opacity=1 if index == 0 else 0.8,
+                hovertemplate=f"item {item}: rank %{{y}}<extra></extra>",
             )  # fmt: skip
         for index, name in enumerate((f"{style.RIGHT} same label as the query", f"{style.WRONG} different label")):
-            figure.add_trace(
-                go.Scatter(
-                    x=[None],
-                    y=[None],
-                    mode="lines+markers",
-                    name=name,
-                    line=style.line(index),
-                    marker=style.marker(index),
-                )
+            figure.add_scatter(
+                x=[None],
+                y=[None],
+                mode="lines+markers",
+                name=name,
+                line=style.line(index),
+                marker=style.marker(index),
             )
         figure.update_xaxes(
             tickvals=[0, 1], ticktext=["by cosine", f"β = {k.beta:g}"], range=[-0.25, 1.25],
             title_text=f"the list of query {letters(labels)[k.query]}{k.query}",
         )  # fmt: skip
-        figure.update_yaxes(range=[k.top + 0.7, 0.3], dtick=1)
-        return figure
+        return figure.update_yaxes(range=[k.top + 0.7, 0.3], dtick=1)
 
     def alt(self, numbers: Numbers) -> str:
         s = numbers["scores"]

@@ -1,14 +1,11 @@
 """004, figures 2 and 14: how training and test scores move together, loss by loss."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from lab import losses
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures._kept import once
 
 RECIPES = {
@@ -20,6 +17,17 @@ RECIPES = {
     "triplet": ("triplet_margin", {}),
 }
 """What the figures of 004 compare; the contrastive part of 004 is its loss at lambda 0."""
+
+
+def check_recipes(figure: Figure) -> None:
+    """Check the losses that a figure is to train.
+
+    Raises:
+        ValueError: one has no recipe; lists those that have.
+    """
+    if unknown := set(figure.knobs.losses) - set(RECIPES):
+        name, listed = type(figure).__name__, ", ".join(RECIPES)
+        raise ValueError(f"{name}: losses must be among {listed}, got {', '.join(unknown)}.")
 
 
 class TrainTestPaths(Figure):
@@ -47,38 +55,28 @@ class TrainTestPaths(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
-        unknown = set(k.losses) - set(RECIPES)
-        if unknown:
-            raise ValueError(f"TrainTestPaths: losses must be among {', '.join(RECIPES)}, got {', '.join(unknown)}.")
+        check_recipes(self)
         return {"paths": {n: once(_path, n, k.steps, k.every, k.noise, k.wrong_labels, k.seed) for n in k.losses}}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"up to step {min(self.knobs.snapshot, self.knobs.steps)}; the star is where a path stands",
             x="r@1 on the training classes",
             y="r@1 on unseen classes",
         )
         for index, (name, path) in enumerate(numbers["paths"].items()):
             visible = self._drawn(path)
-            figure.add_trace(
-                go.Scatter(
-                    x=path["train"][:visible], y=path["test"][:visible], name=name, mode="lines+markers",
-                    line=style.line(index), marker=style.marker(index, 7), customdata=path["steps"][:visible],
-                    hovertemplate="step %{customdata}<br>train %{x:.3f}<br>test %{y:.3f}",
-                )
+            figure.add_scatter(
+                x=path["train"][:visible], y=path["test"][:visible], name=name, mode="lines+markers",
+                line=style.line(index), marker=style.marker(index, 7), customdata=path["steps"][:visible],
+                hovertemplate="step %{customdata}<br>train %{x:.3f}<br>test %{y:.3f}",
             )  # fmt: skip
-            figure.add_trace(
-                go.Scatter(
-                    x=path["train"][visible - 1 : visible], y=path["test"][visible - 1 : visible], mode="markers",
-                    showlegend=False, hoverinfo="skip",
-                    marker={"symbol": "star", "size": 17, "color": style.COLOURS[index], "line": {"width": 1.5}},
-                )
+            figure.add_scatter(
+                x=path["train"][visible - 1 : visible], y=path["test"][visible - 1 : visible], mode="markers",
+                showlegend=False, hoverinfo="skip",
+                marker={"symbol": "star", "size": 17, "color": style.COLOURS[index], "line": {"width": 1.5}},
             )  # fmt: skip
-        figure.update_layout(legend={"x": 0.01, "y": 0.99})
-        return figure
+        return figure.update_layout(legend={"x": 0.01, "y": 0.99})
 
     def alt(self, numbers: Numbers) -> str:
         k, told = self.knobs, []

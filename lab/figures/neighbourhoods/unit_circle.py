@@ -1,13 +1,10 @@
 """004, figure 4: one point rolls around the circle, and contextual and contrastive loss watch it."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, slack, slope
 from lab.kernels.neighbours.plain import Steps, contextual_similarity
 from lab.surrogates import ConstantGradient
 
@@ -27,17 +24,8 @@ class UnitCircle(Figure):
         points: int = knob(64, "Number of points on the circle, half of each class.", ge=8, le=64)
         spread: float = knob(0.2, "Spread of a class along the circle.", ge=0.02, le=1, scale="log", unit="radians")
         k: int = knob(32, "Number of neighbours, the point itself included.", ge=2, le=32, source="Contextual, eq. 2")
-        eps: float = knob(
-            0.05,
-            "Slack (epsilon) by which a neighbourhood is enlarged.",
-            ge=0,
-            le=1,
-            unit="squared distance",
-            source="Contextual, eq. 2",
-        )
-        alpha: float = knob(
-            10.0, "Slope of theta in the backward pass.", ge=0.1, le=100, scale="log", source="Contextual, eq. 1"
-        )
+        eps: float = slack(0.05)
+        alpha: float = slope()
         delta_pos: float = knob(
             0.75, "Contrastive margin for positives.", ge=-1, le=1, unit="cosine", source="Contextual, eq. 29"
         )
@@ -80,13 +68,10 @@ class UnitCircle(Figure):
         return sum(p.sum() / (p > 0).sum().clamp(min=1) for p in parts)
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         place, places = self.knobs.place, numbers["places"]
         at = int(np.searchsorted(places, place))
         here = {name: v[at] for name, v in numbers["values"].items()}
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"pull towards its own class here: contextual <b>{here['contextual'][1]:.3f}</b>, contrastive "
             f"<b>{here['contrastive'][1]:.3f}</b> (loss / radian)",
             panels=("contextual loss", "the points", "contrastive loss"),
@@ -99,11 +84,9 @@ class UnitCircle(Figure):
         for column, name in ((1, "contextual"), (3, "contrastive")):
             value, pull = numbers["values"][name].T
             for index, (what, y) in enumerate((("loss", value), ("pull towards its own class", pull))):
-                figure.add_trace(
-                    go.Scatter(
-                        x=places, y=y, name=what, legendgroup=what, showlegend=column == 1, mode="lines",
-                        line={**style.line(index), "shape": "hv" if name == "contextual" and index == 0 else "linear"},
-                    ),
+                figure.add_scatter(
+                    x=places, y=y, name=what, legendgroup=what, showlegend=column == 1, mode="lines",
+                    line={**style.line(index), "shape": "hv" if name == "contextual" and index == 0 else "linear"},
                     row=1, col=column, secondary_y=index == 1,
                 )  # fmt: skip
             figure.update_yaxes(title_text="loss", rangemode="tozero", row=1, col=column, secondary_y=False)
@@ -115,39 +98,30 @@ class UnitCircle(Figure):
             figure.add_vline(x=place, line={"dash": "dot", "color": style.BLACK}, row=1, col=column)
             figure.update_xaxes(title_text="place (0 wrong, 1 own class)", row=1, col=column)
         self._draw_points(figure, numbers)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def _draw_points(self, figure: PlotlyFigure, numbers: Numbers) -> None:
         """Both classes on the circle, and the point that moves between them."""
-        import plotly.graph_objects as go
-
         angles = numbers["angles"].copy()
         angles[numbers["mover"]] = (1 - self.knobs.place) * np.pi / 2
         for index in (0, 1):
             mine = (numbers["labels"] == index) & (np.arange(len(angles)) != numbers["mover"])
-            figure.add_trace(
-                go.Scatter(
-                    x=np.cos(angles[mine]), y=np.sin(angles[mine]), mode="markers", showlegend=True,
-                    name=("first class", "second class")[index], marker={**style.marker(index, 8), "opacity": 0.6},
-                ),
-                row=1, col=2,
+            figure.add_scatter(
+                x=np.cos(angles[mine]), y=np.sin(angles[mine]), mode="markers", showlegend=True,
+                name=("first class", "second class")[index], marker={**style.marker(index, 8), "opacity": 0.6}, row=1,
+                col=2,
             )  # fmt: skip
-        figure.add_trace(
-            go.Scatter(
-                x=[np.cos(angles[numbers["mover"]])], y=[np.sin(angles[numbers["mover"]])], mode="markers",
-                name="the moving point", marker={"symbol": "star", "size": 17, "color": style.VERMILLION,
-                                                 "line": {"width": 1.5, "color": style.BLACK}},
-            ),
+        figure.add_scatter(
+            x=[np.cos(angles[numbers["mover"]])], y=[np.sin(angles[numbers["mover"]])], mode="markers",
+            name="the moving point",
+            marker={"symbol": "star", "size": 17, "color": style.VERMILLION,
+                    "line": {"width": 1.5, "color": style.BLACK}},
             row=1, col=2,
         )  # fmt: skip
         around = np.linspace(0, 2 * np.pi, 73)
-        figure.add_trace(
-            go.Scatter(
-                x=np.cos(around), y=np.sin(around), mode="lines", line={"color": style.GREY, "width": 1},
-                hoverinfo="skip", showlegend=False,
-            ),
-            row=1, col=2,
+        figure.add_scatter(
+            x=np.cos(around), y=np.sin(around), mode="lines", line={"color": style.GREY, "width": 1}, hoverinfo="skip",
+            showlegend=False, row=1, col=2,
         )  # fmt: skip
         figure.update_xaxes(title_text="first coordinate", row=1, col=2)
         figure.update_yaxes(scaleanchor="x2", row=1, col=2)

@@ -1,16 +1,13 @@
 """004, section 4.3 and appendix: why about half of the pairs of the contextual loss go the wrong way."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np
 
 from lab import losses
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, slack
 from lab.inspect import pair_gradients
 
 VARIANTS = {
@@ -45,9 +42,7 @@ class WrongWayPairs(Figure):
 
         classes: int = knob(12, "Classes of the batch.", ge=3, le=20)
         per_class: int = knob(4, "Images of each class, and neighbours (k).", ge=2, le=6)
-        eps: float = knob(
-            0.05, "Slack of a neighbourhood.", ge=0, le=0.5, unit="squared distance", source="Contextual, eq. 2"
-        )
+        eps: float = slack(0.05, 0.5)
         network: Literal["contrastive", "recall_at_k", "cross_entropy"] = knob(
             "contrastive", "Loss that the network was trained with; the images are of classes it never saw."
         )
@@ -82,41 +77,35 @@ class WrongWayPairs(Figure):
         return images.vectors[rows].astype(np.float64), images.labels[rows]
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         whole, bare = (_wrong(numbers["share"][name]) for name in ("contextual", "without M₋"))
         force = _wrong(numbers["mass"]["contextual"])
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"<b>{whole:.0%}</b> of the pairs that move go against their label ({force:.0%} of the force), "
             f"<b>{bare:.0%}</b> without M₋; {self.knobs.classes} classes of emoji that the network never saw",
             panels=("share of the pairs that move", "share of the force on them"),
             shared_yaxes=True,
             horizontal_spacing=0.06,
+            x="share",
+            y=("loss",),
         )
         for index, kind in enumerate(KINDS):
             wrong = index in (1, 3)
             sign = style.WRONG if wrong else style.RIGHT
             for column, of in ((1, "share"), (2, "mass")):
                 parts = [numbers[of][name][index] for name in VARIANTS]
-                figure.add_trace(
-                    go.Bar(
-                        y=list(VARIANTS), x=parts, orientation="h", name=f"{sign} {kind}", legendgroup=kind,
-                        showlegend=column == 1, text=[f"{part:.0%}" if part > 0.06 else "" for part in parts],
-                        textposition="inside", insidetextanchor="middle", textangle=0,
-                        hovertemplate="%{y}<br>%{x:.1%}",
-                        marker={
-                            "color": style.COLOURS[index], "pattern": {"shape": "/" if wrong else "", "fgopacity": 0.3}
-                        },
-                    ),
+                figure.add_bar(
+                    y=list(VARIANTS), x=parts, orientation="h", name=f"{sign} {kind}", legendgroup=kind,
+                    showlegend=column == 1, text=[f"{part:.0%}" if part > 0.06 else "" for part in parts],
+                    textposition="inside", insidetextanchor="middle", textangle=0, hovertemplate="%{y}<br>%{x:.1%}",
+                    marker={
+                        "color": style.COLOURS[index], "pattern": {"shape": "/" if wrong else "", "fgopacity": 0.3}
+                    },
                     row=1, col=column,
                 )  # fmt: skip
         figure.update_layout(barmode="stack", legend_traceorder="normal")
-        figure.update_xaxes(range=[0, 1], tickformat=".0%", title_text="share")
+        figure.update_xaxes(range=[0, 1], tickformat=".0%")
         figure.update_yaxes(autorange="reversed")
-        figure.update_yaxes(title_text="loss", row=1, col=1)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         told = "; ".join(

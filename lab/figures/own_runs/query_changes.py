@@ -1,15 +1,12 @@
 """001 figure 7 and 003 figure 7, on own runs: which queries one run fixed and which it broke."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _runs, _thumbnails
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 
 class QueryChanges(Figure):
@@ -61,13 +58,10 @@ class QueryChanges(Figure):
         }  # fmt: skip
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         a, b = numbers["values"]
         change, items = numbers["change"], numbers["items"]
         better, worse = change > 1e-9, change < -1e-9
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"{int(better.sum())} queries better, {int(worse.sum())} worse, {int((~better & ~worse).sum())} alike · "
             f"mean change <b>{change.mean():+.4f}</b>",
             panels=("every query", "most improved and most regressed"),
@@ -75,26 +69,18 @@ class QueryChanges(Figure):
             height=560,
         )
         for index, (name, mask) in enumerate(((f"{style.RIGHT} better", better), (f"{style.WRONG} worse", worse))):
-            figure.add_trace(
-                go.Scatter(
-                    x=a[mask], y=b[mask], mode="markers", name=name, marker={**style.marker(index, 7), "opacity": 0.7},
-                    customdata=[numbers["classes"][int(item)] for item in items[mask]],
-                    hovertemplate="%{customdata}<br>%{x:.3f} → %{y:.3f}<extra></extra>",
-                ),
-                row=1, col=1,
+            figure.add_scatter(
+                x=a[mask], y=b[mask], mode="markers", name=name, marker={**style.marker(index, 7), "opacity": 0.7},
+                customdata=[numbers["classes"][int(item)] for item in items[mask]],
+                hovertemplate="%{customdata}<br>%{x:.3f} → %{y:.3f}<extra></extra>", row=1, col=1,
             )  # fmt: skip
-        figure.add_trace(
-            go.Scatter(x=[0, 1], y=[0, 1], mode="lines", name="no change", line=style.line(6, 1)), row=1, col=1
-        )
+        figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", name="no change", line=style.line(6, 1), row=1, col=1)
         chosen = numbers["chosen"]
-        figure.add_trace(
-            go.Bar(
-                y=np.arange(len(chosen)), x=change[chosen], orientation="h", showlegend=False,
-                marker={"color": [style.BLUE if change[q] > 0 else style.VERMILLION for q in chosen],
-                        "pattern": {"shape": ["" if change[q] > 0 else "/" for q in chosen]}},
-                text=[f"{change[q]:+.3f}" for q in chosen], textposition="outside",
-            ),
-            row=1, col=2,
+        figure.add_bar(
+            y=np.arange(len(chosen)), x=change[chosen], orientation="h", showlegend=False,
+            marker={"color": [style.BLUE if change[q] > 0 else style.VERMILLION for q in chosen],
+                    "pattern": {"shape": ["" if change[q] > 0 else "/" for q in chosen]}},
+            text=[f"{change[q]:+.3f}" for q in chosen], textposition="outside", row=1, col=2,
         )  # fmt: skip
         metric = self.knobs.metric
         figure.update_xaxes(title_text=f"{metric}, {numbers['names'][0]}", row=1, col=1)
@@ -102,7 +88,8 @@ class QueryChanges(Figure):
         ends = np.array([change[chosen].min(initial=0), change[chosen].max(initial=0)])
         room = 0.25 * max(np.ptp(ends), 1e-9)
         figure.update_xaxes(title_text=f"change in {metric}", range=ends + [-room, room], row=1, col=2)
-        words = [_shortened(numbers["classes"][int(items[q])]) for q in chosen]
+        names = [numbers["classes"][int(items[q])] for q in chosen]
+        words = [name if len(name) <= 20 else f"{name[:19]}…" for name in names]
         figure.update_yaxes(
             range=[len(chosen) - 0.4, -0.6], tickvals=np.arange(len(chosen)), ticktext=words,
             row=1, col=2,
@@ -111,8 +98,7 @@ class QueryChanges(Figure):
             beside = -np.sign(change[q]) * 0.3 * room  # where the bar is not
             if picture := numbers["pictures"].get(int(items[q])):
                 _thumbnails.lay(figure, picture, beside, place, (0.5 * room, 0.9), "", row=1, col=2)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         change = numbers["change"]
@@ -123,7 +109,3 @@ class QueryChanges(Figure):
             f"{numbers['classes'][int(numbers['items'][best])]} ({change[best]:+.3f}), most regressed "
             f"{numbers['classes'][int(numbers['items'][worst])]} ({change[worst]:+.3f})."
         )
-
-
-def _shortened(name: str, letters: int = 20) -> str:
-    return name if len(name) <= letters else name[: letters - 1] + "…"

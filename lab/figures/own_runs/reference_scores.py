@@ -1,7 +1,5 @@
 """000 tables 2 and 3, 001 tables 1 to 4, 004 tables 2 to 4: published scores beside own runs, for orientation only."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 
@@ -9,9 +7,8 @@ import numpy as np
 
 import lab.papers.tables
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _runs
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 DATA = {
     "SOP": "sop",
@@ -74,34 +71,26 @@ class ReferenceScores(Figure):
         return run.name if data in (None, DATA[self.knobs.dataset]) else f"{run.name} (on {data}, not comparable)"
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         published, scores = numbers["published"], numbers["own"]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"{self.knobs.dataset}; {style.WRONG} published numbers differ in backbone, width, resolution and budget",
             x=f"{COLUMN.get(self.knobs.dataset, 'r@1')} (%)",
             height=240 + 32 * (len(published) + len(scores)),
         )
-        figure.add_trace(
-            go.Scatter(
-                y=[f"{name} ({paper})" for name, _, paper in published], x=[value for _, value, _ in published],
-                mode="markers+text", text=[f" {value:.1f}" for _, value, _ in published], textposition="middle right",
-                name="published", cliponaxis=False, marker={"symbol": "diamond", "size": 12, "color": style.GREY},
-            )
+        figure.add_scatter(
+            y=[f"{name} ({paper})" for name, _, paper in published], x=[value for _, value, _ in published],
+            mode="markers+text", text=[f" {value:.1f}" for _, value, _ in published], textposition="middle right",
+            name="published", cliponaxis=False, marker={"symbol": "diamond", "size": 12, "color": style.GREY},
         )  # fmt: skip
         if scores:
-            figure.add_trace(
-                go.Scatter(
-                    y=[name for name, _ in scores], x=[value for _, value in scores], mode="markers+text",
-                    text=[f" {value:.1f}" for _, value in scores], textposition="middle right", name="own run",
-                    cliponaxis=False, marker=style.marker(0, 13),
-                )
+            figure.add_scatter(
+                y=[name for name, _ in scores], x=[value for _, value in scores], mode="markers+text",
+                text=[f" {value:.1f}" for _, value in scores], textposition="middle right", name="own run",
+                cliponaxis=False, marker=style.marker(0, 13),
             )  # fmt: skip
         rows = len({*((name, paper) for name, _, paper in published), *((name, "") for name, _ in scores)})
         figure.update_yaxes(range=[rows - 0.3, -0.7], type="category")
-        figure.update_layout(showlegend=True)
-        return figure
+        return figure.update_layout(showlegend=True)
 
     def alt(self, numbers: Numbers) -> str:
         references = ", ".join(f"{name} {value:.1f}" for name, value, _ in numbers["published"])

@@ -1,16 +1,13 @@
 """001 figures 6 and 7, 003 figure 7, on own runs: the same query's list under several runs, side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _runs, _thumbnails
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 SIZE = (0.7, 0.66)
 """Of an image, in units of the axes."""
@@ -71,12 +68,12 @@ class RetrievedLists(Figure):
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         rows, pictures, names = numbers["rows"], numbers["pictures"], numbers["names"]
         width = max(len(row["items"]) for row in rows)
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"query “{names[rows[0]['item']]}”: {_found(numbers)} · solid frame and {style.RIGHT} same label, dashed "
             f"and {style.WRONG} another label, ★ found by this run alone",
             x="rank in the list, with the cosine to the query",
             height=190 + 130 * len(rows),
+            y="run",
         )
         frames: list[dict] = []
         for line, row in enumerate(rows):
@@ -87,15 +84,13 @@ class RetrievedLists(Figure):
             figure.add_trace(self._captions(row, line, names, width))
         figure.update_layout(shapes=frames)
         figure.update_yaxes(
-            title_text="run", range=[len(rows) - 0.4, -0.5], tickvals=list(range(len(rows))),
-            showgrid=False, zeroline=False,
+            range=[len(rows) - 0.4, -0.5], tickvals=list(range(len(rows))), showgrid=False, zeroline=False,
             ticktext=[f"{row['name'].replace(': ', ':<br>')}<br>{row['right'].sum()} right" for row in rows],
         )  # fmt: skip
-        figure.update_xaxes(
+        return figure.update_xaxes(
             range=[QUERY - 0.5, width + 0.5], tickvals=[QUERY, *range(1, width + 1)], showgrid=False, zeroline=False,
             ticktext=["query", *map(str, range(1, width + 1))],
         )  # fmt: skip
-        return figure
 
     def _captions(self, row: dict[str, Any], line: int, names: dict[int, str], width: int) -> Any:
         """Mark and score below each image, and its name for who points at it."""

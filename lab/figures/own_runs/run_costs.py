@@ -1,15 +1,12 @@
 """001, table 2 and 004, figure 8, on own runs: what each run cost in time and memory."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _runs
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 
 def _memory(run: _runs.Run) -> int:
@@ -73,38 +70,31 @@ class RunCosts(Figure):
         return {"rows": rows}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         rows = numbers["rows"]
         score = list(rows[0])[-1]
         costs = ("seconds a step", "peak memory (GB)")
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"{self._message(rows, score)}; left and up is better",
             panels=("time", "memory"),
             shared_yaxes=True,
             horizontal_spacing=0.06,
             height=480,
+            y=(score,),
         )
         for column, cost in enumerate(costs, 1):
             for index, row in enumerate(rows):
-                figure.add_trace(
-                    go.Scatter(
-                        x=[row[cost]], y=[row[score]], mode="markers", name=row["name"], legendgroup=str(index),
-                        showlegend=column == 1, marker=style.marker(index, 15), cliponaxis=False,
-                        hovertemplate="%{x:.3g}, %{y:.3f}<extra>" + row["name"] + "</extra>",
-                    ),
-                    row=1, col=column,
+                figure.add_scatter(
+                    x=[row[cost]], y=[row[score]], mode="markers", name=row["name"], legendgroup=str(index),
+                    showlegend=column == 1, marker=style.marker(index, 15), cliponaxis=False,
+                    hovertemplate="%{x:.3g}, %{y:.3f}<extra>" + row["name"] + "</extra>", row=1, col=column,
                 )  # fmt: skip
             longest = np.nanmax([row[cost] for row in rows] + [1e-9])
             title = f"{cost}, median" if column == 1 else cost
             figure.update_xaxes(title_text=title, range=[0, 1.15 * longest], row=1, col=column)
-        figure.update_yaxes(title_text=score, row=1, col=1)
         if scores := [row[score] for row in rows if not np.isnan(row[score])]:
             middle, half = (min(scores) + max(scores)) / 2, max(0.02, 0.7 * np.ptp(scores))
             figure.update_yaxes(range=[middle - half, middle + half])
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def _message(self, rows: list[dict], score: str) -> str:
         """The dearest step against the cheapest, and what it brought."""

@@ -1,15 +1,12 @@
 """Loss and validation scores of finished or running runs over their steps."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _runs
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 
 class RunCurves(Figure):
@@ -52,28 +49,21 @@ class RunCurves(Figure):
         return {"curves": curves}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"loss averaged over {self.knobs.smooth} steps",
             panels=("training loss", f"validation {self.knobs.metric}"),
+            x="training step",
+            y=("loss", self.knobs.metric),
         )
         for index, (name, curve) in enumerate(numbers["curves"].items()):
             panes = ((1, curve["steps"], curve["loss"], "lines"), (2, *curve["validated"], "lines+markers"))
             for column, x, y, mode in panes:
-                figure.add_trace(
-                    go.Scatter(
-                        x=x, y=y, name=name, legendgroup=name, showlegend=column == 1, mode=mode,
-                        line=style.line(index), marker=style.marker(index, 7),
-                    ),
-                    row=1, col=column,
+                figure.add_scatter(
+                    x=x, y=y, name=name, legendgroup=name, showlegend=column == 1, mode=mode, line=style.line(index),
+                    marker=style.marker(index, 7), row=1, col=column,
                 )  # fmt: skip
-        figure.update_xaxes(title_text="training step")
-        figure.update_yaxes(title_text="loss", type="log" if self.knobs.log_loss else "linear", row=1, col=1)
-        figure.update_yaxes(title_text=self.knobs.metric, row=1, col=2)
-        style.legend_below(figure)
-        return figure
+        figure.update_yaxes(type="log" if self.knobs.log_loss else "linear", row=1, col=1)
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         values = [

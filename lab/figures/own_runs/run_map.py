@@ -1,16 +1,13 @@
 """004, figures 7, 13, 16 and 18 to 29: one heat map for any two settings of any set of runs."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _runs
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 
 class RunMap(Figure):
@@ -59,22 +56,17 @@ class RunMap(Figure):
         return {"x": xs, "y": ys, "axes": (on_x, on_y), "mean": mean, "runs": count, "origin": _bundled.origin(runs)}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         k, (x, y) = self.knobs, numbers["axes"]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"{int(numbers['runs'].sum())} runs; the star marks the best cell{numbers['origin']}",
             x=x,
             y=y,
             height=480,
         )
-        figure.add_trace(
-            go.Heatmap(
-                x=numbers["x"], y=numbers["y"], z=numbers["mean"], colorscale=style.SEQUENTIAL, xgap=2, ygap=2,
-                colorbar={"title": k.metric}, customdata=numbers["runs"], texttemplate="%{z:.3f}",
-                hovertemplate=f"{x} %{{x}}<br>{y} %{{y}}<br>%{{z:.4f}} over %{{customdata}} runs<extra></extra>",
-            )
+        figure.add_heatmap(
+            x=numbers["x"], y=numbers["y"], z=numbers["mean"], colorscale=style.SEQUENTIAL, xgap=2, ygap=2,
+            colorbar={"title": k.metric}, customdata=numbers["runs"], texttemplate="%{z:.3f}",
+            hovertemplate=f"{x} %{{x}}<br>{y} %{{y}}<br>%{{z:.4f}} over %{{customdata}} runs<extra></extra>",
         )  # fmt: skip
         row, column = np.unravel_index(np.nanargmax(numbers["mean"]), numbers["mean"].shape)
         figure.add_annotation(
@@ -86,8 +78,7 @@ class RunMap(Figure):
             font={"size": 20, "color": style.VERMILLION},
         )
         figure.update_xaxes(type="category")
-        figure.update_yaxes(type="category")
-        return figure
+        return figure.update_yaxes(type="category")
 
     def alt(self, numbers: Numbers) -> str:
         row, column = np.unravel_index(np.nanargmax(numbers["mean"]), numbers["mean"].shape)

@@ -1,7 +1,5 @@
 """000 figure 4, 001 figures 4 and 5, 003 figures 4 and 6, 004 figure 6, on own runs: a score over one setting."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
@@ -10,9 +8,8 @@ import numpy as np
 
 from lab.core import style
 from lab.core.estimates import deviation
-from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _runs
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 WIDE = 8
 """Largest over smallest value from which an axis of positive numbers is logarithmic."""
@@ -72,30 +69,24 @@ class RunSweep(Figure):
         return {"lines": lines, "axis": axis, "group": group, "origin": _bundled.origin(runs)}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         k = self.knobs
         total = sum(sum(line["runs"]) for line in numbers["lines"].values())
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"{total} runs; bars are standard deviations{numbers['origin']}",
             x=numbers["axis"],
             y=f"{k.metric}, {k.split}",
         )
         for index, (name, line) in enumerate(numbers["lines"].items()):
-            figure.add_trace(
-                go.Scatter(
-                    x=line["x"], y=line["mean"], error_y={"array": line["deviation"]}, name=name, mode="lines+markers",
-                    line=style.line(index), marker=style.marker(index), customdata=line["runs"],
-                    hovertemplate="%{x}: %{y:.4f} over %{customdata} runs",
-                )
+            figure.add_scatter(
+                x=line["x"], y=line["mean"], error_y={"array": line["deviation"]}, name=name, mode="lines+markers",
+                line=style.line(index), marker=style.marker(index), customdata=line["runs"],
+                hovertemplate="%{x}: %{y:.4f} over %{customdata} runs",
             )  # fmt: skip
         places = sorted({x for line in numbers["lines"].values() for x in line["x"] if isinstance(x, int | float)})
         if places and places[0] > 0 and places[-1] >= WIDE * places[0]:
             title = f"{numbers['axis']} (log scale)"
             figure.update_xaxes(type="log", tickvals=places, ticktext=[f"{x:g}" for x in places], title_text=title)
-        figure.update_layout(showlegend=True)
-        return figure
+        return figure.update_layout(showlegend=True)
 
     def alt(self, numbers: Numbers) -> str:
         values = [

@@ -1,14 +1,11 @@
 """001, figure 1a: AP, SmoothAP and SupAP on one list, with the push of each on every score."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lab import losses
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _lists
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures._strip import draw_strip
 from lab.inspect import list_gradients
 from lab.surrogates import Heaviside, HMinus, HPlus, Sigmoid
@@ -74,39 +71,33 @@ class ApStrip(Figure):
         return {"scores": scores.numpy(), "relevant": relevant.numpy(), "losses": values, "push": push}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         values, chosen = numbers["losses"], self.knobs.loss
         name = {chosen: chosen} | {"ap": "1 - AP", "smooth_ap": "SmoothAP", "sup_ap": "SupAP"}
         bounds = {n: values[n] >= values["ap"] - 1e-12 for n in ("smooth_ap", "sup_ap")}
         badges = " · ".join(
             style.badge(ok, f"{name[n]} {'bounds' if ok else 'is below'} 1 - AP here") for n, ok in bounds.items()
         )
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             badges,
             panels=(f"the list, and the push of {name[chosen]}", "loss of the list"),
             height=480,
             column_widths=[0.66, 0.34],
+            y=("", "loss"),
+            x=("", "hatched: below 1 - AP"),
         )
         draw_strip(figure, numbers["scores"], numbers["relevant"], numbers["push"][chosen])
         order = ["ap", "smooth_ap", "sup_ap"]
-        figure.add_trace(
-            go.Bar(
-                x=[name[n] for n in order], y=[values[n] for n in order], showlegend=False,
-                marker={
-                    "color": [style.BLACK, *(style.BLUE if bounds[n] else style.VERMILLION for n in order[1:])],
-                    "pattern": {"shape": ["", *("" if bounds[n] else "/" for n in order[1:])]},
-                },
-                text=[f"{values[n]:.3f}" for n in order], textposition="outside",
-            ),
-            row=1, col=2,
+        figure.add_bar(
+            x=[name[n] for n in order], y=[values[n] for n in order], showlegend=False,
+            marker={
+                "color": [style.BLACK, *(style.BLUE if bounds[n] else style.VERMILLION for n in order[1:])],
+                "pattern": {"shape": ["", *("" if bounds[n] else "/" for n in order[1:])]},
+            },
+            text=[f"{values[n]:.3f}" for n in order], textposition="outside", row=1, col=2,
         )  # fmt: skip
         figure.add_hline(y=values["ap"], line={"dash": "dot", "color": style.BLACK}, row=1, col=2)
-        figure.update_yaxes(title_text="loss", range=[0, 1.15], row=1, col=2)
-        figure.update_xaxes(title_text="hatched: below 1 - AP", row=1, col=2)
-        style.legend_below(figure)
-        return figure
+        figure.update_yaxes(range=[0, 1.15], row=1, col=2)
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         values, push = numbers["losses"], numbers["push"][self.knobs.loss]

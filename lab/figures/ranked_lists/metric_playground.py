@@ -1,14 +1,11 @@
 """002: the same clusters by NMI and by MAP@R, on points in the plane that can be dragged."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures.points import letters, set_metrics
 from lab.metrics.clusters_f1 import pair_f1
 
@@ -89,64 +86,48 @@ class MetricPlayground(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         points, labels, metrics = numbers["points"], numbers["labels"], numbers["metrics"]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"NMI {metrics['NMI']:.3f} against MAP@R {metrics['MAP@R']:.3f}; grey outlines show the k-means cluster",
             panels=("embeddings", "what each metric says"),
             column_widths=[0.62, 0.38],
             height=520,
+            x=("first coordinate", "value (hatched: k-means)"),
+            y=("second coordinate",),
         )
         for label in np.unique(labels):
             mine = labels == label
-            figure.add_trace(
-                go.Scatter(
-                    x=points[mine, 0], y=points[mine, 1], mode="markers", name=f"class {letters([label])[0]}",
-                    marker=style.marker(int(label), 8),
-                    customdata=numbers["clusters"][mine],
-                    hovertemplate="(%{x:.2f}, %{y:.2f})<br>cluster %{customdata}",
-                ),
-                row=1, col=1,
+            figure.add_scatter(
+                x=points[mine, 0], y=points[mine, 1], mode="markers", name=f"class {letters([label])[0]}",
+                marker=style.marker(int(label), 8), customdata=numbers["clusters"][mine],
+                hovertemplate="(%{x:.2f}, %{y:.2f})<br>cluster %{customdata}", row=1, col=1,
             )  # fmt: skip
         for cluster in np.unique(numbers["clusters"]):
             mine = numbers["clusters"] == cluster
-            figure.add_trace(
-                go.Scatter(
-                    x=points[mine, 0], y=points[mine, 1], mode="markers", name=f"k-means {cluster + 1}",
-                    hoverinfo="skip",
-                    marker={"symbol": f"{style.MARKERS[cluster % 8].replace('x', 'hexagon')}-open", "size": 17,
-                            "color": style.GREY, "line": {"width": 1.5}},
-                ),
+            figure.add_scatter(
+                x=points[mine, 0], y=points[mine, 1], mode="markers", name=f"k-means {cluster + 1}", hoverinfo="skip",
+                marker={"symbol": f"{style.MARKERS[cluster % 8].replace('x', 'hexagon')}-open", "size": 17,
+                        "color": style.GREY, "line": {"width": 1.5}},
                 row=1, col=1,
             )  # fmt: skip
-        figure.add_trace(
-            go.Bar(
-                y=list(metrics), x=list(metrics.values()), showlegend=False, orientation="h",
-                marker={
-                    "color": [style.GREY] * 3 + [style.BLUE] * 4,
-                    "pattern": {"shape": ["/"] * 3 + [""] * 4},
-                },
-                text=[f"{v:.2f}" for v in metrics.values()], textposition="inside", insidetextanchor="start",
-            ),
-            row=1, col=2,
+        figure.add_bar(
+            y=list(metrics), x=list(metrics.values()), showlegend=False, orientation="h",
+            marker={
+                "color": [style.GREY] * 3 + [style.BLUE] * 4,
+                "pattern": {"shape": ["/"] * 3 + [""] * 4},
+            },
+            text=[f"{v:.2f}" for v in metrics.values()], textposition="inside", insidetextanchor="start", row=1, col=2,
         )  # fmt: skip
         if numbers["deck"]:
-            figure.add_trace(
-                go.Scatter(
-                    y=list(numbers["deck"]), x=list(numbers["deck"].values()), mode="markers", name="the deck's layout",
-                    marker={"symbol": "diamond", "size": 11, "color": "white",
-                            "line": {"width": 2, "color": style.BLACK}},
-                ),
+            figure.add_scatter(
+                y=list(numbers["deck"]), x=list(numbers["deck"].values()), mode="markers", name="the deck's layout",
+                marker={"symbol": "diamond", "size": 11, "color": "white", "line": {"width": 2, "color": style.BLACK}},
                 row=1, col=2,
             )  # fmt: skip
-        figure.update_xaxes(title_text="first coordinate", row=1, col=1)
-        figure.update_yaxes(title_text="second coordinate", scaleanchor="x", row=1, col=1)
-        figure.update_xaxes(title_text="value (hatched: k-means)", range=[0, 1.18], row=1, col=2)
+        figure.update_yaxes(scaleanchor="x", row=1, col=1)
+        figure.update_xaxes(range=[0, 1.18], row=1, col=2)
         figure.update_yaxes(autorange="reversed", type="category", row=1, col=2)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         values = ", ".join(f"{name} {value:.3f}" for name, value in numbers["metrics"].items())

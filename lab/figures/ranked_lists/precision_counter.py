@@ -1,12 +1,9 @@
 """002: R-precision, MAP@R and AP, counted rank by rank."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures.points import list_metrics
 
 
@@ -36,11 +33,9 @@ class PrecisionCounter(Figure):
         return {"hits": hits, "precision": precision, "inside": inside, "total": total, "metrics": metrics}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         hits, inside, total = numbers["hits"], numbers["inside"], numbers["total"]
         values = " · ".join(f"{name} <b>{value:.3f}</b>" for name, value in numbers["metrics"].items())
-        figure = style.canvas(self.title, f"R = {total} · {values}", x="rank", y="precision at this rank", height=440)
+        figure = self.canvas(f"R = {total} · {values}", x="rank", y="precision at this rank", height=440)
         groups = (
             (f"{style.RIGHT} hit within R: counts in R-precision, MAP@R and AP", hits & inside, style.BLUE, ""),
             (f"{style.RIGHT} hit beyond R: counts in AP only", hits & ~inside, style.SKY, "."),
@@ -48,20 +43,16 @@ class PrecisionCounter(Figure):
         )
         for name, mask, colour, hatch in groups:
             faded = 0.35 if colour == style.VERMILLION else 1
-            figure.add_trace(
-                go.Bar(
-                    x=np.flatnonzero(mask) + 1, y=numbers["precision"][mask], name=name,
-                    width=0.8,
-                    marker={"color": colour, "pattern": {"shape": hatch}, "opacity": faded},
-                    text=[f"{p:.2f}" for p in numbers["precision"][mask]], textposition="outside",
-                )
+            figure.add_bar(
+                x=np.flatnonzero(mask) + 1, y=numbers["precision"][mask], name=name, width=0.8,
+                marker={"color": colour, "pattern": {"shape": hatch}, "opacity": faded},
+                text=[f"{p:.2f}" for p in numbers["precision"][mask]], textposition="outside",
             )  # fmt: skip
         figure.add_vline(x=total + 0.5, line={"dash": "dash", "color": style.BLACK}, annotation_text=f"R = {total}")
         figure.update_xaxes(dtick=1, range=[0.4, max(len(hits), total) + 0.8])
         figure.update_yaxes(range=[0, 1.18])
         figure.update_layout(barmode="overlay")
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         values = ", ".join(f"{name} {value:.3f}" for name, value in numbers["metrics"].items())

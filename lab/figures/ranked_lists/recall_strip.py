@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _lists
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures._strip import draw_strip, item_names
 from lab.surrogates import Heaviside, Sigmoid
 
@@ -70,17 +69,16 @@ class RecallStrip(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         k = self.knobs.k
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"recall@{k} = {numbers['recall']:.3f} · hit rate r@{k} = {numbers['hit']:.0f} · trained target "
             f"{numbers['trained_recall']:.3f} · <b>rs@{k} = {numbers['surrogate']:.3f}</b>, "
             f"{numbers['surrogate'] - numbers['trained_recall']:+.3f} from its target",
             panels=("the list, and where descent pushes each score", f"how much each positive counts for rs@{k}"),
             height=500,
             column_widths=[0.6, 0.4],
+            y=("", "counted as retrieved"),
+            x=("", "positive"),
         )
         draw_strip(figure, numbers["scores"], numbers["relevant"], numbers["push"])
         mine = numbers["relevant"]
@@ -90,19 +88,14 @@ class RecallStrip(Figure):
         for index, (label, values) in enumerate(
             (("step H(k - rank)", exact), ("σ(τ₁)", numbers["credit"][mine][order]))
         ):
-            figure.add_trace(
-                go.Bar(
-                    x=names, y=values, name=label,
-                    marker={"color": [style.GREY, style.BLUE][index], "pattern": {"shape": ["/", ""][index]}},
-                    text=[f"{v:.2f}" for v in values], textposition="outside",
-                ),
-                row=1, col=2,
+            figure.add_bar(
+                x=names, y=values, name=label,
+                marker={"color": [style.GREY, style.BLUE][index], "pattern": {"shape": ["/", ""][index]}},
+                text=[f"{v:.2f}" for v in values], textposition="outside", row=1, col=2,
             )  # fmt: skip
-        figure.update_yaxes(title_text="counted as retrieved", range=[0, 1.15], row=1, col=2)
-        figure.update_xaxes(title_text="positive", row=1, col=2)
+        figure.update_yaxes(range=[0, 1.15], row=1, col=2)
         style.legend_below(figure)
-        figure.update_layout(barmode="group")
-        return figure
+        return figure.update_layout(barmode="group")
 
     def alt(self, numbers: Numbers) -> str:
         k = self.knobs.k

@@ -1,14 +1,11 @@
 """002: what a query is compared with, and what r@k and recall@k then say."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures.points import letters, squared_distances
 
 
@@ -61,13 +58,10 @@ class RetrievalProtocols(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         k, order, hits, self_pairs = self.knobs, numbers["order"], numbers["hits"], numbers["own"]
         names = [f"{letter}{i}" for i, letter in enumerate(letters(numbers["labels"]))]
         query, right, positives = numbers["query"], numbers["found"], numbers["positives"]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"r@{k.k}, at least one hit: <b>{numbers['hit_rate']:.3f}</b> · recall@{k.k}, share of the positives: "
             f"<b>{numbers['recall']:.3f}</b> · framed: {names[query]} finds {right} of {positives} by rank {k.k}, so "
             f"r@{k.k} = {int(right > 0)} and recall@{k.k} = {right / max(1, positives):.2f}",
@@ -77,22 +71,19 @@ class RetrievalProtocols(Figure):
         )
         state = np.where(self_pairs, 1, np.where(hits, 2, 0))
         mark = np.where(self_pairs, "self", np.where(hits, style.RIGHT, style.WRONG))
-        figure.add_trace(
-            go.Heatmap(
-                x=np.arange(1, order.shape[1] + 1), y=names, z=state, zmin=0, zmax=2, showscale=False, xgap=3, ygap=3,
-                colorscale=((0, "#F6C9AD"), (0.5, "#D9D9D9"), (1, "#A9CFE8")),
-                text=[[f"{m} {names[j] if k.same_source else 'g' + names[j]}" for m, j in zip(row, ids, strict=True)]
+        figure.add_heatmap(
+            x=np.arange(1, order.shape[1] + 1), y=names, z=state, zmin=0, zmax=2, showscale=False, xgap=3, ygap=3,
+            colorscale=((0, "#F6C9AD"), (0.5, "#D9D9D9"), (1, "#A9CFE8")),
+            text=[[f"{m} {names[j] if k.same_source else 'g' + names[j]}" for m, j in zip(row, ids, strict=True)]
                       for row, ids in zip(mark, order, strict=True)],
-                texttemplate="%{text}", hovertemplate="query %{y}, rank %{x}: %{text}<extra></extra>",
-            )
+            texttemplate="%{text}", hovertemplate="query %{y}, rank %{x}: %{text}<extra></extra>",
         )  # fmt: skip
         figure.add_vline(x=k.k + 0.5, line={"width": 3, "color": style.BLACK})
         style.note(figure, f"k = {k.k}", k.k + 0.5, 1, yref="paper", yanchor="bottom")
         frame = {"x0": 0.5, "x1": order.shape[1] + 0.5, "y0": query - 0.5, "y1": query + 0.5}
         figure.add_shape(type="rect", line={"width": 3, "color": style.BLACK}, **frame)
         figure.update_yaxes(autorange="reversed")
-        figure.update_xaxes(dtick=1, side="bottom")
-        return figure
+        return figure.update_xaxes(dtick=1, side="bottom")
 
     def clicked(self, x: Any, y: Any) -> dict[str, int]:
         """A cell: read out its row, down to its rank."""

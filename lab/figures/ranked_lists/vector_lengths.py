@@ -1,12 +1,9 @@
 """One search by cosine, by inner product and by distance: what the lengths of vectors do to a list."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 OTHERS = (("a", 10, 1.0), ("b", -20, 0.8), ("c", 30, 1.2), ("t", 90, 1.0), ("u", -120, 0.9))
 """Name, degrees from the query, length; a, b and c are of its class."""
@@ -43,59 +40,44 @@ class VectorLengths(Figure):
         return {"names": names, "vectors": vectors, "mine": mine, "scores": scores, "order": order, "place": place}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             "the stranger S is number " + ", ".join(f"<b>{n}</b> by {name}" for name, n in numbers["place"].items()),
             panels=("the query and the vectors", "the three lists"),
             column_widths=[0.45, 0.55],
             horizontal_spacing=0.18,
             height=540,
+            x=("first coordinate", "rank"),
+            y=("second coordinate", "ranked by"),
         )
-        figure.add_trace(
-            go.Scatter(
-                x=[0, 1], y=[0, 0], mode="lines+markers+text", text=["", "query"], textposition="bottom right",
-                line=style.line(6, 4), marker={"size": [0, 9], "color": style.BLACK}, showlegend=False,
-            ),
-            row=1, col=1,
+        figure.add_scatter(
+            x=[0, 1], y=[0, 0], mode="lines+markers+text", text=["", "query"], textposition="bottom right",
+            line=style.line(6, 4), marker={"size": [0, 9], "color": style.BLACK}, showlegend=False, row=1, col=1,
         )  # fmt: skip
         for index, (name, mask) in enumerate(
             ((f"{style.RIGHT} of the query's class", numbers["mine"]), (f"{style.WRONG} a stranger", ~numbers["mine"]))
         ):
             self._group(figure, numbers, mask, name, index)
-        figure.update_xaxes(title_text="first coordinate", range=[-0.8, 2.9], constrain="domain", row=1, col=1)
-        figure.update_yaxes(
-            title_text="second coordinate", range=[-1, 2.7], scaleanchor="x", constrain="domain", row=1, col=1
-        )
-        figure.update_xaxes(title_text="rank", range=[0.4, 6.6], dtick=1, row=1, col=2)
-        figure.update_yaxes(title_text="ranked by", range=[2.6, -0.6], type="category", row=1, col=2)
-        style.legend_below(figure)
-        return figure
+        figure.update_xaxes(range=[-0.8, 2.9], constrain="domain", row=1, col=1)
+        figure.update_yaxes(range=[-1, 2.7], scaleanchor="x", constrain="domain", row=1, col=1)
+        figure.update_xaxes(range=[0.4, 6.6], dtick=1, row=1, col=2)
+        figure.update_yaxes(range=[2.6, -0.6], type="category", row=1, col=2)
+        return style.legend_below(figure)
 
     def _group(self, figure: PlotlyFigure, numbers: Numbers, mask: np.ndarray, name: str, index: int) -> None:
         """The vectors of one kind: as lines from the origin, and at their ranks."""
-        import plotly.graph_objects as go
-
         names, (x, y) = np.array(numbers["names"]), numbers["vectors"][mask].T
         gap = np.full(len(x), np.nan)
-        figure.add_trace(
-            go.Scatter(
-                x=np.column_stack([0 * x, x, gap]).ravel(), y=np.column_stack([0 * y, y, gap]).ravel(), mode="lines",
-                line=style.line(index, 1.5), hoverinfo="skip", showlegend=False,
-            ),
-            row=1, col=1,
+        figure.add_scatter(
+            x=np.column_stack([0 * x, x, gap]).ravel(), y=np.column_stack([0 * y, y, gap]).ravel(), mode="lines",
+            line=style.line(index, 1.5), hoverinfo="skip", showlegend=False, row=1, col=1,
         )  # fmt: skip
         places = [(rank, way, row) for way, rows in numbers["order"].items() for rank, row in enumerate(rows, 1)]
         ranked = [(rank, way, names[row]) for rank, way, row in places if mask[row]]
         for column, xs, ys, texts in ((1, x, y, names[mask]), (2, *map(list, zip(*ranked, strict=True)))):
-            figure.add_trace(
-                go.Scatter(
-                    x=xs, y=ys, text=texts, mode="markers+text", name=name,
-                    textposition="middle right" if column == 1 and index == 0 else "top center",
-                    legendgroup=name, showlegend=column == 2, marker=style.marker(index, 11),
-                ),
-                row=1, col=column,
+            figure.add_scatter(
+                x=xs, y=ys, text=texts, mode="markers+text", name=name,
+                textposition="middle right" if column == 1 and index == 0 else "top center", legendgroup=name,
+                showlegend=column == 2, marker=style.marker(index, 11), row=1, col=column,
             )  # fmt: skip
 
     def alt(self, numbers: Numbers) -> str:

@@ -11,9 +11,8 @@ from torch import nn
 
 from lab import losses
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, slack
 from lab.figures.points import letters, set_metrics
 
 if TYPE_CHECKING:
@@ -36,14 +35,7 @@ class ConcentricCircles(Figure):
 
         noise: float = knob(0.1, "Noise on the training points.", ge=0, le=1)
         rings: int = knob(5, "Number of rings, each a class of its own.", ge=2, le=8)
-        eps: float = knob(
-            0.05,
-            "Slack (epsilon) by which a neighbourhood is enlarged.",
-            ge=0,
-            le=1,
-            unit="squared distance",
-            source="Contextual, eq. 2",
-        )
+        eps: float = slack(0.05)
         alpha: float = knob(
             10.0, "Slope of the constant gradient.", ge=0.1, le=100, scale="log", source="Contextual, eq. 20"
         )
@@ -105,40 +97,33 @@ class ConcentricCircles(Figure):
         return net
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         panes, labels = numbers["panes"], numbers["labels"]
         titles = ("the rings", *(f"{n}, MAP@R {p['MAP@R']:.2f}" for n, p in panes.items()))
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"clean points after {self.knobs.steps} steps on points with noise {self.knobs.noise:g}; embeddings have "
             "length 1, each ring drawn at its own radius",
             panels=titles,
             cols=4,
             height=400,
             horizontal_spacing=0.05,
+            x="first coordinate",
+            y=("second coordinate",),
         )
         for c in np.unique(labels):
             mine = labels == c
             clouds = [numbers["clean"], *(p["points"] * (1 + 0.12 * labels[:, None]) for p in panes.values())]
             for column, points in enumerate(clouds, 1):
-                figure.add_trace(
-                    go.Scatter(
-                        x=points[mine, 0], y=points[mine, 1], mode="markers",
-                        marker={**style.marker(int(c), 6), "opacity": 0.75},
-                        name=f"ring {letters([c])[0]}", legendgroup=str(c), showlegend=column == 1,
-                    ),
-                    row=1, col=column,
+                figure.add_scatter(
+                    x=points[mine, 0], y=points[mine, 1], mode="markers",
+                    marker={**style.marker(int(c), 6), "opacity": 0.75}, name=f"ring {letters([c])[0]}",
+                    legendgroup=str(c), showlegend=column == 1, row=1, col=column,
                 )  # fmt: skip
         for column in range(1, 5):
             axis = "x" if column == 1 else f"x{column}"
             reach = 1.15 if column == 1 else 1.2 + 0.12 * float(labels.max())
             figure.update_xaxes(range=[-reach, reach], row=1, col=column)
             figure.update_yaxes(range=[-reach, reach], scaleanchor=axis, constrain="domain", row=1, col=column)
-        figure.update_xaxes(title_text="first coordinate")
-        figure.update_yaxes(title_text="second coordinate", col=1)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         values = ", ".join(f"{name} {pane['MAP@R']:.3f}" for name, pane in numbers["panes"].items())

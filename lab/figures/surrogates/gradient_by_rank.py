@@ -1,13 +1,10 @@
 """000, figure 3: how hard a positive is pushed, by its rank, for every k and for their sum."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.surrogates import Sigmoid
 
 
@@ -34,28 +31,20 @@ class GradientByRank(Figure):
         return {"ranks": ranks, "each": each, "sum": np.sum(list(each.values()), axis=0)}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             "a positive at the height of a curve is pushed that hard to the top; between the bumps it is left alone",
             x="rank of the positive",
             y="|gradient| (1 / rank)" + (", log scale" if self.knobs.log_y else ""),
         )
         for index, (k, values) in enumerate(numbers["each"].items()):
-            figure.add_trace(
-                go.Scatter(x=numbers["ranks"], y=values, name=f"k = {k}", mode="lines", line=style.line(index, 2))
-            )
-        figure.add_trace(
-            go.Scatter(
-                x=numbers["ranks"], y=numbers["sum"], name="sum over k", mode="lines",
-                line={"color": style.BLACK, "width": 4}, opacity=0.55,
-            )
+            figure.add_scatter(x=numbers["ranks"], y=values, name=f"k = {k}", mode="lines", line=style.line(index, 2))
+        figure.add_scatter(
+            x=numbers["ranks"], y=numbers["sum"], name="sum over k", mode="lines",
+            line={"color": style.BLACK, "width": 4}, opacity=0.55,
         )  # fmt: skip
         if self.knobs.log_y:
             figure.update_yaxes(type="log", range=[-6, np.log10(numbers["sum"].max()) + 0.1])
-        figure.update_layout(hovermode="x unified")
-        return figure
+        return figure.update_layout(hovermode="x unified")
 
     def alt(self, numbers: Numbers) -> str:
         peak = numbers["ranks"][numbers["sum"].argmax()]

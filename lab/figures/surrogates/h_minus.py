@@ -1,7 +1,5 @@
 """001, figure 3: H+, H- and the sigmoid, value and slope, as printed and as released."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 
@@ -9,8 +7,7 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.surrogates import HMinus, HPlus, Sigmoid, Surrogate
 
 OFFSETS = {"paper": (None, 0.5), "released": (1.44, 0.5), "released, iNaturalist": (1.0, 0.0)}
@@ -65,24 +62,20 @@ class HMinusShape(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         k = self.knobs
         holds = numbers["bound"] == "holds"
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"at δ the slope goes from <b>{numbers['slope_before']:.3g}</b> to <b>{numbers['slope_after']:.3g}</b>, "
             f"the value jumps by <b>{numbers['jump']:+.3f}</b> · {style.badge(holds, 'bound ' + numbers['bound'])}",
             panels=("value", "derivative"),
+            x="how far the negative is ahead (cosine)",
+            y=("negatives counted", "slope (1 / cosine)"),
         )
         for index, (name, (value, slope)) in enumerate(numbers["curves"].items()):
             for column, y in ((1, value), (2, slope)):
-                figure.add_trace(
-                    go.Scatter(
-                        x=numbers["gaps"], y=y, name=name, legendgroup=name, showlegend=column == 1, mode="lines",
-                        line=style.line((1, 6, 2)[index]),
-                    ),
-                    row=1, col=column,
+                figure.add_scatter(
+                    x=numbers["gaps"], y=y, name=name, legendgroup=name, showlegend=column == 1, mode="lines",
+                    line=style.line((1, 6, 2)[index]), row=1, col=column,
                 )  # fmt: skip
         if k.delta <= k.reach:
             figure.add_vline(
@@ -91,12 +84,9 @@ class HMinusShape(Figure):
                 annotation_text="δ",
                 annotation_position="top left",
             )
-        figure.update_xaxes(title_text="how far the negative is ahead (cosine)")
-        figure.update_yaxes(title_text="negatives counted", range=[-0.08, 2.2], row=1, col=1)
-        figure.update_yaxes(title_text="slope (1 / cosine)", row=1, col=2)
+        figure.update_yaxes(range=[-0.08, 2.2], row=1, col=1)
         style.legend_below(figure)
-        figure.update_layout(hovermode="x unified")
-        return figure
+        return figure.update_layout(hovermode="x unified")
 
     def alt(self, numbers: Numbers) -> str:
         return (

@@ -1,12 +1,9 @@
 """001, section 3.1: why SupAP lets no gradient through rank+."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 
 class RankPlus(Figure):
@@ -37,23 +34,18 @@ class RankPlus(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         k = self.knobs
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"precision {numbers['here']:.3f} · ∂/∂rank⁺ = <b>{numbers['by_plus']:+.4f}</b> (never negative: ascent "
             f"sends the positive down) · ∂/∂rank⁻ = <b>{numbers['by_minus']:+.4f}</b>",
             x="rank⁺, place among the positives",
             y="rank⁻, negatives ahead",
             height=520,
         )
-        figure.add_trace(
-            go.Heatmap(
-                x=numbers["plus"], y=numbers["minus"], z=numbers["precision"], colorscale=style.SEQUENTIAL,
-                zmin=0, zmax=1, colorbar={"title": "precision"},
-                hovertemplate="rank⁺ %{x}, rank⁻ %{y}<br>precision %{z:.3f}<extra></extra>",
-            )
+        figure.add_heatmap(
+            x=numbers["plus"], y=numbers["minus"], z=numbers["precision"], colorscale=style.SEQUENTIAL, zmin=0, zmax=1,
+            colorbar={"title": "precision"},
+            hovertemplate="rank⁺ %{x}, rank⁻ %{y}<br>precision %{z:.3f}<extra></extra>",
         )  # fmt: skip
         arrows = (
             (6, 0, style.VERMILLION, f"{style.WRONG} more rank⁺ raises precision,<br>by pushing the positive down"),
@@ -70,11 +62,9 @@ class RankPlus(Figure):
             style.note(
                 figure, text, x, y, xanchor="left" if dx else "center", yanchor="bottom" if dx else "top", xshift=6
             )
-        figure.add_trace(
-            go.Scatter(
-                x=[k.rank_plus], y=[k.rank_minus], mode="markers", showlegend=False,
-                marker={"size": 16, "color": "white", "symbol": "star", "line": {"width": 2, "color": style.BLACK}},
-            )
+        figure.add_scatter(
+            x=[k.rank_plus], y=[k.rank_minus], mode="markers", showlegend=False,
+            marker={"size": 16, "color": "white", "symbol": "star", "line": {"width": 2, "color": style.BLACK}},
         )  # fmt: skip
         return figure
 

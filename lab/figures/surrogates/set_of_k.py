@@ -1,16 +1,13 @@
 """000, section 4.2: which ranks k the recall surrogate sums over, measured."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np
 
 from lab.core import style
 from lab.core.estimates import deviation
-from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.trials import interval
 
 STUDY = "set_of_k"
@@ -52,46 +49,35 @@ class SetOfK(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         k, gains = self.knobs, numbers["gains"]
         (less,) = _named([k.less])
         surely = [one for one, gain in gains.items() if gain.low > 0 or gain.high < 0]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"{k.score} from {numbers['mean'].min():.1f} to {numbers['mean'].max():.1f} %; surely different from "
             f"{less}: <b>{', '.join(_named(surely)) or 'none'}</b>; {_bundled.subtitle(STUDY)}",
             panels=(f"{k.score}, mean and deviation over seeds", f"less that of {less}, 95 % interval"),
             shared_yaxes=True,
             horizontal_spacing=0.06,
+            x=(f"{k.score}, %", "points"),
+            y=("set of k",),
         )
-        figure.add_trace(
-            go.Scatter(
-                x=numbers["mean"], y=_named(numbers["sets"]), mode="markers", marker=style.marker(0, 12),
-                error_x={"array": numbers["deviation"], "thickness": 2}, showlegend=False,
-                hovertemplate="k in %{y}<br>%{x:.1f} %",
-            ),
-            row=1, col=1,
+        figure.add_scatter(
+            x=numbers["mean"], y=_named(numbers["sets"]), mode="markers", marker=style.marker(0, 12),
+            error_x={"array": numbers["deviation"], "thickness": 2}, showlegend=False,
+            hovertemplate="k in %{y}<br>%{x:.1f} %", row=1, col=1,
         )  # fmt: skip
         for index, certain in ((1, True), (2, False)):
             mine = [one for one in gains if (one in surely) == certain]
             ends = [(gains[one].high - gains[one].mean) for one in mine]
-            figure.add_trace(
-                go.Scatter(
-                    x=[gains[one].mean for one in mine], y=_named(mine), mode="markers", marker=style.marker(index, 12),
-                    error_x={"array": ends, "thickness": 2}, hovertemplate="k in %{y}<br>%{x:+.2f} points",
-                    name="surely different" if certain else "cannot be told from it",
-                ),
-                row=1, col=2,
+            figure.add_scatter(
+                x=[gains[one].mean for one in mine], y=_named(mine), mode="markers", marker=style.marker(index, 12),
+                error_x={"array": ends, "thickness": 2}, hovertemplate="k in %{y}<br>%{x:+.2f} points",
+                name="surely different" if certain else "cannot be told from it", row=1, col=2,
             )  # fmt: skip
         figure.add_vline(x=0, line={"dash": "dot", "color": style.BLACK}, row=1, col=2)
-        figure.update_xaxes(title_text=f"{k.score}, %", row=1, col=1)
-        figure.update_xaxes(title_text="points", row=1, col=2)
         order = _named(numbers["sets"])
         figure.update_yaxes(type="category", categoryorder="array", categoryarray=order[::-1])
-        figure.update_yaxes(title_text="set of k", row=1, col=1)
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         means = ", ".join(f"{{{one}}} {mean:.1f}" for one, mean in zip(numbers["sets"], numbers["mean"], strict=True))

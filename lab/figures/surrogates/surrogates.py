@@ -10,8 +10,7 @@ import torch
 
 from lab import surrogates
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -83,10 +82,8 @@ class Surrogates(Figure):
         return {"gaps": gaps, "curves": curves}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
 
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             "gap = similarity of the other item minus that of the positive; right of zero the other item is ahead",
             height=860,
             panels=("value: how much an item counts in the rank", "derivative: how hard it is pushed", ""),
@@ -100,12 +97,9 @@ class Surrogates(Figure):
         for index, (name, curve) in enumerate(numbers["curves"].items()):
             line = style.line(6, 3) if index == 0 else style.line(index - 1)
             for column, key in ((1, "value"), (2, "derivative")):
-                figure.add_trace(
-                    go.Scatter(
-                        x=gaps, y=curve[key], name=name, legendgroup=name, showlegend=column == 1, mode="lines",
-                        line=line, hovertemplate="%{y:.3g}",
-                    ),
-                    row=1, col=column,
+                figure.add_scatter(
+                    x=gaps, y=curve[key], name=name, legendgroup=name, showlegend=column == 1, mode="lines", line=line,
+                    hovertemplate="%{y:.3g}", row=1, col=column,
                 )  # fmt: skip
         figure.add_vline(x=0, line={"color": style.GREY, "width": 1}, row=1)
         steepest = max(curve["derivative"].max() for curve in numbers["curves"].values())
@@ -113,11 +107,10 @@ class Surrogates(Figure):
         figure.update_yaxes(title_text="items counted", range=[-0.1, 2.6], row=1, col=1)
         figure.update_yaxes(title_text="slope (1 / cosine)", range=[-0.04 * steepest, 1.06 * steepest], row=1, col=2)
         figure.add_trace(self._table(numbers), row=2, col=1)
-        figure.update_layout(
+        return figure.update_layout(
             hovermode="x unified",
             legend={"orientation": "h", "y": 0.345, "yanchor": "bottom", "x": 0.5, "xanchor": "center"},
         )
-        return figure
 
     @staticmethod
     def _table(numbers: Numbers) -> go.Table:

@@ -1,13 +1,10 @@
 """000, figure 2: the two sigmoids, one on ranks and one on similarity gaps, beside the step that they replace."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.surrogates import Heaviside, Sigmoid
 
 
@@ -40,28 +37,20 @@ class TwoSigmoids(Figure):
         return panes
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             "shaded: where the sigmoid and the step disagree; less area counts better and pulls in a narrower band",
             panels=("is the positive in the short-list? k minus rank", "does an item stand ahead? similarity gap"),
+            y="share that is counted",
         )
         for column, (name, unit) in enumerate((("ranks", "k - rank (ranks)"), ("gaps", "similarity gap (cosine)")), 1):
             pane = numbers[name]
-            figure.add_trace(
-                go.Scatter(
-                    x=pane["x"], y=pane["step"], name="step H", line=style.line(6), mode="lines",
-                    showlegend=column == 1,
-                ),
+            figure.add_scatter(
+                x=pane["x"], y=pane["step"], name="step H", line=style.line(6), mode="lines", showlegend=column == 1,
                 row=1, col=column,
             )  # fmt: skip
-            figure.add_trace(
-                go.Scatter(
-                    x=pane["x"], y=pane["value"], name=f"σ(τ{'₁₂'[column - 1]})", line=style.line(column - 1),
-                    mode="lines", fill="tonexty", fillcolor="rgba(0,114,178,0.15)",
-                ),
-                row=1, col=column,
+            figure.add_scatter(
+                x=pane["x"], y=pane["value"], name=f"σ(τ{'₁₂'[column - 1]})", line=style.line(column - 1), mode="lines",
+                fill="tonexty", fillcolor="rgba(0,114,178,0.15)", row=1, col=column,
             )  # fmt: skip
             style.note(
                 figure,
@@ -72,10 +61,9 @@ class TwoSigmoids(Figure):
                 col=column,
             )
             figure.update_xaxes(title_text=unit, row=1, col=column)
-        figure.update_yaxes(title_text="share that is counted", range=[-0.05, 1.08])
+        figure.update_yaxes(range=[-0.05, 1.08])
         style.legend_below(figure)
-        figure.update_layout(legend={"traceorder": "normal"})
-        return figure
+        return figure.update_layout(legend={"traceorder": "normal"})
 
     def alt(self, numbers: Numbers) -> str:
         return (

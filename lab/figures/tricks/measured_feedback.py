@@ -1,7 +1,5 @@
 """002: what picking on the test set brought in trainings that were really made."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 
@@ -9,8 +7,7 @@ import numpy as np
 
 from lab import trials
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 ORDERS = 200
 """Random orders in which the settings of a seed might have been tried."""
@@ -50,22 +47,18 @@ class MeasuredFeedback(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         last = {name: values[-1] for name, values in numbers.items() if name.startswith("picked")}
         apart = last["picked on test classes"] - last["picked on validation classes"]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"after all {len(numbers['trials'])} trials the better habit reports <b>{apart:.2f} points</b> less",
             x="trials made (log scale)",
             y=f"gain over one trial (points of {numbers['column']})",
         )
         for index, name in enumerate(last):
             line = style.line(1 - index, 3)
-            figure.add_trace(go.Scatter(x=numbers["trials"], y=numbers[name], name=name, mode="lines", line=line))
+            figure.add_scatter(x=numbers["trials"], y=numbers[name], name=name, mode="lines", line=line)
         figure.update_xaxes(type="log", dtick=1)
-        figure.update_layout(hovermode="x unified", legend={"x": 0.01, "y": 0.99})
-        return figure
+        return figure.update_layout(hovermode="x unified", legend={"x": 0.01, "y": 0.99})
 
     def alt(self, numbers: Numbers) -> str:
         ends = ", ".join(f"{name} {values[-1]:.2f}" for name, values in numbers.items() if name.startswith("picked"))

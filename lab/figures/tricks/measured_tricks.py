@@ -1,7 +1,5 @@
 """002: what each trick of the trade brought, measured: one after the other, and each alone."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path
@@ -12,8 +10,7 @@ import numpy as np
 from lab.core import style
 from lab.core.estimates import Estimate
 from lab.core.files import checked
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures._bundled import EXAMPLES
 
 CHAIN, ALONE = "one after the other", "alone"
@@ -67,47 +64,39 @@ class MeasuredTricks(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         gains, halves, names = 100 * numbers["gains"], 100 * numbers["halves"], numbers["names"]
         base, chained = 100 * numbers["scores"][0], self.knobs.show == CHAIN
         start = 100 * numbers["scores"][:-1] if chained else np.full(len(gains), base)
         verdict = np.where(np.abs(gains) > halves, np.sign(gains), 0)  # within the interval, or none: cannot be told
         whole = f"all together <b>{gains.sum():+.1f} points</b>" if chained else "each over the same baseline"
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"{numbers['seeds']} seeds; whiskers: 95 % intervals of gains, grey ({UNSURE}) if they reach zero; {whole}",
             x="tricks, added from left to right" if chained else "trick, each by itself",
             y=f"{self.knobs.metric} (%)",
             height=520,
         )
-        figure.add_trace(
-            go.Bar(
-                x=names[:1], y=[base], name="baseline", marker={"color": style.BLACK}, showlegend=False,
-                text=[f"{base:.1f}"], textposition="outside",
-            )
+        figure.add_bar(
+            x=names[:1], y=[base], name="baseline", marker={"color": style.BLACK}, showlegend=False,
+            text=[f"{base:.1f}"], textposition="outside",
         )  # fmt: skip
         for sign, (_, colour, shape) in _STYLES.items():
             mine = np.flatnonzero(verdict == sign)
             if len(mine):
-                figure.add_trace(
-                    go.Bar(
-                        x=[names[i + 1] for i in mine], y=gains[mine], base=start[mine], showlegend=False,
-                        marker={"color": colour, "pattern": {"shape": shape}},
-                        error_y={"array": np.nan_to_num(halves[mine]), "color": style.BLACK, "thickness": 1.5},
-                        customdata=[[_gain(gains[i], halves[i], 2), start[i] + gains[i]] for i in mine],
-                        hovertemplate="%{x}: %{customdata[0]} points, to %{customdata[1]:.1f}<extra></extra>",
-                    )
+                figure.add_bar(
+                    x=[names[i + 1] for i in mine], y=gains[mine], base=start[mine], showlegend=False,
+                    marker={"color": colour, "pattern": {"shape": shape}},
+                    error_y={"array": np.nan_to_num(halves[mine]), "color": style.BLACK, "thickness": 1.5},
+                    customdata=[[_gain(gains[i], halves[i], 2), start[i] + gains[i]] for i in mine],
+                    hovertemplate="%{x}: %{customdata[0]} points, to %{customdata[1]:.1f}<extra></extra>",
                 )  # fmt: skip
         tops = np.maximum(start, start + gains + np.nan_to_num(halves))
         for i, name in enumerate(names[1:]):
             style.note(figure, f"{_STYLES[verdict[i]][0]} {gains[i]:+.1f}", name, tops[i], yanchor="bottom", yshift=4)
         figure.update_yaxes(range=[0, 1.08 * max(base, *tops)])  # from zero: the length of the first bar is its score
         broken = [name.replace(" ", "<br>") for name in names]
-        figure.update_xaxes(
+        return figure.update_xaxes(
             type="category", categoryorder="array", categoryarray=names, tickvals=names, ticktext=broken, tickangle=0
         )
-        return figure
 
     def alt(self, numbers: Numbers) -> str:
         rows = zip(numbers["names"][1:], 100 * numbers["gains"], 100 * numbers["halves"], strict=True)

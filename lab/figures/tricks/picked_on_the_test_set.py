@@ -1,12 +1,9 @@
 """002: how much a score gains when the best of many trials is picked on the test set."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 
 class SimulatedFeedback(Figure):
@@ -58,23 +55,17 @@ class SimulatedFeedback(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         curves = [name for name in numbers if name != "trials"]
         inflated = numbers["reported, picked on test"][-1] - numbers["true, picked on test"][-1]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"after {self.knobs.trials} trials the published score is <b>{inflated:.2f} points</b> above the truth",
             x="trials tried (log scale)",
             y="gain over one trial (points of r@1)",
         )
         for name, index in zip(curves, (1, 2, 0), strict=True):
-            figure.add_trace(
-                go.Scatter(x=numbers["trials"], y=numbers[name], name=name, mode="lines", line=style.line(index, 3))
-            )
+            figure.add_scatter(x=numbers["trials"], y=numbers[name], name=name, mode="lines", line=style.line(index, 3))
         figure.update_xaxes(type="log", dtick=1)
-        figure.update_layout(hovermode="x unified", legend={"x": 0.01, "y": 0.99})
-        return figure
+        return figure.update_layout(hovermode="x unified", legend={"x": 0.01, "y": 0.99})
 
     def alt(self, numbers: Numbers) -> str:
         ends = ", ".join(f"{name} {values[-1]:.2f}" for name, values in numbers.items() if name != "trials")

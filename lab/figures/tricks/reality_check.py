@@ -1,14 +1,11 @@
 """002: what papers report against what one fair protocol measures, on CUB-200-2011."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 FAIR = {
     "Pretrained": (51.05, None, 24.85, None, 14.21, None, 50.54, None, 25.12, None, 14.53, None),
@@ -90,45 +87,39 @@ class RealityCheck(Figure):
         papers = {name: (row[0], row[1]) for name, row in (REPORTED | LATER).items()}
         methods = zip(numbers["names"], numbers["years"], numbers["value"], strict=True)
         fair = {name: (int(year), float(value)) for name, year, value in methods if year}
-        climbs = [_climb(rows) for rows in (papers, fair)]
-        figure = style.canvas(
-            self.title,
+        climbs = [np.polyfit(*zip(*rows.values(), strict=True), 1) for rows in (papers, fair)]
+        figure = self.canvas(
             f"by the papers' own numbers r@1 changes by <b>{_signed(climbs[0][0])}</b> points a year, under one fair "
             f"protocol {self.knobs.metric} by <b>{_signed(climbs[1][0])}</b>",
             panels=("as each paper reports it", f"one fair protocol, {self.knobs.dim}-wide"),
             horizontal_spacing=0.09,
             height=560,
+            y=("r@1 (%)",),
+            x="year",
         )
         for panel, (rows, climb) in enumerate(zip((papers, fair), climbs, strict=True)):
             self._panel(figure, rows, climb, panel)
         metric = self.knobs.metric
-        shared = [38.0, 74.0] if metric == "P@1" else _room([value for _, value in fair.values()])
-        figure.update_yaxes(title_text="r@1 (%)", range=[38, 74], row=1, col=1)
+        values = [value for _, value in fair.values()]
+        shared = [38.0, 74.0] if metric == "P@1" else [min(values) - 4.0, max(values) + 4.0]
+        figure.update_yaxes(range=[38, 74], row=1, col=1)
         figure.update_yaxes(title_text=f"{metric} (%)", range=shared, row=1, col=2)
-        figure.update_xaxes(title_text="year", range=[2005, 2023], tickvals=[2006, 2010, 2015, 2020])
-        style.legend_below(figure)
-        return figure
+        figure.update_xaxes(range=[2005, 2023], tickvals=[2006, 2010, 2015, 2020])
+        return style.legend_below(figure)
 
-    def _panel(self, figure: PlotlyFigure, rows: dict[str, tuple[int, float]], climb: tuple, panel: int) -> None:
+    def _panel(self, figure: PlotlyFigure, rows: dict[str, tuple[int, float]], climb: np.ndarray, panel: int) -> None:
         """The methods of one panel over the years, each named, and the straight line through them."""
-        import plotly.graph_objects as go
-
         years, values = (np.array(column, float) for column in zip(*rows.values(), strict=True))
         slope, start = climb
         ends = np.array([years.min(), years.max()])
-        figure.add_trace(
-            go.Scatter(
-                x=ends, y=start + slope * ends, mode="lines", name="straight line through them", showlegend=panel == 0,
-                line={"color": style.GREY, "width": 3, "dash": "dash"}, hoverinfo="skip",
-            ),
-            row=1, col=panel + 1,
+        figure.add_scatter(
+            x=ends, y=start + slope * ends, mode="lines", name="straight line through them", showlegend=panel == 0,
+            line={"color": style.GREY, "width": 3, "dash": "dash"}, hoverinfo="skip", row=1, col=panel + 1,
         )  # fmt: skip
-        figure.add_trace(
-            go.Scatter(
-                x=years, y=values, text=list(rows), mode="markers", name=("own paper", "fair protocol")[panel],
-                marker=style.marker(1 - panel, 11), hovertemplate="%{text}, %{x}: %{y:.1f}<extra></extra>",
-            ),
-            row=1, col=panel + 1,
+        figure.add_scatter(
+            x=years, y=values, text=list(rows), mode="markers", name=("own paper", "fair protocol")[panel],
+            marker=style.marker(1 - panel, 11), hovertemplate="%{text}, %{x}: %{y:.1f}<extra></extra>", row=1,
+            col=panel + 1,
         )  # fmt: skip
         methods = rows if panel == 0 else _outstanding(rows)
         for year in np.unique(years):
@@ -140,38 +131,30 @@ class RealityCheck(Figure):
                 )  # fmt: skip
 
     def _by_method(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"{style.WRONG} reported numbers differ in backbone and width, so they compare budgets, not losses"
             if numbers["reported"]
             else "one backbone (BN-Inception), one width, one tuning budget; bars are 95 % confidence intervals",
             x=f"{self.knobs.metric} (%)",
             height=640,
         )
-        figure.add_trace(
-            go.Scatter(
-                x=numbers["value"], y=numbers["names"], mode="markers", name=f"fair protocol, {self.knobs.dim}-wide",
-                error_x={"array": numbers["interval"], "thickness": 2}, marker=style.marker(0, 11),
-            )
+        figure.add_scatter(
+            x=numbers["value"], y=numbers["names"], mode="markers", name=f"fair protocol, {self.knobs.dim}-wide",
+            error_x={"array": numbers["interval"], "thickness": 2}, marker=style.marker(0, 11),
         )  # fmt: skip
         if numbers["reported"]:
             rows = numbers["reported"]
-            figure.add_trace(
-                go.Scatter(
-                    x=[r[1] for r in rows.values()], y=list(rows), mode="markers+text", name="own paper",
-                    marker=style.marker(1, 11), textposition="middle left",
-                    text=[f"{year}, {backbone}, {width}-wide  " for year, _, backbone, width in rows.values()],
-                )
+            figure.add_scatter(
+                x=[r[1] for r in rows.values()], y=list(rows), mode="markers+text", name="own paper",
+                marker=style.marker(1, 11), textposition="middle left",
+                text=[f"{year}, {backbone}, {width}-wide  " for year, _, backbone, width in rows.values()],
             )  # fmt: skip
         figure.update_yaxes(
             autorange="reversed", type="category", categoryorder="array", categoryarray=numbers["names"]
         )
         if numbers["reported"]:
             figure.update_xaxes(range=[24, 71])
-        style.legend_below(figure)
-        return figure
+        return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         low, high = numbers["value"][1:].min(), numbers["value"][1:].max()
@@ -180,13 +163,6 @@ class RealityCheck(Figure):
             f"{high:.1f} %; "
             f"the papers of {len(numbers['reported'])} of them report numbers of other backbones and widths."
         )
-
-
-def _climb(rows: dict[str, tuple[int, float]]) -> tuple[float, float]:
-    """Slope in points a year, and height at year 0, of the straight line with the least squares."""
-    years, values = zip(*rows.values(), strict=True)
-    slope, start = np.polyfit(years, values, 1)
-    return float(slope), float(start)
 
 
 def _signed(value: float) -> str:
@@ -214,8 +190,3 @@ def _spread(values: dict[str, float], gap: float) -> dict[str, float]:
         heights[i] = max(heights[i], heights[i - 1] + gap)
     middle = float(np.mean(heights)) - float(np.mean(list(values.values())))
     return {name: height - middle for name, height in zip(order, heights, strict=True)}
-
-
-def _room(values: list[float]) -> list[float]:
-    """A range of an axis around values."""
-    return [min(values) - 4.0, max(values) + 4.0]

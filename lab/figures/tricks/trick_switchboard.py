@@ -1,7 +1,5 @@
 """002: the tricks of the trade as switches, on toy images made of regions; a waterfall of what each one adds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -9,9 +7,8 @@ import torch
 
 from lab import losses
 from lab.core import style
-from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures._kept import once
 from lab.figures._toy import Split, Toy
 from lab.figures.points import list_metrics
@@ -85,27 +82,21 @@ class TrickSwitchboard(Figure):
         return {"names": names, "scores": np.array(scores)}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         names, scores = numbers["names"], 100 * numbers["scores"]
         steps = [scores[0], *np.diff(scores)]
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"together <b>{scores[-1] - scores[0]:+.1f} points</b>; the loss, NT-Xent, never changed",
             x="tricks, added from left to right",
             y="MAP@R on unseen classes (%)",
         )
-        figure.add_trace(
-            go.Waterfall(
-                x=names, y=steps, measure=["absolute"] + ["relative"] * (len(steps) - 1), textposition="outside",
-                text=[f"{s:.1f}" if i == 0 else f"{style.RIGHT if steps[i] >= 0 else style.WRONG} {steps[i]:+.1f}"
+        figure.add_waterfall(
+            x=names, y=steps, measure=["absolute"] + ["relative"] * (len(steps) - 1), textposition="outside",
+            text=[f"{s:.1f}" if i == 0 else f"{style.RIGHT if steps[i] >= 0 else style.WRONG} {steps[i]:+.1f}"
                       for i, s in enumerate(scores)],
-                increasing={"marker": {"color": style.BLUE}}, decreasing={"marker": {"color": style.VERMILLION}},
-                totals={"marker": {"color": style.GREY}}, connector={"line": {"dash": "dot", "color": style.GREY}},
-            )
+            increasing={"marker": {"color": style.BLUE}}, decreasing={"marker": {"color": style.VERMILLION}},
+            totals={"marker": {"color": style.GREY}}, connector={"line": {"dash": "dot", "color": style.GREY}},
         )  # fmt: skip
-        figure.update_yaxes(range=[0, max(scores) * 1.15])
-        return figure
+        return figure.update_yaxes(range=[0, max(scores) * 1.15])
 
     def alt(self, numbers: Numbers) -> str:
         rows = zip(numbers["names"], numbers["scores"], strict=True)

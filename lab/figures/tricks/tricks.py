@@ -1,13 +1,10 @@
 """002: what each trick of the trade was worth, as published."""
 
-from __future__ import annotations
-
 import textwrap
 from typing import Literal
 
 from lab.core import style
-from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 
 CHAINS = {
     "ProxyNCA++": (
@@ -88,12 +85,9 @@ class Tricks(Figure):
         return {"names": [name for name, _ in rows], "values": values, "deviations": deviations, "score": score}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         names, values = numbers["names"], numbers["values"]
         adds = self.knobs.table in BUILDS_UP
-        figure = style.canvas(
-            self.title,
+        figure = self.canvas(
             f"published {numbers['score']}, {self.knobs.table}; "
             + (
                 f"together {values[-1] - values[0]:+.1f} points, the loss itself unchanged"
@@ -108,26 +102,19 @@ class Tricks(Figure):
         names = ["<br>".join(textwrap.wrap(name, 16)) for name in names]
         if adds:
             steps = [values[0], *(b - a for a, b in zip(values, values[1:], strict=False))]
-            figure.add_trace(
-                go.Waterfall(
-                    x=names, y=steps, measure=["absolute"] + ["relative"] * (len(steps) - 1),
-                    text=[(f"{steps[i]:+.1f} → " if i else "") + f"{v:.1f}{spread[i]}" for i, v in enumerate(values)],
-                    textposition="outside", increasing={"marker": {"color": style.BLUE}},
-                    decreasing={"marker": {"color": style.VERMILLION}}, totals={"marker": {"color": style.GREY}},
-                    connector={"line": {"dash": "dot", "color": style.GREY}},
-                )
+            figure.add_waterfall(
+                x=names, y=steps, measure=["absolute"] + ["relative"] * (len(steps) - 1),
+                text=[(f"{steps[i]:+.1f} → " if i else "") + f"{v:.1f}{spread[i]}" for i, v in enumerate(values)],
+                textposition="outside", increasing={"marker": {"color": style.BLUE}},
+                decreasing={"marker": {"color": style.VERMILLION}}, totals={"marker": {"color": style.GREY}},
+                connector={"line": {"dash": "dot", "color": style.GREY}},
             )  # fmt: skip
         else:
-            figure.add_trace(
-                go.Bar(
-                    x=names,
-                    y=values,
-                    text=[f"{v:.1f}{deviation}" for v, deviation in zip(values, spread, strict=True)],
-                    textposition="outside",
-                    marker={"color": style.BLUE},
-                    error_y={"array": [d or 0 for d in numbers["deviations"]], "visible": any(spread)},
-                )
-            )
+            figure.add_bar(
+                x=names, y=values, text=[f"{v:.1f}{deviation}" for v, deviation in zip(values, spread, strict=True)],
+                textposition="outside", marker={"color": style.BLUE},
+                error_y={"array": [d or 0 for d in numbers["deviations"]], "visible": any(spread)},
+            )  # fmt: skip
         figure.update_yaxes(range=[0, 1.08 * max(values)])  # from zero: the length of a bar is its score
         return figure
 

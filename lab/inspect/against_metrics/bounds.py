@@ -102,8 +102,6 @@ class MetricBound(Insight):
 
     def figure(self) -> go.Figure:
         """Surrogate against error, one mark a query; below the diagonal the bound is broken."""
-        import plotly.graph_objects as go
-
         figure = style.canvas(
             f"{self.name} beside 1 - {self.metric}",
             self.summary,
@@ -111,22 +109,15 @@ class MetricBound(Insight):
             y="surrogate loss of the query",
         )
         top = float(np.nanmax(np.concatenate([self.surrogate, self.error, [1.0]])))
-        figure.add_trace(
-            go.Scatter(x=[0, top], y=[0, top], mode="lines", name="surrogate = error", line=style.line(6, 1))
-        )
+        figure.add_scatter(x=[0, top], y=[0, top], mode="lines", name="surrogate = error", line=style.line(6, 1))
         broken = np.isin(np.arange(len(self.error)), self.failing)
         for index, (name, mask) in enumerate((("bounded", ~broken), ("below the error", broken))):
-            figure.add_trace(
-                go.Scatter(
-                    x=self.error[mask],
-                    y=self.surrogate[mask],
-                    mode="markers",
-                    name=f"{style.RIGHT if index == 0 else style.WRONG} {name} ({int(mask.sum())})",
-                    marker=style.marker(index),
-                    customdata=np.flatnonzero(mask),
-                    hovertemplate="query %{customdata}<br>error %{x:.4f}<br>surrogate %{y:.4f}<extra></extra>",
-                )
-            )
+            figure.add_scatter(
+                x=self.error[mask], y=self.surrogate[mask], mode="markers",
+                name=f"{style.RIGHT if index == 0 else style.WRONG} {name} ({int(mask.sum())})",
+                marker=style.marker(index), customdata=np.flatnonzero(mask),
+                hovertemplate="query %{customdata}<br>error %{x:.4f}<br>surrogate %{y:.4f}<extra></extra>",
+            )  # fmt: skip
         return figure
 
 

@@ -192,8 +192,6 @@ class Decomposability(Insight):
 
     def figure(self) -> go.Figure:
         """Gap and bounds against batch size."""
-        import plotly.graph_objects as go
-
         figure = style.canvas(
             "Decomposability gap", self.summary, x="batch size (items, log scale)", y="AP in batches minus AP of all"
         )
@@ -203,19 +201,11 @@ class Decomposability(Insight):
             (f"refined bound (eq. 9, α {self.alpha:g}, β {self.beta:g})", self.refined),
         )
         for index, (name, values) in enumerate(curves):
-            figure.add_trace(
-                go.Scatter(
-                    x=self.batch_sizes,
-                    y=values.mean(axis=1),
-                    error_y={"array": values.std(axis=1)},
-                    name=name,
-                    mode="lines+markers",
-                    line=style.line(index),
-                    marker=style.marker(index),
-                )
-            )
-        figure.update_xaxes(type="log", tickvals=self.batch_sizes)
-        return figure
+            figure.add_scatter(
+                x=self.batch_sizes, y=values.mean(axis=1), error_y={"array": values.std(axis=1)}, name=name,
+                mode="lines+markers", line=style.line(index), marker=style.marker(index),
+            )  # fmt: skip
+        return figure.update_xaxes(type="log", tickvals=self.batch_sizes)
 
 
 def decomposability(

@@ -98,8 +98,6 @@ class DeadGradients(Insight):
 
     def figure(self) -> go.Figure:
         """Median pull over (gap, rank), on a logarithmic colour scale from dead to strongest."""
-        import plotly.graph_objects as go
-
         gap_edges, rank_edges, median = self.grid()
         logarithms = np.log10(np.clip(median, 1e-4, 1))
         figure = style.canvas(
@@ -108,28 +106,20 @@ class DeadGradients(Insight):
             x="similarity gap, best negative minus positive (cosine)",
             y="rank of the positive",
         )
-        figure.add_trace(
-            go.Heatmap(
-                x=(gap_edges[1:] + gap_edges[:-1]) / 2,
-                y=[
-                    f"{int(a)}" if b - a == 1 else f"{int(a)}–{int(b) - 1}"
-                    for a, b in zip(rank_edges, rank_edges[1:], strict=False)
-                ],
-                z=logarithms,
-                zmin=-4,
-                zmax=0,
-                customdata=median,
-                colorscale=style.SEQUENTIAL,
-                colorbar={
-                    "title": "pull / largest",
-                    "tickvals": [-4, -3, -2, -1, 0],
-                    "ticktext": ["≤ 0.0001", "0.001", f"{DEAD:g} dead below", "0.1", "1"],
-                },
-                hovertemplate="gap %{x:.3f}<br>rank %{y}<br>median pull %{customdata:.4f}<extra></extra>",
-                xgap=1,
-                ygap=1,
-            )
-        )
+        figure.add_heatmap(
+            x=(gap_edges[1:] + gap_edges[:-1]) / 2,
+            y=[
+                f"{int(a)}" if b - a == 1 else f"{int(a)}–{int(b) - 1}"
+                for a, b in zip(rank_edges, rank_edges[1:], strict=False)
+            ],
+            z=logarithms, zmin=-4, zmax=0, customdata=median, colorscale=style.SEQUENTIAL,
+            colorbar={
+                "title": "pull / largest",
+                "tickvals": [-4, -3, -2, -1, 0],
+                "ticktext": ["≤ 0.0001", "0.001", f"{DEAD:g} dead below", "0.1", "1"],
+            },
+            hovertemplate="gap %{x:.3f}<br>rank %{y}<br>median pull %{customdata:.4f}<extra></extra>", xgap=1, ygap=1,
+        )  # fmt: skip
         figure.add_vline(x=0, line={"color": style.BLACK, "width": 2, "dash": "dash"})
         style.note(figure, "ranked right", -0.02, 1.0, xanchor="right", yref="paper", yanchor="bottom")
         style.note(figure, "ranked wrong", 0.02, 1.0, xanchor="left", yref="paper", yanchor="bottom")

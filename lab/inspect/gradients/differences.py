@@ -70,8 +70,6 @@ class Differences(Insight):
 
     def figure(self) -> go.Figure:
         """Measured against autograd; on the diagonal they agree."""
-        import plotly.graph_objects as go
-
         figure = style.canvas(
             f"{self.name}: gradient against measured slope",
             self.summary,
@@ -80,16 +78,11 @@ class Differences(Insight):
         )
         both = np.concatenate([self.autograd, self.measured])
         ends = [both.min(), both.max()]
-        figure.add_trace(go.Scatter(x=ends, y=ends, mode="lines", name="agreement", line=style.line(6, 1)))
-        figure.add_trace(
-            go.Scatter(
-                x=self.autograd,
-                y=self.measured,
-                mode="markers",
-                name="direction",
-                marker=style.marker(0 if self.holds else 1),
-            )
-        )
+        figure.add_scatter(x=ends, y=ends, mode="lines", name="agreement", line=style.line(6, 1))
+        figure.add_scatter(
+            x=self.autograd, y=self.measured, mode="markers", name="direction",
+            marker=style.marker(0 if self.holds else 1),
+        )  # fmt: skip
         return figure
 
 

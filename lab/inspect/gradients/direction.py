@@ -73,8 +73,6 @@ class WrongDirection(Insight):
 
     def figure(self) -> go.Figure:
         """Four bars: gradient mass by label and direction."""
-        import plotly.graph_objects as go
-
         gradients, same = np.triu(self.pairs.gradients, 1), self.pairs.same
         groups = {
             "same label,<br>pulled together": (same & (gradients < 0), True),
@@ -87,17 +85,14 @@ class WrongDirection(Insight):
             self.summary,
             y="summed |gradient| of the pairs",
         )
-        figure.add_trace(
-            go.Bar(
-                x=list(groups),
-                y=[np.abs(gradients[mask]).sum() for mask, _ in groups.values()],
-                text=[f"{style.RIGHT if ok else style.WRONG} {int(mask.sum())} pairs" for mask, ok in groups.values()],
-                marker={
-                    "color": [style.BLUE if ok else style.VERMILLION for _, ok in groups.values()],
-                    "pattern": {"shape": ["" if ok else "/" for _, ok in groups.values()]},
-                },
-            )
-        )
+        figure.add_bar(
+            x=list(groups), y=[np.abs(gradients[mask]).sum() for mask, _ in groups.values()],
+            text=[f"{style.RIGHT if ok else style.WRONG} {int(mask.sum())} pairs" for mask, ok in groups.values()],
+            marker={
+                "color": [style.BLUE if ok else style.VERMILLION for _, ok in groups.values()],
+                "pattern": {"shape": ["" if ok else "/" for _, ok in groups.values()]},
+            },
+        )  # fmt: skip
         return figure
 
 

@@ -72,8 +72,6 @@ class GradientEquality(Insight):
 
     def figure(self) -> go.Figure:
         """Relative difference of every parameter against the limit, logarithmic."""
-        import plotly.graph_objects as go
-
         figure = style.canvas(
             "Cached against plain gradients",
             self.summary,
@@ -83,19 +81,13 @@ class GradientEquality(Insight):
         equal = self.relative <= self.tolerance
         differences = np.maximum(self.relative, 1e-17)
         for index, (name, mask) in enumerate((("equal", equal), ("different", ~equal))):
-            figure.add_trace(
-                go.Scatter(
-                    x=differences[mask],
-                    y=[n for n, m in zip(self.names, mask, strict=True) if m],
-                    mode="markers",
-                    name=f"{style.RIGHT if index == 0 else style.WRONG} {name}",
-                    marker=style.marker(index, 11),
-                )
-            )
+            figure.add_scatter(
+                x=differences[mask], y=[n for n, m in zip(self.names, mask, strict=True) if m], mode="markers",
+                name=f"{style.RIGHT if index == 0 else style.WRONG} {name}", marker=style.marker(index, 11),
+            )  # fmt: skip
         figure.add_vline(x=self.tolerance, line={"dash": "dash", "color": style.BLACK}, annotation_text="limit")
         figure.update_xaxes(type="log", exponentformat="power")
-        figure.update_yaxes(type="category", categoryorder="array", categoryarray=list(self.names)[::-1])
-        return figure
+        return figure.update_yaxes(type="category", categoryorder="array", categoryarray=list(self.names)[::-1])
 
 
 def gradient_equality(

@@ -114,8 +114,6 @@ class ListGradients(Insight):
 
     def figure(self) -> go.Figure:
         """Gradient against similarity; at most 4,000 items of each kind are drawn, those that move most."""
-        import plotly.graph_objects as go
-
         figure = style.canvas(
             f"{self.name}: what it does to this list",
             "above zero an item is pushed away, below zero pulled closer",
@@ -125,15 +123,10 @@ class ListGradients(Insight):
         for index, (label, mask) in enumerate((("same label", self.relevant), ("different label", ~self.relevant))):
             chosen = np.flatnonzero(mask)
             chosen = chosen[np.argsort(-np.abs(self.gradients[chosen]), kind="stable")[:4000]]
-            figure.add_trace(
-                go.Scatter(
-                    x=self.similarities[chosen],
-                    y=self.gradients[chosen],
-                    mode="markers",
-                    name=f"{label} ({int(mask.sum())})",
-                    marker={**style.marker(index, 7), "opacity": 0.7},
-                )
-            )
+            figure.add_scatter(
+                x=self.similarities[chosen], y=self.gradients[chosen], mode="markers",
+                name=f"{label} ({int(mask.sum())})", marker={**style.marker(index, 7), "opacity": 0.7},
+            )  # fmt: skip
         figure.add_hline(y=0, line={"color": style.BLACK, "width": 1})
         return figure
 

@@ -101,8 +101,6 @@ class PairGradients(Insight):
 
     def figure(self) -> go.Figure:
         """Gradient against similarity, one mark a pair; at most 4,000 pairs of each kind are drawn."""
-        import plotly.graph_objects as go
-
         what = "gradient of the loss / cosine" if self.kind == "gradient" else "minus change of the cosine per step"
         figure = style.canvas(
             f"{self.name}: how it pulls on every pair",
@@ -117,17 +115,12 @@ class PairGradients(Insight):
             if len(chosen) > 4000:
                 chosen = np.sort(np.random.default_rng(0).choice(chosen, 4000, replace=False))
             a, b = i[chosen], j[chosen]
-            figure.add_trace(
-                go.Scatter(
-                    x=self.similarities[a, b],
-                    y=self.gradients[a, b],
-                    mode="markers",
-                    name=f"{name} ({int(mask.sum())} pairs)",
-                    marker={**style.marker(index, 6), "opacity": 0.6},
-                    customdata=np.stack([a, b], 1),
-                    hovertemplate="items %{customdata[0]} and %{customdata[1]}<br>cosine %{x:.3f}<br>%{y:.3g}",
-                )
-            )
+            figure.add_scatter(
+                x=self.similarities[a, b], y=self.gradients[a, b], mode="markers",
+                name=f"{name} ({int(mask.sum())} pairs)", marker={**style.marker(index, 6), "opacity": 0.6},
+                customdata=np.stack([a, b], 1),
+                hovertemplate="items %{customdata[0]} and %{customdata[1]}<br>cosine %{x:.3f}<br>%{y:.3g}",
+            )  # fmt: skip
         figure.add_hline(y=0, line={"color": style.BLACK, "width": 1})
         return figure
 

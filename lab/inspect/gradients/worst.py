@@ -67,31 +67,25 @@ class WorstPairs(Insight):
 
     def figure(self) -> go.Figure:
         """Bars of the gradient, named by the two items."""
-        import plotly.graph_objects as go
-
         figure = style.canvas(
             f"{self.name}: the worst pairs, by {self.by}",
             "right of zero the pair is pushed apart, left of zero pulled together",
             x="gradient of the loss / cosine",
             height=max(320, 140 + 24 * len(self.items)),
+            y="pair",
         )
         names = [f"{a} · {b}" for a, b in self.items]
         for index, (label, mask) in enumerate((("same label", self.same), ("different label", ~self.same))):
-            figure.add_trace(
-                go.Bar(
-                    y=[n for n, m in zip(names, mask, strict=True) if m],
-                    x=self.gradients[mask],
-                    orientation="h",
-                    name=label,
-                    marker={
-                        "color": style.COLOURS[index],
-                        "pattern": {"shape": "" if index == 0 else "/", "fgopacity": 0.3},
-                    },
-                    text=[f"cosine {s:.2f}" for s in self.similarities[mask]],
-                )
-            )
-        figure.update_yaxes(type="category", categoryorder="array", categoryarray=names[::-1], title_text="pair")
-        return figure
+            figure.add_bar(
+                y=[n for n, m in zip(names, mask, strict=True) if m], x=self.gradients[mask], orientation="h",
+                name=label,
+                marker={
+                    "color": style.COLOURS[index],
+                    "pattern": {"shape": "" if index == 0 else "/", "fgopacity": 0.3},
+                },
+                text=[f"cosine {s:.2f}" for s in self.similarities[mask]],
+            )  # fmt: skip
+        return figure.update_yaxes(type="category", categoryorder="array", categoryarray=names[::-1])
 
 
 def worst_pairs(

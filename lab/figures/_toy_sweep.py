@@ -1,0 +1,111 @@
+"""One figure for many questions: how test scores change along one setting, for one loss or several."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import cache
+from typing import ClassVar, Literal, NamedTuple
+
+from lab.core.knobs import knob
+from lab.figures import _bundled, _toy
+from lab.figures._base import Figure, Numbers, PlotlyFigure
+
+Data = Literal["toy", "Emoji-7"]
+
+
+def data_knob() -> Data:
+    """The knob `data` of a figure that can also be measured."""
+    return knob("toy", "Show a toy example that trains now, or results measured on Emoji-7.")
+
+
+class Axis(NamedTuple):
+    """A setting that is varied: title of its axis with the unit, its values or the knob that says them, the bundled
+    study that measured it with its name and score there (None: none did), and how it is drawn."""
+
+    title: str
+    settings: Sequence[float] | str
+    study: tuple[str, str, str | None] | None = None
+    scale: Literal["linear", "log", "category"] = "linear"
+
+
+class ToySweep(Figure):
+    """Test scores along a setting, mean and deviation over seeds: of toys that train now, or of a bundled study.
+
+    axes: what can be varied; `chosen_by` names the knob that chooses, where there are several.
+    note, words: subtitle and beginning of the text alternative, with knobs in braces; words may have first and last.
+    place: the entry of the numbers that holds the values along the axis.
+    compares: whether the study compares losses.
+    A figure has the knobs `data`, `steps` and `seeds`.
+    """
+
+    tier = "toy_training"
+    moves = ("data",)
+    axes: ClassVar[dict[str, Axis]]
+    chosen_by: ClassVar[str] = ""
+    note: ClassVar[str]
+    words: ClassVar[str]
+    place: ClassVar[str] = "settings"
+    compares: ClassVar[bool] = True
+
+    @abstractmethod
+    def lines(self) -> dict[str, tuple[str, str]]:
+        """Each line with the loss that is trained for it and the score that it shows."""
+
+    @abstractmethod
+    def scores(self, loss: str, setting: float, seed: int) -> dict[str, float]:
+        """Test scores after one training."""
+
+    @property
+    def varied(self) -> str:
+        """The axis that is drawn."""
+        return getattr(self.knobs, self.chosen_by) if self.chosen_by else next(iter(self.axes))
+
+    @property
+    def axis(self) -> Axis:
+        chosen = self.axes[self.varied]
+        named = isinstance(chosen.settings, str)
+        return chosen._replace(settings=getattr(self.knobs, chosen.settings)) if named else chosen
+
+    def training_steps(self) -> int:
+        if self.knobs.data != "toy":
+            return 0
+        losses, settings = {loss for loss, _ in self.lines().values()}, set(self.axis.settings)
+        steps = sum(settings) if self.varied == "steps" else len(settings) * self.knobs.steps
+        return len(losses) * self.knobs.seeds * int(steps)
+
+    def numbers(self) -> Numbers:
+        settings, seeds = self.axis.settings, self.knobs.seeds
+        if self.knobs.data == "toy":
+            scores = cache(self.scores)
+            curves = {
+                name: _toy.sweep(lambda x, seed, loss=loss, score=score: scores(loss, x, seed)[score], settings, seeds)
+                for name, (loss, score) in self.lines().items()
+            }
+            return {self.place: settings, "curves": curves, "subtitle": self.note.format(**dict(self.knobs))}
+        studies = {name: axis.study for name, axis in self.axes.items() if axis.study}
+        study, setting, column = _bundled.measured(type(self).__name__, studies, self.varied)
+        settings, curves = _bundled.curves(study, setting, column, lines="loss" if self.compares else None)
+        curves = curves if self.compares else dict(zip(self.lines(), curves.values(), strict=True))
+        return {self.place: settings, "curves": curves, "subtitle": _bundled.subtitle(study)}
+
+    def score_title(self) -> str:
+        """Title of the vertical axis."""
+        return "r@1 on unseen classes"
+
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
+        axis, settings = self.axis, numbers[self.place]
+        figure = self.canvas(numbers["subtitle"], x=numbers.get("axis", axis.title), y=self.score_title())
+        places = [f"{setting:g}" for setting in settings] if axis.scale == "category" else settings
+        _toy.draw_sweep(figure, places, numbers["curves"])
+        if axis.scale == "log":
+            return figure.update_xaxes(type="log", tickvals=settings)
+        return figure.update_xaxes(type=axis.scale) if axis.scale == "category" else figure
+
+    def alt(self, numbers: Numbers) -> str:
+        settings = numbers[self.place]
+        words = self.words.format(
+            first=settings[0], last=settings[-1], title=self.axis.title.removesuffix(" (log scale)"), **dict(self.knobs)
+        )
+        curves = (f"{name} {mean[0]:.3f} to {mean[-1]:.3f}" for name, (mean, _) in numbers["curves"].items())
+        return f"{words}: {'; '.join(curves)}."

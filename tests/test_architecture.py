@@ -40,7 +40,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "model": ("data", "galleries", "inspect", "runs", "search"),
     "report": ("data", "encoders", "maps", "papers", "runs", "search"),
     "launchers": ("data", "install", "runs"),
-    "sweeps": ("launchers", "runs"),
+    "sweeps": ("launchers", "runs", "training"),
     "exporters": ("runs",),
     "protocols": ("data", "evaluation", "metrics", "runs", "sweeps", "training"),
     "claims": (

@@ -10,7 +10,7 @@ from lab.core.results import Evidence
 from lab.evaluation.class_weights import class_evidence
 
 if TYPE_CHECKING:
-    from lab.claims._train import TrainedModel
+    from lab.claims._model import TrainedModel
 
 
 SEEN = DataSetup("seen")

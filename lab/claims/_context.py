@@ -10,7 +10,7 @@ from lab.claims._axes import arms, less
 from lab.claims._study import Contrast, DataSetup, Point
 
 if TYPE_CHECKING:
-    from lab.claims._train import TrainedModel
+    from lab.claims._model import TrainedModel
 
 
 CONTEXT = "contextual"

@@ -19,7 +19,7 @@ from lab.runs.config import RunConfig
 from lab.trials import key_of
 
 if TYPE_CHECKING:
-    from lab.claims._train import TrainedModel
+    from lab.claims._model import TrainedModel
 
 Tier = Literal["head", "cnn", "end_to_end"]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -13,61 +13,17 @@ import torch.nn.functional as F
 from torch import nn
 
 from lab.claims._data import prepared
+from lab.claims._model import TrainedModel
 from lab.claims._study import Training
-from lab.core.results import EmbeddingSet
-from lab.core.streams import result_of
 from lab.data import ImageSet, Split
 from lab.data.images.loading import LoadedBatch
 from lab.encoders import Encoder, Head
-from lab.evaluation.embedding import embed
-from lab.evaluation.scores import Evaluation, evaluate
 from lab.kernels.devices import device_of
 from lab.runs.building.loss import wrapped_loss
-from lab.runs.building.parts import metrics_of, parts_of, testing_loader
+from lab.runs.building.parts import parts_of, testing_loader
 from lab.runs.config import RunConfig
 from lab.training.loop import Parts, Stopped, Trainer
 from lab.trials import Trial
-
-if TYPE_CHECKING:
-    from lab.metrics import Metric
-
-
-@dataclass(frozen=True)
-class TrainedModel:
-    """A trained model with all that a study may measure on it."""
-
-    config: RunConfig
-    dataset: ImageSet
-    parts: Parts
-    testing: Any  # a loader of images or of features
-    evaluation: Evaluation
-    query: EmbeddingSet
-    gallery: EmbeddingSet | None
-
-    def embedded(self, items: np.ndarray) -> EmbeddingSet:
-        """Embed images of the data set, int64 [n]."""
-        return result_of(embed(self.parts.encoder, self.testing, items, batch_size=1024))
-
-    @property
-    def searched(self) -> EmbeddingSet:
-        """The gallery, or the queries, where those are searched among themselves."""
-        return self.query if self.gallery is None else self.gallery
-
-    @property
-    def anchors(self) -> np.ndarray | None:
-        """Class anchors [c d] of the loss, if it has any."""
-        named = dict(self.parts.loss.named_parameters())
-        return named["anchors"].detach().cpu().numpy() if "anchors" in named else None
-
-    def evaluated(
-        self, query: EmbeddingSet, gallery: EmbeddingSet | None = None, metrics: Mapping[str, Metric] | None = None
-    ) -> Evaluation:
-        """Search and measure, with the metrics of the configuration unless others are given."""
-        evaluation = evaluate(
-            query, gallery, metrics or metrics_of(self.config), k=self.config.evaluation.knobs.k,
-            similarity=self.config.similarity, device=self.config.training.knobs.device,
-        )  # fmt: skip
-        return result_of(evaluation)
 
 
 class FeatureHead(nn.Module):

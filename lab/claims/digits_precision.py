@@ -12,7 +12,7 @@ from lab.claims._study import Claim, Contrast, Point, Study
 from lab.core.results import Evidence
 
 if TYPE_CHECKING:
-    from lab.claims._train import TrainedModel
+    from lab.claims._model import TrainedModel
 
 
 def measured(model: TrainedModel) -> dict[str, float]:

@@ -11,7 +11,7 @@ from lab.claims._study import Claim, Contrast, Study
 from lab.core.results import Evidence
 
 if TYPE_CHECKING:
-    from lab.claims._train import TrainedModel
+    from lab.claims._model import TrainedModel
 
 LOSSES = {
     "contextual": {"name": "contextual"},

@@ -16,7 +16,6 @@ import lab.data
 import lab.encoders
 import lab.samplers
 import lab.search
-from lab.core.late import without_compiler
 from lab.core.results import EmbeddingSet, Evidence
 from lab.core.streams import result_of
 from lab.data import ImageSet
@@ -147,18 +146,15 @@ def watch(
     sampler = lab.samplers.create("m_per_class", batch_size=batch_size, per_class=per_class).bind(renumbered, seed=seed)
     loader = Loader(images, transforms.training(encoder.input_size, encoder.mean, encoder.std), seed=seed)
     loss_weights: list[Any] = list(loss.parameters()) if isinstance(loss, torch.nn.Module) else []
-    with without_compiler():
-        optimiser = torch.optim.Adam([{"params": encoder.parameters()}, {"params": loss_weights, "lr": 10 * lr}], lr=lr)
+    optimiser = torch.optim.Adam([{"params": encoder.parameters()}, {"params": loss_weights, "lr": 10 * lr}], lr=lr)
     yield Moment(0, float("nan"), embedded(encoder, images, watched))
     places = [sampler.batch(step) for step in range(steps)]
     for step, loaded in enumerate(loader.batches(train[place] for place in places)):
         encoder.train()
-        with without_compiler():
-            optimiser.zero_grad()
+        optimiser.zero_grad()
         with seeded(seed, LOSS, step):
             result = gradients(encoder, loss, loaded.images, torch.from_numpy(renumbered[places[step]]))
-        with without_compiler():
-            optimiser.step()
+        optimiser.step()
         if (step + 1) % every == 0 or step + 1 == steps:
             yield Moment(step + 1, float(result.loss), embedded(encoder, images, watched))
 

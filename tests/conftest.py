@@ -59,7 +59,6 @@ LONGEST = (
     "runs/test_detached.py",
     "test_maps.py",
     "app/test_check_page.py",
-    "core/test_late.py",
     "figures/test_save.py",
     "app/test_access.py",
     "losses/test_properties.py",

@@ -28,7 +28,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "training": ("data", "evaluation", "kernels", "metrics"),
     "papers": (),
     "trials": (),
-    "maps": ("search",),
+    "maps": ("evaluation", "inspect", "install", "kernels", "runs", "search"),
     "inspect": ("kernels", "losses", "metrics", "surrogates"),
     "figures": ("data", "inspect", "install", "kernels", "losses", "metrics", "papers", "surrogates", "trials"),
     "widgets": ("figures",),
@@ -38,10 +38,10 @@ PARTS: dict[str, tuple[str, ...]] = {
         "training", "wrappers",
     ),
     "model": ("data", "galleries", "inspect", "runs", "search"),
-    "report": ("data", "encoders", "maps", "papers", "runs", "search"),
+    "report": ("data", "encoders", "evaluation", "figures", "maps", "papers", "runs", "search", "training"),
     "launchers": ("data", "install", "runs"),
     "sweeps": ("launchers", "runs", "training"),
-    "exporters": ("runs",),
+    "exporters": ("maps", "runs"),
     "protocols": ("data", "evaluation", "metrics", "runs", "sweeps", "training"),
     "claims": (
         "data", "encoders", "evaluation", "install", "kernels", "launchers", "metrics", "reranking", "runs", "search",
@@ -199,6 +199,19 @@ def test_no_arrow_runs_up_inside_the_dashboard():
             if above or page or parts[0] in {"notebooks", "tests", "scripts"}:
                 against.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
     assert not against, "\n".join(against)
+
+
+PAGE = 5
+"""Files of a page at most."""
+
+
+@pytest.mark.parametrize("page", sorted(p.name for p in (ROOT / "app" / "views").iterdir() if (p / "page.py").exists()))
+def test_a_page_is_a_few_files_around_a_frozen_scene(page):
+    files = sorted((ROOT / "app" / "views" / page).glob("*.py"))
+    assert len(files) <= PAGE, [file.name for file in files]
+    classes = [node for file in files for node in tree(file).body if isinstance(node, ast.ClassDef)]
+    scenes = [node for node in classes if node.name == "Scene"]
+    assert len(scenes) == 1 and "frozen=True" in ast.unparse(scenes[0].decorator_list[0]), "one frozen Scene a page"
 
 
 def test_no_file_imports_one_that_imports_it():

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from app.answers.comparison import changes
 from app.answers.comparison_choice import ComparisonChoice
 from app.answers.ranked_answer import ONE_QUERY
-from app.results.collection import Collection
-from app.shared import page_frame
+from app.components.gallery import Section, gallery
+from app.results import cards
+from app.results.cache import RunView
+from app.shared import address, background, page_frame
 from app.shared.background import Job
+from lab.evaluation.collection import Collection
+from lab.evaluation.comparison import changes
 
 SOURCES = {
     "random": "Random",
@@ -70,25 +73,51 @@ def choose(
     if source == "worst":
         assert measured, source
         return _worst(collection, allowed, measured)
-    return {"random": _random, "class": _class, "upload": _upload}[source](collection, allowed)
+    if source == "upload":
+        return Candidates([], [], "")
+    return {"random": _random, "class": _class}[source](collection, allowed)
+
+
+def chosen_query(collection: Collection, chosen: Candidates) -> int | None:
+    """The query on screen: the one that was clicked, else the first that is offered; the address has it, too."""
+    if collection.row(st.session_state.get("query")) is None and chosen.items:
+        st.session_state["query"] = chosen.items[0]
+    item = st.session_state.get("query")
+    item = item if collection.row(item) is not None else None
+    address.tell("query", item)
+    return item
+
+
+def draw(
+    run: RunView, collection: Collection, chosen: Candidates, item: int | None, *, key: str,
+    on_pick: Callable[[str, int], None],
+) -> None:  # fmt: skip
+    """Draw the strip of queries, or the line that says what is waited for. item: the query on screen."""
+    if chosen.waits_for is not None:
+        background.note(chosen.waits_for)
+        return
+    strip = [cards.plain(run, collection, one, value) for one, value in zip(chosen.items, chosen.values, strict=True)]
+    section = Section(
+        "candidates", chosen.title, strip, chosen.note, chosen.empty, size="small", current=item, turns=True
+    )
+    gallery([section], key=key, on_pick=on_pick)
 
 
 NONE_PASS = "No query passes the filter; widen or clear it."
 
 
 def _random(collection: Collection, allowed: np.ndarray) -> Candidates:
+    def shuffle() -> None:
+        st.session_state["draws"] += 1
+        st.session_state.pop("query", None)
+
     page_frame.keep("draws", 0, lambda draws: 0 <= draws < 2**31, link="draws")
-    st.button("Shuffle", key="draw", on_click=_draw_again, icon=":material/casino:", width="stretch")
+    st.button("Shuffle", key="draw", on_click=shuffle, icon=":material/casino:", width="stretch")
     generator = np.random.default_rng(st.session_state["draws"])
     rows = np.flatnonzero(allowed)
     count = min(OFFERED, len(rows))
     items = collection.query.items[rows[generator.choice(len(rows), count, replace=False)]].tolist()
     return Candidates(items, [""] * count, "Random queries", "click one to see its neighbours", NONE_PASS)
-
-
-def _draw_again() -> None:
-    st.session_state["draws"] += 1
-    st.session_state.pop("query", None)
 
 
 def _column(label: str, columns: list[str]) -> str:
@@ -129,10 +158,6 @@ def _class(collection: Collection, allowed: np.ndarray) -> Candidates:
     return Candidates(collection.query.items[mine].tolist(), [""] * len(mine), str(names[label]), note)
 
 
-def _upload(collection: Collection, allowed: np.ndarray) -> Candidates:
-    return Candidates([], [], "")
-
-
 def _compared(
     source: str, collection: Collection, allowed: np.ndarray, measured: Measured, comparison: ComparisonChoice
 ) -> Candidates:
@@ -157,16 +182,13 @@ def _compared(
     order = np.argsort(-change, kind="stable")
     order = order[change[order] > 0]
     rows = order[: 2 * OFFERED]
-    count = f"{len(order):,} of {len(items):,} queries" + (
-        f", the first {len(rows)} shown" if len(rows) < len(order) else ""
-    )
-    other = compared.title
+    more = f", the first {len(rows)} shown" if len(rows) < len(order) else ""
+    count = f"{len(order):,} of {len(items):,} queries{more}"
+    name, other = ONE_QUERY.get(column, column), compared.title
     note = {
-        "improved": f"{ONE_QUERY.get(column, column)} is higher in {other}",
-        "regressed": f"{ONE_QUERY.get(column, column)} is lower in {other}",
-        "fixed": f"first neighbour wrong here, right in {other}",
-        "broken": f"first neighbour right here, wrong in {other}",
-    }[source]
+        "improved": f"{name} is higher in {other}", "fixed": f"first neighbour wrong here, right in {other}",
+        "regressed": f"{name} is lower in {other}", "broken": f"first neighbour right here, wrong in {other}",
+    }[source]  # fmt: skip
     values = [""] * len(rows) if by_rank else [f"{after[row] - before[row]:+.3f}" for row in rows]
     empty = f"There is no such query ({note})."
     return Candidates(items[rows].tolist(), values, COMPARED[source], f"{note} for {count}", empty)

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from app.answers.comparison import OtherRanking, OtherRun, TwoStage
-from app.answers.two_stage_cost import FiledGallery
 from app.forms import knob_forms
 from app.results import cache, run_choice
 from app.results.cache import RunView
-from app.results.collection import Collection
 from app.shared import page_frame
 from app.shared.background import Job
+from lab.evaluation.collection import Collection
+from lab.evaluation.comparison import OtherRanking, two_stage
+from lab.evaluation.two_stage import FiledGallery
 
 NOTHING = ""
 
@@ -46,7 +46,7 @@ class ComparisonChoice:
             ValueError: it cannot be.
         """
         value = self.answer if isinstance(self.answer, OtherRanking) else self.answer.value
-        return TwoStage(value) if isinstance(value, FiledGallery) else value
+        return two_stage(value) if isinstance(value, FiledGallery) else value
 
     @property
     def waits_for(self) -> Job[Any] | None:
@@ -55,13 +55,13 @@ class ComparisonChoice:
 
     def measured(self) -> Job[dict[str, np.ndarray]]:
         """A value for every query; only of a ranking that is there."""
-        code = "" if isinstance(self.answer, OtherRun) else self.code
+        code = "" if isinstance(self.answer, OtherRanking) else self.code
         return cache.measured(code, self.view.name, self.split, self.view.stamp, self.compared)
 
 
 def choose(run: RunView, split: str, collection: Collection) -> ComparisonChoice | None:
     """Draw the choice; None while nothing is to be compared."""
-    options = {NOTHING: "nothing"} | _others(run, split)
+    options = {NOTHING: "nothing"} | run_choice.on_the_same_images(run, split)
     methods = knob_forms.offered("lab.reranking")
     options |= {f"rerank:{name}": f"this run, re-ranked ({name.replace('_', '-')})" for name in methods}
     options["two-stage:1"] = "this run, two-stage search"
@@ -70,17 +70,6 @@ def choose(run: RunView, split: str, collection: Collection) -> ComparisonChoice
         "Compare with", list(options), key="rival", format=lambda one: options.get(one, one), link="rival"
     )
     return _comparison(code, run, split, collection) if code else None
-
-
-def _others(run: RunView, split: str) -> dict[str, str]:
-    """Other runs that embedded the same split of the same images."""
-    library = run_choice.library()
-    data = run_choice.data_of(library[run.name])
-    return {
-        f"run:{other.name}": other.name
-        for other in library.runs
-        if other.name != run.name and run_choice.data_of(other) == data and split in run_choice.view(other).splits
-    }
 
 
 def _comparison(code: str, run: RunView, split: str, collection: Collection) -> ComparisonChoice:
@@ -92,4 +81,4 @@ def _comparison(code: str, run: RunView, split: str, collection: Collection) -> 
     if kind == "two-stage":
         return ComparisonChoice(code, split, run, cache.filed(run.name, split, run.stamp, collection))
     other = run_choice.view(run_choice.library()[name])
-    return ComparisonChoice(code, split, other, OtherRun(name, cache.collection(name, split, other.stamp)))
+    return ComparisonChoice(code, split, other, OtherRanking(name, cache.collection(name, split, other.stamp)))

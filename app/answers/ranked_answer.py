@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app.answers.why_this_rank import Weighed
 from app.components.gallery import Card, Section
 from app.results import cache, cards
-from app.results.collection import Collection, at_k, first_wrong, per_query
-from app.results.filters import Filter
 from lab.core.results import UNRANKED, Evidence
 from lab.data import ImageSet
+from lab.evaluation.collection import Collection, at_k, first_wrong, per_query
+from lab.evaluation.filters import Filter
 
 MISSED_SHOWN = 24
+NOTHING_TO_FIND = (
+    "This query has no other image of its class here, so there is nothing to find and no metric counts it."
+)
 
+WeightOf = Callable[[int], float | None]
 Facts = list[tuple[str, str, str]]
 
 ONE_QUERY = {"mAP": "AP"}
@@ -24,14 +27,14 @@ ONE_QUERY = {"mAP": "AP"}
 
 
 @dataclass(frozen=True)
-class Part:
+class ShownPart:
     """What is shown of an answer.
 
     places: int64, the neighbours that may be shown, as 0-based ranks; start, stop: which of them are on this page.
     allowed: bool [g], gallery positions that may be shown.
     kept: how many neighbours the ranking has.
     k: rank after which a line is drawn.
-    weighed: what a loss does to the items, when somebody asks.
+    weight_of: how a loss moves an image, in units of the largest, when somebody asks.
     """
 
     places: np.ndarray
@@ -40,7 +43,7 @@ class Part:
     allowed: np.ndarray
     kept: int
     k: int
-    weighed: Weighed | None = None
+    weight_of: WeightOf | None = None
 
     @property
     def here(self) -> np.ndarray:
@@ -52,10 +55,8 @@ class Part:
         return int(self.places[self.stop - 1]) + 1 if 0 < self.stop < len(self.places) else self.kept
 
 
-def part(
-    evidence: Evidence, chosen: Filter, images: ImageSet, start: int, size: int, k: int, weighed: Weighed | None = None
-) -> Part:
-    """The `size` neighbours from the `start`-th that pass a filter."""
+def part(evidence: Evidence, chosen: Filter, images: ImageSet, k: int, weight_of: WeightOf | None = None) -> ShownPart:
+    """The neighbours that pass a filter, all on one page."""
     neighbours = evidence.ranking.neighbours[0]
     neighbours = neighbours[neighbours >= 0]
     if not chosen:
@@ -63,19 +64,13 @@ def part(
     else:
         allowed = chosen.neighbours(images, evidence.gallery.items)
         places = np.flatnonzero(allowed[neighbours])
-    return Part(places, start, min(start + size, len(places)), allowed, len(neighbours), k, weighed)
+    return ShownPart(places, 0, len(places), allowed, len(neighbours), k, weight_of)
 
 
 def sections(
-    run: cache.RunView,
-    collection: Collection,
-    evidence: Evidence,
-    part: Part,
-    *,
-    whose: str = "",
-    before: Mapping[int, int] | None = None,
-    seen: int = 0,
-) -> list[Section]:
+    run: cache.RunView, collection: Collection, evidence: Evidence, part: ShownPart, *, whose: str = "",
+    before: Mapping[int, int] | None = None, seen: int = 0,
+) -> list[Section]:  # fmt: skip
     """The neighbours on this page and the positives missed until then.
 
     Args:
@@ -89,9 +84,11 @@ def sections(
     right, total = int((ranks[wanted] <= last).sum()), int(wanted.sum())
     came = cards.neighbours(run, collection, evidence, part.here)
     late = cards.missed(run, collection, evidence, last, MISSED_SHOWN, part.allowed)
-    came, late = ([_marked(card, part) for card in some] for some in (came, late))
-    if before is not None:
-        came, late = ([cards.moved(card, before) for card in some] for some in (came, late))
+    for some in (came, late):
+        for at, card in enumerate(some):
+            weight = None if part.weight_of is None else part.weight_of(card.id)
+            card = cards.weighed(replace(card, cut=card.rank == part.k), weight)
+            some[at] = card if before is None else cards.moved(card, before)
     filtered = not part.allowed.all()
     title = f"Nearest {part.stop}" if part.start == 0 else f"Neighbours {part.start + 1} to {part.stop}"
     known = cards.has_class(collection, int(evidence.query.items[0]))
@@ -104,8 +101,17 @@ def sections(
     if len(part.places):
         empty = f"The list ends here, with {len(part.places):,} neighbours."
     neighbours = Section("neighbours", title, came, note, empty=empty)
-    nothing = _nothing_missed(total, last) if known else "The query's class is not known, so no image can be missed."
-    missed = Section("missed", "Missed", late, _missed_note(total - right, len(late)), nothing)
+    nothing = f"None: every true match is among the first {last}."
+    if not known:
+        nothing = "The query's class is not known, so no image can be missed."
+    elif not total:
+        nothing = (
+            "This query has no other image of its class here, so there is nothing to find and no metric counts it."
+        )
+    count = total - right
+    more = f"; the first {len(late)} are shown" if len(late) < count else ""
+    further = f"{count} true match{'es' if count > 1 else ''} further down, with rank{more}" if count else ""
+    missed = Section("missed", "Missed", late, further, nothing)
     if not whose:
         return [neighbours, missed]
     change = "" if before is None else _change(came, before, seen)
@@ -115,29 +121,11 @@ def sections(
     ]
 
 
-def _marked(card: Card, part: Part) -> Card:
-    weight = None if part.weighed is None else part.weighed.of(card.id)
-    return cards.weighed(replace(card, cut=card.rank == part.k), weight)
-
-
 def _change(came: Sequence[Card], before: Mapping[int, int], seen: int) -> str:
     """What another ranking changed among the cards of a page, in words; new is what the other one does not show."""
     new = sum(before.get(card.id, UNRANKED) > seen for card in came)
     moved = sum(card.move is not None and card.move.way != "same" for card in came) - new
     return f"; {new} new here, {moved} moved" if new or moved else "; nothing moved here"
-
-
-def _missed_note(missed: int, most: int) -> str:
-    if not missed:
-        return ""
-    more = f"; the first {most} are shown" if most < missed else ""
-    return f"{missed} true match{'es' if missed > 1 else ''} further down, with rank{more}"
-
-
-def _nothing_missed(positives: int, stop: int) -> str:
-    if positives == 0:
-        return "This query has no other image of its class here, so there is nothing to find and no metric counts it."
-    return f"None: every true match is among the first {stop}."
 
 
 def facts(evidence: Evidence, k: int) -> Facts:
@@ -146,12 +134,9 @@ def facts(evidence: Evidence, k: int) -> Facts:
     help_of = {f"r@{k}": "1 when one of the first k is right (hit rate)", f"recall@{k}": "share of all true matches",
             f"P@{k}": "share of right images among the first k"}  # fmt: skip
     values = {column: values[0] for column, values in per_query(evidence).items()} | at_k(evidence, k)
+    help_of |= cards.HELP
     rows = [
-        (
-            ONE_QUERY.get(column, column),
-            "–" if np.isnan(value) else f"{value:.3f}",
-            cards.HELP.get(column) or help_of.get(column, ""),
-        )
+        (ONE_QUERY.get(column, column), "–" if np.isnan(value) else f"{value:.3f}", help_of.get(column, ""))
         for column, value in values.items()
     ]
     if len(ranks):

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -17,6 +16,7 @@ import streamlit as st
 from app.forms import knob_labels
 from app.shared import page_frame
 from lab.core.knobs import Knob, describe
+from lab.core.knobs.labels import entry_in_words
 from lab.runs import SECTIONS, RunConfig
 from lab.runs.config import Choice, Section, derived_knobs, word
 
@@ -130,7 +130,7 @@ def _single_form(section: Section) -> dict[str, Any]:
         st.session_state[key] = section.default if section.default in names else names[0]
     page_frame.keep(key, section.default)
     title, sentence = _title(section)
-    chosen = st.selectbox(title, names, key=key, help=sentence, format_func=knob_labels.named, persist_state="session")
+    chosen = st.selectbox(title, names, key=key, help=sentence, format_func=entry_in_words, persist_state="session")
     return {"name": chosen, **_knob_grid(section, chosen)}
 
 
@@ -140,19 +140,17 @@ def _many_form(section: Section) -> list[dict[str, Any]]:
     kept = [n for n in st.session_state.get(key, section.default) if n in names]
     st.session_state[key] = kept
     title, sentence = _title(section)
-    chosen = st.multiselect(
-        title, names, key=key, help=sentence, format_func=knob_labels.named, persist_state="session"
-    )
+    chosen = st.multiselect(title, names, key=key, help=sentence, format_func=entry_in_words, persist_state="session")
     entries = []
     for name in chosen:
         if _open_knobs(section, name):
-            st.caption(knob_labels.named(name))
+            st.caption(entry_in_words(name))
         entries.append({"name": name, **_knob_grid(section, name)})
     return entries
 
 
 def _title(section: Section) -> tuple[str, str]:
-    return knob_labels.TITLES.get(section.name, (knob_labels.named(section.name), section.help))
+    return knob_labels.TITLES.get(section.name, (entry_in_words(section.name), section.help))
 
 
 def heading(name: str) -> None:
@@ -178,7 +176,7 @@ def _knob_grid(section: Section, entry: str | None) -> dict[str, Any]:
 
 def _grid(section: Section, entry: str | None, knobs: Sequence[Knob]) -> dict[str, Any]:
     values = {}
-    for row in _rows(knobs):
+    for row in (knobs[at : at + COLUMNS] for at in range(0, len(knobs), COLUMNS)):
         for column, knob in zip(st.columns(COLUMNS, vertical_alignment="bottom"), row, strict=False):
             with column:
                 values[knob.name] = knob_widget(knob, _key(section, entry, knob), section.name)
@@ -189,10 +187,6 @@ def _moved(knob: Knob, key: str) -> bool:
     """Whether a knob stands elsewhere than at its default."""
     initial = widget_value(knob, None if knob.required else knob.default)
     return st.session_state.get(key, initial) != initial
-
-
-def _rows(knobs: Sequence[Knob]) -> Iterator[Sequence[Knob]]:
-    return (knobs[at : at + COLUMNS] for at in range(0, len(knobs), COLUMNS))
 
 
 def _open_knobs(section: Section, entry: str | None) -> list[Knob]:
@@ -219,7 +213,9 @@ def knob_widget(knob: Knob, key: str, section: str = "") -> Any:
     options = _options(knob)
     if options:
         none = knob.none_in_words
-        return st.selectbox(label, options, format_func=partial(_word, none=none), placeholder=none, **common)
+        return st.selectbox(
+            label, options, format_func=lambda value: none if value is None else word(value), placeholder=none, **common
+        )
     if knob.kind is bool and not knob.many:
         return st.toggle(label, **common)
     # Numbers are typed, too: 3e-5 reads better than a field of decimals, and only text is checked while it is typed.
@@ -262,10 +258,6 @@ def _when_empty(knob: Knob) -> str:
     if knob.optional:
         return knob.none_in_words
     return "needed" if knob.required else f"default {widget_value(knob, knob.default)}"
-
-
-def _word(value: Any, none: str) -> str:
-    return none if value is None else word(value)
 
 
 def _as(kind: type, word: str) -> Any:

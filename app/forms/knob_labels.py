@@ -1,4 +1,4 @@
-"""What the form calls a knob, which ones it shows first, and a sentence for every section. Knows nothing of Streamlit.
+"""What the form calls a knob, which ones it shows first, and a sentence for every section.
 
 A knob that is not named here is called as in figures (`lab.core.knobs.labels`), and stands among the further settings.
 """
@@ -120,35 +120,6 @@ LABELS = {
     "neg_margin": "Margin of negative pairs",
 }
 """Knob, or `section.knob` where the name means several things, to what people call it."""
-
-
-NAMES = {
-    "adamw": "AdamW", "ami": "AMI", "arc_face": "ArcFace", "blackbox_ap": "Blackbox AP", "cars196": "Cars-196",
-    "cifar100": "CIFAR-100", "clusters_f1": "Clusters' F1", "cos_face": "CosFace", "cross_entropy": "Cross-entropy",
-    "cub200": "CUB-200", "efficientnet_lite0": "EfficientNet-Lite0", "emoji7": "Emoji-7", "fast_ap": "FastAP",
-    "food101": "Food-101", "google_landmarks_v1": "Google Landmarks v1", "hierarchical_ap": "Hierarchical AP",
-    "hit_rate_at_k": "Hit rate@k", "in_shop": "In-Shop", "inaturalist2018": "iNaturalist 2018", "map_at_r": "MAP@R",
-    "mean_average_precision": "mAP", "mini_inaturalist2021": "Mini-iNaturalist 2021",
-    "multi_similarity": "Multi-similarity", "nmi": "NMI", "nt_xent": "NT-Xent", "precision_at_k": "Precision@k",
-    "proxy_anchor": "Proxy-Anchor", "proxy_nca": "ProxyNCA", "r_precision": "R-precision", "recall_at_k": "Recall@k",
-    "revisited_map": "Revisited mAP", "revisited_oxford": "Revisited Oxford", "revisited_paris": "Revisited Paris",
-    "rmsprop": "RMSprop", "roadmap": "ROADMAP", "sfm120k_validation": "SfM-120k validation", "sgd": "SGD",
-    "simix": "SiMix", "small_cnn": "Small CNN", "smooth_ap": "Smooth-AP", "soft_triple": "SoftTriple",
-    "softbin_ap": "SoftBin-AP", "sop": "Stanford Online Products", "sup_ap": "SupAP", "svhn": "SVHN",
-    "timm_model": "A model of timm", "tiny_imagenet": "Tiny ImageNet", "vehicle_id": "VehicleID",
-}  # fmt: skip
-"""Entry of a catalogue to what people call it, where that is not its name in words."""
-
-
-def named(entry: str) -> str:
-    """What people call an entry of a catalogue.
-
-    Example:
-        >>> named("nt_xent"), named("triplet_margin"), named("clusters_f1"), named("")
-        ('NT-Xent', 'Triplet margin', "Clusters' F1", '')
-    """
-    words = entry.replace("_", " ")
-    return NAMES.get(entry, words[:1].upper() + words[1:])
 
 
 def label(section: str, knob: Knob) -> tuple[str, str]:

@@ -19,13 +19,14 @@ from PIL import Image
 import lab
 import lab.encoders
 import lab.runs
-from app.answers.comparison import OtherRanking, Reranked, Searched
-from app.answers.two_stage_cost import Anchors, FiledGallery
 from app.results import thumbnails, uploads
-from app.results.collection import Collection
 from app.shared import background, settings
-from app.views.train.devices import at_hand
 from lab.data import ImageSet
+from lab.evaluation import comparison
+from lab.evaluation.collection import Collection
+from lab.evaluation.comparison import OtherRanking
+from lab.evaluation.two_stage import Anchors, FiledGallery
+from lab.kernels.devices import device_or_cpu
 
 if TYPE_CHECKING:
     from lab.inspect import AlikeRegions
@@ -78,7 +79,8 @@ def collection(name: str, split: str, stamp: float) -> Collection:
     gallery = run.embeddings(split, "gallery") or query
     stored = run.per_query(split) if run.scores(split) else {}
     config = run.config_of(split)
-    return Collection(images(name, stamp), query, gallery, config.similarity, stored, at_hand(config))
+    device = device_or_cpu(config.training.knobs.device)
+    return Collection(images(name, stamp), query, gallery, config.similarity, stored, device)
 
 
 MANY = 50_000
@@ -108,23 +110,23 @@ def measured(of: str, name: str, split: str, stamp: float, _whole: Collection | 
 
 
 @background.job("Re-ranking every query", keep=3)
-def reranked(name: str, split: str, stamp: float, method: str, _whole: Collection) -> Reranked:
+def reranked(name: str, split: str, stamp: float, method: str, _whole: Collection) -> OtherRanking:
     """The same split re-ranked.
 
     Raises:
         ValueError: it has too many pairs.
     """
-    return Reranked.by(method, _whole)
+    return comparison.reranked(method, _whole)
 
 
 @background.job("Building the index", keep=3)
-def searched(name: str, split: str, stamp: float, engine: str, _whole: Collection) -> Searched:
+def searched(name: str, split: str, stamp: float, engine: str, _whole: Collection) -> OtherRanking:
     """The same split, searched by an approximate index.
 
     Raises:
         ImportError: the engine's library is missing.
     """
-    return Searched.by(engine, _whole)
+    return comparison.searched(engine, _whole)
 
 
 @background.job("Assigning the gallery to the anchors", keep=3)
@@ -206,6 +208,12 @@ def cropped(image: Image.Image, box: Box | None) -> Image.Image:
         return image
     left, top, right, bottom = (round(share * side) for share, side in zip(box, 2 * image.size, strict=True))
     return image.crop((left, top, max(right, left + 1), max(bottom, top + 1)))
+
+
+def provenance(name: str, split: str) -> str:
+    """Checkpoint and step of a split's embeddings, in the same words on every page: `best checkpoint, step 800 of
+    1,000`."""
+    return lab.runs.open(run_path(name)).origin(split).words
 
 
 def has_encoder(name: str) -> bool:

@@ -10,10 +10,10 @@ from PIL import Image
 
 from app.components.gallery import Bar, Card, Move, Query
 from app.results import cache
-from app.results.collection import Collection
 from app.results.thumbnails import thumbnail
 from lab.core.results import UNRANKED, Evidence
 from lab.data import ImageSet
+from lab.evaluation.collection import Collection
 
 HELP = {
     "r@1": "1 when the nearest image is right (hit rate)",

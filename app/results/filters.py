@@ -3,78 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container
 from functools import partial
-from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from app.results.cache import RunView
-from app.results.collection import Collection
 from app.shared import address, page_frame
 from lab.data import ImageSet
+from lab.evaluation.collection import Collection
+from lab.evaluation.filters import Filter, column, fields
 
-CLASS, SUPER = "class", "super-class"
 SIDES = {"both": "Both", "queries": "Queries", "neighbours": "Neighbours"}
 MANY = 2_000
 """Values above which a field is filtered by words, not from a list."""
-
-
-@dataclass(frozen=True)
-class Filter:
-    """Which values of which fields are let through, and on which side.
-
-    wanted: field to values; fields without values let everything through. words: field to words that a value must hold.
-    """
-
-    wanted: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    words: Mapping[str, str] = field(default_factory=dict)
-    side: str = "both"
-
-    def __bool__(self) -> bool:
-        return any(self.wanted.values()) or any(self.words.values())
-
-    def queries(self, images: ImageSet, items: np.ndarray) -> np.ndarray:
-        """bool [n]: which of these images may be offered as queries."""
-        return self._through(images, items) if self.side != "neighbours" else np.ones(len(items), bool)
-
-    def neighbours(self, images: ImageSet, items: np.ndarray) -> np.ndarray:
-        """bool [n]: which of these images may be shown as neighbours."""
-        return self._through(images, items) if self.side != "queries" else np.ones(len(items), bool)
-
-    def _through(self, images: ImageSet, items: np.ndarray) -> np.ndarray:
-        through = np.ones(len(items), bool)
-        for name, values in self.wanted.items():
-            if values:
-                through &= np.isin(column(images, name, items), list(values))
-        for name, words in self.words.items():
-            if words:
-                through &= np.char.find(np.char.lower(column(images, name, items)), words.lower()) >= 0
-        return through
-
-    @property
-    def as_address(self) -> str | None:
-        """What passes, as an object; None when everything does."""
-        wishes: dict[str, Any] = {name: sorted(values) for name, values in self.wanted.items() if values}
-        wishes |= {name: words for name, words in self.words.items() if words}
-        return json.dumps(wishes, ensure_ascii=False, separators=(",", ":")) if wishes else None
-
-
-def fields(images: ImageSet) -> list[str]:
-    """What images can be filtered by."""
-    super_class = [SUPER] if images.super_labels is not None else []
-    return [CLASS, *super_class, *images.attributes]
-
-
-def column(images: ImageSet, name: str, items: np.ndarray) -> np.ndarray:
-    """str [n]: one field of some images."""
-    if name == CLASS:
-        return np.asarray(images.class_names, str)[images.labels[items]]
-    if name == SUPER and images.super_labels is not None:
-        return np.asarray(images.super_names, str)[images.super_labels[items]]
-    return np.asarray(images.attributes[name])[items].astype(str)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
@@ -139,8 +82,9 @@ def choose(run: RunView, split: str, collection: Collection) -> Filter:
             continue
         _keep_known(key, known)
         picked = st.multiselect(
-            name, list(known), key=key, format_func=partial(_counted, known), placeholder="any", persist_state="session"
-        )
+            name, list(known), key=key, placeholder="any", persist_state="session",
+            format_func=partial(_counted, known),
+        )  # fmt: skip
         wanted[name] = frozenset(picked)
     side = "both"
     if chosen:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -11,10 +12,13 @@ from streamlit.navigation.page import StreamlitPage
 
 import lab.runs
 from app.components.keys import Place, keys
-from app.results import cache, run_choice
-from app.results.collection import Collection
+from app.results import cache, run_choice, text_search
 from app.shared import page_frame, settings
+from lab.evaluation.collection import Collection
 from lab.runs import Run
+
+if TYPE_CHECKING:
+    import pyarrow
 
 MOST = {"run": 8, "class": 6, "image": 6}
 """Runs, classes and images that are offered at once."""
@@ -48,18 +52,14 @@ def listen(pages: Pages) -> None:
 def _palette(pages: Pages) -> None:
     words = st.session_state.pop(_WORDS, None)
     places = matches(pages, words) if words is not None else []
-    keys(letters(pages), places, words, key="keys", on_ask=_ask, on_choose=_choose)
+    keys(
+        letters(pages), places, words, key="keys",
+        on_ask=lambda typed: st.session_state.update({_WORDS: typed.strip()[:200]}),
+        on_choose=lambda kind, name: st.session_state.update({_GOAL: (kind, name)}),
+    )  # fmt: skip
     # Only now: a component that was not drawn before the page is left would be unknown to the next choice.
     if goal := st.session_state.pop(_GOAL, None):
         _go(pages, *goal)
-
-
-def _ask(words: str) -> None:
-    st.session_state[_WORDS] = words.strip()[:200]
-
-
-def _choose(kind: str, name: str) -> None:
-    st.session_state[_GOAL] = kind, name
 
 
 def _go(pages: Pages, kind: str, name: str) -> None:
@@ -92,7 +92,7 @@ def matches(pages: Pages, words: str) -> list[Place]:
     """What fits some words, in the order pages, runs, classes, images; without words pages and the newest runs."""
     listed = [Place("page", name, page.title) for name, page in pages.items() if _fits(page.title, words)]
     known = (run for run in lab.runs.list(settings.runs_root()) if _fits(run.name, words))
-    listed += [Place("run", run.name, run.name, run.state) for run in _first(known, MOST["run"])]
+    listed += [Place("run", run.name, run.name, run.state) for run in islice(known, MOST["run"])]
     run = _run() if words else None
     return listed if run is None else [*listed, *_inside(run, words)]
 
@@ -106,69 +106,34 @@ def _inside(run: Run, words: str) -> list[Place]:
     except (ValueError, OSError):
         return []  # its own pages say why
     where = f"{run.name}, {split}"
-    named = _class_names(run.name, split, about.stamp, whole)
+    labels, counts, names = _class_names(run.name, split, about.stamp, whole)
     classes = [
-        Place("class", str(label), str(whole.images.class_names[label]), f"{count:,} in {where}")
-        for label, count in ((int(named.labels[row]), int(named.counts[row])) for row in named.rows(words))
+        Place("class", str(labels[row]), str(whole.images.class_names[labels[row]]), f"{counts[row]:,} in {where}")
+        for row in text_search.first_rows(names, words, MOST["class"])
     ]
     items = [int(words)] if words.isdecimal() and len(words) < 10 and whole.row(int(words)) is not None else []
-    rows = _holding(*_file_names(run.name, split, about.stamp, whole), words, MOST["image"])
+    rows = text_search.holding(_file_names(run.name, split, about.stamp, whole), words)[: MOST["image"]]
     items += [item for item in whole.query.items[rows].tolist() if item not in items]
     pictures = [Place("image", str(item), str(whole.images.keys[item]), f"image {item} of {where}") for item in items]
     return [*classes, *pictures[: MOST["image"]]]
 
 
-@dataclass(frozen=True)
-class _ClassNames:
-    """The named classes of a split's queries: their names, one a line and in small letters, the end of each line, their
-    labels and how many queries each has, int64 [c]."""
-
-    text: str
-    ends: np.ndarray
-    labels: np.ndarray
-    counts: np.ndarray
-
-    def rows(self, words: str) -> list[int]:
-        """The first classes that have every word, those that begin with the words before all others."""
-        rows: list[int] = []
-        lines, start = f"\n{self.text}", "\n" + words.lower().strip()
-        at = lines.find(start)
-        while at >= 0 and len(rows) < MOST["class"]:
-            rows.append(int(np.searchsorted(self.ends, at, side="right")))
-            at = lines.find(start, at + 1)
-        rows += [row for row in _holding(self.text, self.ends, words, 2 * MOST["class"]) if row not in rows]
-        return rows[: MOST["class"]]
-
-
 @st.cache_resource(max_entries=2, show_spinner=False)
-def _class_names(name: str, split: str, stamp: float, _whole: Collection) -> _ClassNames:
-    """Those of a run; images without a class, of which there may be a million, are found by their file names."""
+def _class_names(
+    name: str, split: str, stamp: float, _whole: Collection
+) -> tuple[np.ndarray, np.ndarray, pyarrow.LargeBinaryArray]:
+    """Labels and counts, int64 [c], and names of the classes of a split's queries that have a name; images without a
+    class, of which there may be a million, are found by their file names."""
     labels, counts = np.unique(_whole.query.labels, return_counts=True)
     names = _whole.images.class_names
-    kept = [row for row, label in enumerate(labels.tolist()) if names[label]]
-    lines = [str(names[label]).lower().replace("\n", " ") + "\n" for label in labels[kept].tolist()]
-    return _ClassNames("".join(lines), np.cumsum([len(line) for line in lines]), labels[kept], counts[kept])
+    kept = np.array([bool(names[label]) for label in labels], bool)
+    return labels[kept], counts[kept], text_search.known([str(names[label]) for label in labels[kept]])
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)
-def _file_names(name: str, split: str, stamp: float, _whole: Collection) -> tuple[str, np.ndarray]:
-    """The names of a split's images, one a line and in small letters, and the end of each line, int64 [q]."""
-    lines = [str(_whole.images.keys[item]).lower().replace("\n", " ") + "\n" for item in _whole.query.items.tolist()]
-    return "".join(lines), np.cumsum([len(line) for line in lines])
-
-
-def _holding(text: str, ends: np.ndarray, words: str, most: int) -> list[int]:
-    """The first rows whose line has every word: a million lines are searched in some hundredths of a second."""
-    wanted = sorted(words.lower().split(), key=len)
-    rows: list[int] = []
-    at = text.find(wanted[-1])
-    while at >= 0 and len(rows) < most:
-        row = int(np.searchsorted(ends, at, side="right"))
-        start, end = int(ends[row - 1]) if row else 0, int(ends[row])
-        if all(text.find(word, start, end) >= 0 for word in wanted):
-            rows.append(row)
-        at = text.find(wanted[-1], end)
-    return rows
+def _file_names(name: str, split: str, stamp: float, _whole: Collection) -> pyarrow.LargeBinaryArray:
+    """The names of a split's images."""
+    return text_search.known([str(_whole.images.keys[item]) for item in _whole.query.items.tolist()])
 
 
 def _run() -> Run | None:
@@ -186,7 +151,3 @@ def _split(about: cache.RunView) -> str:
 def _fits(title: str, words: str) -> bool:
     title = title.lower()
     return all(word in title for word in words.lower().split())
-
-
-def _first(places: Iterable, most: int) -> list:
-    return [place for place, _ in zip(places, range(most), strict=False)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,10 +13,10 @@ import streamlit as st
 
 import lab.runs
 from app.results.cache import SPLITS, RunView
-from app.results.collection import Collection
 from app.shared import address, empty_state, page_frame, settings
 from lab.core.catalog import OUTSIDE
 from lab.core.explain import explain
+from lab.evaluation.collection import Collection
 from lab.runs import Run
 from lab.runs.folder import QUEUED, RUNNING
 
@@ -52,40 +52,48 @@ def library() -> Library:
     """Look into the folder of runs."""
     runs, broken, missing = [], {}, {}
     for run in lab.runs.list(settings.runs_root()):
-        changed = written(run.path / "config.yaml")
-        if not changed:
+        if not written(run.path / "config.yaml"):
             continue  # somebody has renamed or deleted it since
-        problem, lack = _problem(str(run.path), changed)
-        if problem:
-            broken[run.name] = problem
+        read = _read_config(run)
+        if read.problem:
+            broken[run.name] = read.problem
             continue
         runs.append(run)
-        if lack:
-            missing[run.name] = lack
+        if read.lack:
+            missing[run.name] = read.lack
     return Library(tuple(runs), broken, missing)
 
 
-def _problem(path: str, changed: int) -> tuple[str, str]:
-    """Why a folder cannot be used, and what its run lacks, or nothing; its configuration is checked once."""
-    return _checked(path, changed)[:2]
+@dataclass(frozen=True)
+class _ReadConfig:
+    """A run's configuration as it stands in its YAML file, and of its data set; why it cannot be used, and what it
+    lacks, or nothing."""
+
+    problem: str = ""
+    lack: str = ""
+    config: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+def _read_config(run: Run) -> _ReadConfig:
+    return _read_once(str(run.path), written(run.path / "config.yaml"))
 
 
 @lru_cache(maxsize=5_000)
-def _checked(path: str, changed: int) -> tuple[str, str, dict[str, Any]]:
-    """`_problem`, and the configuration as it stands in its YAML file; read once."""
+def _read_once(path: str, changed: int) -> _ReadConfig:
     try:
-        run = Run(path)
-        return "", " ".join(run.config.missing), run.config_dict
+        config = Run(path).config
+        return _ReadConfig("", " ".join(config.missing), Run(path).config_dict, config.data.as_dict())
     except (ValueError, ImportError, OSError) as error:
-        return explain(error), "", {}
+        return _ReadConfig(explain(error))
 
 
 def described(run: Run) -> dict[str, Any]:
     """A run's configuration, read once as long as the file stays."""
-    problem, _, config = _checked(str(run.path), (run.path / "config.yaml").stat().st_mtime_ns)
-    if problem:
-        raise ValueError(problem)
-    return config
+    read = _read_config(run)
+    if read.problem:
+        raise ValueError(read.problem)
+    return read.config
 
 
 def state_of(run: Run) -> str:
@@ -110,13 +118,18 @@ def _state(path: str, changed: int) -> str:
 def data_of(run: Run) -> dict[str, Any]:
     """The data set of a run with the knobs that number its images: those of runs with equal ones can be compared, also
     where one has left some images out."""
-    data = _data(str(run.path), (run.path / "config.yaml").stat().st_mtime_ns)
-    return {name: value for name, value in data.items() if name != "leave_out"}
+    return {name: value for name, value in _read_config(run).data.items() if name != "leave_out"}
 
 
-@lru_cache(maxsize=5_000)
-def _data(path: str, changed: int) -> dict[str, Any]:
-    return Run(path).config.data.as_dict()
+def on_the_same_images(run: RunView, split: str) -> dict[str, str]:
+    """Other runs that embedded the same split of the same images, by the code that choices have for them."""
+    known = library()
+    data = data_of(known[run.name])
+    return {
+        f"run:{other.name}": other.name
+        for other in known.runs
+        if other.name != run.name and data_of(other) == data and split in view(other).splits
+    }
 
 
 def chosen_name(config: dict[str, Any], section: str) -> str:

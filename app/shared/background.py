@@ -11,8 +11,6 @@ short leaves no trace on a page.
 
 from __future__ import annotations
 
-import atexit
-import ctypes
 import inspect
 import logging
 import threading
@@ -40,8 +38,6 @@ AGAIN = 60.0
 T = TypeVar("T")
 
 _turns = threading.BoundedSemaphore(AT_WORK)
-_at_work: set[threading.Thread] = set()
-_closing = threading.Event()
 _log = logging.getLogger("rankscope.app")
 
 
@@ -58,16 +54,13 @@ class Job(Generic[T]):
 
     def _run(self, work: Callable[[], T]) -> None:
         with _turns:
-            if time.monotonic() - self.seen <= FORGOTTEN and not _closing.is_set():
-                _at_work.add(threading.current_thread())
+            if time.monotonic() - self.seen <= FORGOTTEN:
                 try:
                     self._value = work()
                 except Exception as error:
                     if not isinstance(error, ValueError | OSError):
                         _log.exception("%s failed", self.words)
                     self._error = error.with_traceback(None)  # or it would hold on to all that the work held
-                finally:
-                    _at_work.discard(threading.current_thread())
                 self.ended = time.monotonic()
         self._over.set()
 
@@ -164,14 +157,3 @@ def _count(job: Job) -> None:
         st.rerun()
     seconds = job.seen - job.begun
     st.caption(f":material/hourglass_top: {job.words} … {seconds:.0f} s")
-
-
-@atexit.register
-def _stop() -> None:
-    """End what is at work with the server: it may take minutes, and torn out of torch it would abort the process."""
-    _closing.set()
-    threads = list(_at_work)
-    for thread in threads:
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
-    for thread in threads:
-        thread.join(10)

@@ -29,16 +29,14 @@ FEW = 40
 """Points up to which each is marked, and from which on a curve is smoothed."""
 
 
+PATTERNS = ("/", "\\", "-", "|", "x", "+", ".")
+"""Hatches of bands, so that they too differ in more than colour."""
+
+
 def curves(
-    named: Mapping[str, Curve],
-    y: str,
-    *,
-    x: str = "step",
-    height: int = 280,
-    log: bool = False,
-    log_x: bool = False,
+    named: Mapping[str, Curve], y: str, *, x: str = "step", height: int = 280, log: bool = False, log_x: bool = False,
     smoothing: float = 0.0,
-) -> go.Figure:
+) -> go.Figure:  # fmt: skip
     """One line a name, over training steps unless `x` says otherwise; few points are marked, too.
 
     log, log_x: logarithmic axes, without zeros; one with values below 0 stays linear. smoothing: see `smooth`; what
@@ -46,44 +44,26 @@ def curves(
     """
     import plotly.graph_objects as go
 
-    figure = go.Figure()
+    behind, lines = [], []
     for at, (name, (steps, values)) in enumerate(named.items()):
-        colour, dash = MEANING.get(name, (PALETTE[at % len(PALETTE)], DASHES[at % len(DASHES)]))
-        style = {"color": colour, "dash": dash, "width": 2}
-        mode = "lines+markers" if len(steps) < FEW else "lines"
         smoothed = smooth(values, smoothing)
+        line = _line(at, name, steps, smoothed)
         if smoothed is not values:
-            faint = {"color": colour, "width": 1}
-            figure.add_trace(
+            faint = {"color": line.line.color, "width": 1}
+            behind.append(
                 go.Scatter(x=steps, y=values, mode="lines", line=faint, opacity=0.3, showlegend=False, hoverinfo="skip")
             )
-        figure.add_trace(go.Scatter(x=steps, y=smoothed, name=name, mode=mode, line=style, connectgaps=False))
-    every = [curve[1] for curve in named.values()], [curve[0] for curve in named.values()]
-    if len({step for steps in every[1] for step in steps}) == 1:  # around one point alone there would be half steps
+        lines.append(line)
+    figure = _dressed([*behind, *lines], lines, x, y, height, len(named) > 1, log, log_x)
+    if len({step for steps, _ in named.values() for step in steps}) == 1:  # around one point alone there are half steps
         figure.update_xaxes(rangemode="tozero").update_yaxes(rangemode="tozero")
-    logs = log and all(map(not_negative, every[0])), log_x and all(map(not_negative, every[1]))
-    return _dressed(figure, x, y, height, legend=len(named) > 1, log=logs[0], log_x=logs[1])
-
-
-def not_negative(values: Sequence[float | None]) -> bool:
-    """Whether no value is below 0, so that a logarithmic axis hides none but zeros."""
-    return not any(value is not None and value < 0 for value in values)
-
-
-PATTERNS = ("/", "\\", "-", "|", "x", "+", ".")
-"""Hatches of bands, so that they too differ in more than colour."""
+    return figure
 
 
 def bands(
-    named: Mapping[str, Sequence[Curve]],
-    y: str,
-    *,
-    x: str = "step",
-    height: int = 280,
-    log: bool = False,
-    log_x: bool = False,
-    smoothing: float = 0.0,
-) -> go.Figure:
+    named: Mapping[str, Sequence[Curve]], y: str, *, x: str = "step", height: int = 280, log: bool = False,
+    log_x: bool = False, smoothing: float = 0.0,
+) -> go.Figure:  # fmt: skip
     """One line a name: the mean of its curves, in a hatched band of one deviation of a sample (n - 1) to each side.
 
     A curve that is alone has no band. smoothing: what is averaged are the smoothed curves, as `curves` draws them.
@@ -93,19 +73,15 @@ def bands(
 
     behind, lines = [], []
     for at, (name, several) in enumerate(named.items()):
-        several = [(steps, smooth(values, smoothing)) for steps, values in several]
-        steps, mean, deviation = over_seeds(several)
-        colour, dash = PALETTE[at % len(PALETTE)], DASHES[at % len(DASHES)]
-        mode = "lines+markers" if len(steps) < FEW else "lines"
+        steps, mean, deviation = over_seeds([(steps, smooth(values, smoothing)) for steps, values in several])
+        hover = "%{y:.4g} ± %{customdata:.2g}" if len(several) > 1 else "%{y:.4g}"
+        lines.append(_line(at, name, steps, mean).update(customdata=deviation, hovertemplate=hover, legendgroup=name))
         if len(several) > 1:
+            colour, known = lines[-1].line.color, np.isfinite(mean)
             hatch = {
-                "shape": PATTERNS[at % len(PATTERNS)],
-                "fgcolor": colour,
-                "fgopacity": 0.45,
-                "fillmode": "overlay",
+                "shape": PATTERNS[at % len(PATTERNS)], "fgcolor": colour, "fgopacity": 0.45, "fillmode": "overlay",
                 "size": 6,
-            }
-            known = np.isfinite(mean)
+            }  # fmt: skip
             along, upper, lower = steps[known], (mean + deviation)[known], (mean - deviation)[known]
             behind.append(
                 go.Scatter(
@@ -114,16 +90,21 @@ def bands(
                     name=f"{name}, band", showlegend=False, hoverinfo="skip", legendgroup=name,
                 )
             )  # fmt: skip
-        lines.append(
-            go.Scatter(
-                x=steps, y=mean, name=name, mode=mode, line={"color": colour, "dash": dash, "width": 2},
-                legendgroup=name, customdata=deviation,
-                hovertemplate="%{y:.4g} ± %{customdata:.2g}" if len(several) > 1 else "%{y:.4g}",
-            )
-        )  # fmt: skip
-    drawn = [list(trace.y) for trace in (*behind, *lines)]
-    logs = log and all(map(not_negative, drawn)), log_x and all(not_negative(list(trace.x)) for trace in lines)
-    return _dressed(go.Figure([*behind, *lines]), x, y, height, legend=True, log=logs[0], log_x=logs[1])
+    return _dressed([*behind, *lines], [*behind, *lines], x, y, height, True, log, log_x)
+
+
+def _line(at: int, name: str, steps: Any, values: Any) -> go.Scatter:
+    import plotly.graph_objects as go
+
+    colour, dash = MEANING.get(name, (PALETTE[at % len(PALETTE)], DASHES[at % len(DASHES)]))
+    mode = "lines+markers" if len(steps) < FEW else "lines"
+    line = {"color": colour, "dash": dash, "width": 2}
+    return go.Scatter(x=steps, y=values, name=name, mode=mode, line=line, connectgaps=False)
+
+
+def not_negative(values: Sequence[float | None]) -> bool:
+    """Whether no value is below 0, so that a logarithmic axis hides none but zeros."""
+    return not any(value is not None and value < 0 for value in values)
 
 
 def smooth(values: Sequence[float | None], weight: float) -> Sequence[float | None]:
@@ -160,23 +141,16 @@ def histogram(counts: Mapping[str, Sequence[int]], x: str, *, height: int = 280)
     import numpy as np
     import plotly.graph_objects as go
 
-    figure = go.Figure()
+    traces = []
     for name, column in counts.items():
-        total = max(1, sum(column))
         edges = np.linspace(-1, 1, len(column) + 1)
         colour, dash = MEANING.get(f"{name} pairs", (PALETTE[-2], "dot"))
-        figure.add_trace(
-            go.Scatter(
-                x=(edges[:-1] + edges[1:]) / 2,
-                y=[c / total for c in column],
-                name=f"{name} pairs",
-                mode="lines",
-                line={"color": colour, "dash": dash, "width": 2, "shape": "hvh"},
-                fill="tozeroy",
-                opacity=0.85,
-            )
+        line = {"color": colour, "dash": dash, "width": 2, "shape": "hvh"}
+        middles, shares = (edges[:-1] + edges[1:]) / 2, [c / max(1, sum(column)) for c in column]
+        traces.append(
+            go.Scatter(x=middles, y=shares, name=f"{name} pairs", mode="lines", line=line, fill="tozeroy", opacity=0.85)
         )
-    return _dressed(figure, x, "share of pairs", height, legend=True)
+    return _dressed(traces, [], x, "share of pairs", height, True)
 
 
 def files(
@@ -188,12 +162,13 @@ def files(
     """
     import plotly.graph_objects as go
 
-    figure, order = go.Figure(), list(range(1, len(sizes) + 1))
+    traces: list[Any] = []
+    order = list(range(1, len(sizes) + 1))
     for label, part, shape, opacity in (
         ("searched", slice(0, probes), "", 1.0),
         ("not searched", slice(probes, None), "/", 0.45),
     ):
-        figure.add_trace(
+        traces.append(
             go.Bar(
                 x=order[part], y=list(sizes[part]), name=label, text=list(names[part]), textposition="none",
                 hovertemplate="%{x}. %{text}<br>%{y} images<extra></extra>",
@@ -201,7 +176,7 @@ def files(
             )
         )  # fmt: skip
     with_match = [at for at, count in enumerate(matches) if count]
-    figure.add_trace(
+    traces.append(
         go.Scatter(
             x=[order[at] for at in with_match], y=[sizes[at] for at in with_match], mode="markers+text",
             name="true matches inside", text=[str(matches[at]) for at in with_match], textposition="top center",
@@ -209,7 +184,7 @@ def files(
             hovertemplate="%{x}. anchor: %{text} true matches<extra></extra>",
         )
     )  # fmt: skip
-    figure = _dressed(figure, "anchors, nearest first", "assigned images", height, legend=True)
+    figure = _dressed(traces, [], "anchors, nearest first", "assigned images", height, True)
     return figure.update_layout(hovermode="closest", bargap=0.15)
 
 
@@ -224,25 +199,30 @@ def mark(figure: go.Figure, at: float, words: str = "") -> go.Figure:
 
 
 def _dressed(
-    figure: go.Figure, x: str, y: str, height: int, *, legend: bool, log: bool = False, log_x: bool = False
-) -> go.Figure:
+    traces: Sequence[Any], scaled: Sequence[Any], x: str, y: str, height: int, legend: bool, log: bool = False,
+    log_x: bool = False,
+) -> go.Figure:  # fmt: skip
     """What is drawn stands above the chart, level, where it can be read; the legend below the chart, in as many rows as
-    it takes, so that it never covers the title however narrow the page."""
-    named = [trace.name or "" for trace in figure.data if legend and trace.showlegend is not False]
+    it takes, so that it never covers the title however narrow the page. scaled: traces that an axis must be able to
+    show, so that one with values below 0 stays linear."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure(traces)
+    log, log_x = log and all(not_negative(t.y) for t in scaled), log_x and all(not_negative(t.x) for t in scaled)
+    named = [trace.name or "" for trace in traces if legend and trace.showlegend is not False]
     rows = -(-sum(len(name) + SAMPLE for name in named) // LINE)
-    figure.update_layout(
+    return figure.update_layout(
         title={"text": y, "x": 0, "xref": "paper", "y": 1, "yanchor": "top", "pad": {"t": 6}},
         title_font={"size": 14, "weight": 600},
         height=height + TITLE + ROW * max(0, rows - 1),  # charts side by side stay as high as each other
         margin={"l": 48, "r": 8, "t": TITLE, "b": 8},
         showlegend=legend,
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "xanchor": "left"},
-        hovermode="x unified" if len(figure.data) > 1 else "closest",
+        hovermode="x unified" if len(traces) > 1 else "closest",
         uirevision=f"kept {log} {log_x}",  # a zoom of linear axes means nothing on logarithmic ones
         xaxis={"title": {"text": x, "standoff": 6}, "zeroline": False, **(_log_axis(figure, "x") if log_x else {})},
         yaxis={"zeroline": False, **(_log_axis(figure, "y") if log else {})},
     )
-    return figure
 
 
 def _log_axis(figure: go.Figure, axis: str) -> dict[str, Any]:

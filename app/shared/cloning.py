@@ -7,29 +7,6 @@ import streamlit as st
 from app.shared import page_frame, queueing
 from lab.core.knobs import describe
 from lab.runs import Run
-from lab.runs.config import Choice
-
-
-def clone(run: Run, knob: str, values: str) -> list[str]:
-    """Let copies of a run wait that differ from it in one knob; returns their names.
-
-    Args:
-        knob: `section.knob`.
-        values: one, or several separated by commas.
-
-    Raises:
-        ValueError: no value, or one that the knob refuses.
-        OSError: the disk is full or the folder cannot be written.
-    """
-    return queueing.enqueue(queueing.grid(run.config, knob, values), f"{run.name}-{knob.rpartition('.')[2]}", ())
-
-
-def _now(chosen: Choice, name: str) -> str:
-    """A knob's value; none in the words of the forms."""
-    value = chosen.values[name]
-    if value is not None:
-        return str(value)
-    return next((knob.none_in_words for knob in describe(type(chosen.knobs)) if knob.name == name), "none")
 
 
 @page_frame.guarded
@@ -40,7 +17,11 @@ def form(run: Run, place: str) -> None:
         "Change", list(knobs), index=None, key=f"clone knob {place} {run.name}", placeholder="a setting"
     )
     section, _, name = (knob or "").partition(".")
-    now = _now(getattr(run.config, section), name) if knob else ""
+    now = ""
+    if knob:
+        chosen = getattr(run.config, section)
+        none = next((one.none_in_words for one in describe(type(chosen.knobs)) if one.name == name), "none")
+        now = none if chosen.values[name] is None else str(chosen.values[name])
     values = st.text_input(
         "To",
         key=f"clone values {place} {run.name}",
@@ -48,5 +29,5 @@ def form(run: Run, place: str) -> None:
         disabled=knob is None,
     )
     if st.button("Queue the clone", key=f"clone {place} {run.name}", disabled=knob is None, width="stretch") and knob:
-        made = clone(run, knob, values)
+        made = queueing.enqueue(queueing.grid(run.config, knob, values), f"{run.name}-{name}", ())
         st.toast(page_frame.as_text(f"Waiting: {', '.join(made[:3])}"))

@@ -176,6 +176,17 @@ def choose_row(table: pd.DataFrame, *, key: str, link: str = "row", **how: Any) 
     return st.session_state[row]
 
 
+ICONS = {
+    "browse": "image_search", "inspect": "troubleshoot", "runs": "input", "train": "folder", "watch": "monitoring",
+}  # fmt: skip
+"""What a link to a page shows."""
+
+
+def link_to(page: str, label: str, query: Any) -> None:
+    """A link to a page of the dashboard. query: what its address says, as `st.page_link` takes it."""
+    st.page_link(f"views/{page}/page.py", label=label, icon=f":material/{ICONS[page]}:", query_params=query)
+
+
 def say_error(sentence: object) -> None:
     """An error box that shows a sentence, or what an error says in one, as it is."""
     st.error(as_text(explain(sentence) if isinstance(sentence, OSError) else str(sentence)))

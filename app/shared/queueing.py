@@ -14,7 +14,7 @@ import yaml
 
 import lab.launchers
 import lab.runs
-from app.shared import settings, whereabouts
+from app.shared import location, settings
 from lab.core.formats import duration
 from lab.install import children
 from lab.runs import Run, RunConfig, shelf
@@ -67,16 +67,14 @@ def plain_name(words: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", words).strip("-.")
 
 
-def enqueue(
-    configs: dict[str, RunConfig], name: str, devices: Sequence[str], place: str = whereabouts.HERE
-) -> list[str]:
+def enqueue(configs: dict[str, RunConfig], name: str, devices: Sequence[str], place: str = location.HERE) -> list[str]:
     """Make a run for each configuration and let it wait; runs go round the devices. Returns the names of the runs.
 
     Several are a group, by the name or by the time.
 
     Args:
         configs: what tells each from the others (may be "") to its configuration.
-        place: this machine's queue, or a cluster of `whereabouts.places`.
+        place: this machine's queue, or a cluster of `location.places`.
 
     Raises:
         ValueError: a name is taken or no plain file name, or a path lies where the dashboard may not read.
@@ -97,14 +95,14 @@ def enqueue(
             run = lab.runs.create(config, root, names[which])
             if len(placed) > 1:
                 shelf.annotate(run, group=group)
-            if place == whereabouts.HERE:
+            if place == location.HERE:
                 waiting.add(run)
             made.append(run)
     finally:  # what could be made before the disk was full is trained
-        if made and place == whereabouts.HERE:
+        if made and place == location.HERE:
             waiting.ensure_worker()
         elif made:
-            lab.launchers.send(made, whereabouts.handed_to(place))
+            lab.launchers.send(made, location.handed_to(place))
     return [run.name for run in made]
 
 
@@ -150,14 +148,14 @@ def was_asked(name: str) -> bool:
     return name in st.session_state.get("asked to stop", ())
 
 
-def resume(run: Run, place: str = whereabouts.HERE) -> None:
+def resume(run: Run, place: str = location.HERE) -> None:
     """Let a run that ended early wait for its turn to go on: in this machine's queue, or on a cluster."""
     st.session_state["asked to stop"] = set(st.session_state.get("asked to stop", ())) - {run.name}
-    if place == whereabouts.HERE:
+    if place == location.HERE:
         queue().add(run)
         queue().ensure_worker()
     else:
-        lab.launchers.send([run], whereabouts.handed_to(place, run))
+        lab.launchers.send([run], location.handed_to(place, run))
 
 
 def elsewhere() -> list[Run]:

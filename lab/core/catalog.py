@@ -74,7 +74,8 @@ class Catalog(Generic[Entry]):
 
     def entries(self) -> dict[str, type[Entry]]:
         """Name to class of everything that can be loaded: a broken plug-in is left out, a malformed file is not."""
-        return {name: self.get(name) for name in self.names() if name not in self.broken()}
+        broken = self.broken()
+        return {name: self.get(name) for name in self.names() if name not in broken}
 
     def broken(self) -> dict[str, str]:
         """Name of each plug-in that cannot be loaded, and why, in one sentence."""

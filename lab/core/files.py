@@ -34,13 +34,7 @@ def setting(key: str) -> str:
 
 def settings_file() -> Path:
     """Where a person's file of settings lies, or would."""
-    return _settings_below(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))
-
-
-@cache
-def _settings_below(folder: str) -> Path:
-    """Made once for each folder: every step of a training asks for it."""
-    return Path(folder) / "rankscope" / "config.yaml"
+    return Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "rankscope", "config.yaml")
 
 
 @cache
@@ -53,13 +47,12 @@ def _in_file(path: Path) -> Mapping[str, str]:
         held = yaml_reader.load(path.read_text(encoding="utf-8")) or {}
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} cannot be read: {' '.join(str(error).split())[:200]}.") from None
-    if not isinstance(held, dict):
-        raise ValueError(f"{path} may hold {', '.join(SETTINGS)}, each with a text; it holds no keys.")
-    for key, value in held.items():
+    entries: list[tuple[Any, Any]] = list(held.items()) if isinstance(held, dict) else [(held, None)]
+    for key, value in entries:
         if key not in SETTINGS or not isinstance(value, str):
             wrong = f"{str(key)[:50]!r} is none of them, or has no text"
             raise ValueError(f"{path} may hold {', '.join(SETTINGS)}, each with a text; {wrong}.")
-    return {key: os.path.expanduser(value) for key, value in held.items()}
+    return {key: os.path.expanduser(value) for key, value in entries}
 
 
 def cache_folder() -> Path:

@@ -48,6 +48,10 @@ class EmbeddingSet:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def take(self, rows: np.ndarray | slice) -> EmbeddingSet:
+        """Some of them, by their rows."""
+        return EmbeddingSet(self.vectors[rows], self.labels[rows], self.items[rows])
+
 
 @dataclass(frozen=True)
 class Relevance:

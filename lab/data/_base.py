@@ -16,7 +16,7 @@ from lab.core.arrays import Names
 from lab.core.catalog import name_of
 from lab.core.files import checked
 from lab.core.formats import plain_cell
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import HasKnobs, knob
 from lab.core.results import Relevance
 from lab.data._noise import NoiseKnobs, kept_classes, long_tail, relabelled, replaced
 from lab.data._splits import Split, SplitName, few, fold_of
@@ -79,7 +79,7 @@ class BundledSplitKnobs(SplitKnobs):
     validation: float = knob(0.5, "Fraction of the other classes that are kept for validation.", ge=0, lt=1)
 
 
-class ImageSet:
+class ImageSet(HasKnobs):
     """Labelled images with splits. An entry of the catalogue declares `Knobs` and defines `_read`.
 
     Attributes are those of `ImageRecords`, made plain: `keys` list of str, `labels` int64 [n], `class_names`,
@@ -98,7 +98,6 @@ class ImageSet:
         ValueError: a knob is out of range, or the data cannot be read; the sentence says what and where.
     """
 
-    Knobs: type[Knobs] = Knobs
     class_disjoint: bool = True
     root: Any = None  # a path, or None
     level_attributes: ClassVar[Mapping[str, str]] = {}
@@ -107,7 +106,7 @@ class ImageSet:
     least: int | None = None
 
     def __init__(self, **knobs: Any):
-        self.knobs: Any = type(self).Knobs(**knobs)
+        super().__init__(**knobs)
         self._hold(self._read())
         if isinstance(self.knobs, SplitKnobs):
             self._share_out(self.knobs)

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import HasKnobs, Knobs, knob
 from lab.encoders import _batchnorm
 from lab.encoders._head import Head, Pool, Pooling
 
@@ -52,7 +52,7 @@ class EncoderKnobs(Knobs):
     )
 
 
-class Encoder(nn.Module):
+class Encoder(nn.Module, HasKnobs):
     """Maps images to embeddings. An entry declares `Knobs` (an `EncoderKnobs`) and calls `_assemble` when built.
 
     Attributes:

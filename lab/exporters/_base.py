@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from lab.core.catalog import name_of
 from lab.core.files import making, replacing
-from lab.core.knobs import Knobs
+from lab.core.knobs import HasKnobs
 from lab.runs.folder import Run
 
 
-class Exporter:
+class Exporter(HasKnobs):
     """Base of every exporter: writes a run as another tool reads it.
 
     suffix: the end of the file's name; empty for an exporter that writes a folder.
@@ -22,10 +22,6 @@ class Exporter:
     suffix: ClassVar[str] = ""
     needs: ClassVar[tuple[str, ...]] = ()
     extra: ClassVar[str] = ""
-    Knobs: type[Knobs] = Knobs
-
-    def __init__(self, **knobs: Any):
-        self.knobs: Any = type(self).Knobs(**knobs)
 
     def check_installed(self) -> None:
         """Refuse to begin what would fail for want of a library.

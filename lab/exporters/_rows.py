@@ -10,7 +10,7 @@ import numpy as np
 
 from lab.core.knobs import Knobs, knob
 from lab.core.results import EmbeddingSet
-from lab.runs.building import kept_maps
+from lab.maps import kept as kept_maps
 from lab.runs.folder import Run
 
 

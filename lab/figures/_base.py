@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from lab.core import style
 from lab.core.catalog import name_of
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import HasKnobs, Knobs, knob
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -25,7 +25,7 @@ PlotlyFigure: TypeAlias = "go.Figure"
 """What drawing returns; plotly itself is loaded by who draws."""
 
 
-class Figure(ABC):
+class Figure(HasKnobs, ABC):
     """Base of every figure.
 
     title: what it shows.
@@ -56,10 +56,6 @@ class Figure(ABC):
     moves: ClassVar[tuple[str, ...]] = ()
     stops: ClassVar[Mapping[str, tuple]] = {}
     bound_together: ClassVar[tuple[str, ...]] = ()
-    Knobs: ClassVar[type[Knobs]]
-
-    def __init__(self, **knobs: Any):
-        self.knobs: Any = self.Knobs(**knobs)
 
     @abstractmethod
     def numbers(self) -> Numbers:

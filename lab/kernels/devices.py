@@ -20,3 +20,11 @@ def device_of(name: str | torch.device) -> torch.device:
     if device.type == "cuda" and (not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count()):
         raise ValueError(f"There is no device {name} here ({torch.cuda.device_count()} GPUs); use the device cpu.")
     return device
+
+
+def device_or_cpu(name: str) -> str:
+    """The device of a name, or the CPU where this machine has no such GPU."""
+    try:
+        return str(device_of(name))
+    except ValueError:
+        return "cpu"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from lab.core.catalog import name_of
-from lab.core.knobs import Knobs
+from lab.core.knobs import HasKnobs
 from lab.runs.folder import Run
 from lab.runs.launching.sent import Sent
 
@@ -14,17 +14,13 @@ PAUSE = 1.0
 """Seconds between two looks at what is at work."""
 
 
-class Launcher:
+class Launcher(HasKnobs):
     """Base of every launcher.
 
     outlives: whether runs that were handed over go on when this process ends.
     """
 
     outlives: ClassVar[bool] = True
-    Knobs: type[Knobs] = Knobs
-
-    def __init__(self, **knobs: Any):
-        self.knobs: Any = type(self).Knobs(**knobs)
 
     @property
     def place(self) -> Sent:

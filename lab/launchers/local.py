@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lab.core.knobs import Knobs
 from lab.launchers._base import PAUSE, Launcher
 from lab.runs.folder import FINISHED, RUNNING, Run
 from lab.runs.launching.detached import working
@@ -21,9 +20,6 @@ class Local(Launcher):
         >>> launcher.outlives
         True
     """
-
-    class Knobs(Knobs):
-        pass
 
     def __init__(self, **knobs: Any):
         super().__init__(**knobs)

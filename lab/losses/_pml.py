@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from lab.core.knobs import Knobs
-from lab.core.late import without_statistics
 from lab.kernels import near_one, sharing
 from lab.losses._base import ClassLoss, Loss
 from lab.losses._batch import Batch
@@ -41,8 +40,7 @@ class PmlLoss(Loss):
 
     def __init__(self, **knobs: Any):
         super().__init__(**knobs)
-        with without_statistics():
-            importlib.import_module("pytorch_metric_learning.losses")
+        importlib.import_module("pytorch_metric_learning.losses")
         self.inner = self.build(self.knobs)
 
     def build(self, knobs: Knobs) -> BaseMetricLossFunction:

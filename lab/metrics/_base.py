@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from lab.core.knobs import Knobs
+from lab.core.knobs import HasKnobs, Knobs
 from lab.core.results import EASY, HARD, UNRANKED, Evidence, Measurement, Ranking
 
 Protocol = Literal["easy", "medium", "hard"]
@@ -16,7 +16,7 @@ WANTED = {"easy": (EASY,), "medium": (EASY, HARD), "hard": (HARD,)}
 """Grades that count as positive in each protocol of Revisited Oxford/Paris; the other relevant items are junk."""
 
 
-class Metric:
+class Metric(HasKnobs):
     """Base of every metric.
 
     Class facts, which tables, plots and tests read:
@@ -35,9 +35,6 @@ class Metric:
 
     class Knobs(Knobs):
         """None."""
-
-    def __init__(self, **knobs: Any):
-        self.knobs: Any = self.Knobs(**knobs)
 
     def __call__(self, evidence: Evidence) -> Measurement:
         raise NotImplementedError

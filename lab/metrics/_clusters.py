@@ -1,28 +1,47 @@
-"""k-means clusters of embeddings, found once for all metrics that read them."""
+"""Metrics that read k-means clusters of the embeddings, which are found once for all of them."""
 
 from __future__ import annotations
 
 import warnings
 import weakref
+from typing import Any
 
 import numpy as np
 
 from lab.core.knobs import Knobs, knob
-from lab.core.results import EmbeddingSet
+from lab.core.results import EmbeddingSet, Evidence, Measurement
+from lab.metrics._base import Metric
 
 
-class ClusterKnobs(Knobs):
-    """How the embeddings are clustered. Results vary with seeds (DML deck), so the seed is part of the number."""
+class ClusterMetric(Metric):
+    """Base of metrics that compare the labels with k-means clusters; one value for the whole query set.
 
-    clusters: int | None = knob(None, "Number of clusters; by default the number of classes.", ge=1)
-    restarts: int = knob(1, "Number of k-means runs, of which the one with the lowest inertia is kept.", ge=1)
-    seed: int = knob(0, "Seed of the first centroids.", ge=0)
+    Results vary with seeds (DML deck), so the seed is part of the number. An entry names its `column` and defines
+    `score`.
+    """
+
+    needs = "embeddings"
+    column: str
+
+    class Knobs(Knobs):
+        clusters: int | None = knob(None, "Number of clusters; by default the number of classes.", ge=1)
+        restarts: int = knob(1, "Number of k-means runs, of which the one with the lowest inertia is kept.", ge=1)
+        seed: int = knob(0, "Seed of the first centroids.", ge=0)
+
+    def score(self, labels: np.ndarray, assignment: np.ndarray) -> float:
+        """The value for the labels [n] and the cluster of each item, [n]."""
+        raise NotImplementedError
+
+    def __call__(self, evidence: Evidence) -> Measurement:
+        return Measurement(
+            {self.column: float(self.score(evidence.query.labels, clusters(evidence.query, self.knobs)))}
+        )
 
 
 _last: tuple[weakref.ref, dict, np.ndarray] | None = None
 
 
-def clusters(embeddings: EmbeddingSet, knobs: ClusterKnobs) -> np.ndarray:
+def clusters(embeddings: EmbeddingSet, knobs: Any) -> np.ndarray:
     """int [n]: the k-means cluster of each embedding.
 
     Raises:
@@ -37,7 +56,7 @@ def clusters(embeddings: EmbeddingSet, knobs: ClusterKnobs) -> np.ndarray:
     return assignment
 
 
-def _k_means(embeddings: EmbeddingSet, knobs: ClusterKnobs) -> np.ndarray:
+def _k_means(embeddings: EmbeddingSet, knobs: Any) -> np.ndarray:
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 

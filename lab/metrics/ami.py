@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from lab.core.results import Evidence, Measurement
-from lab.metrics._base import Metric
-from lab.metrics._clusters import ClusterKnobs, clusters
+from lab.metrics._clusters import ClusterMetric
 
 
-def adjusted_mutual_information(labels: np.ndarray, assignment: np.ndarray) -> float:
-    """Mutual information of two labelings [n], adjusted for chance, over the arithmetic mean of their entropies."""
-    from sklearn.metrics import adjusted_mutual_info_score
-
-    return float(adjusted_mutual_info_score(labels, assignment, average_method="arithmetic"))
-
-
-class Ami(Metric):
+class Ami(ClusterMetric):
     """NMI less what random clusters of the same sizes would score; 0 is chance, 1 is perfect. Column `AMI`.
 
     One value for the whole query set. Slightly negative values occur.
@@ -27,12 +18,11 @@ class Ami(Metric):
         -0.111
     """
 
-    needs = "embeddings"
     bounds = (-1.0, 1.0)
+    column = "AMI"
 
-    class Knobs(ClusterKnobs):
-        """Those of the clustering."""
+    def score(self, labels: np.ndarray, assignment: np.ndarray) -> float:
+        """Mutual information of two labelings [n], adjusted for chance, over the arithmetic mean of their entropies."""
+        from sklearn.metrics import adjusted_mutual_info_score
 
-    def __call__(self, evidence: Evidence) -> Measurement:
-        assignment = clusters(evidence.query, self.knobs)
-        return Measurement({"AMI": adjusted_mutual_information(evidence.query.labels, assignment)})
+        return adjusted_mutual_info_score(labels, assignment, average_method="arithmetic")

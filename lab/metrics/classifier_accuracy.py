@@ -30,9 +30,6 @@ class ClassifierAccuracy(Metric):
 
     needs = "classifier"
 
-    class Knobs(Metric.Knobs):
-        """None."""
-
     def __call__(self, evidence: Evidence) -> Measurement:
         known, query = evidence.classifier, evidence.query
         if known is None:

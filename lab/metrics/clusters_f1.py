@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lab.core.results import Evidence, Measurement
-from lab.metrics._base import Metric
-from lab.metrics._clusters import ClusterKnobs, clusters
+from lab.metrics._clusters import ClusterMetric
 
 
 def pair_f1(labels: np.ndarray, assignment: np.ndarray) -> float:
@@ -26,7 +24,7 @@ def _pairs(counts: np.ndarray) -> int:
     return int((counts * (counts - 1) // 2).sum())
 
 
-class ClustersF1(Metric):
+class ClustersF1(ClusterMetric):
     """Pairwise F1 of k-means clusters against classes. Column `F1`. One value for the whole query set.
 
     Example (`evidence` is that of `lab.metrics`):
@@ -35,10 +33,8 @@ class ClustersF1(Metric):
         0.333
     """
 
-    needs = "embeddings"
+    column = "F1"
 
-    class Knobs(ClusterKnobs):
-        """Those of the clustering."""
-
-    def __call__(self, evidence: Evidence) -> Measurement:
-        return Measurement({"F1": pair_f1(evidence.query.labels, clusters(evidence.query, self.knobs))})
+    def score(self, labels: np.ndarray, assignment: np.ndarray) -> float:
+        """`pair_f1` of two labelings [n]."""
+        return pair_f1(labels, assignment)

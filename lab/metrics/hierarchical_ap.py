@@ -35,9 +35,6 @@ class HierarchicalAp(Metric):
     needs = "levels"
     reads_gallery = True
 
-    class Knobs(Metric.Knobs):
-        """None."""
-
     def __call__(self, evidence: Evidence) -> Measurement:
         levels = {"fine": (evidence.query.labels, evidence.gallery.labels), **evidence.levels}
         space = Space.of(evidence.gallery.vectors, evidence.similarity, torch.device("cpu"))

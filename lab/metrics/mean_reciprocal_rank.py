@@ -19,9 +19,6 @@ class MeanReciprocalRank(Metric):
         0.764
     """
 
-    class Knobs(Metric.Knobs):
-        """None."""
-
     def __call__(self, evidence: Evidence) -> Measurement:
         ranks = positive_ranks(evidence.ranking)
         first = (ranks.place == 1) & (ranks.rank != UNRANKED)

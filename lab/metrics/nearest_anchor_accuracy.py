@@ -36,9 +36,6 @@ class NearestAnchorAccuracy(Metric):
 
     needs = "anchors"
 
-    class Knobs(Metric.Knobs):
-        """None."""
-
     def __call__(self, evidence: Evidence) -> Measurement:
         anchors, query = evidence.anchors, evidence.query
         if anchors is None:

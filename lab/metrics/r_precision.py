@@ -17,9 +17,6 @@ class RPrecision(Metric):
         array([0.5, 0.5, 0. , 0.5, 0.5, 0. ])
     """
 
-    class Knobs(Metric.Knobs):
-        """None."""
-
     def __call__(self, evidence: Evidence) -> Measurement:
         ranks = positive_ranks(evidence.ranking)
         within = ranks.rank <= ranks.total[ranks.owner]

@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lab.core.catalog import name_of
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import HasKnobs, Knobs, knob
 from lab.protocols._outcome import Outcome, OutcomeRow, joined, measured
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ Judgement = Generator["Record", None, Outcome]
 """Progress, and in the end what was found."""
 
 
-class Protocol:
+class Protocol(HasKnobs):
     """Base of every protocol. An entry declares `Knobs` and defines `conduct`.
 
     source: paper and section that it follows.
@@ -29,11 +29,7 @@ class Protocol:
     a run only its configuration.
     """
 
-    Knobs: ClassVar[type[Knobs]]
     source: ClassVar[str]
-
-    def __init__(self, **knobs: Any):
-        self.knobs: Any = type(self).Knobs(**knobs)
 
     @property
     def name(self) -> str:

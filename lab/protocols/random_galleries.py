@@ -101,4 +101,4 @@ def galleries(labels: np.ndarray, repeats: int) -> Iterator[tuple[np.ndarray, np
 
 def part(whole: EmbeddingSet, places: np.ndarray) -> EmbeddingSet:
     """Some rows of an embedding set."""
-    return EmbeddingSet(whole.vectors[places], whole.labels[places], whole.items[places])
+    return whole.take(places)

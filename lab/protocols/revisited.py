@@ -33,7 +33,7 @@ def _galleries(dataset: ImageSet, gallery: EmbeddingSet) -> dict[str, EmbeddingS
     plain = np.array([not dataset.keys[item].startswith("distractors/") for item in gallery.items])
     if plain.all():
         return {PLAIN: gallery}
-    return {PLAIN: EmbeddingSet(gallery.vectors[plain], gallery.labels[plain], gallery.items[plain]), CROWDED: gallery}
+    return {PLAIN: gallery.take(plain), CROWDED: gallery}
 
 
 def _means(scores: Mapping[tuple[str, str], Mapping[str, float]]) -> list[OutcomeRow]:

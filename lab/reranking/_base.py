@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from lab.core.knobs import Knobs
+from lab.core.knobs import HasKnobs
 from lab.core.results import EmbeddingSet, Ranking
 from lab.kernels import sort_keys
 from lab.kernels.devices import device_of
@@ -130,7 +130,7 @@ def _ranks(ranking: Ranking, rows: slice, keys: torch.Tensor) -> np.ndarray:
     return (above[row, column] + 1).cpu().numpy()
 
 
-class Reranker:
+class Reranker(HasKnobs):
     """Base of every re-ranker: orders the gallery anew by what the neighbours of the neighbours say.
 
     neighbours_knob: the knob that says how many neighbours are looked at.
@@ -141,10 +141,8 @@ class Reranker:
 
     neighbours_knob: str = "k"
 
-    Knobs = Knobs
-
     def __init__(self, device: str | torch.device = "auto", **knobs: Any):
-        self.knobs: Any = self.Knobs(**knobs)
+        super().__init__(**knobs)
         self.device = device_of(device)
 
     def rerank(self, ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> Ranking:

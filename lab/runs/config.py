@@ -131,7 +131,8 @@ class Choice:
         if value is not None and not isinstance(value, Mapping):
             raise ValueError(f"{section.name} must be a name or a mapping of knobs, got {quoted(value)}.")
         values = dict(value or {})
-        _check_words(section.name, values)
+        if odd := [key for key in values if not isinstance(key, str)]:  # YAML allows them; None is a key, too: `: 3`
+            raise ValueError(f"{section.name} has knobs by name, got {quoted(odd[0])} for one.")
         name = None
         if section.package:
             name = values.pop("name", None if section.many else section.default)
@@ -423,13 +424,6 @@ def parse_yaml(text: str, name: str) -> dict[str, Any]:
     if read is not None and not isinstance(read, dict):
         raise ValueError(f"{name} must hold sections ({', '.join(SECTIONS)}), got {type(read).__name__}.")
     return read or {}
-
-
-def _check_words(where: str, values: Mapping[Any, Any]) -> None:
-    """Refuse keys that are no words, which YAML allows."""
-    odd = [key for key in values if not isinstance(key, str)]  # None is a key, too: `: 3`
-    if odd:
-        raise ValueError(f"{where} has knobs by name, got {quoted(odd[0])} for one.")
 
 
 def _check_device(name: str) -> None:

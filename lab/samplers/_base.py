@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from lab.core.knobs import Knobs
+from lab.core.knobs import HasKnobs
 
 
-class Sampler:
+class Sampler(HasKnobs):
     """Chooses the images of each training batch. An entry declares `Knobs` and defines `_bound` and `batch`.
 
     The batch depends on the seed and the step alone, so an interrupted run needs no sampler state to go on.
@@ -35,14 +35,10 @@ class Sampler:
         (5, [2, 2, 2, 2, 2])
     """
 
-    Knobs: type[Knobs] = Knobs
     takes_classes: ClassVar[bool] = False
     """Whether `bind_classes` will do, which needs no label of each image."""
     epoch: int = 0
     _share: tuple[int, int] = (0, 1)
-
-    def __init__(self, **knobs: Any):
-        self.knobs: Any = type(self).Knobs(**knobs)
 
     def bind(self, labels: np.ndarray, super_labels: np.ndarray | None = None, seed: int = 0) -> Self:
         """Take the labels [n] of the images to draw from; `super_labels` [n] for samplers that use a hierarchy.

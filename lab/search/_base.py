@@ -11,7 +11,7 @@ import torch
 
 from lab.core import arrays
 from lab.core.catalog import name_of
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import HasKnobs, Knobs, knob
 from lab.core.results import EmbeddingSet, Ranking, Relevance, as_array
 from lab.kernels.devices import device_of
 from lab.kernels.sort_keys import Space
@@ -63,7 +63,7 @@ def _descending(products: torch.Tensor, positions: torch.Tensor, k: int) -> Near
     return best.masked_fill_(positions < 0, torch.nan), positions
 
 
-class Index:
+class Index(HasKnobs):
     """Base of every index: `build` it from a gallery, then `rank` queries or look up `neighbours` of single vectors.
 
     `add` puts more items behind the gallery, `save` writes gallery, knobs and what was learnt into one file, and
@@ -81,7 +81,7 @@ class Index:
     thorough: ClassVar[Mapping[str, int]] = {}
 
     def __init__(self, device: str | torch.device = "auto", **knobs: Any):
-        self.knobs: Any = self.Knobs(**knobs)
+        super().__init__(**knobs)
         self.device = device_of(device)
         self.gallery: EmbeddingSet | None = None
         self.learnt: dict[str, np.ndarray] = {}

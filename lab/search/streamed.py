@@ -12,7 +12,7 @@ import torch
 from lab.core.results import EmbeddingSet, Ranking, Relevance
 from lab.kernels import sort_keys
 from lab.search import _ranking
-from lab.search._base import Index, IndexKnobs, ReportProgress, join, nearest_rows
+from lab.search._base import Index, ReportProgress, join, nearest_rows
 from lab.search._items import checked
 
 ITEMS = 65_536
@@ -42,9 +42,6 @@ class Streamed(Index):
         >>> lab.search.create("streamed", k=2).build(gallery).neighbours(np.array([0.6, 0.8]))[1]
         array([[1, 2]])
     """
-
-    class Knobs(IndexKnobs):
-        """Only what every index has."""
 
     def __init__(self, device: str | torch.device = "auto", **knobs: Any):
         super().__init__("cpu", **knobs)

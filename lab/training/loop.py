@@ -18,7 +18,6 @@ import torch
 from torch import nn
 
 from lab.core.formats import GB
-from lab.core.late import without_compiler
 from lab.core.records import Batched, Record, Saved, Saving, Stepped
 from lab.data.images.loading import Batches, LoadedBatch, Loader, Streamed
 from lab.data.streams.streamed_set import DrawnRows
@@ -151,8 +150,7 @@ class Trainer:
                 state["optimiser"] = encoder_shards.optimiser_state(state["optimiser"], self.parts.optimiser)
             self.parts.encoder.load_state_dict(state["encoder"])
             self.parts.loss.load_state_dict(self.held.restored(state["loss"]) if self.held else state["loss"])
-            with without_compiler():
-                self.parts.optimiser.load_state_dict(state["optimiser"])
+            self.parts.optimiser.load_state_dict(state["optimiser"])
             if self.held:
                 self.held.load(path.parent, state["class_shards"])
             self.precision.load_state_dict(state["scaler"])
@@ -205,8 +203,7 @@ class Trainer:
         if self.checkpoints is None:
             return
         step, held = self.progress.step, self.held
-        with without_compiler():
-            optimised = held.rest() if held else self.parts.optimiser.state_dict()
+        optimised = held.rest() if held else self.parts.optimiser.state_dict()
         weights = self.parts.encoder.state_dict()
         if self.sharded:
             from lab.training.processes import encoder_shards
@@ -247,8 +244,7 @@ class Trainer:
 
         parts.encoder.train()
         parts.loss.train()
-        with without_compiler():
-            parts.optimiser.zero_grad(set_to_none=True)
+        parts.optimiser.zero_grad(set_to_none=True)
         rank = 0 if self.processes is None else self.processes.rank
         with deterministic(), seeded(knobs.seed, ENCODER, step, rank, device=parts.device):
             if self._kept is None:
@@ -270,7 +266,7 @@ class Trainer:
                 raise self._stop(str(diverged), step, diverged.embeddings, batch) from None
             wish = self.stop()
             self.stopped = wish if self.processes is None else self.processes.complete(parts.encoder, parts.loss, wish)
-            with watch.of("optimiser"), without_compiler():
+            with watch.of("optimiser"):
                 norm = self._clipped(knobs.clip)
                 if not (math.isfinite(norm) or self.precision.scales):
                     raise self._stop(f"the gradient's norm is {norm}", step, result.embeddings, batch)

@@ -6,7 +6,6 @@ A run that seeds every step by its number has no random state to store: a resume
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,8 +13,6 @@ from typing import Any
 
 import numpy as np
 import torch
-
-from lab.core.late import COMPILER
 
 ENCODER, LOSS = 1, 2
 """Streams: parts of a step that draw independently, so that one drawing more never shifts another."""
@@ -93,14 +90,8 @@ def deterministic() -> Iterator[None]:
 
 
 def _ask(mode: int) -> None:
-    """0 for any algorithms, 1 for deterministic ones where there are some, 2 for nothing else.
-
-    `use_deterministic_algorithms` tells torch's compiler, too, and takes a second to load it where it is not there yet.
-    """
-    if COMPILER in sys.modules:
-        torch.use_deterministic_algorithms(mode > 0, warn_only=mode == WARN)
-    else:
-        torch.set_deterministic_debug_mode(mode)
+    """0 for any algorithms, 1 for deterministic ones where there are some, 2 for nothing else."""
+    torch.use_deterministic_algorithms(mode > 0, warn_only=mode == WARN)
 
 
 def _indices(device: torch.device | str) -> tuple[int, ...]:

@@ -108,9 +108,7 @@ def open_(servers):
     return servers["no token"]
 
 
-@pytest.mark.parametrize(
-    "name", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "", "[::1", "10.0.0.1"]
-)
+@pytest.mark.parametrize("name", ["evil.example", "localhost.evil.example", "", "[::1"])
 def test_a_foreign_name_is_refused_even_where_no_token_is_asked_for(open_, name):
     host = f"{name}:{open_.port}" if name else ""
     for path in ("/", "/runs", "/_stcore/health", "/_stcore/host-config"):

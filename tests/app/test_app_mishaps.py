@@ -38,8 +38,6 @@ def cut(pattern: str):
 
 DAMAGES = {
     "configuration": spoil("config.yaml"),
-    "records": spoil("*.json*"),
-    "scores": spoil("scores/*"),
     "tensors": cut("*/*.safetensors"),
     "everything": spoil("**/*.*"),
 }
@@ -51,7 +49,7 @@ def test_a_damaged_run_leaves_the_others_usable(runs, open_page, damage):
     table = open_page("runs")
     assert table.calm, table.words()
     assert "smooth" in table.test.dataframe[0].value["run"].tolist()
-    for page, link in (("watch", {"watched": "smooth"}), ("browse", {"run": "smooth"}), ("runs", {"runs": "smooth"})):
+    for page, link in (("watch", {"watched": "smooth"}), ("browse", {"run": "smooth"})):
         shown = open_page(page, **link)
         assert shown.calm, f"{page}: {shown.words()}"
     if damage == "configuration":
@@ -159,12 +157,7 @@ def test_a_map_that_cannot_be_kept_leaves_the_one_that_needs_no_keeping(runs, op
     def refused(chart):
         raise PermissionError(errno.EACCES, "Permission denied", str(chart.run.path / "maps"))
 
-    monkeypatch.setattr("app.results.projections.Chart.start", refused)
+    monkeypatch.setattr("lab.maps.kept.Chart.start", refused)
     page = open_page("map", run="recall", map="tsne")
     assert "t-SNE could not be drawn, so PCA is shown. No permission to use" in page.words().replace("\\", "")
     assert any(one.key == "scatter" or "map" in one.key for one in page.test.get("bidi_component"))
-
-
-def test_a_run_that_has_gone_since_it_was_chosen_is_a_sentence(runs):
-    with pytest.raises(ValueError, match="There is no run away any more"):
-        run_choice.library()["away"]

@@ -10,10 +10,10 @@ import time
 import pytest
 
 import lab.runs
-from app.answers.comparison import Reranked
-from app.results.collection import Collection
-from app.results.projections import Sheet
 from app.shared import background
+from lab.evaluation import comparison
+from lab.evaluation.collection import Collection
+from lab.maps.of_run import Sheet
 
 PATIENCE = 300.0
 """Seconds that a busy machine is given."""
@@ -108,17 +108,11 @@ def test_what_nobody_waits_for_any_more_is_not_begun(impatient, monkeypatch):
 
 def test_a_server_that_stops_waits_for_no_job():
     code = """if True:
-        import threading, time
+        import itertools, threading, time
         from app.shared import background as jobs
 
         begun = threading.Event()
-
-        @jobs.job("Going on", keep=1)
-        def on():
-            begun.set()
-            while True:
-                time.sleep(0.01)
-
+        on = jobs.job("Going on", keep=1)(lambda: [begun.set() or time.sleep(0.01) for _ in itertools.count()])
         on()
         begun.wait()
     """
@@ -174,9 +168,9 @@ def test_a_large_run_says_that_its_index_is_built(runs, open_page, impatient, mo
 
 
 def test_the_other_answer_joins_when_it_is_ready(runs, open_page, impatient, monkeypatch):
-    gate, by = threading.Event(), Reranked.by
+    gate, by = threading.Event(), comparison.reranked
     (runs / "recall" / "embeddings" / "test.safetensors").touch()
-    monkeypatch.setattr(Reranked, "by", lambda method, whole: gate.wait(PATIENCE) and by(method, whole))
+    monkeypatch.setattr(comparison, "reranked", lambda method, whole: gate.wait(PATIENCE) and by(method, whole))
     page = open_page(run="recall", split="test", rival="rerank:contextual", why="smooth_ap")
     assert page.calm and "Re-ranking every query" in page.words(), page.words()
     assert {section["id"] for section in page.gallery("results")["sections"]} == {"neighbours", "missed"}
@@ -195,7 +189,7 @@ def test_what_fails_behind_a_page_is_a_sentence(runs, open_page, impatient, monk
         raise error
 
     (runs / "recall" / "embeddings" / "test.safetensors").touch()
-    monkeypatch.setattr(Reranked, "by", broken)
+    monkeypatch.setattr(comparison, "reranked", broken)
     page = open_page(run="recall", split="test", rival="rerank:k_reciprocal")
     wait_until(lambda: page.test.error, page.run)
     expected = "too little to re" if isinstance(error, ValueError) else "did not expect \\(RuntimeError\\)"
@@ -212,19 +206,3 @@ def test_the_race_and_its_curves_come_one_after_the_other(runs, open_page, impat
     assert page.calm, page.words()
     assert page.section("raced candidates", "candidates")["cards"]
     assert {"probes": "2", "queries": "lost", "first": "7"}.items() <= page.test.query_params.items()
-
-
-def test_bound_and_gap_come_when_they_are_known(runs, open_page, impatient):
-    page = open_page("inspect", run="smooth", batch="query", show="bounds", bounded="recall@4")
-    wait_until(lambda: "…" not in page.words() and page.test.get("plotly_chart"), page.run)
-    assert page.calm, page.words()
-    assert page.test.query_params["bounded"] == "recall@4"
-    assert page.test.session_state["bounded"] == "recall@4"
-
-
-def test_a_map_is_coloured_when_the_nearest_are_known(runs, open_page, impatient):
-    (runs / "recall" / "embeddings" / "test.safetensors").touch()
-    page = open_page("map", run="recall", colour="nearest is right")
-    wait_until(lambda: "…" not in page.words(), page.run)
-    assert page.calm, page.words()
-    assert [line["name"] for line in page.gallery("map drawn")["legend"]] == ["✓ right", "✗ wrong"]

@@ -13,7 +13,7 @@ import lab
 import lab.runs
 from app.components.crop import checked
 from app.results import cache
-from app.results.collection import per_query
+from lab.evaluation.collection import per_query
 from lab.runs import marks
 
 

@@ -14,11 +14,11 @@ import lab.figures
 import lab.inspect
 import lab.losses
 import lab.runs
-from app.results import filters
-from app.results.collection import Collection
-from app.results.filters import Filter
-from app.views.browse import exports
 from lab.core.results import EmbeddingSet
+from lab.evaluation import filters
+from lab.evaluation.collection import Collection
+from lab.evaluation.filters import Filter
+from lab.report import answer
 
 
 class Pictures:
@@ -136,7 +136,7 @@ def test_the_table_holds_the_list(small):
     evidence = small.ask(0)
     rows = list(
         csv.reader(
-            io.StringIO(exports.table(small, evidence, np.array([0, 2]), {"twice": lambda one: 2 * one}).decode())
+            io.StringIO(answer.table(small, evidence, np.array([0, 2]), {"twice": lambda one: 2 * one}).decode())
         )
     )
     assert rows[0] == ["query", "rank", "image", "right", "similarity", "class", "super-class", "vendor", "twice"]
@@ -149,38 +149,16 @@ def test_the_table_holds_the_list(small):
         assert row[5] == pictures.class_names[pictures.labels[item]] and row[8] == str(2 * item)
 
 
-def test_the_sheet_is_a_picture_of_both_answers(small):
-    evidence = small.ask(0)
-    one = Image.open(io.BytesIO(exports.sheet(small, [evidence], 8)))
-    two = Image.open(io.BytesIO(exports.sheet(small, [evidence, evidence], 8)))
-    assert one.format == "PNG" and two.size == (one.width, 2 * one.height)
-
-
-def test_downloads_are_on_the_page(runs, open_page):
-    page = open_page(run="recall", split="test", rival="run:smooth", why="recall_at_k")
-    assert page.calm, page.words()
-    labels = [one.proto.label for one in page.test.get("download_button")]
-    assert labels == [
-        "Ranking as CSV", "Contact sheet as PNG", "Figure for a paper as PNG", "Figure for a paper as PDF",
-        "Report of the run as HTML",
-    ]  # fmt: skip
-
-
-def test_a_report_is_made_where_one_looks(runs):
-    page = exports.report("recall", "test").decode()
-    assert page.lstrip().startswith("<!") and "recall" in page
-
-
 def test_the_figure_for_a_paper_marks_right_and_wrong_and_has_its_size(small):
     evidence = small.ask(0)
-    png = Image.open(io.BytesIO(exports.figure(small, evidence, 8, "png")))
+    png = Image.open(io.BytesIO(answer.figure(small, evidence, 8, "png")))
     assert png.width == round(17 / 2.54 * 300) and png.info["dpi"][0] == pytest.approx(300, abs=0.1)
     colours = {colour for _, colour in png.convert("RGB").getcolors(2**24)}
     assert {(0, 114, 178), (213, 94, 0)} <= colours
-    assert exports.figure(small, evidence, 8, "pdf").startswith(b"%PDF")
+    assert answer.figure(small, evidence, 8, "pdf").startswith(b"%PDF")
     plain = Collection(Pictures(), replace(small.query, labels=np.arange(12) % 3), small.gallery)
     plain.images.class_names = ["", "", ""]
-    unjudged = Image.open(io.BytesIO(exports.figure(plain, plain.ask(0), 3, "png")))
+    unjudged = Image.open(io.BytesIO(answer.figure(plain, plain.ask(0), 3, "png")))
     assert (213, 94, 0) not in {colour for _, colour in unjudged.convert("RGB").getcolors(2**24)}
     with pytest.raises(ValueError, match="do not fit into 2 cm"):
         lab.figures.ranked_figure(small.images.load, evidence, 0, 11, width=2, per_line=20)
@@ -189,7 +167,7 @@ def test_the_figure_for_a_paper_marks_right_and_wrong_and_has_its_size(small):
 def test_a_click_in_a_large_split_ranks_one_query(runs, open_page, count_calls, monkeypatch):
     """What makes a large split quick: its files are read once, and all pairs are never compared, since the run's
     evaluation has kept a value of every query."""
-    monkeypatch.setattr("app.results.collection.AT_ONCE", 0)
+    monkeypatch.setattr("lab.evaluation.collection.AT_ONCE", 0)
     for name in ("recall", "smooth"):
         (runs / name / "embeddings" / "test.safetensors").touch()  # nothing is known of it yet
     size = len(lab.runs.open(runs / "recall").embeddings("test"))

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
 import lab.runs
 from app.results import cache, run_choice
 from app.shared import settings
-from app.views.check import leaks
+from app.views.check import scene
 from lab.runs import marks
 
 
-@pytest.mark.parametrize("part", ["pairs", "classes", "slices", "labels", "twice", "leaks", "marks"])
+@pytest.mark.parametrize("part", ["classes", "twice", "marks"])
 def test_every_part_is_drawn_and_has_its_address(runs, open_page, part):
     page = open_page("check", show=part)
     assert page.calm, page.words()
-    assert page.again().calm
     assert len(page.test.dataframe) == (part in ("pairs", "classes", "slices"))
 
 
@@ -76,18 +73,6 @@ def test_duplicates_follow_the_least_similarity(runs, open_page):
     assert page.calm and len(page.section("judged", "twice")["cards"]) < len(many["cards"])
 
 
-def test_what_was_not_ready_is_there_at_the_next_run_of_the_page(runs, open_page, monkeypatch):
-    from app.shared import background
-
-    monkeypatch.setattr(background, "SOON", 0.0)  # a busy machine: the first run of the page never has it
-    page = open_page("check", show="pairs", run="recall")
-    deadline = time.monotonic() + 240
-    while not page.test.dataframe and time.monotonic() < deadline:
-        time.sleep(0.1)
-        page.test.run()
-    assert len(page.test.dataframe) == 1, "every run of the page began to look anew"
-
-
 def test_slices_are_listed_and_the_worst_are_searched(runs, open_page):
     page = open_page("check", show="slices", run="recall", by="mAP", least="5")
     assert page.calm, page.words()
@@ -106,7 +91,7 @@ def test_slices_are_listed_and_the_worst_are_searched(runs, open_page):
 @pytest.fixture
 def forgetful():
     """What was computed of changed images is not there for other tests, and the other way round."""
-    kept = (leaks.compared, cache.images, cache.collection, cache._thumbnail, cache._pair_thumbnail)
+    kept = (scene.trained_neighbours, cache.images, cache.collection, cache._thumbnail, cache._pair_thumbnail)
     forget = [getattr(one, "cache_clear", None) or one.clear for one in kept]
     for one in forget:
         one()
@@ -124,7 +109,7 @@ def test_leakage_is_named_and_marked(runs, open_page, monkeypatch, forgetful):
     true = images.load
     monkeypatch.setattr(type(images), "load", lambda self, i: true(int(train[3]) if i == test[2] else i))
     monkeypatch.setattr(type(images), "pixels", None)
-    leaks.compared.clear()
+    scene.trained_neighbours.clear()
     page = open_page("check", show="leaks", run="recall", least="1.0")
     assert page.calm and "Possible leakage: " in page.words() and "small pictures" in str(page.gallery("judged"))
     assert int(test[2]) in [card["id"] for card in page.section("judged", "leaks")["cards"]]

@@ -27,8 +27,9 @@ def imported(no_runs, pictures, monkeypatch):
     return no_runs
 
 
-@pytest.mark.parametrize("run", ["pictured", "worded", "bare"])
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    ("page", "run"), [*((page, "bare") for page in PAGES), ("browse", "pictured"), ("map", "worded")]
+)
 def test_every_page_takes_an_imported_run(imported, open_page, page, run):
     seen = open_page(page, **({"watched": run} if page == "watch" else {"run": run}))
     assert seen.calm, seen.words()
@@ -99,6 +100,5 @@ def test_a_training_of_ones_own_is_shown_and_says_how_it_goes_on(own, no_runs, o
     assert "Resume" not in [button.label for button in seen.test.button]
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 20 * 20, 8))
     lab.resume("own", net, lambda e, y: ((e @ e.T - (y[:, None] == y).float()) ** 2).mean(), root=no_runs)
-    for page in PAGES:
-        seen = open_page(page, **({"watched": "own"} if page == "watch" else {"run": "own"}))
-        assert seen.calm, f"{page}: {seen.words()}"
+    for page in ("browse", "inspect", "runs"):
+        assert open_page(page, run="own").calm, page

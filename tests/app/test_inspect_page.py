@@ -11,9 +11,10 @@ import lab.inspect
 import lab.losses
 import lab.runs
 from app.results import cache
-from app.views.inspect import batches, inspector
-from app.views.inspect.inspector import ChosenLoss
+from app.views.inspect import inspector
 from lab.core.results import EmbeddingSet
+from lab.runs.building import batches
+from lab.runs.building.batches import ChosenLoss
 from lab.runs.evaluate import evaluate_run
 from lab.runs.folder import tensors
 from lab.runs.writer import Writer
@@ -57,9 +58,9 @@ def test_every_part_of_the_page(runs, open_page, part):
     assert set(page.test.query_params) == {"run", "loss", "query", *chosen}, "what stands at its default stays out"
 
 
-@pytest.mark.parametrize("name", lab.losses.names())
+@pytest.mark.parametrize("name", ["contextual", "class_anchor_margin", "softbin_ap", "cross_entropy"])
 def test_every_loss_can_be_asked(runs, open_page, name):
-    """One page a loss: its form, its gradient on the images, or one sentence why not."""
+    """Losses of each kind: its form, its gradient on the images, or one sentence why not."""
     page = open_page("inspect", run="recall", batch=saved(lab.runs.open(runs / "recall"))[0], loss=name)
     assert not page.test.exception
     assert page.calm, page.words()
@@ -120,31 +121,6 @@ def test_a_changed_similarity_is_in_the_address(runs, open_page):
     assert page.calm and "cosine" not in page.test.query_params, "another pair stands at its own cosine"
 
 
-def test_the_bounded_metric_and_the_batch_are_in_the_address(runs, open_page):
-    page = open_page("inspect", run="smooth", show="bounds", split="validation")
-    page.test.selectbox(key="batch").set_value("query").run()
-    page.test.session_state["bounded"] = "recall@4"
-    page.run()
-    other = page.again()
-    assert other.calm and other.test.query_params == page.test.query_params
-    assert set(other.test.query_params) == {"run", "split", "batch", "loss", "query", "show", "bounded"}
-    assert other.words() == page.words()
-
-
-def test_losses_that_see_more_than_a_list_say_so(runs, open_page):
-    page = open_page("inspect", run="recall", show="change", loss="contextual")
-    assert page.calm
-    assert "cannot change alone" in page.words()
-
-
-def test_another_run_brings_its_own_loss(runs, open_page):
-    page = open_page("inspect", run="recall", loss="fast_ap")
-    assert page.test.query_params["loss"] == "fast_ap"
-    page.test.selectbox(key="run").set_value("smooth").run()
-    assert page.calm, page.words()
-    assert page.test.query_params["loss"] == "smooth_ap"
-
-
 def test_moved_knobs_are_part_of_the_address(runs, open_page):
     run = lab.runs.open(runs / "recall")
     code, arrays = saved(run)
@@ -165,9 +141,7 @@ def test_moved_knobs_are_part_of_the_address(runs, open_page):
     assert "knobs" not in page.test.query_params, "0.01 is the default"
 
 
-@pytest.mark.parametrize(
-    "knobs", ["x", "[1]", '{"tau":-1}', '{"run":1,"name":"ghost"}', '{"tau":"<b>"}', '{"k":{"a":1}}', "null"]
-)
+@pytest.mark.parametrize("knobs", ["x", '{"tau":-1}', '{"run":1,"name":"ghost"}'])
 def test_a_bad_address_leaves_the_knobs_of_the_run(runs, open_page, knobs):
     page = open_page("inspect", run="recall", loss="smooth_ap", knobs=knobs)
     assert page.calm, page.words()
@@ -188,16 +162,6 @@ def test_the_shown_query_is_a_batch(runs, open_page):
     assert page.gallery("inspected")["query"]
 
 
-def test_the_drawn_batch_is_part_of_the_address(runs, open_page):
-    page = open_page("inspect", run="recall")
-    next(b for b in page.test.button if b.label == "Draw another batch").click().run()
-    assert page.test.query_params["sampled"] == "1"
-    again = open_page("inspect", run="recall", batch="drawn", sampled="1")
-    assert again.section("inspected batch", "batch")["cards"] == page.section("inspected batch", "batch")["cards"]
-    page.test.switch_page("views/browse/page.py").run()
-    assert page.calm, page.words()
-
-
 def test_a_loss_without_the_runs_wrappers_is_part_of_the_address(runs, open_page):
     path = runs / "recall" / "config.yaml"
     config = lab.runs.open(runs / "recall").config.changed("wrappers", ["similarity_regulariser"])
@@ -216,7 +180,9 @@ def test_the_sampler_draws_as_in_training_and_another_batch_on_demand(runs, open
     page = open_page("inspect", run="recall")
     first = {card["id"] for card in page.section("inspected batch", "batch")["cards"]}
     next(button for button in page.test.button if button.label == "Draw another batch").click().run()
-    assert {card["id"] for card in page.section("inspected batch", "batch")["cards"]} != first
+    drawn = page.section("inspected batch", "batch")["cards"]
+    assert {card["id"] for card in drawn} != first and page.test.query_params["sampled"] == "1"
+    assert page.again().section("inspected batch", "batch")["cards"] == drawn
     run, collection = lab.runs.open(runs / "recall"), cache.collection("recall", "test", 0.0)
     drawn = batches.read(run, batches.DRAWN, collection, draw=2).embedded
     assert np.unique(drawn.labels, return_counts=True)[1].tolist() == [4] * 8
@@ -264,49 +230,39 @@ def test_class_weights_are_the_learnt_ones_where_the_run_has_them(tmp_path, trai
     run = train_tiny(tmp_path, "proxies", **PROXIES)
     batch = batches._kept(run.batches()[2])
     asked = ChosenLoss("proxy_anchor", run.config.loss.values)
-    loss, labels, told = inspector.loss_for(run, asked, batch, "test")
+    loss, labels, told = batches.loss_for(run, asked, batch, "test")
     assert labels.max() < len(np.unique(run.dataset().labels[run.dataset().splits["train"].items]))
     origin = run.origin("test")
     assert f"learnt: {origin.checkpoint} checkpoint, step {origin.step}" in told
     assert ("embeddings of this batch are of step 2" in told) == (origin.step != 2)
     assert same(loss, learnt(run, origin.checkpoint))
-    other, labels, told = inspector.loss_for(run, ChosenLoss("arc_face", {}), batch, "test")
+    other, labels, told = batches.loss_for(run, ChosenLoss("arc_face", {}), batch, "test")
     assert "are random: this run was trained with Proxy-Anchor" in told
     assert labels.max() == len(np.unique(batch.embedded.labels)) - 1
     drawn = batches.InspectedBatch(EmbeddingSet(*(column[:40] for column in vars(run.embeddings("test")).values())))
-    assert "are random: this run was trained on other classes" in inspector.loss_for(run, asked, drawn, "test")[2]
+    assert "are random: this run was trained on other classes" in batches.loss_for(run, asked, drawn, "test")[2]
 
 
-def test_without_its_wrappers_a_loss_keeps_its_learnt_weights(tmp_path, train_tiny):
-    run = train_tiny(tmp_path, "wrapped", **PROXIES, wrappers=["similarity_regulariser"])
-    asked = ChosenLoss("proxy_anchor", run.config.loss.values)
-    batch = from_training(run)
-    state = learnt(run, run.origin("train").checkpoint)
-    for wrapped in (False, True):
-        asked = ChosenLoss("proxy_anchor", run.config.loss.values, wrapped)
-        loss, _, told = inspector.loss_for(run, asked, batch, "train")
-        prefix = "" if wrapped else "loss."
-        assert "learnt" in told and same(loss, {name.removeprefix(prefix): value for name, value in state.items()})
-
-
-@pytest.mark.parametrize("name", ["best", "last"])
-def test_class_weights_are_of_the_step_that_the_embeddings_are_of(name, tmp_path, train_tiny):
+def test_class_weights_are_of_the_step_that_the_embeddings_are_of(tmp_path, train_tiny):
     from lab.training import checkpoint
 
-    sections = PROXIES | {"evaluation": PROXIES["evaluation"] | {"checkpoint": name}}
-    run = train_tiny(tmp_path, "proxies", **sections)
-    batch = from_training(run)
+    run = train_tiny(tmp_path, "proxies", **PROXIES, wrappers=["similarity_regulariser"])
+    batch, name = from_training(run), run.origin("test").checkpoint
+    for wrapped in (False, True):
+        asked = ChosenLoss("proxy_anchor", run.config.loss.values, wrapped)
+        loss, _, told = batches.loss_for(run, asked, batch, "train")
+        bare = {key.removeprefix("" if wrapped else "loss."): value for key, value in learnt(run, name).items()}
+        assert "learnt" in told and same(loss, bare)
     other = {"best": "last", "last": "best"}[name]
     state = checkpoint.load(run.checkpoint(other))
     state["progress"]["step"] = 3
     state["loss"] = {key: value + 1 for key, value in state["loss"].items()}
     checkpoint.save(run.checkpoint(other), state)
-    asked = ChosenLoss("proxy_anchor", run.config.loss.values)
-    loss, _, told = inspector.loss_for(run, asked, batch, "train")
+    loss, _, told = batches.loss_for(run, asked, batch, "train")
     assert told.endswith(f"learnt: {name} checkpoint, step {run.origin('train').step}.")
     assert same(loss, learnt(run, name)) and not same(loss, learnt(run, other))
     shutil.copy(run.checkpoint(other), run.checkpoint(name))
-    told = inspector.loss_for(run, asked, batch, "train")[2]
+    told = batches.loss_for(run, asked, batch, "train")[2]
     assert "are random" in told and f"{run.origin('train').words}, which is not kept any more" in told
 
 
@@ -319,7 +275,7 @@ def test_random_weights_are_said_where_bounds_are_asked(runs, open_page):
 
 def test_a_sentence_of_the_library_names_the_loss_as_the_page_does():
     error = ValueError("SmoothAP looks at more; SmoothAPs are others.")
-    asked = inspector.ChosenLoss("smooth_ap", {}, False)
+    asked = ChosenLoss("smooth_ap", {}, False)
     words = inspector._in_words(error, lab.losses.create("smooth_ap"), asked)
     assert words == "Smooth-AP looks at more; SmoothAPs are others."
 
@@ -336,23 +292,16 @@ def test_a_damaged_batch_is_a_sentence(runs, open_page):
 
 def test_large_batches_are_cut_to_whole_classes():
     labels = np.repeat(np.random.default_rng(0).permutation(80), 4)
-    rows = batches._classwise(labels, np.arange(320))
-    assert len(rows) == batches.LARGEST
-    assert np.unique(labels[rows], return_counts=True)[1].tolist() == [4] * (batches.LARGEST // 4)
+    counts = np.unique(labels[batches._classwise(labels, np.arange(320))], return_counts=True)[1]
+    assert counts.tolist() == [4] * (batches.LARGEST // 4)
 
 
-@pytest.mark.parametrize("bad", ["saved-999", "-4", "nan", "1e400", "9" * 40, "[" * 5_000])
-@pytest.mark.parametrize("part", PARTS[3:])
+@pytest.mark.parametrize(("part", "bad"), [("bounds", "saved-999"), ("change", "nan"), ("change", "[" * 5_000)])
 def test_a_bad_address_falls_back(runs, open_page, part, bad):
     names = ("batch", "loss", "query", "sampled", "other", "cosine", "bounded", "split", "knobs", "wrapped")
     page = open_page("inspect", run="smooth", show=part, **dict.fromkeys(names, bad))
     assert page.calm, page.words()
     assert set(page.test.query_params) == {"run", "loss", "query", "show"}
-
-
-def test_without_runs_the_page_says_what_to_do(no_runs, open_page):
-    page = open_page("inspect")
-    assert page.calm and "lab train" in page.test.code[-1].value
 
 
 def test_a_click_looks_up_what_was_found_of_its_batch(runs, open_page, count_calls):

@@ -14,11 +14,14 @@ import pytest
 import lab.maps
 import lab.runs
 from app import served
-from app.results import cache, projections, run_choice
-from app.results.projections import Chart
+from app.results import cache, run_choice, text_search
 from app.shared import address
-from app.views.map import colouring
+from app.views.map import colouring, scene
+from lab.core.files import write_json
 from lab.core.results import EmbeddingSet
+from lab.core.streams import result_of
+from lab.maps import of_run
+from lab.maps.kept import Chart
 
 
 def drawn(page) -> dict:
@@ -104,23 +107,12 @@ def test_many_values_keep_the_marks_for_those_in_the_selection():
     assert lines[-1].name == "52 others" and not lines[-1].colour
     assert sum(line.count for line in lines) == 300
     assert (line_of[250:255] == 0).all() and line_of[297] == 1
-
-
-def test_a_value_looks_the_same_in_every_split():
-    """Colours went by count, so that one super-class was a pink diamond here and an orange square there."""
-    looks = []
+    looks = []  # a value looks the same in every split
     for counts in ((5, 1, 3), (1, 4, 2)):
-        values = np.repeat(["Food", "Objects", "Smileys"], counts)
-        known, codes = np.unique(values, return_inverse=True)
-        lines, _ = colouring.coded_legend(known.tolist(), codes, np.zeros(len(values), bool))
+        known, codes = np.unique(np.repeat(["Food", "Objects", "Smileys"], counts), return_inverse=True)
+        lines, _ = colouring.coded_legend(known.tolist(), codes, np.zeros(len(codes), bool))
         looks.append({line.name: (line.mark, line.colour) for line in lines})
     assert looks[0] == looks[1]
-
-
-def test_nearest_is_right_is_the_hit_rate_of_the_full_space(runs):
-    run = lab.runs.open(runs / "recall")
-    whole = projections.sheet(run, "test")
-    assert whole.nearest_right.mean() == pytest.approx(np.nanmean(run.per_query("test")["r@1"]))
 
 
 def test_validations_over_time_are_moments_of_one_map(runs, open_page):
@@ -134,51 +126,34 @@ def test_validations_over_time_are_moments_of_one_map(runs, open_page):
     assert page.test.query_params["step"] == "10"
     assert (before["of"], before["ids"]) == (after["of"], after["ids"]), "the points stay, their places move"
     assert before["x"] != after["x"]
-    frame = projections.sheet(run, "validation", 5)
+    whole = of_run.sheet(run, "test")
+    assert whole.nearest_right.mean() == pytest.approx(np.nanmean(run.per_query("test")["r@1"]))
+    frame = of_run.sheet(run, "validation", 5)
     first = int(frame.whole.items[0])
     assert frame.neighbours(first, 3)[0].tolist() == true_neighbours(frame.whole, first, 3)
-
-
-def test_moments_play_one_after_the_other_and_stop_at_the_last(runs, open_page):
-    steps = list(lab.runs.open(runs / "recall").frames())
-    page = open_page("map", run="recall", split="validation", step=str(steps[-1]))
-    play = page.test.button(key="map step play button")
-    assert play.label == "Play"
-    play.click().run()
-    seen = [drawn(page)["x"]]
-    assert page.test.query_params["step"] == str(steps[0]), "from the last moment it begins anew"
-    for step in steps[1:]:
-        assert page.test.button(key="map step play button").label == "Pause"
-        page.test.session_state["map step due"] = True  # what the beat leaves behind
-        page.run()
-        assert page.calm, page.words()
-        assert page.test.query_params["step"] == str(step)
-        seen.append(drawn(page)["x"])
-    assert page.test.button(key="map step play button").label == "Play"
-    assert len({tuple(x) for x in seen}) == len(steps) > 1
 
 
 def test_a_later_moment_is_turned_onto_the_one_before():
     random = np.random.default_rng(0)
     vectors = random.normal(size=(80, 6)) * [4, 2, 1, 1, 1, 1]
     turned = vectors @ np.linalg.qr(random.normal(size=(6, 6)))[0]
-    found = projections.drawn([vectors, turned], [1, 2], "pca")
+    found = result_of(of_run.draw([vectors, turned], [1, 2], "pca"))
     np.testing.assert_allclose(found.flat[0] - found.flat[0].mean(0), found.flat[1], atol=1e-4)
 
 
 def test_large_sets_are_sampled_class_by_class_the_same_every_time():
     labels = np.random.default_rng(1).choice(20, 5_000, p=np.arange(1, 21) / 210)
-    rows = projections.stratified(labels, 1_000)
+    rows = of_run.stratified(labels, 1_000)
     assert len(np.unique(rows)) == 1_000 and (np.diff(rows) > 0).all()
-    np.testing.assert_array_equal(rows, projections.stratified(labels, 1_000))
+    np.testing.assert_array_equal(rows, of_run.stratified(labels, 1_000))
     share = np.bincount(labels[rows], minlength=20) - np.bincount(labels, minlength=20) / 5
     assert np.abs(share).max() <= 1
 
 
 def test_a_sampled_map_says_so_and_still_searches_everything(runs, open_page, monkeypatch):
-    monkeypatch.setattr(projections, "MOST", 60)
-    colouring.sheet.clear()
-    colouring.pca.clear()
+    monkeypatch.setattr(of_run, "MOST", 60)
+    scene.sheet.clear()
+    scene.pca.clear()
     embedded = lab.runs.open(runs / "recall").embeddings("test")
     try:
         page = open_page("map", run="recall", split="test")
@@ -188,8 +163,8 @@ def test_a_sampled_map_says_so_and_still_searches_everything(runs, open_page, mo
         tell(page, "picked", {"id": item})
         assert [line["to"] for line in drawn(page)["lines"]] == true_neighbours(embedded, item, 5)
     finally:
-        colouring.sheet.clear()
-        colouring.pca.clear()
+        scene.sheet.clear()
+        scene.pca.clear()
 
 
 def test_a_slow_map_is_drawn_once_by_a_process_of_its_own_and_kept(runs, open_page):
@@ -206,8 +181,8 @@ def test_a_slow_map_is_drawn_once_by_a_process_of_its_own_and_kept(runs, open_pa
         time.sleep(0.2)
     found = chart.read()
     assert found is not None, chart.progress
-    shown = projections.sheet(run, "validation").on_map
-    measured = lab.maps.honesty(shown.vectors, found.flat[0], projections.NEAREST)
+    shown = of_run.sheet(run, "validation").on_map
+    measured = lab.maps.honesty(shown.vectors, found.flat[0], of_run.NEAREST)
     assert found.at(-1)[1] == pytest.approx(measured)
     page.run()
     assert "background" not in page.words() and page.calm
@@ -222,7 +197,7 @@ def test_a_map_that_fails_says_why_and_can_be_tried_again(runs, open_page, monke
     chart._file.parent.mkdir()
     with monkeypatch.context() as patched, pytest.raises(ValueError, match="UMAP"):
         patched.setattr(
-            "app.results.projections.draw",
+            "lab.maps.kept.draw",
             lambda *_: (_ for _ in ()).throw(ValueError("UMAP is not installed.")),
         )
         chart.work()
@@ -237,7 +212,7 @@ def test_a_process_that_dies_without_a_word_is_a_failure(runs):
     chart = Chart(lab.runs.open(runs / "recall"), "test", "umap")
     chart._file.parent.mkdir()
     dead = {"host": lab.runs.folder.Worker.this().host, "pid": 2**22 - 3, "create_time": 1.0}
-    chart._tell({"worker": dead, "of": chart.fingerprint, "done": 0, "total": 1})
+    write_json(chart._job, {"worker": dead, "of": chart.fingerprint, "done": 0, "total": 1})
     assert chart.progress["state"] == "failed"
     chart._file.write_bytes(b"damaged")
     assert chart.read() is None
@@ -264,16 +239,12 @@ def test_choices_are_in_the_address(runs, open_page):
 
 def test_a_click_that_brings_the_address_from_before_undoes_nothing_but_going_back_does(runs, open_page, monkeypatch):
     page = open_page("map", run="recall")
-    colour, addresses = page.test.selectbox(key="colour").value, []
-    for field in ("class", "subgroup", "vendor"):
-        addresses.append(dict(page.test.query_params))
-        page.test.selectbox(key="colour").set_value(field).run()
+    colour, before = page.test.selectbox(key="colour").value, dict(page.test.query_params)
+    page.test.selectbox(key="colour").set_value("vendor").run()
     after = dict(page.test.query_params)
-    for before in addresses:  # the browser had not heard of the new one yet
-        page.test.query_params = dict(before)
-        page.run()
-        assert page.test.selectbox(key="colour").value == "vendor" and page.test.query_params == after
-    before = addresses[0]
+    page.test.query_params = dict(before)  # the browser had not heard of the new one yet
+    page.run()
+    assert page.test.selectbox(key="colour").value == "vendor" and page.test.query_params == after
     monkeypatch.setattr(address, "ON_ITS_WAY", -1)
     page.test.query_params = dict(before)
     page.run()
@@ -284,12 +255,12 @@ def test_a_lasso_is_short_in_the_address_or_stays_out(runs, open_page, monkeypat
     random = np.random.default_rng(0)
     chosen = np.zeros(10_000, bool)
     chosen[random.choice(10_000, 40, replace=False)] = chosen[4_000:4_300] = True
-    assert len(colouring.packed(chosen)) < 200
-    np.testing.assert_array_equal(colouring.unpacked(colouring.packed(chosen), 10_000), chosen)
+    assert len(scene.packed(chosen)) < 200
+    np.testing.assert_array_equal(scene.unpacked(scene.packed(chosen), 10_000), chosen)
     bomb = base64.urlsafe_b64encode(zlib.compress(b"1" * 10**7)).decode()
-    for bad in (bomb, "", "x", "äöü", colouring.packed(chosen[:99])):
+    for bad in (bomb, "", "x", "äöü", scene.packed(chosen[:99])):
         with pytest.raises(ValueError):
-            colouring.unpacked(bad, 10_000)
+            scene.unpacked(bad, 10_000)
     monkeypatch.setattr(address, "LONGEST", 10)
     page = open_page("map", run="recall", split="test")
     tell(page, "lassoed", {"ids": drawn(page)["ids"][::3]})
@@ -297,18 +268,13 @@ def test_a_lasso_is_short_in_the_address_or_stays_out(runs, open_page, monkeypat
     assert "too many to be kept in the link" in page.section("map images", "selection")["note"]
 
 
-@pytest.mark.parametrize("bad", ["999999999", "x", "mds", "7", "-1", "nan", "[" * 5_000])
+@pytest.mark.parametrize("bad", ["999999999", "nan", "[" * 5_000])
 def test_a_bad_address_falls_back(runs, open_page, bad):
     names = ("item", "map", "step", "colour", "near", "lasso", "page")
     page = open_page("map", run="recall", split="validation", **dict.fromkeys(names, bad))
     assert page.calm, page.words()
     assert page.test.query_params == {"run": "recall", "split": "validation"}
     assert drawn(page)["ids"]
-
-
-def test_without_runs_the_page_says_what_to_do(no_runs, open_page):
-    page = open_page("map")
-    assert page.calm and "lab train" in page.test.code[-1].value
 
 
 def test_a_click_searches_once_and_draws_no_map_anew(runs, open_page, count_calls):
@@ -359,7 +325,10 @@ def test_two_browsers_keep_each_the_words_of_their_own_map(monkeypatch):
     first = colouring.lines("one", "test", 1.0, None, images, sheet)
     colouring.lines("two", "test", 1.0, None, images, sheet)
     assert colouring.lines("one", "test", 1.0, None, images, sheet) is first
-    assert colouring.holding(first, "png Äpfel").tolist() == [0] and colouring.holding(first, ".PNG").tolist() == [0, 1]
+    assert text_search.holding(first, "png Äpfel").tolist() == [0] and text_search.holding(first, ".PNG").tolist() == [
+        0,
+        1,
+    ]
 
 
 def test_numbers_are_a_scale_from_low_to_high():

@@ -8,9 +8,9 @@ import pytest
 import lab.maps
 import lab.runs
 from app import served
-from app.results import projections
 from app.views.map import colouring, pair
 from lab.inspect.spaces import Group
+from lab.maps import kept, of_run
 from lab.runs.folder import tensors
 
 
@@ -73,14 +73,6 @@ def test_an_earlier_step_is_the_first_of_the_two_and_a_group_can_be_selected(run
     assert {card["id"] for card in listed} == set(shown["ids"][4:12].tolist())
 
 
-def test_what_cannot_be_compared_is_said_in_a_sentence(runs, open_page):
-    page = open_page("map", run="recall", split="test")
-    assert "beside" not in page.test.query_params
-    assert page.test.selectbox(key="beside").options[:2] == ["nothing", "smooth"]
-    page.test.selectbox(key="beside").set_value("run:smooth").run()
-    assert "can be compared on the split Validation only" in page.words()
-
-
 def test_a_checkpoint_that_was_not_evaluated_is_embedded_now(runs, open_page):
     run = lab.runs.open(runs / "recall")
     [other] = [one for one in ("best", "last") if one != run.origin("test").checkpoint]
@@ -95,20 +87,20 @@ def test_the_second_map_lies_on_the_first(runs):
     one = lab.runs.open(runs / "recall").embeddings("test")
     turn = np.linalg.qr(np.random.default_rng(0).normal(size=(one.vectors.shape[1],) * 2))[0]
     other = type(one)((one.vectors @ turn)[::-1].astype(np.float32), one.labels[::-1], one.items[::-1])
-    two = projections.two_maps(one, other, "pca")
+    two = of_run.two_maps(one, other, "pca")
     np.testing.assert_allclose(two.after, two.before, atol=1e-3)
     assert (np.sort(two.near[0][:, :5]) == np.sort(two.near[1][:, :5])).mean() > 0.99
     with pytest.raises(ValueError, match="fewer than three images"):
-        projections.two_maps(one, type(one)(one.vectors[:2], one.labels[:2], one.items[:2]), "pca")
+        of_run.two_maps(one, type(one)(one.vectors[:2], one.labels[:2], one.items[:2]), "pca")
 
 
 def test_of_many_points_a_sample_is_laid_out_and_the_rest_stands_beside(monkeypatch):
     random = np.random.default_rng(1)
     centres = np.eye(4, 12)
     vectors = np.repeat(centres, 75, 0).astype(np.float32) + 0.05 * random.normal(size=(300, 12)).astype(np.float32)
-    monkeypatch.setattr(projections, "LAID_OUT", 120)
-    flat = projections.laid_out(vectors, "tsne")
-    rows = projections.stratified(np.zeros(300), 120)
+    monkeypatch.setattr(of_run, "LAID_OUT", 120)
+    flat = of_run.laid_out(vectors, "tsne")
+    rows = of_run.stratified(np.zeros(300), 120)
     np.testing.assert_array_equal(flat[rows], lab.maps.flatten(vectors[rows], "tsne"))
     middles = flat.reshape(4, 75, 2).mean(1)
     closest = np.linalg.norm(flat[:, None] - middles, axis=2).argmin(1)
@@ -116,11 +108,11 @@ def test_of_many_points_a_sample_is_laid_out_and_the_rest_stands_beside(monkeypa
 
 
 def test_a_large_pca_map_is_kept_with_the_run(runs, monkeypatch, count_calls):
-    monkeypatch.setattr(projections, "KEPT_FROM", 10)
+    monkeypatch.setattr(kept, "KEPT_FROM", 10)
     run = lab.runs.open(runs / "recall")
-    first = projections.pca_map(run, "test")
+    first = kept.pca_map(run, "test")
     calls = count_calls("lab.maps.flatten")
-    np.testing.assert_array_equal(projections.pca_map(run, "test").flat, first.flat)
+    np.testing.assert_array_equal(kept.pca_map(run, "test").flat, first.flat)
     assert calls == []
 
 

@@ -15,15 +15,10 @@ def words(root, name="recall") -> str:
     return said
 
 
-@pytest.mark.parametrize("page", ["browse", "check", "map", "inspect", "two_stage"])
+@pytest.mark.parametrize("page", ["check", "map", "inspect", "two_stage"])
 def test_pages_say_which_weights_they_show(page, runs, open_page):
     shown = open_page(page, run="recall")
     assert shown.calm and words(runs) in shown.words()
-
-
-def test_the_other_run_says_it_too(runs, open_page):
-    shown = open_page("browse", run="recall", rival="run:smooth")
-    assert f"smooth: {words(runs, 'smooth')}" in shown.words().replace("\\", "")
 
 
 def test_watch_and_runs_say_it(runs, open_page):

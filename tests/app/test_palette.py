@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lab.runs
-from app.results import cache, palette, run_choice
+from app.results import cache, palette, run_choice, text_search
 
 
 def asked(page, words: str) -> dict[str, list[str]]:
@@ -74,12 +74,10 @@ def test_an_empty_lab_has_a_palette_of_pages(no_runs, open_page):
     assert asked(open_page("watch"), "heart") == {}
 
 
-def test_classes_that_begin_with_the_words_come_first():
-    names = ["red heart\n", "heart\n", "black heart suit\n", "star\n", "heart on fire\n"]
-    ends = np.cumsum([len(name) for name in names])
-    known = palette._ClassNames("".join(names), ends, np.arange(5), np.ones(5, int))
-    assert known.rows("Heart") == [1, 4, 0, 2]
-    assert known.rows("suit black") == [2] and known.rows("hearts") == []
+def test_texts_that_begin_with_the_words_come_first():
+    known = text_search.known(["red heart", "heart", "black heart suit", "star", "heart on fire"])
+    assert text_search.first_rows(known, "Heart", 6) == [1, 4, 0, 2]
+    assert text_search.first_rows(known, "suit black", 6) == [2] and text_search.first_rows(known, "hearts", 6) == []
 
 
 def test_images_without_a_class_are_no_classes(no_runs):
@@ -87,4 +85,4 @@ def test_images_without_a_class_are_no_classes(no_runs):
     run = lab.runs.from_embeddings(vectors, name="bare", normalise=True, runs=no_runs)
     view = run_choice.view(run)
     whole = cache.collection("bare", view.splits[0], view.stamp)
-    assert len(palette._class_names("bare", view.splits[0], view.stamp, whole).labels) == 0
+    assert len(palette._class_names("bare", view.splits[0], view.stamp, whole)[0]) == 0

@@ -11,13 +11,13 @@ from types import SimpleNamespace
 import pytest
 
 import lab.runs
-from app.results.metrics_reader import Journal
-from app.shared import charts, whereabouts
-from app.views.watch import machine, validation_history
+from app.shared import charts, location
 from lab.core.files import read_json, write_json
 from lab.core.results import EmbeddingSet, Evidence
+from lab.report import curves as run_curves
+from lab.report.curves import Journal
 from lab.runs.folder import RUNNING, tensors
-from lab.runs.launching import sent
+from lab.runs.launching import machine, sent
 from lab.runs.process import Worker
 from lab.runs.writer import Writer
 from lab.training.loop import Trainer
@@ -34,16 +34,12 @@ def test_every_part_of_a_finished_run(runs, open_page, part):
     assert page.test.query_params == {"watched": "recall", **chosen}
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_every_part_of_a_run_that_has_not_begun(no_runs, open_page, part):
+def test_every_part_of_a_run_that_has_not_begun(no_runs, open_page):
     lab.runs.create(lab.runs.RunConfig.of(), no_runs, "waiting")
     page = open_page("watch")
-    page.test.radio(key="watched part").set_value(part).run()
-    assert page.calm, page.words()
-
-
-def test_no_runs_says_what_to_do(no_runs, open_page):
-    assert "lab train" in open_page("watch").words()
+    for part in PARTS:
+        page.test.radio(key="watched part").set_value(part).run()
+        assert page.calm, page.words()
 
 
 def test_pinned_queries_are_ranked_at_each_validation(runs, open_page):
@@ -74,8 +70,7 @@ def test_the_moment_and_the_pinned_query_are_in_the_address(runs, open_page):
     assert page.again().gallery("film") == page.gallery("film")
 
 
-@pytest.mark.parametrize("part", PARTS[1:3])
-@pytest.mark.parametrize("bad", ["-1", "x", "[" * 5_000])
+@pytest.mark.parametrize(("part", "bad"), [("Similarities", "-1"), ("Pinned queries", "[" * 5_000)])
 def test_a_bad_address_falls_back(runs, open_page, part, bad):
     page = open_page("watch", watched="recall", part=part, after=bad, pinned=bad)
     assert page.calm, page.words()
@@ -121,7 +116,7 @@ def test_a_run_of_a_cluster_waits_is_tried_again_and_resumes_there(runs, open_pa
     given, stopped = [], []
     monkeypatch.setattr("lab.launchers.send", lambda some, to: given.append(([run.name for run in some], to)))
     monkeypatch.setattr("app.shared.queueing.stop", stopped.append)
-    monkeypatch.setattr(whereabouts, "_installed", lambda library: library == "ray")
+    monkeypatch.setattr(location, "_installed", lambda library: library == "ray")
     monkeypatch.setenv("RAY_ADDRESS", "head:6379")
     run, cluster = lab.runs.open(runs / "recall"), sent.Sent("ray", "head:6379")
     sent.hand_over(run, cluster, Worker.this(), False)
@@ -155,15 +150,15 @@ def test_the_gap_is_the_metric_of_each_frame(runs):
     import lab.search
 
     run = lab.runs.open(runs / "recall")
-    curves = validation_history.gaps(run)
+    curves = run_curves.gaps(run)
     assert len(run.frames()) == 2 and curves
     for at, path in enumerate(run.frames().values()):
         arrays = tensors(path)
         embedded = EmbeddingSet(arrays["vectors"], arrays["labels"], arrays["items"])
         ranking = lab.search.create("exact", k=1).build(embedded).rank(embedded, same_source=True)
         expected = lab.metrics.create("decomposability_gap")(Evidence(ranking, embedded, embedded)).values
-        assert set(validation_history.WORDS) == set(expected), "each quantity has its words"
-        named = {validation_history.WORDS.get(name, name): value for name, value in expected.items()}
+        assert set(run_curves.GAP_WORDS) == set(expected), "each quantity has its words"
+        named = {run_curves.GAP_WORDS.get(name, name): value for name, value in expected.items()}
         assert {name: values[at] for name, (_, values) in curves.items()} == pytest.approx(named)
 
 
@@ -173,37 +168,19 @@ def step(number: int, **values) -> str:
 
 def test_the_journal_reads_on_and_leaves_a_torn_line_for_later(tmp_path):
     file = tmp_path / "metrics.jsonl"
-    file.write_text(step(1) + step(2)[:10])
+    assert Journal(file).read_on().names == []
+    file.write_text(step(1, spent={"encoder": 2.0, "loss": 0.5}) + step(2)[:10])
     kept = Journal(file).read_on()
     assert kept.steps == [1]
     with open(file, "a") as more:
-        more.write(step(2)[10:] + step(3))
-    assert kept.read_on().steps == [1, 2, 3]
+        more.write(step(2, gradient_norm=4.0, spent={"encoder": 2.0})[10:] + step(3))
+    assert kept.read_on().steps == [1, 2, 3] and kept.spent == {"encoder": 4.0, "loss": 0.5}
     assert kept.curve("loss") == ([1, 2, 3], [1.0, 0.5, pytest.approx(1 / 3)])
-
-
-def test_the_journal_begins_anew_when_the_file_was_cut(tmp_path):
-    file = tmp_path / "metrics.jsonl"
-    file.write_text("".join(step(n) for n in range(1, 6)))
-    kept = Journal(file).read_on()
-    replacement = tmp_path / "new"
-    replacement.write_text(step(1) + step(2))
-    replacement.replace(file)
-    assert kept.read_on().steps == [1, 2]
-
-
-def test_the_journal_keeps_columns_as_long_as_the_steps(tmp_path):
-    file = tmp_path / "metrics.jsonl"
-    file.write_text(step(1) + step(2, gradient_norm=4.0) + step(3))
-    kept = Journal(file).read_on()
     assert kept.curve("gradient_norm") == ([1, 2, 3], [None, 4.0, None])
-
-
-def test_long_curves_are_thinned_and_end_at_the_end(tmp_path):
-    file = tmp_path / "metrics.jsonl"
-    file.write_text("".join(step(n) for n in range(1, 10_001)))
-    steps, values = Journal(file).read_on().curve("loss")
-    assert len(steps) < 2_000 and steps[0] == 1 and steps[-1] == 10_000
+    (tmp_path / "new").write_text("".join(step(n) for n in range(1, 10_001)))
+    (tmp_path / "new").replace(file)
+    steps, values = kept.read_on().curve("loss")
+    assert len(steps) < 2_000 and steps[0] == 1 and steps[-1] == 10_000, "it began anew, and long curves are thinned"
     assert values == [pytest.approx(1 / n) for n in steps]
 
 
@@ -237,14 +214,6 @@ def test_several_runs_stand_on_one_chart_for_the_quantities_that_were_chosen(run
     assert page.calm and "smooth" not in page.test.query_params.get("also", []), "a run that was deleted meanwhile"
 
 
-@pytest.mark.parametrize("bad", ["-1", "x", "2", "nan", ""])
-def test_a_bad_look_in_the_address_falls_back(runs, open_page, bad):
-    names = ("smooth", "logsteps", "logvalues", "also", "quantity")
-    page = open_page("watch", watched="recall", **dict.fromkeys(names, bad))
-    assert page.calm, page.words()
-    assert page.test.slider(key="smoothing").value == 0.6 and set(page.test.query_params) <= {"watched", "quantity"}
-
-
 def test_what_has_no_logarithm_stays_linear_and_says_so(runs, open_page):
     with open(runs / "recall" / "metrics.jsonl", "a") as more:
         more.write(step(99, loss=-0.5))
@@ -271,13 +240,21 @@ def test_smoothing_is_tensorboards():
 
 @pytest.mark.parametrize(
     ("values", "tick"),
-    [((1.2, 1.23), "L0.01"), ((0.3, 0.55), "L0.1"), ((1, 45), "D2"), ((1e-6, 1e-1), 1), ((3, 3), "D2")],
+    [((1.2, 1.23), "L0.01"), ((1, 45), "D2"), ((1e-6, 1e-1), 1), ((3, 3), "D2"), ((1, 1e17), 3)],
 )
 def test_a_logarithmic_axis_has_ticks_that_can_be_read(values, tick):
     drawn = charts.curves({"loss": ([1, 10], list(values))}, "loss", log=True, log_x=True)
     assert drawn.layout.yaxis.type == "log" and drawn.layout.yaxis.dtick == tick
     marked = charts.mark(drawn, 10, "best")
     assert marked.layout.shapes[0].x0 == 10 and marked.layout.annotations[0].x == 1, "words go by their logarithm"
+
+
+def test_a_single_point_stands_on_axes_from_zero():
+    """Else the axes would go half a step, and below zero, around it."""
+    one = charts.curves({"r@1": ([120], [0.3]), "r@2": ([120], [0.4])}, "validation").layout
+    assert one.xaxis.rangemode == one.yaxis.rangemode == "tozero"
+    two = charts.curves({"r@1": ([60, 120], [0.3, 0.4])}, "validation").layout
+    assert two.xaxis.rangemode is None and two.yaxis.rangemode is None
 
 
 def test_the_load_of_this_machine_is_shown_while_a_run_works_here(runs, open_page, monkeypatch):
@@ -295,14 +272,6 @@ def test_the_load_of_this_machine_is_shown_while_a_run_works_here(runs, open_pag
     assert not open_page("watch", watched="smooth").test.metric, "a finished run loads nothing"
 
 
-def test_the_machine_is_looked_at_for_all_who_look(monkeypatch):
-    monkeypatch.setattr(machine, "_last", None)
-    first = machine.load()
-    assert machine.load() is first and 0 <= first.busy <= 100 and 0 < first.used < first.total
-    monkeypatch.setattr(machine.shutil, "which", lambda name: "/bin/false")
-    assert machine._gpus() == ()
-
-
 def test_the_time_to_go_counts_the_validations_to_come():
     class Half(Trainer):
         def __init__(self, step):
@@ -310,17 +279,6 @@ def test_the_time_to_go_counts_the_validations_to_come():
             self._durations, self._validating = [0.5, 1.5], 100.0
 
     assert [Half(step)._seconds_left() for step in (1, 10, 11, 20, 24)] == [324, 315, 214, 205, 101]
-
-
-def test_a_missing_journal_is_empty(tmp_path):
-    assert Journal(tmp_path / "none.jsonl").read_on().names == []
-
-
-def test_the_journal_adds_up_what_the_time_went_into(tmp_path):
-    file = tmp_path / "metrics.jsonl"
-    steps = [{"kind": "stepped", "step": n, "spent": {"encoder": 2.0, "loss": 0.5}} for n in (1, 2)]
-    file.write_text("".join(json.dumps(step) + "\n" for step in [*steps, {"kind": "stepped", "step": 3}]))
-    assert Journal(file).read_on().spent == {"encoder": 4.0, "loss": 1.0}
 
 
 def test_a_run_that_waits_is_looked_at_again_and_comes_first(runs, open_page, monkeypatch):
@@ -340,14 +298,6 @@ def test_a_run_that_waits_is_looked_at_again_and_comes_first(runs, open_page, mo
     every.clear()
     open_page("watch", watched="recall")
     assert every[-1] is None, "a finished run is not looked at again"
-
-
-def test_only_a_run_at_work_has_time_to_go():
-    from app.shared import queueing
-
-    status = {"step": 110, "steps": 300, "eta_seconds": 1320.0}
-    assert "22 min to go" in queueing.progress_words(status | {"state": "running"})
-    assert "to go" not in queueing.progress_words(status | {"state": "stopped"})
 
 
 def test_the_best_checkpoint_is_marked_on_the_scores(runs, open_page):

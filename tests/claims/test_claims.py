@@ -335,7 +335,7 @@ def test_a_claim_holds_if_all_of_it_does():
     contrast = Contrast("c", lambda s: 0.0)
 
     def verdict(*values):
-        claim = Claim("p", "w", (contrast,) * len(values))
+        claim = Claim("w", (contrast,) * len(values))
         return judged(claim, [dict(enumerate(v)) for v in values]).verdict
 
     assert verdict(good, good) == HOLDS and verdict(good, unsure) == UNTOLD
@@ -392,7 +392,7 @@ def test_a_verdict_is_a_hint_until_it_stands_among_all():
     sure, hint = finding(contrast, [0.1, 0.11, 0.12, 0.1, 0.11]), finding(contrast, [0.1, 0.13, 0.09, 0.15, 0.1])
     late = finding(contrast, [0.1])
     assert sure.verdict == hint.verdict == HOLDS and sure.p < hint.p < 0.05 and np.isnan(late.p)
-    claim = Claim("p", "w", (contrast,))
+    claim = Claim("w", (contrast,))
     found = among_all({"s": [Judged(claim, (f,), f.verdict) for f in (sure, hint, *[hint] * 8, late)]})["s"]
     assert found[0].sure and not found[1].sure and not found[-1].sure
     assert found[0].findings[0].holm == pytest.approx(10 * sure.p) and np.isnan(found[-1].findings[0].holm)
@@ -401,15 +401,15 @@ def test_a_verdict_is_a_hint_until_it_stands_among_all():
 def test_that_one_of_several_fails_is_asked_more_strictly():
     contrast = Contrast("c", lambda s: 0.0)
     good, doubtful = [0.1, 0.11, 0.12, 0.1, 0.11], [-0.09, -0.05, -0.07, -0.05, -0.06]
-    alone = judged(Claim("p", "w", (contrast,)), [dict(enumerate(doubtful))])
+    alone = judged(Claim("w", (contrast,)), [dict(enumerate(doubtful))])
     assert alone.verdict == FAILS and 0.01 < alone.findings[0].p < 0.05
-    many = judged(Claim("p", "w", (contrast,) * 6), [dict(enumerate(v)) for v in [doubtful] + [good] * 5])
+    many = judged(Claim("w", (contrast,) * 6), [dict(enumerate(v)) for v in [doubtful] + [good] * 5])
     assert many.verdict == UNTOLD
 
 
 def test_the_report_tells_made_up_results_rightly(tmp_path, monkeypatch):
     def claim(words, one, other):
-        return Claim("099, table 1", words, (Contrast(f"{one} - {other}", lambda s: s(loss=one) - s(loss=other)),))
+        return Claim(words, (Contrast(f"{one} - {other}", lambda s: s(loss=one) - s(loss=other)),))
 
     losses = ("contrastive", "margin", "nt_xent", "roadmap")
     study = Study(

@@ -11,18 +11,9 @@ from lab.core.catalog import Catalog
 from lab.core.knobs import describe
 
 PACKAGES = (
-    "data",
-    "encoders",
-    "exporters",
-    "figures",
-    "losses",
-    "metrics",
-    "protocols",
-    "reranking",
-    "samplers",
-    "search",
-    "wrappers",
-)
+    "data", "encoders", "exporters", "figures", "launchers", "losses", "metrics", "protocols", "reranking", "samplers",
+    "search", "training.optimisers", "training.schedules", "wrappers",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -66,6 +57,22 @@ def test_every_entry_is_well_formed_and_documented(package):
         assert (entry.__doc__ or "").strip(), f"{package}/{name} has no docstring"
         for declared in describe(entry.Knobs):
             assert declared.help, f"{package}/{name}: knob {declared.name} has no help"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_knob_refuses_what_it_declares_illegal(package):
+    module = importlib.import_module(f"lab.{package}")
+    for name in module.names():
+        declared = describe(module.get(name).Knobs)
+        given = {knob.name: {int: 5, str: "x"}[knob.kind] for knob in declared if knob.required}
+        for knob in declared:
+            ends = (knob.ge, -1), (knob.gt, 0), (knob.le, 1), (knob.lt, 0)
+            bad = [knob.kind(end + past) for end, past in ends if end is not None]
+            for value in [*bad, *([f"no {knob.name}"] if knob.choices or knob.kind is not str else [])]:
+                with pytest.raises(ValueError, match=f": {knob.name} must"):
+                    module.get(name).Knobs(**given | {knob.name: (value,) if knob.many else value})
+        with pytest.raises(ValueError, match="has no knob 'no_such_knob'"):
+            module.get(name).Knobs(**given, no_such_knob=1)
 
 
 def test_listing_and_importing_lab_loads_no_heavy_library():

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from app.views.train.devices import Device
 from lab.core.formats import size
 from lab.kernels.memory import Forecast
+from lab.runs.launching.machine import Device
 
 ROOT = Path(__file__).parents[2]
 POWERS_OF_TWO = re.compile(r"2\s*\*\*\s*[23]0\b|1\s*<<\s*30\b|1024\s*\*\*\s*[23]\b|\b[KMG]iB\b")

@@ -35,7 +35,7 @@ def test_variables_win_over_the_file_and_the_file_over_defaults(written, monkeyp
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("- runs", "holds no keys"),
+        ("- runs", "is none of them"),
         ("run: x", "'run' is none of them"),
         ("runs: 3", "no text"),
         ("a: [", "cannot be read"),

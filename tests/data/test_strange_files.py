@@ -11,11 +11,11 @@ from PIL import Image
 
 import lab.data
 import lab.runs
-from app.results.metrics_reader import Journal
 from app.shared import settings
 from lab.data.images.reading import ImageError, check_header, check_whole, open_rgb
 from lab.data.manifest import Manifest
 from lab.protocols.hierarchical_ap import levels_from_table
+from lab.report.curves import Journal
 from lab.runs.check import check
 from lab.runs.config import read_yaml
 

@@ -140,7 +140,7 @@ def test_vectors_without_pictures_have_no_sheet(tmp_path):
 
 
 def test_places_on_a_kept_map_are_columns(export, run, tmp_path):
-    from app.results.projections import Chart, Map
+    from lab.maps.kept import Chart, Map
 
     chart = Chart(run, "test", "umap")
     kept = run.embeddings("test")

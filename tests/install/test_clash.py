@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from lab import doctor
 
 ROOT = Path(__file__).parents[2]
@@ -23,12 +21,12 @@ def test_the_doctor_says_what_to_do(monkeypatch, tmp_path):
     assert [one.state for one in found] == ["broken", "ok"] and found[0].advice.startswith("pip uninstall lab. ")
 
 
-@pytest.mark.parametrize("words", [["-m", "lab", "--version"], ["-c", "import lab.losses"]])
-def test_what_is_left_of_ours_refuses_to_work(tmp_path, words):
+def test_what_is_left_of_ours_refuses_to_work(tmp_path):
     away = shutil.ignore_patterns("__pycache__", "*.npz", "*.jsonl")
     shutil.copytree(ROOT / "lab", tmp_path / "lab", ignore=away)
     (tmp_path / "lab" / "__init__.py").write_text('"""Of another package."""\n__version__ = "8.10"\n')
-    variables = {"PYTHONPATH": str(tmp_path), "PATH": ""}
-    done = subprocess.run([sys.executable, *words], cwd=tmp_path, env=variables, capture_output=True, text=True)
-    assert done.returncode == 1 and "of another package that is called lab" in done.stderr
-    assert ("Traceback" in done.stderr) == (words[0] == "-c"), "the command says it in a sentence"
+    for words in (["-m", "lab", "--version"], ["-c", "import lab.losses"]):
+        variables = {"PYTHONPATH": str(tmp_path), "PATH": ""}
+        done = subprocess.run([sys.executable, *words], cwd=tmp_path, env=variables, capture_output=True, text=True)
+        assert done.returncode == 1 and "of another package that is called lab" in done.stderr
+        assert ("Traceback" in done.stderr) == (words[0] == "-c"), "the command says it in a sentence"

@@ -394,7 +394,7 @@ def test_a_run_that_waits_is_taken_back_from_any_machine(host, config, tmp_path)
 def test_a_run_goes_on_with_the_knobs_that_it_was_sent_with(config, tmp_path):
     import argparse
 
-    from app.shared import whereabouts
+    from app.shared import location
     from lab.cli import _launching
 
     def named(*words):
@@ -407,8 +407,8 @@ def test_a_run_goes_on_with_the_knobs_that_it_was_sent_with(config, tmp_path):
     sent.hand_over(run, launcher.place, Worker.this(), True)
     before = sent.place_of(run)
     assert before == sent.Sent("slurm") and lab.launchers.of(before).knobs == launcher.knobs
-    assert whereabouts.handed_to("slurm", run).knobs["minutes"] == 90 and whereabouts.handed_to("slurm").knobs == {}
-    assert whereabouts.knobs_of(before) == "As before: partition gpu, minutes 90, gpus 0, cluster debug."
+    assert location.handed_to("slurm", run).knobs["minutes"] == 90 and location.handed_to("slurm").knobs == {}
+    assert location.knobs_of(before) == "As before: partition gpu, minutes 90, gpus 0, cluster debug."
     assert named("--on", "slurm") == launcher.knobs
     assert named("--on", "slurm", "--on.minutes", "5") == launcher.knobs.model_copy(update={"minutes": 5})
     ray = lab.launchers.create("ray", address="h:1", retries=7)
@@ -438,7 +438,7 @@ def test_whatever_a_launcher_raises_is_said_in_the_run(config, tmp_path, monkeyp
 
 def test_pages_say_what_stop_and_a_place_mean(config, tmp_path, monkeypatch):
     from app import speed
-    from app.shared import whereabouts
+    from app.shared import location
 
     monkeypatch.setenv("LAB_RUNS", str(tmp_path))
     (run,) = runs_of(config, tmp_path, [0])
@@ -446,7 +446,7 @@ def test_pages_say_what_stop_and_a_place_mean(config, tmp_path, monkeypatch):
     page = speed.session("watch", 60, watched=run.name).run()
     assert "before it begins" in next(one for one in page.button if one.label == "Stop").help
     for clusters, words in ({"slurm": "Slurm"}, ""), ({"ray": "Ray", "slurm": "Slurm"}, "A Ray cluster trains"):
-        monkeypatch.setattr(whereabouts, "places", lambda clusters=clusters: {"here": "This machine", **clusters})
+        monkeypatch.setattr(location, "places", lambda clusters=clusters: {"here": "This machine", **clusters})
         page = speed.session("train", 60).run()
         told = next(one for one in page.selectbox if one.label == "Where it runs").help or ""
         assert told.startswith(words) and bool(told) == bool(words)
@@ -478,12 +478,12 @@ def until(true, patience=600.0):
 
 def test_pages_send_runs_to_a_cluster_and_stop_them_there(cluster, config, pictures, tmp_path, monkeypatch):
     from app import speed
-    from app.shared import queueing, whereabouts
+    from app.shared import location, queueing
 
     made, _ = cluster
     for name, value in {"RAY_ADDRESS": made.address, "LAB_RUNS": tmp_path, "LAB_DATA": pictures}.items():
         monkeypatch.setenv(name, str(value))
-    assert whereabouts.places()["ray"] == f"Ray cluster {made.address}"
+    assert location.places()["ray"] == f"Ray cluster {made.address}"
     long = config.changed("training.steps", 1_000_000)
     names = queueing.enqueue(dict.fromkeys("abc", long), "far", (), "ray")  # more than there are processors
     runs = [lab.runs.open(name, tmp_path) for name in names]

@@ -10,13 +10,12 @@ import torch
 import lab.reranking
 import lab.runs
 import lab.search
-from app.answers.comparison import Reranked
-from app.answers.two_stage_cost import Anchors, FiledGallery
-from app.results import projections
-from app.results.collection import Collection
-from app.views.train.devices import at_hand
 from lab.__main__ import main
-from lab.kernels.devices import device_of
+from lab.evaluation.collection import Collection
+from lab.evaluation.comparison import reranked
+from lab.evaluation.two_stage import Anchors, FiledGallery
+from lab.kernels.devices import device_of, device_or_cpu
+from lab.maps import of_run
 from lab.runs.building.parts import parts_of
 from lab.training import distributed
 
@@ -51,13 +50,13 @@ def test_pages_search_where_the_run_was_told_to(somebodys_gpu, made):
     for _ in lab.runs.execute(made):
         pass
     query = made.embeddings("test")
-    whole = Collection(made.dataset(), query, query, device=at_hand(made.config))
+    whole = Collection(made.dataset(), query, query, device=device_or_cpu(made.config.training.knobs.device))
     assert whole.device == "cpu"
     whole.ask(int(query.items[0]))
     whole.measure()
-    Reranked.by("contextual", whole)
+    reranked("contextual", whole)
     FiledGallery(whole, Anchors.means(query)).prepare()
-    assert projections.sheet(made, "test").nearest_right.dtype == bool
+    assert of_run.sheet(made, "test").nearest_right.dtype == bool
 
 
 ON_DISK = ("faiss_ivf_pq", "lancedb", "streamed")
@@ -101,4 +100,4 @@ def test_a_device_that_is_not_here_is_named(monkeypatch):
     assert device_of("auto") == torch.device("cpu")
     with pytest.raises(ValueError, match="no device cuda:3 here"):
         lab.search.create("exact", device="cuda:3")
-    assert at_hand(lab.runs.RunConfig.of({"training": {"device": "cuda:3"}})) == "cpu"
+    assert device_or_cpu("cuda:3") == "cpu"

@@ -6,8 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lab
-from lab.core.knobs import describe
-from lab.samplers import Sampler
 from lab.samplers._base import released_epoch
 
 NAMES = lab.samplers.names()
@@ -19,14 +17,6 @@ def world(classes: int, images: int, supers: int):
     labels = np.repeat(np.arange(classes), images + np.arange(classes) % 3)
     labels = random.permutation(labels)
     return labels * 7 + 3, (labels % supers) + 10  # labels need not be 0..c-1
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_entry_declares_its_knobs(name):
-    entry = lab.samplers.get(name)
-    assert issubclass(entry, Sampler) and entry.__doc__
-    assert all(knob.help for knob in describe(entry.Knobs))
-    assert {"batch_size"} <= {knob.name for knob in describe(entry.Knobs)}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -92,6 +82,8 @@ def test_m_per_class_shows_every_image_in_time():
     labels, _ = world(8, 4, 1)
     sampler = lab.samplers.create("m_per_class", batch_size=16).bind(labels)
     assert len(np.unique(np.concatenate([sampler.batch(step) for step in range(60)]))) == len(labels)
+    alone = lab.samplers.create("m_per_class", batch_size=2, per_class=2).bind(np.zeros(6, int))
+    assert len(np.unique(np.concatenate([alone.batch(step) for step in range(20)]))) == 6  # drawn anew at each step
 
 
 def test_uniform_shows_every_image_once_a_lap():

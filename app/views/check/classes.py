@@ -1,22 +1,23 @@
-"""Classes: which are confused, as a matrix and as a list of pairs, and how each scores."""
+"""Classes: which are confused, as a matrix and as a list of pairs, and how each scores; and scores of slices."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
+from typing import Any
+
 import streamlit as st
 
 from app.answers.ranked_answer import ONE_QUERY
 from app.components.gallery import Section, gallery
 from app.components.matrix import Matrix, matrix
 from app.results import cache, cards
-from app.results.cache import RunView
-from app.results.collection import Collection
 from app.shared import background, page_frame
-from app.views.check import to_browse
-from app.views.check.neighbours import DEPTH, ask_k
+from app.views.check.scene import DEPTH, ITEM, Scene, ask_k, choose
 from lab.core.results import Ranking
+from lab.evaluation.filters import Filter, slicing_fields
 from lab.inspect import data_checks
 from lab.inspect.data_checks import Confusion
+from lab.inspect.slices import Slice, slices_of, worst_slices
 
 PAIRS = 500
 """Rows of the list."""
@@ -26,10 +27,13 @@ CHOSEN = 20
 """Classes that a person may choose."""
 _GOAL = "matrix goal"
 """In the session's state: the row and column of the cell that was just clicked."""
+SEARCH = ""
+"""What stands for the search among the fields."""
 
 
-def confused(run: RunView, split: str, whole: Collection, ranking: Ranking) -> None:
+def confused(scene: Scene) -> None:
     """The matrix of the worst classes, and below it the list of all pairs."""
+    ranking = scene.ranking()
     tools = st.container(horizontal=True, vertical_alignment="bottom")
     with tools:
         k = ask_k()
@@ -37,37 +41,21 @@ def confused(run: RunView, split: str, whole: Collection, ranking: Ranking) -> N
     if not len(confusion.own):
         st.success("No image has a neighbour of another class here.")
         return
+    known = [str(label) for label in sorted(set(ranking.query_labels.tolist()))]
     with tools:
-        size, around = _ask_classes(whole, ranking)
-    _matrix(run, split, whole, ranking, confusion, k, size, around)
-    _pairs(run, split, whole, ranking, confusion, k)
+        size = page_frame.choice("Classes in the matrix", SIZES, key="matrix size", initial=SIZE, link="size")
+        page_frame.keep("around", [], lambda chosen: len(chosen) <= CHOSEN and set(chosen) <= set(known), link="around")
+        around = st.multiselect(
+            "Around these classes", known, key="around", max_selections=CHOSEN, persist_state="session",
+            format_func=lambda label: str(scene.names[int(label)]), placeholder="the most confused classes",
+            help="Shows these classes and those that they are confused with, instead of the most confused of all.",
+        )  # fmt: skip
+    _matrix(scene, ranking, confusion, k, size, [int(label) for label in around])
+    _pairs(scene, ranking, confusion, k)
 
 
-def _ask_classes(whole: Collection, ranking: Ranking) -> tuple[int, list[int]]:
-    """How many classes are drawn, and the labels that they are gathered around."""
-    names = [str(name) for name in whole.images.class_names]
-    known = [str(label) for label in np.unique(ranking.query_labels).tolist()]
-    size = page_frame.choice("Classes in the matrix", SIZES, key="matrix size", initial=SIZE, link="size")
-    page_frame.keep("around", [], lambda chosen: len(chosen) <= CHOSEN and set(chosen) <= set(known), link="around")
-    around = st.multiselect(
-        "Around these classes", known, key="around", max_selections=CHOSEN, format_func=lambda label: names[int(label)],
-        placeholder="the most confused classes", persist_state="session",
-        help="Shows these classes and those that they are confused with, instead of the most confused of all.",
-    )  # fmt: skip
-    return size, [int(label) for label in around]
-
-
-def _matrix(
-    run: RunView,
-    split: str,
-    whole: Collection,
-    ranking: Ranking,
-    confusion: Confusion,
-    k: int,
-    size: int,
-    around: list[int],
-) -> None:
-    names, of = whole.images.class_names, len(np.union1d(ranking.query_labels, ranking.gallery_labels))
+def _matrix(scene: Scene, ranking: Ranking, confusion: Confusion, k: int, size: int, around: list[int]) -> None:
+    of = len({*ranking.query_labels.tolist(), *ranking.gallery_labels.tolist()})
     labels = data_checks.worst_classes(confusion, size, around)
     counted = data_checks.confusion_matrix(ranking, k, labels)
     which = "The chosen classes and those that they are confused with"
@@ -76,111 +64,159 @@ def _matrix(
         f"{which}: {len(labels):,} of {of:,}. A cell says what per cent of the {k} nearest neighbours of the row's "
         "images are of the column's class."
     )
-    worst = Matrix(
-        [str(names[label]) for label in labels.tolist()], counted.counts.tolist(), counted.looked.tolist(),
-        "Confusion matrix", note,
-    )  # fmt: skip
-    matrix(worst, key="confusion matrix", on_pick=_pick)
+    names = [str(scene.names[label]) for label in labels]
+    drawn = Matrix(names, counted.counts.tolist(), counted.looked.tolist(), "Confusion matrix", note)
+    matrix(drawn, key="confusion matrix", on_pick=lambda row, column: st.session_state.update({_GOAL: (row, column)}))
     goal = st.session_state.pop(_GOAL, None)
     if goal is not None:
         label, other = (int(labels[at]) for at in goal)
-        st.switch_page("views/browse/page.py", query_params=_query(run, split, whole, ranking, k, label, other))
+        query = {"run": scene.run.name, "split": scene.split, **_query(scene, ranking, k, label, other)}
+        st.switch_page("views/browse/page.py", query_params=query)
 
 
-def _pick(row: int, column: int) -> None:
-    st.session_state[_GOAL] = row, column
-
-
-def _query(
-    run: RunView, split: str, whole: Collection, ranking: Ranking, k: int, label: int, other: int
-) -> dict[str, str]:
+def _query(scene: Scene, ranking: Ranking, k: int, label: int, other: int) -> dict[str, str]:
     """Browse, at the image of one class that has the most neighbours of another, among the images of its class."""
     row = data_checks.most_confused(ranking, k, label, other)
-    query = {} if row is None else {"query": str(int(whole.query.items[row]))}
-    return {"run": run.name, "split": split, "queries": "class", "class": str(label), "k": str(k), **query}
+    query = {} if row is None else {"query": str(int(scene.whole.query.items[row]))}
+    return {"queries": "class", "class": str(label), "k": str(k), **query}
 
 
-def _pairs(run: RunView, split: str, whole: Collection, ranking: Ranking, confusion: Confusion, k: int) -> None:
+def _pairs(scene: Scene, ranking: Ranking, confusion: Confusion, k: int) -> None:
     import pandas as pd
 
-    names = whole.images.class_names
-    rows = [
+    first = slice(0, PAIRS)
+    table = pd.DataFrame(
         {
-            "class": str(names[label]),
-            "taken for": str(names[other]),
-            "share of neighbours": round(float(share), 2),
-            "neighbours": int(count),
+            "class": [str(scene.names[label]) for label in confusion.own[first]],
+            "taken for": [str(scene.names[label]) for label in confusion.other[first]],
+            "share of neighbours": confusion.share[first].round(2),
+            "neighbours": confusion.count[first],
         }
-        for label, other, count, share in zip(
-            *(one[:PAIRS] for one in (confusion.own, confusion.other, confusion.count, confusion.share)), strict=True
-        )
-    ]
+    )
     more = f"; the first {PAIRS} are listed" if len(confusion.own) > PAIRS else ""
     st.markdown(
         f"**{len(confusion.own):,} pairs of classes are confused, the worst first{more}.** Select a row to see it."
     )
+    shares = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
     at = page_frame.choose_row(
-        pd.DataFrame(rows), key=f"pairs {run.name} {split}",
-        column_config={
-            "share of neighbours": st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
-        },
+        table, key=f"pairs {scene.run.name} {scene.split}", column_config={"share of neighbours": shares},
         alt="Pairs of classes that are confused, the worst first",
     )  # fmt: skip
     if at is not None:
         label, other = int(confusion.own[at]), int(confusion.other[at])
-        st.page_link(
-            "views/browse/page.py", label=page_frame.as_text(f"Browse images of {names[label]}"),
-            icon=":material/image_search:", query_params=_query(run, split, whole, ranking, k, label, other),
-        )  # fmt: skip
-        _show(run, split, whole, label, other)
+        words = page_frame.as_text(f"Browse images of {scene.names[label]}")
+        scene.link(words, **_query(scene, ranking, k, label, other))
+        _show(scene, label, other)
 
 
-def scores(run: RunView, split: str, whole: Collection) -> None:
-    """The mean score of each class with its interval, the worst first."""
+def _ask_score(scene: Scene) -> str:
+    return page_frame.select(
+        "Score", scene.whole.columns, key="check by", initial="MAP@R", format=lambda one: ONE_QUERY.get(one, one),
+        link="by",
+    )  # fmt: skip
+
+
+def _choose_row(table: dict[str, Any], score: str, *, key: str, alt: str) -> int | None:
+    """A table of means with their intervals, of which a row can be chosen."""
     import pandas as pd
 
-    column = page_frame.select(
-        "Score", whole.columns, key="check by", initial="MAP@R", format=lambda one: ONE_QUERY.get(one, one), link="by"
-    )
-    measured = background.or_wait(cache.measured("", run.name, split, run.stamp, whole))
-    means = data_checks.class_scores(measured[column], whole.query.labels)
+    numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in (score, "low", "high")}
+    return page_frame.choose_row(pd.DataFrame(table), key=key, column_config=numbers, placeholder="", alt=alt)
+
+
+def scores(scene: Scene) -> None:
+    """The mean score of each class with its interval, the worst first."""
+    whole, score = scene.whole, _ask_score(scene)
+    measured = background.or_wait(cache.measured("", scene.run.name, scene.split, scene.run.stamp, whole))
+    means = data_checks.class_scores(measured[score], whole.query.labels)
     if not len(means.labels):
         st.info("No image here has another one of its class, so no class has a score.")
         return
-    names = whole.images.class_names
-    table = pd.DataFrame(
-        {
-            "class": [str(names[label]) for label in means.labels],
-            column: means.mean,
-            "low": means.low,
-            "high": means.high,
-            "images": means.queries,
-        }
-    )
     st.caption(
-        f"Mean {column} of the images of each class, the worst first, with its 95% interval (Student's t). "
+        f"Mean {score} of the images of each class, the worst first, with its 95% interval (Student's t). "
         "Classes of one image have none. Select a row to see the class."
     )
-    numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in (column, "low", "high")}
-    row = page_frame.choose_row(
-        table, key=f"classes {run.name} {split} {column}", column_config=numbers, placeholder="",
-        alt=f"Mean {column} of each class, the worst first",
+    table = {
+        "class": [str(scene.names[label]) for label in means.labels], score: means.mean, "low": means.low,
+        "high": means.high, "images": means.queries,
+    }  # fmt: skip
+    row = _choose_row(
+        table, score, key=f"classes {scene.run.name} {scene.split} {score}",
+        alt=f"Mean {score} of each class, the worst first",
     )  # fmt: skip
     if row is not None:
-        _show(run, split, whole, int(means.labels[row]))
+        _show(scene, int(means.labels[row]))
 
 
-def _show(run: RunView, split: str, whole: Collection, *labels: int) -> None:
+def _show(scene: Scene, *labels: int) -> None:
     """Some images of a class, and of the one that it is taken for; a click opens one on the Browse page."""
-    sections = []
+    whole, sections = scene.whole, []
     for label in labels:
         items = whole.gallery.items[whole.gallery.labels == label][:DEPTH]
-        images = [cards.plain(run, whole, int(item)) for item in items]
-        sections.append(Section(f"class {label}", str(whole.images.class_names[label]), images, size="small"))
-    gallery(sections, key="classes shown", on_pick=to_browse.choose)
-    item = st.session_state.get(to_browse.ITEM)
-    queries = whole.query.items[whole.query.labels == labels[0]]
+        images = [cards.plain(scene.run, whole, int(item)) for item in items]
+        sections.append(Section(f"class {label}", str(scene.names[label]), images, size="small"))
+    gallery(sections, key="classes shown", on_pick=choose)
+    item = st.session_state.get(ITEM)
     if whole.row(item) is None:
+        queries = whole.query.items[whole.query.labels == labels[0]]
         item = int(queries[0]) if len(queries) else None
     if item is not None:
-        to_browse.link(run, split, item)
+        scene.link("Browse this image", query=str(item))
+
+
+def slices(scene: Scene) -> None:
+    """Scores by what is known of the images, and the slices that a search found to be the worst."""
+    columns = slicing_fields(scene.whole.images, scene.whole.query.items)
+    if not columns:
+        st.info(
+            "Nothing is known of these images besides their class. A table of images (`--data manifest`) may bring "
+            "more columns, such as the camera or the shop, and each becomes a way to slice the scores."
+        )
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        score = _ask_score(scene)
+        named = {SEARCH: "The worst, by one field or two together"} | {one: f"By {one}" for one in columns}
+        field = page_frame.select("Slices", list(named), key="slice field", format=named.__getitem__, link="field")
+    measured = background.or_wait(cache.measured("", scene.run.name, scene.split, scene.run.stamp, scene.whole))[score]
+    if field != SEARCH:
+        st.caption(
+            f"Mean {score} of the queries with each value, the worst first, with its 95% interval (Student's t). "
+            "Select a row to browse these queries."
+        )
+        _slice_table(scene, slices_of(measured, field, columns[field]), score)
+        return
+    most = max(3, min(1000, len(measured) // 2))
+    page_frame.keep("slice least", min(10, most), range(2, most + 1), link="least")
+    least = st.slider("Queries that a slice must have", 2, most, key="slice least", width=280, persist_state="session")
+    worst = worst_slices(measured, columns, least)
+    if not worst.slices:
+        st.info(f"No slice has {least} queries; lower that number.")
+        return
+    sure = sum(one.high < worst.overall for one in worst.slices)
+    st.markdown(
+        f"**{sure} of the {len(worst.slices)} listed slices are surely below the mean of all queries, "
+        f"{worst.overall:.3f}.**"
+    )
+    st.caption(
+        f"All {worst.tried:,} slices of one or two fields with at least {least} queries were tried. They are ordered "
+        "by the upper end of their interval, so that what is surely bad comes first; the intervals hold for all slices "
+        "together (95%, Student's t, Bonferroni). Two fields are listed where they are worse than each alone."
+    )
+    _slice_table(scene, worst.slices, score)
+
+
+def _slice_table(scene: Scene, listed: Sequence[Slice], score: str) -> None:
+    table = {
+        "slice": [" and ".join(f"{field}: {value}" for field, value in one.where) for one in listed],
+        score: [one.mean for one in listed], "low": [one.low for one in listed], "high": [one.high for one in listed],
+        "queries": [one.queries for one in listed],
+    }  # fmt: skip
+    row = _choose_row(
+        table, score, key=f"slices {scene.run.name} {scene.split} {score} {len(listed)}",
+        alt=f"Mean {score} of slices, the worst first",
+    )  # fmt: skip
+    if row is not None:
+        chosen = Filter({field: frozenset([value]) for field, value in listed[row].where}, side="queries")
+        scene.link(
+            "Browse the worst queries of this slice", queries="worst", filter=chosen.as_address or "", side="queries"
+        )

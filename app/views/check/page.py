@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import streamlit as st
 
 import lab.runs
-from app import origin
 from app.components.gallery import Card, Section, gallery
+from app.forms import knob_forms
 from app.results import cache, cards, run_choice
-from app.results.cache import RunView
-from app.results.collection import Collection
-from app.shared import address, background, page_frame
-from app.views.check import again, classes, leaks, slices, to_browse
-from app.views.check.neighbours import ask_k, neighbours
+from app.shared import address, background, page_frame, settings
+from app.views.check import classes
+from app.views.check.scene import ITEM, SIDE, Scene, ask_k, choose, trained_neighbours
 from lab.core.explain import explain
+from lab.core.files import write_text
 from lab.core.results import Ranking
+from lab.data._base import listed_images
 from lab.inspect import data_checks
 from lab.runs import Run, marks
 
-PARTS = {
-    "pairs": "Confused classes",
-    "classes": "Scores of classes",
-    "slices": "Slices",
-    "labels": "Label errors",
-    "twice": "Duplicates",
-    "leaks": "Leakage",
-    "marks": "Marked images",
-}
 ON_A_PAGE = 60
+NOTHING = "None were found with these settings."
+MOST_READ = 60_000
+"""Images that are read from their files."""
 
 
 @page_frame.page("Check", "Classes that are confused, labels that look wrong, and duplicate images.")
@@ -39,36 +35,22 @@ def check() -> None:
     run = run_choice.choose_run()
     with st.sidebar:
         split = page_frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
-        part = page_frame.few("Show", list(PARTS), key="checked", format=PARTS.__getitem__, link="show")
-    whole = cache.collection(run.name, split, run.stamp)
-    about = f"{run.summary} · {split}, {len(whole.query):,} images · {origin.words(run.name, split)}"
+        part = page_frame.few("Show", list(PARTS), key="checked", format=lambda one: PARTS[one][0], link="show")
+    scene = Scene(run, split, cache.collection(run.name, split, run.stamp))
+    about = f"{run.summary} · {split}, {len(scene.whole.query):,} images · {cache.provenance(run.name, split)}"
     st.caption(page_frame.as_text(about))
-    if part == "marks":
-        _marked(run, whole)
-        return
-    if part == "leaks":
-        _leaks(run, split, whole)
-        return
-    if part != "twice":
-        run_choice.need_classes(whole)
-    if part in ("classes", "slices"):
-        {"classes": classes.scores, "slices": slices.panel}[part](run, split, whole)
-        return
-    if part == "twice" and not whole.same_source:
-        st.info("Queries and gallery of this split are different images; duplicates are looked for within one list.")
-        return
-    ranking = background.or_wait(neighbours(run.name, split, run.stamp, whole))
-    {"pairs": classes.confused, "labels": _labels, "twice": _twice}[part](run, split, whole, ranking)
+    if part not in ("marks", "leaks", "twice"):
+        run_choice.need_classes(scene.whole)
+    PARTS[part][1](scene)
 
 
-def _labels(run: RunView, split: str, whole: Collection, ranking: Ranking) -> None:
+def _labels(scene: Scene) -> None:
+    ranking = scene.ranking()
     suspects = data_checks.suspects(ranking, ask_k())
-    names = whole.images.class_names
     images = [
         replace(
-            cards.plain(run, whole, int(whole.query.items[row])),
-            value=f"confidence {sure:.2f}",
-            subtitle=f"looks like {names[label]}",
+            cards.plain(scene.run, scene.whole, int(scene.whole.query.items[row]), f"confidence {sure:.2f}"),
+            subtitle=f"looks like {scene.names[label]}",
         )
         for row, label, sure in zip(
             *_part("labels", suspects.rows, suspects.suggested, suspects.confidence), strict=True
@@ -78,68 +60,97 @@ def _labels(run: RunView, split: str, whole: Collection, ranking: Ranking) -> No
         f"{len(suspects.rows):,} images with more neighbours of one other class than of their own, the surest first; "
         "click one to judge it"
     )
-    _judge(run, split, whole, Section("suspects", "Labels that may be wrong", images, note, NOTHING))
+    _judge(scene, Section("suspects", "Labels that may be wrong", images, note, NOTHING))
     _turn("labels", len(suspects.rows))
 
 
-def _twice(run: RunView, split: str, whole: Collection, ranking: Ranking) -> None:
-    page_frame.keep("least", 0.98, lambda value: 0.5 <= value <= 1, link="least")
-    least = st.slider("Minimum similarity", 0.5, 1.0, step=0.005, format="%.3f", key="least", width=280)
+def _ask_least(key: str) -> float:
+    page_frame.keep(key, 0.98, lambda value: 0.5 <= value <= 1, link="least")
+    return st.slider("Minimum similarity", 0.5, 1.0, step=0.005, format="%.3f", key=key, width=280)
+
+
+def _twice(scene: Scene) -> None:
+    whole = scene.whole
+    if not whole.same_source:
+        st.info("Queries and gallery of this split are different images; duplicates are looked for within one list.")
+        return
+    ranking = scene.ranking()
+    least = _ask_least("least")
     pairs, scores = data_checks.duplicates(ranking, least if whole.similarity == "cosine" else -np.inf)
-    items = whole.gallery.items[pairs] if len(pairs) else np.zeros((0, 2), np.int64)
-    labels = whole.gallery.labels[pairs] if len(pairs) else items
+    pairs = pairs.reshape(-1, 2)
+    items, labels = whole.gallery.items[pairs], whole.gallery.labels[pairs]
     images = [
-        _pair(run, whole, int(one), int(other), bool(left == right), float(score))
+        _pair(scene, int(one), int(other), bool(left == right), float(score))
         for (one, other), (left, right), score in zip(*_part("twice", items, labels, scores), strict=True)
     ]
     note = f"{len(items):,} pairs, the most similar first; click one to judge its second image"
-    _judge(run, split, whole, Section("twice", "Possible duplicates", images, note, NOTHING, size="pairs"))
+    _judge(scene, Section("twice", "Possible duplicates", images, note, NOTHING, size="pairs"))
     _turn("twice", len(items))
 
 
-def _leaks(run: RunView, split: str, whole: Collection) -> None:
+def _trained(scene: Scene) -> tuple[Ranking, np.ndarray, str] | None:
+    """The comparison, the training images' numbers by position, and how it was made in words; None, after a sentence
+    that says so, where there is nothing to compare."""
+    run, whole = scene.run, scene.whole
+    if scene.split == "train":
+        st.info("These are the training images themselves; choose another split at the left.")
+        return None
+    train = cache.collection(run.name, "train", run.stamp) if "train" in run.splits else None
+    trained = whole.images.splits.get("train")
+    if train is None and (trained is None or not len(trained)):
+        st.info("It is not known which images this run was trained on, so leakage cannot be checked.")
+        return None
+    count = len(whole.query) + len(trained or ())
+    if train is None and count > MOST_READ:
+        st.info(
+            f"The training images are not embedded, and {count:,} images are too many to be read here. Embed them: "
+            f"lab evaluate {run.name} --split train."
+        )
+        return None
+    ranking = background.or_wait(trained_neighbours(run.name, scene.split, run.stamp, whole, train))
+    if train is not None:
+        return ranking, train.gallery.items, "compared by the run's embeddings"
+    words = (
+        f"compared as small pictures of {SIDE} x {SIDE} pixels, since the training images are not embedded "
+        "(lab evaluate RUN --split train does that, and finds crops and other colours as well)"
+    )
+    return ranking, np.asarray(whole.images.splits["train"].items), words
+
+
+def _leaks(scene: Scene) -> None:
     """Images of this split that were trained on, or nearly."""
-    comparison = leaks.ranking(run, split, whole)
+    comparison = _trained(scene)
     if comparison is None:
         return
     ranking, trained, how = comparison
-    page_frame.keep("leak least", 0.98, lambda value: 0.5 <= value <= 1, link="least")
-    least = st.slider("Minimum similarity", 0.5, 1.0, step=0.005, format="%.3f", key="leak least", width=280)
+    least = _ask_least("leak least")
     rows, positions, scores = data_checks.leaks(ranking, least)
-    count, items = len(np.unique(rows)), whole.query.items[rows]
-    labels = whole.images.labels
+    split, labels = scene.split, scene.whole.images.labels
+    count, total, items = len(np.unique(rows)), len(scene.whole.query), scene.whole.query.items[rows]
     same = len(np.unique(rows[labels[items] == labels[trained[positions]]]))
     if count:
         st.warning(
-            f"Possible leakage: {count:,} of {len(whole.query):,} {split} images have a training image at least this "
+            f"Possible leakage: {count:,} of {total:,} {split} images have a training image at least this "
             f"similar, {same:,} of them one of the same class. Look at the pairs: where both show the same thing, the "
             "model has seen that image in training, and its score says nothing about new images."
         )
     else:
-        st.success(
-            f"No leakage found: none of the {len(whole.query):,} {split} images is this similar to a training image."
-        )
+        st.success(f"No leakage found: none of the {total:,} {split} images is this similar to a training image.")
     images = [
-        replace(_pair(run, whole, int(one), int(other), bool(labels[one] == labels[other]), float(score)), id=int(one))
+        replace(_pair(scene, int(one), int(other), bool(labels[one] == labels[other]), float(score)), id=int(one))
         for one, other, score in zip(*_part("leaks", items, trained[positions], scores), strict=True)
     ]
     note = f"left: {split}, right: train; {how}; click one to mark its {split} image"
-    section = Section(
-        "leaks", f"{split.capitalize()} images that are like a training image", images, note, NOTHING, size="pairs"
-    )
-    _judge(run, split, whole, section)
+    title = f"{split.capitalize()} images that are like a training image"
+    _judge(scene, Section("leaks", title, images, note, NOTHING, size="pairs"))
     _turn("leaks", len(rows))
 
 
-NOTHING = "None were found with these settings."
-
-
-def _pair(run: RunView, whole: Collection, one: int, other: int, same: bool, score: float) -> Card:
-    names = [cards.class_name(whole, item) for item in (one, other)]
+def _pair(scene: Scene, one: int, other: int, same: bool, score: float) -> Card:
+    names = [cards.class_name(scene.whole, item) for item in (one, other)]
     title = names[0] if same else " · ".join(names)
-    source = cache.pair_thumbnail(run.name, run.stamp, one, other)
-    likeness = f"{'same class' if same else 'different classes'}, {score:.3f}"
-    return Card(other, source, title, title, value=likeness)
+    source = cache.pair_thumbnail(scene.run.name, scene.run.stamp, one, other)
+    return Card(other, source, title, title, value=f"{'same class' if same else 'different classes'}, {score:.3f}")
 
 
 def _part(about: str, *columns: np.ndarray) -> list[np.ndarray]:
@@ -155,75 +166,107 @@ def _turn(about: str, count: int) -> None:
         st.pagination(-(-count // ON_A_PAGE), key=f"page of {about}")
 
 
-def _judge(run: RunView, split: str, whole: Collection, section: Section) -> None:
+def _judge(scene: Scene, section: Section) -> None:
     """A list of images, and what a person says of the one that was clicked."""
-    folder = lab.runs.open(cache.run_path(run.name))
+    folder, keys = lab.runs.open(cache.run_path(scene.run.name)), scene.whole.images.keys
     known = marks.read(folder)
-    keys = whole.images.keys
-    images = [_with_mark(one, known.get(str(keys[one.id]))) for one in section.cards]
+    images = []
+    for card in section.cards:
+        kind = known.get(str(keys[card.id]))
+        images.append(card if kind is None else replace(card, title=f"● {card.title}", subtitle=f"marked: {kind}"))
     offered = [one.id for one in images]
-    address.adopt("item", int, offered, key=to_browse.ITEM, default=None)
-    item = st.session_state.get(to_browse.ITEM)
+    address.adopt("item", int, offered, key=ITEM, default=None)
+    item = st.session_state.get(ITEM)
     item = item if item in offered else None
     address.tell("item", item)
+    query = None
     if item is not None:
-        _mark_form(run, split, folder, str(keys[item]), item, known)
-    query = None if item is None else cards.query(run, whole, item, [("mark", known.get(str(keys[item]), "none"), "")])
-    gallery(
-        [replace(section, cards=images, current=item, turns=True)], key="judged", on_pick=to_browse.choose, query=query
-    )
+        key = str(keys[item])
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{page_frame.as_text(key)}**")
+            for kind in marks.KINDS:
+                _mark_button(folder, key, kind, set_now=known.get(key) == kind)
+            scene.link("Browse this image", query=str(item))
+        query = cards.query(scene.run, scene.whole, item, [("mark", known.get(key, "none"), "")])
+    gallery([replace(section, cards=images, current=item, turns=True)], key="judged", on_pick=choose, query=query)
 
 
-def _with_mark(card: Card, kind: str | None) -> Card:
-    return card if kind is None else replace(card, title=f"● {card.title}", subtitle=f"marked: {kind}")
+def _mark_button(folder: Run, key: str, kind: str, set_now: bool) -> None:
+    def mark() -> None:
+        try:
+            marks.mark(folder, key, None if set_now else kind)
+        except (ValueError, OSError) as error:
+            st.toast(page_frame.as_text(f"The mark could not be saved: {explain(error)}"))
+
+    st.button(
+        kind.capitalize(), key=f"mark {kind}", type="primary" if set_now else "secondary", on_click=mark,
+        help="Removes the mark." if set_now else "Marks this image; the mark is saved with the run.",
+    )  # fmt: skip
 
 
-def _mark_form(run: RunView, split: str, folder: Run, key: str, item: int, known: dict[str, str]) -> None:
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{page_frame.as_text(key)}**")
-        for kind in marks.KINDS:
-            set_now = known.get(key) == kind
-            st.button(
-                kind.capitalize(), key=f"mark {kind}", type="primary" if set_now else "secondary",
-                on_click=_mark, args=(folder, key, None if set_now else kind),
-                help="Removes the mark." if set_now else "Marks this image; the mark is saved with the run.",
-            )  # fmt: skip
-        to_browse.link(run, split, item)
-
-
-def _mark(folder: Run, key: str, kind: str | None) -> None:
-    try:
-        marks.mark(folder, key, kind)
-    except (ValueError, OSError) as error:
-        st.toast(page_frame.as_text(f"The mark could not be saved: {explain(error)}"))
-
-
-def _marked(run: RunView, whole: Collection) -> None:
-    folder = lab.runs.open(cache.run_path(run.name))
+def _marked(scene: Scene) -> None:
+    folder, images = lab.runs.open(cache.run_path(scene.run.name)), scene.whole.images
     known = marks.read(folder)
     if not known:
         st.info("Nothing is marked yet. Click an image under Label errors, Duplicates or Leakage to mark it.")
         return
+    at = {str(key): item for item, key in enumerate(images.keys) if str(key) in known}
+    names = {key: str(scene.names[images.labels[item]]) for key, item in at.items()}
     st.download_button(
-        "Marks as CSV", marks.as_csv(known, _class_of(whole, list(known))), f"{run.name}-marks.csv", "text/csv",
+        "Marks as CSV", marks.as_csv(known, names), f"{scene.run.name}-marks.csv", "text/csv",
         icon=":material/download:", on_click="ignore",
     )  # fmt: skip
-    at = {str(key): item for item, key in enumerate(whole.images.keys) if str(key) in known}
     marked = np.array(list(at.values()), np.int64)
-    counts = [(name, int(np.isin(marked, split.items).sum())) for name, split in whole.images.splits.items()]
-    again.offer(folder, known, counts)
+    counts = [(name, int(np.isin(marked, split.items).sum())) for name, split in images.splits.items()]
+    _offer_training(folder, known, counts)
     sections = []
     for kind in marks.KINDS:
         items = [item for key, item in at.items() if known[key] == kind]
-        images = [cards.plain(run, whole, item) for item in items[: 4 * ON_A_PAGE]]
-        sections.append(Section(kind, f"{kind.capitalize()} ({len(items):,})", images, empty="None."))
-    gallery(sections, key="marked", on_pick=to_browse.choose)
+        listed = [cards.plain(scene.run, scene.whole, item) for item in items[: 4 * ON_A_PAGE]]
+        sections.append(Section(kind, f"{kind.capitalize()} ({len(items):,})", listed, empty="None."))
+    gallery(sections, key="marked", on_pick=choose)
 
 
-def _class_of(whole: Collection, keys: Sequence[str]) -> dict[str, str]:
-    wanted = set(keys)
-    names, labels = whole.images.class_names, whole.images.labels
-    return {str(key): str(names[labels[at]]) for at, key in enumerate(whole.images.keys) if str(key) in wanted}
+def _offer_training(run: Run, known: dict[str, str], counts: Sequence[tuple[str, int]]) -> None:
+    """The button to train again without the marked images, where the run's data set can leave images out.
 
+    Args:
+        known: image to mark. counts: split to how many of its images are marked.
+    """
+    data = run.config.data
+    if data.outside or "leave_out" not in data.values:
+        return
+    by_split = ", ".join(f"{count:,} in {split}" for split, count in counts if count)
+    if st.button(
+        "Train again without them", icon=":material/replay:", type="primary",
+        help="Fills the form of the Train page with this run's settings. The marked images are then neither trained on "
+        f"nor tested on ({by_split or 'none of them is in a split'}), so its scores are of fewer images.",
+    ):  # fmt: skip
+        before, left = data.values["leave_out"], dict[str, str]()
+        try:
+            if before is not None:
+                left = dict.fromkeys(listed_images(Path(before).expanduser()), "left out before")
+            text = marks.as_csv(left | known, {})
+            name = f"{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}.csv"
+            path = settings.runs_root() / settings.LEFT_OUT / name
+            if not path.is_file():
+                write_text(path, text)
+            knob_forms.fill(run.config.changed("data.leave_out", str(path)))
+        except (ValueError, OSError) as error:
+            page_frame.say_error(error)
+            return
+        st.session_state["preset"] = st.session_state["recipe"] = None
+        st.switch_page("views/train/page.py")
+
+
+PARTS = {
+    "pairs": ("Confused classes", classes.confused),
+    "classes": ("Scores of classes", classes.scores),
+    "slices": ("Slices", classes.slices),
+    "labels": ("Label errors", _labels),
+    "twice": ("Duplicates", _twice),
+    "leaks": ("Leakage", _leaks),
+    "marks": ("Marked images", _marked),
+}
 
 check()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
@@ -27,11 +27,47 @@ BEAT = 0.3  # seconds between two steps of a figure that plays
 LOOK_EVERY = 0.5  # seconds between two looks at a training
 
 
+@dataclass(frozen=True)
+class Scene:
+    """What the page shows: a figure, by its name. Its knobs live in the session's state below `root`."""
+
+    name: str
+
+    @property
+    def kind(self) -> type[Figure]:
+        return lab.figures.get(self.name)
+
+    @property
+    def knobs(self) -> tuple[Knob, ...]:
+        return describe(self.kind.Knobs)
+
+    @property
+    def slid(self) -> list[Knob]:
+        """The knobs that are not dragged."""
+        return [knob for knob in self.knobs if knob.name not in self.kind.drag]
+
+    @property
+    def root(self) -> str:
+        return f"figure.{self.name}"
+
+    @property
+    def stops(self) -> tuple[str, range]:
+        """The knob that plays, as it stands in the session's state, and what it can be."""
+        knob = next(k for k in self.knobs if k.name == self.kind.plays)
+        return f"{self.root}.{self.kind.plays}", range(int(knob.le or 0) + 1)
+
+    def places(self, values: dict[str, Any]) -> tuple:
+        """x, y and classes of the points that the figure draws with some knobs."""
+        figure: Any = self.kind(**values)  # figures with points to drag have this method
+        points, labels = figure.points()
+        return tuple(points[:, 0].round(4).tolist()), tuple(points[:, 1].round(4).tolist()), "".join(letters(labels))
+
+
 @page_frame.page(
     "Figures",
     "The papers' figures, interactive: change a setting and the figure is redrawn. The notebooks use the same figures.",
 )
-def losses() -> None:
+def figures() -> None:
     topics = figure_topics.topics()
     topic_of = {name: topic for topic, names in topics.items() for name in names}
     address.adopt("figure", str, topic_of)
@@ -42,36 +78,35 @@ def losses() -> None:
         topic = page_frame.select("Topic", list(topics), key="topic")
         name = page_frame.select("Figure", topics[topic], key="figure", format=lambda one: lab.figures.get(one).title)
         st.divider()
-        kind, knobs = lab.figures.get(name), describe(lab.figures.get(name).Knobs)
-        _adopt_knobs(name, knobs)
-        if kind.plays:
-            autoplay.advance(*_stops(name, kind))
-        st.button("Reset", icon=":material/undo:", width="stretch", on_click=_reset, args=(name, knobs))
-        values = sliders.panel((k for k in knobs if k.name not in kind.drag), _root(name))
+        scene = Scene(name)
+        _adopt_knobs(scene)
+        if scene.kind.plays:
+            autoplay.advance(*scene.stops)
+        st.button("Reset", icon=":material/undo:", width="stretch", on_click=_reset, args=(scene,))
+        values = sliders.panel(scene.slid, scene.root)
     st.session_state["drawn"] = name
-    st.markdown(f"**{page_frame.as_text(kind.question)}**")
-    if kind.plays:
-        autoplay.button(*_stops(name, kind), BEAT)
-    _show(name, kind, values)
+    st.markdown(f"**{page_frame.as_text(scene.kind.question)}**")
+    if scene.kind.plays:
+        autoplay.button(*scene.stops, BEAT)
+    _show(scene, values)
 
 
-def _root(name: str) -> str:
-    return f"figure.{name}"
-
-
-def _show(name: str, kind: type[Figure], values: dict[str, Any]) -> None:
-    if kind.drag:
-        values |= _grips(name, kind, values)
+def _show(scene: Scene, values: dict[str, Any]) -> None:
+    kind, name = scene.kind, scene.name
     points = kind.drag and kind.drag[0] != "scores"
+    if kind.drag:
+        values |= _grips(scene, values)
     grips, room = st.columns([2, 5]) if points else (st.container(), st.container())
     figure = kind(**values)
     address.tell("figure", name)
-    if not address.tell("knobs", _as_address(figure)):
+    defaults = type(figure.knobs)()
+    moved = {knob: value for knob, value in figure.knobs if value != getattr(defaults, knob)}
+    if not address.tell("knobs", json.dumps(moved, separators=(",", ":")) if moved else None):
         st.caption("There are too many points for a link; the code below holds them all.")
     if kind.drag:
         with grips:
-            _draw_grips(name, figure)
-    drawn = _drawn(name, figure)
+            _draw_grips(scene, figure)
+    drawn = _drawn(scene, figure)
     if drawn is None:
         return
     words = drawn.layout.meta["alt"]
@@ -94,11 +129,11 @@ def _show(name: str, kind: type[Figure], values: dict[str, Any]) -> None:
         st.code(figure.code(), language="python")
 
 
-def _drawn(name: str, figure: Figure) -> go.Figure | None:
+def _drawn(scene: Scene, figure: Figure) -> go.Figure | None:
     """The picture; None while it is trained for, in a process of its own, with a bar in its place."""
     if not apart.can_train(figure):
         return figure.figure()
-    key = f"{_root(name)} training"
+    key = f"{scene.root} training"
     knobs, training = st.session_state.get(key, (None, None))
     if training is None or knobs != figure.knobs:
         if training is not None:
@@ -142,76 +177,64 @@ def _show_code(drawn: go.Figure) -> None:
         st.code(inspect.getsource(resolve_name(name)), language="python", height=400)
 
 
-def _reset(name: str, knobs: tuple[Knob, ...]) -> None:
-    kind = lab.figures.get(name)
-    sliders.put(knobs, _root(name), {})
+def _reset(scene: Scene) -> None:
+    sliders.put(scene.knobs, scene.root, {})
     for state in ("dragged", "start"):
-        st.session_state.pop(f"{_root(name)} {state}", None)
-    if kind.plays:
-        autoplay.stop(_stops(name, kind)[0])
+        st.session_state.pop(f"{scene.root} {state}", None)
+    if scene.kind.plays:
+        autoplay.stop(scene.stops[0])
 
 
-def _adopt_knobs(name: str, knobs: tuple[Knob, ...]) -> None:
+def _adopt_knobs(scene: Scene) -> None:
     """Move the knobs to where a new address says, as far as that is legal."""
-    address.adopt("knobs", _from_address(name), default=(name, {}))
-    address_knobs = st.session_state.pop("knobs", None)
-    if address_knobs and address_knobs[0] == name:
-        _reset(name, knobs)
-        kind, values = lab.figures.get(name), address_knobs[1]
-        sliders.put((k for k in knobs if k.name not in kind.drag), _root(name), values)
-        dragged = {one: values[one] for one in kind.drag if one in values}
-        if dragged:
-            st.session_state[f"{_root(name)} dragged"] = dragged
-            if kind.drag[0] != "scores":
-                st.session_state[f"{_root(name)} start"] = _places(
-                    kind, {k: v for k, v in values.items() if k not in dragged}
-                )
+    name, kind = scene.name, scene.kind
 
-
-def _from_address(name: str) -> Callable[[str], tuple[str, dict[str, Any]]]:
     def read(text: str) -> tuple[str, dict[str, Any]]:
         values = json.loads(text)
         if not isinstance(values, dict):
             raise ValueError("knobs must be an object")
-        kind = lab.figures.get(name)
         knobs = kind.Knobs(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
         return name, {k: getattr(knobs, k) for k in values}
 
-    return read
+    address.adopt("knobs", read, default=(name, {}))
+    told = st.session_state.pop("knobs", None)
+    if told and told[0] == name:
+        _reset(scene)
+        values = told[1]
+        sliders.put(scene.slid, scene.root, values)
+        dragged = {one: values[one] for one in kind.drag if one in values}
+        if dragged:
+            st.session_state[f"{scene.root} dragged"] = dragged
+            if kind.drag[0] != "scores":
+                others = {k: v for k, v in values.items() if k not in dragged}
+                st.session_state[f"{scene.root} start"] = scene.places(others)
 
 
-def _as_address(figure: Figure) -> str | None:
-    """The knobs that are not at their default."""
-    defaults = type(figure.knobs)()
-    moved = {name: value for name, value in figure.knobs if value != getattr(defaults, name)}
-    return json.dumps(moved, separators=(",", ":")) if moved else None
-
-
-def _grips(name: str, kind: type[Figure], others: dict[str, Any]) -> dict[str, Any]:
+def _grips(scene: Scene, others: dict[str, Any]) -> dict[str, Any]:
     """The knobs that are dragged. Points follow the figure's own until one is dragged; a knob that moves the figure's
     own points takes the dragged ones back."""
-    key = f"{_root(name)} dragged"
-    if kind.drag[0] != "scores":
-        start = _places(kind, others)
-        if st.session_state.get(f"{_root(name)} start") != start:
-            st.session_state[f"{_root(name)} start"] = start
+    key = f"{scene.root} dragged"
+    if scene.kind.drag[0] != "scores":
+        start = scene.places(others)
+        if st.session_state.get(f"{scene.root} start") != start:
+            st.session_state[f"{scene.root} start"] = start
             st.session_state.pop(key, None)
     return st.session_state.get(key, {})
 
 
-def _draw_grips(name: str, figure: Figure) -> None:
-    kind = type(figure)
-    if kind.drag[0] == "scores":
+def _draw_grips(scene: Scene, figure: Figure) -> None:
+    if scene.kind.drag[0] == "scores":
         model = {"scores": list(figure.knobs.scores), "pattern": figure.knobs.pattern}
-        drag("strip", model, key=f"strip {name}", on_move=lambda values: _moved(name, kind, values))
+        drag("strip", model, key=f"strip {scene.name}", on_move=lambda values: _moved(scene, values))
         return
-    x, y, classes = _places(kind, dict(figure.knobs))
-    model = {"x": list(x), "y": list(y), "classes": classes, "fixed": len(kind.drag) == 2}
-    drag("points", model, key=f"points {name}", on_move=lambda values: _moved(name, kind, values))
+    x, y, classes = scene.places(dict(figure.knobs))
+    model = {"x": list(x), "y": list(y), "classes": classes, "fixed": len(scene.kind.drag) == 2}
+    drag("points", model, key=f"points {scene.name}", on_move=lambda values: _moved(scene, values))
 
 
-def _moved(name: str, kind: type[Figure], moved: dict[str, Any]) -> None:
+def _moved(scene: Scene, moved: dict[str, Any]) -> None:
     """Take over what was dragged, when it is legal."""
+    kind = scene.kind
     names = kind.drag if kind.drag[0] == "scores" else ("x", "y", "classes")[: len(kind.drag)]
     try:
         dragged = {
@@ -221,19 +244,7 @@ def _moved(name: str, kind: type[Figure], moved: dict[str, Any]) -> None:
         kind.Knobs(**dragged)
     except (KeyError, TypeError, ValueError):
         return
-    st.session_state[f"{_root(name)} dragged"] = dragged
+    st.session_state[f"{scene.root} dragged"] = dragged
 
 
-def _places(kind: type[Figure], values: dict[str, Any]) -> tuple:
-    figure: Any = kind(**values)  # figures with points to drag have this method
-    points, labels = figure.points()
-    return tuple(points[:, 0].round(4).tolist()), tuple(points[:, 1].round(4).tolist()), "".join(letters(labels))
-
-
-def _stops(name: str, kind: type[Figure]) -> tuple[str, range]:
-    """The knob that plays, as it stands in the session's state, and what it can be."""
-    knob = next(k for k in describe(kind.Knobs) if k.name == kind.plays)
-    return f"{_root(name)}.{kind.plays}", range(int(knob.le or 0) + 1)
-
-
-losses()
+figures()

@@ -9,15 +9,15 @@ import numpy as np
 import streamlit as st
 
 import lab.losses
-from app import origin
 from app.components.gallery import Bar, Card, Section, gallery
 from app.components.meters import Meter, meters
 from app.results import cache, cards, run_choice
-from app.results.collection import Collection
 from app.shared import address, background, page_frame, plot_theme
-from app.views.inspect import batches, inspector
-from app.views.inspect.batches import InspectedBatch
+from app.views.inspect import inspector
 from app.views.inspect.inspector import ChosenLoss, Findings
+from lab.evaluation.collection import Collection
+from lab.runs.building import batches
+from lab.runs.building.batches import InspectedBatch
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -38,7 +38,7 @@ CHART = {"displaylogo": False}
 
 
 @dataclass(frozen=True)
-class InspectView:
+class Scene:
     """What the page is about. at: the place of the query in the batch."""
 
     run: cache.RunView
@@ -91,11 +91,16 @@ def inspect() -> None:
     draw = st.session_state.get("sampled", 0)
     batch, about = inspector.read_batch(run, code, split, draw, item)
     _say(run, collection, batch, offered[code], split)
-    findings = background.or_wait(inspector.find(run, split, batch, about, chosen))
+    inspector.check(batch)
+    findings = background.or_wait(inspector.find(run.name, run.stamp, split, about, chosen.code, chosen, batch))
     at = _query_of(batch, findings, code, item)
     address.publish(**inspector.as_address(folder, chosen), query=int(batch.embedded.items[at]))
-    scene = InspectView(run, split, collection, batch, about, chosen, findings, at)
-    _say_limits(findings)
+    scene = Scene(run, split, collection, batch, about, chosen, findings, at)
+    if findings.limits:
+        words = findings.limits.replace(MOTION, "Shown instead is what one step does to the pairs.")
+        st.info(page_frame.as_text(words))
+    if findings.weights:
+        st.caption(page_frame.as_text(findings.weights))
     {"images": _images, "wrong": _wrong, "dead": _dead, "bounds": _bound_and_gap, "change": _change}[part](scene)
 
 
@@ -117,7 +122,7 @@ def _query_of(batch: InspectedBatch, findings: Findings, code: str, item: int | 
 
 def _say(run: cache.RunView, collection: Collection, batch: InspectedBatch, title: str, split: str) -> None:
     classes = len(np.unique(batch.embedded.labels))
-    of = origin.words(run.name, split) if batch.step is None else f"embeddings of step {batch.step:,}"
+    of = cache.provenance(run.name, split) if batch.step is None else f"embeddings of step {batch.step:,}"
     st.caption(
         page_frame.as_text(f"{run.summary} · {title}: {len(batch):,} images of {classes:,} classes, {of}. {batch.note}")
     )
@@ -130,43 +135,29 @@ def _say(run: cache.RunView, collection: Collection, batch: InspectedBatch, titl
         gallery([Section("broken", "Not finite", broken, size="small")], key="broken", on_pick=lambda *_: None)
 
 
-def _say_limits(findings: Findings) -> None:
-    if findings.limits:
-        st.info(
-            page_frame.as_text(findings.limits.replace(MOTION, "Shown instead is what one step does to the pairs."))
-        )
-    if findings.weights:
-        st.caption(page_frame.as_text(findings.weights))
-
-
 # --- the gradient on the images -----------------------------------------------------------------------------------
 
 
-def _images(scene: InspectView) -> None:
+def _images(scene: Scene) -> None:
     findings, at = scene.findings, scene.at
     _strip(scene)
     order = _others(findings.pairs.similarities[at], at)
     same = scene.labels == scene.labels[at]
     late = order[NEAREST:][same[order[NEAREST:]]]
-    sections = [
-        Section(
-            "near",
-            "By similarity to the query",
-            [_moved(scene, place, rank) for rank, place in enumerate(order[:NEAREST], start=1)],
-            note=_legend(findings),
-        )
-    ]
+    near = [_moved(scene, place, rank) for rank, place in enumerate(order[:NEAREST], start=1)]
+    unit = "gradient ∂loss/∂cosine" if findings.pairs.kind == "gradient" else "change of the cosine by one step"
+    note = f"▲ pulled closer, ▼ pushed away ({unit}); hatched with ✗: against the label"
+    sections = [Section("near", "By similarity to the query", near, note)]
     if len(late):
         ranks = findings.pairs.ranks[at]
-        sections.append(
-            Section("late", "Same class, further down", [_moved(scene, place, int(ranks[place])) for place in late])
-        )
+        further = [_moved(scene, place, int(ranks[place])) for place in late]
+        sections.append(Section("late", "Same class, further down", further))
     panel = cards.query(scene.run, scene.collection, int(scene.items[at]), _facts(scene))
     gallery(sections, key="inspected", on_pick=_pick, query=panel)
     st.text(findings.pairs.summary)
 
 
-def _strip(scene: InspectView) -> None:
+def _strip(scene: Scene) -> None:
     """The images of the batch to choose a query from, the worst first."""
     values = np.where(np.isnan(scene.findings.values), -np.inf, scene.findings.values)
     order = np.argsort(-values, kind="stable")[:NEAREST]
@@ -183,26 +174,16 @@ def _pick(section: str, item: int) -> None:
     st.session_state["query"] = item
 
 
-def _legend(findings: Findings) -> str:
-    unit = "gradient ∂loss/∂cosine" if findings.pairs.kind == "gradient" else "change of the cosine by one step"
-    return f"▲ pulled closer, ▼ pushed away ({unit}); hatched with ✗: against the label"
-
-
 def _others(similarities: np.ndarray, at: int) -> np.ndarray:
     order = np.argsort(-similarities, kind="stable")
     return order[order != at]
 
 
-def _moved(scene: InspectView, place: int, rank: int) -> Card:
+def _moved(scene: Scene, place: int, rank: int) -> Card:
     pairs, at = scene.findings.pairs, scene.at
     right = bool(scene.labels[place] == scene.labels[at])
-    return replace(
-        scene.card(int(place)),
-        rank=rank,
-        right=right,
-        value=f"{pairs.similarities[at, place]:.3f}",
-        bar=_bar(float(pairs.gradients[at, place]), pairs.scale, right),
-    )
+    bar = _bar(float(pairs.gradients[at, place]), pairs.scale, right)
+    return replace(scene.card(place), rank=rank, right=right, value=f"{pairs.similarities[at, place]:.3f}", bar=bar)
 
 
 def _bar(gradient: float, scale: float, same: bool) -> Bar:
@@ -215,7 +196,7 @@ def _bar(gradient: float, scale: float, same: bool) -> Bar:
     return Bar(share, f"{word} {abs(gradient):.2g}" + (" ✗" if wrong else ""), wrong)
 
 
-def _facts(scene: InspectView) -> list[tuple[str, str, str]]:
+def _facts(scene: Scene) -> list[tuple[str, str, str]]:
     from lab.inspect import average_precision
 
     pairs, at = scene.findings.pairs, scene.at
@@ -238,7 +219,7 @@ def _facts(scene: InspectView) -> list[tuple[str, str, str]]:
 # --- wrong directions, dead gradients ------------------------------------------------------------------------------
 
 
-def _wrong(scene: InspectView) -> None:
+def _wrong(scene: Scene) -> None:
     direction = scene.findings.direction
     st.markdown(f"**{page_frame.as_text(direction.summary)}**")
     left, right = st.columns(2, gap="large")
@@ -256,7 +237,7 @@ def _wrong(scene: InspectView) -> None:
     )
 
 
-def _dead(scene: InspectView) -> None:
+def _dead(scene: Scene) -> None:
     dead = scene.findings.dead
     st.markdown(f"**{page_frame.as_text(dead.summary)}**")
     _chart(dead.figure(), dead.summary, "dead gradients")
@@ -269,7 +250,7 @@ def _dead(scene: InspectView) -> None:
     )  # fmt: skip
 
 
-def _pair_gallery(scene: InspectView, first: np.ndarray, second: np.ndarray, title: str, note: str, empty: str) -> None:
+def _pair_gallery(scene: Scene, first: np.ndarray, second: np.ndarray, title: str, note: str, empty: str) -> None:
     pairs = [_pair_card(scene, int(i), int(j), at) for at, (i, j) in enumerate(zip(first, second, strict=True))][:PAIRS]
     part = f"{note}; {len(pairs)} of {len(first):,} shown, click one to change its similarity" if len(first) else ""
     ends = [(int(scene.items[i]), int(scene.items[j])) for i, j in zip(first[:PAIRS], second[:PAIRS], strict=True)]
@@ -282,32 +263,29 @@ def _pair_gallery(scene: InspectView, first: np.ndarray, second: np.ndarray, tit
     gallery([Section("pairs", title, pairs, part, empty, size="pairs")], key=f"pairs {title}", on_pick=pick)
 
 
-def _pair_card(scene: InspectView, i: int, j: int, at: int) -> Card:
+def _pair_card(scene: Scene, i: int, j: int, at: int) -> Card:
     pairs, run = scene.findings.pairs, scene.run
     a, b = int(scene.items[i]), int(scene.items[j])
     names = [cards.class_name(scene.collection, one) for one in (a, b)]
     title = names[0] if names[0] == names[1] else " · ".join(names)
     same = bool(scene.labels[i] == scene.labels[j])
-    return Card(
-        at,
-        cache.pair_thumbnail(run.name, run.stamp, a, b),
-        f"{names[0]} and {names[1]}",
-        title,
-        value=f"{'same class' if same else 'different'}, cosine {pairs.similarities[i, j]:.3f}",
-        tooltip="\n".join([title, *(str(scene.collection.images.keys[one]) for one in (a, b))]),
-        bar=_bar(float(pairs.gradients[i, j]), pairs.scale, same),
-    )
+    value = f"{'same class' if same else 'different'}, cosine {pairs.similarities[i, j]:.3f}"
+    tooltip = "\n".join([title, *(str(scene.collection.images.keys[one]) for one in (a, b))])
+    bar = _bar(float(pairs.gradients[i, j]), pairs.scale, same)
+    source = cache.pair_thumbnail(run.name, run.stamp, a, b)
+    return Card(at, source, f"{names[0]} and {names[1]}", title, value=value, tooltip=tooltip, bar=bar)
 
 
 # --- bound and gap -------------------------------------------------------------------------------------------------
 
 
-def _bound_and_gap(scene: InspectView) -> None:
+def _bound_and_gap(scene: Scene) -> None:
     st.subheader("Does the loss bound the metric's error?", anchor=False)
     if scene.loss.values.get("simix") or scene.loss.wrapped:
         st.caption("Computed without wrappers and SiMix: a mixture of two images has no true metric.")
     try:
-        bounds = background.if_ready(inspector.bounds(scene.run, scene.split, scene.batch, scene.about, scene.loss))
+        asked = scene.run.name, scene.run.stamp, scene.split, scene.about, scene.loss.code, scene.loss, scene.batch
+        bounds = background.if_ready(inspector.bounds(*asked))
     except ValueError as error:
         st.info(page_frame.as_text(str(error)))
     else:
@@ -319,22 +297,18 @@ def _bound_and_gap(scene: InspectView) -> None:
     _gap(scene)
 
 
-def _draw_bounds(bounds: dict) -> None:
+def _draw_bounds(bounds: dict[str, MetricBound]) -> None:
     with st.container(horizontal=True):
         for name, bound in bounds.items():
-            _badge(name, bound)
+            words = {"holds": f"✓ 1 − {name}: bound holds", "fails at ties": f"✗ 1 − {name}: fails at ties"}
+            text = words.get(bound.badge, f"✗ 1 − {name}: fails for {len(bound.failing)} queries")
+            st.badge(text, color="blue" if bound.holds else "red")
     chosen = page_frame.choice("Metric", list(bounds), key="bounded", labelled=False, link="bounded")
     _chart(bounds[chosen].figure(), bounds[chosen].summary, f"bound {chosen}")
     st.text(bounds[chosen].summary)
 
 
-def _badge(name: str, bound: MetricBound) -> None:
-    words = {"holds": f"✓ 1 − {name}: bound holds", "fails at ties": f"✗ 1 − {name}: fails at ties"}
-    text = words.get(bound.badge, f"✗ 1 − {name}: fails for {len(bound.failing)} queries")
-    st.badge(text, color="blue" if bound.holds else "red")
-
-
-def _gap(scene: InspectView) -> None:
+def _gap(scene: Scene) -> None:
     size = len(scene.batch)
     pool = scene.collection.gallery
     gaps = background.if_ready(inspector.gap(scene.run.name, scene.split, scene.run.stamp, size, pool))
@@ -342,26 +316,16 @@ def _gap(scene: InspectView) -> None:
         return
     inside, gap = float(gaps.batch_ap.mean()), float(gaps.gap.mean())
     bound = float(np.nanmean(gaps.bound))
-    meters(
-        [
-            Meter(
-                "AP inside a batch",
-                inside,
-                f"Mean over random batches of {int(gaps.batch_sizes[0])} images of the split.",
-                against=gaps.global_ap,
-                against_title="AP over all images",
-            ),
-            Meter(
-                "Decomposability gap",
-                gap,
-                "AP in batches minus AP over all images: what a loss that only sees batches misses. Where every "
-                f"batch is ranked perfectly it is at most the bound, as for {gaps.perfect.mean():.0%} of the queries.",
-                against=bound,
-                against_title="bound (eq. 8)",
-            ),
-        ],
-        key="gap",
+    words = (
+        "AP in batches minus AP over all images: what a loss that only sees batches misses. Where every batch is "
+        f"ranked perfectly it is at most the bound, as for {gaps.perfect.mean():.0%} of the queries."
     )
+    random = f"Mean over random batches of {int(gaps.batch_sizes[0])} images of the split."
+    bars = [
+        Meter("AP inside a batch", inside, random, gaps.global_ap, "AP over all images"),
+        Meter("Decomposability gap", gap, words, bound, "bound (eq. 8)"),
+    ]
+    meters(bars, key="gap")
 
 
 def _chart(figure: go.Figure, alt: str, key: str) -> None:
@@ -372,7 +336,7 @@ def _chart(figure: go.Figure, alt: str, key: str) -> None:
 # --- change one similarity -----------------------------------------------------------------------------------------
 
 
-def _change(scene: InspectView) -> None:
+def _change(scene: Scene) -> None:
     from lab.inspect import list_gradients
 
     problem = inspector.list_problem(scene.loss)
@@ -397,7 +361,7 @@ def _change(scene: InspectView) -> None:
         page_frame.as_text(f"Cosine of the query and the marked {name}"), -1.0, 1.0, step=0.005, format="%.3f",
         key=key, help="Only this one similarity changes; the query's other similarities stay.",
     )  # fmt: skip
-    loss = inspector.for_list(scene.loss)
+    loss = lab.losses.create(scene.loss.name, **inspector.plain(scene.loss).values)  # as it looks at a single list
     changed = scores.copy()
     if abs(moved - now) > 5e-4:
         changed[place] = moved
@@ -405,15 +369,13 @@ def _change(scene: InspectView) -> None:
     after: ListGradients = list_gradients(loss, changed, relevant)
     _tell_change(before, after, place)
     scale = max(before.scale, after.scale)
+    sections = [
+        _list_section(scene, others, before, scale, place, "before"),
+        _list_section(scene, others, after, scale, place, "after", before),
+    ]
+    panel = cards.query(scene.run, scene.collection, int(scene.items[at]), _facts(scene))
     gallery(
-        [
-            _list_section(scene, others, before, scale, place, "before", "Before", None),
-            _list_section(scene, others, after, scale, place, "after", "After", before),
-        ],
-        key="changed",
-        on_pick=_mark,
-        query=cards.query(scene.run, scene.collection, int(scene.items[at]), _facts(scene)),
-        columns=True,
+        sections, key="changed", on_pick=lambda _, item: st.session_state.update(other=item), query=panel, columns=True
     )
     st.caption(
         "Click an image to change its similarity instead. The loss above is of this one list alone, without wrappers "
@@ -421,7 +383,7 @@ def _change(scene: InspectView) -> None:
     )
 
 
-def _other(scene: InspectView, others: np.ndarray, relevant: np.ndarray) -> int:
+def _other(scene: Scene, others: np.ndarray, relevant: np.ndarray) -> int:
     """Place in the list of the marked image: the chosen one, else the match that stands furthest behind."""
     items, last = scene.items[others].tolist(), int(np.flatnonzero(relevant)[-1])
     address.adopt("other", int, items, default=None)
@@ -429,10 +391,6 @@ def _other(scene: InspectView, others: np.ndarray, relevant: np.ndarray) -> int:
     place = items.index(chosen) if chosen in items else last
     address.tell("other", items[place], items[last])
     return place
-
-
-def _mark(section: str, item: int) -> None:
-    st.session_state["other"] = item
 
 
 def _tell_change(before: ListGradients, after: ListGradients, place: int) -> None:
@@ -458,31 +416,21 @@ def _ranks(gradients: ListGradients) -> np.ndarray:
 
 
 def _list_section(
-    scene: InspectView,
-    others: np.ndarray,
-    grads: ListGradients,
-    scale: float,
-    place: int,
-    key: str,
-    title: str,
-    before: ListGradients | None,
-) -> Section:
+    scene: Scene, others: np.ndarray, grads: ListGradients, scale: float, place: int, key: str,
+    before: ListGradients | None = None,
+) -> Section:  # fmt: skip
     ranks = _ranks(grads)
     order = np.argsort(ranks)
     places = order[(ranks[order] <= FIRST) | grads.relevant[order] | (order == place)]
     known = None if before is None else dict(zip(scene.items[others].tolist(), _ranks(before).tolist(), strict=True))
     listed = []
     for one in places:
-        card = replace(
-            scene.card(int(others[one])),
-            rank=int(ranks[one]),
-            right=bool(grads.relevant[one]),
-            value=f"{grads.similarities[one]:.3f}",
-            bar=_bar(float(grads.gradients[one]), scale, bool(grads.relevant[one])),
-        )
+        right, value = bool(grads.relevant[one]), f"{grads.similarities[one]:.3f}"
+        bar = _bar(float(grads.gradients[one]), scale, right)
+        card = replace(scene.card(int(others[one])), rank=int(ranks[one]), right=right, value=value, bar=bar)
         listed.append(card if known is None else cards.moved(card, known))
     note = f"the first {FIRST} and every match; {grads.carriers} images carry nine tenths of the gradient"
-    return Section(key, title, listed, note, current=int(scene.items[others[place]]))
+    return Section(key, key.capitalize(), listed, note, current=int(scene.items[others[place]]))
 
 
 inspect()

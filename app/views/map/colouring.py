@@ -1,22 +1,21 @@
-"""What the Map page keeps between two clicks, and how it colours its points."""
+"""How the Map page colours and filters its points: the values of a field, legends and histograms."""
 
 from __future__ import annotations
 
-import base64
-import zlib
 from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
 
-import lab.runs
-from app.components.scatter import COLOURS, KEPT, MARKS, Category, Filter
-from app.results import cache, filters, projections
-from app.results.projections import Map, Sheet
-from app.shared import address, background
-from lab.core.results import EmbeddingSet
+from app.components.scatter import COLOURS, MARKS, Category, Filter
+from app.results import cache, text_search
+from app.shared import background
+from app.views.map.scene import Scene
 from lab.data import ImageSet
-from lab.runs import Run
+from lab.evaluation import filters
+from lab.evaluation.collection import Collection
+from lab.maps.kept import KEPT_FROM
+from lab.maps.of_run import Sheet
 
 if TYPE_CHECKING:
     import pyarrow
@@ -27,37 +26,28 @@ PRECISION = "average precision"
 """Another one: how well each image is answered as a query."""
 SHADES = ("#423C83", "#355E8C", "#297B8E", "#21988A", "#31B37C", "#68CC5C", "#B1DD2D", "#FDE725")
 """Of numbers from low to high (viridis, without its darkest part, which nobody sees on a dark ground)."""
+LOOKED_AT = 100_000
+"""Images up to which all values of a field are looked for, those of other splits included."""
+BARS = 24
+"""Bars of a histogram at most."""
+HISTOGRAMS = 8
+"""Fields that the map can be filtered by at most."""
 
 
-@st.cache_resource(max_entries=24, show_spinner="Reading the embeddings ...")
-def sheet(name: str, split: str, stamp: float, step: int | None = None) -> Sheet:
-    """The images of a split, or the validation images after a step, and which of them are shown."""
-    known: tuple[EmbeddingSet, ...] = ()
-    if step is None:
-        collection = cache.collection(name, split, stamp)
-        known = (collection.query, collection.gallery)
-    return projections.sheet(lab.runs.open(cache.run_path(name)), split, step, known)
+def fields(collection: Collection, count: int, over_time: bool = False) -> list[str]:
+    """What points can be coloured by, the most telling first: what divides the images into a few groups.
 
-
-LONGEST = 500
-"""Characters of one thing that the browser keeps in the address."""
-
-
-def kept(of: str) -> dict[str, str]:
-    """How the browser showed these points when it last wrote into the address. of: that of `Points`."""
-    words = {}
-    for name in KEPT:
-        key = f"{name} of {of}"
-        address.adopt(name, str, lambda text: len(text) <= LONGEST, key=key, default="")
-        words[name] = st.session_state.get(key, "")
-        address.tell(name, words[name], "")
-    return words
-
-
-@background.job("Laying out the map", keep=8)
-def pca(name: str, split: str, stamp: float) -> Map:
-    """The PCA map of a split, or of the validations over time."""
-    return projections.pca_map(lab.runs.open(cache.run_path(name)), split)
+    count: images that are searched; among very many nobody waits for the nearest one of each.
+    """
+    images = collection.images
+    named = filters.fields(images)
+    first = [name for name in (filters.SUPER,) if name in named]
+    if not any(images.class_names):  # nothing is right or wrong
+        return [*first, *images.attributes, filters.CLASS]
+    nearest = [NEAREST] if count <= KEPT_FROM else []
+    if nearest and not over_time and collection.judged and "mAP" in collection.columns:
+        nearest.append(PRECISION)
+    return [*first, *nearest, *(name for name in named if name not in first)]
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -79,82 +69,25 @@ def coded(
     return names.tolist(), codes
 
 
+def coded_by(scene: Scene, field: str) -> tuple[list[str], np.ndarray]:
+    """`coded`, of the points on screen."""
+    return coded(*scene.key, field, len(scene.sheet.rows), scene.collection.images, scene.sheet)
+
+
 @st.cache_resource(max_entries=4, show_spinner=False)
 def lines(
     name: str, split: str, stamp: float, step: int | None, _images: ImageSet, _sheet: Sheet
 ) -> pyarrow.LargeBinaryArray:
-    """What is known of each point in words, in small letters: its file, its class and every column.
-
-    As one block of bytes: 56 MB of a million points of 50 letters, where Python's strings take twice that; so that
-    several browsers with maps of their own can each keep theirs.
-    """
-    import pyarrow
-
+    """What is known of each point in words: its file, its class and every column."""
     items = _sheet.on_map.items
     columns = [filters.column(_images, field, items).tolist() for field in filters.fields(_images)]
     keys = [str(_images.keys[item]) for item in items.tolist()]
-    texts = ("\n".join(words).lower().encode("utf-8", "replace") for words in zip(keys, *columns, strict=True))
-    return pyarrow.array(texts, pyarrow.large_binary(), size=len(keys))
-
-
-def holding(known: pyarrow.LargeBinaryArray, words: str) -> np.ndarray:
-    """The rows int64 [m] of `lines` that have every word."""
-    import pyarrow.compute
-
-    rows = np.ones(len(known), bool)
-    for word in words.lower().split():
-        rows &= pyarrow.compute.match_substring(known, word).to_numpy(zero_copy_only=False)
-    return np.flatnonzero(rows)
+    return text_search.known("\n".join(words) for words in zip(keys, *columns, strict=True))
 
 
 @background.job("Looking for the nearest image of every point", keep=8)
 def _right(name: str, split: str, stamp: float, step: int | None, _sheet: Sheet) -> np.ndarray:
     return _sheet.nearest_right
-
-
-@background.job("Building the index of all images", keep=2)
-def prepared(name: str, split: str, stamp: float, step: int | None, _sheet: Sheet) -> bool:
-    """Have the index of the full space at hand, so that the first click does not wait for it."""
-    return _sheet.prepare()
-
-
-def newest_frame(run: Run) -> float:
-    """When the stored validations last changed; 0 without any."""
-    return max((path.stat().st_mtime for path in run.frames().values()), default=0.0)
-
-
-def packed(selected: np.ndarray) -> str:
-    """Which points are selected, bool [n], in few characters, above all where it comes in long runs."""
-    return base64.urlsafe_b64encode(zlib.compress(np.packbits(selected).tobytes(), 9)).decode().rstrip("=")
-
-
-def unpacked(text: str, count: int) -> np.ndarray:
-    """The bool [n] of `packed`.
-
-    Raises:
-        ValueError: the text is none of its, or of another number of points.
-    """
-    room = -(-count // 8)
-    try:
-        data = zlib.decompressobj().decompress(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), room + 1)
-    except zlib.error:
-        raise ValueError("This is not a valid selection.") from None
-    if len(data) != room:
-        raise ValueError("This selection is of another map.")
-    return np.unpackbits(np.frombuffer(data, np.uint8), count=count).astype(bool)
-
-
-def fields(images: ImageSet, count: int = 0) -> list[str]:
-    """What points can be coloured by, the most telling first: what divides the images into a few groups.
-
-    count: images that are searched; among very many nobody waits for the nearest one of each.
-    """
-    named = filters.fields(images)
-    first = [name for name in (filters.SUPER,) if name in named]
-    if not any(images.class_names):  # nothing is right or wrong
-        return [*first, *(name for name in images.attributes), filters.CLASS]
-    nearest = [NEAREST] if count <= projections.KEPT_FROM else []
-    return [*first, *nearest, *(name for name in named if name not in first)]
 
 
 def coded_legend(known: list[str], codes: np.ndarray, selected: np.ndarray) -> tuple[list[Category], np.ndarray]:
@@ -227,56 +160,37 @@ def verdicts(right: np.ndarray) -> tuple[list[Category], np.ndarray]:
     return lines, np.where(right, 0, 1)
 
 
-def categories(
-    run: cache.RunView, images: ImageSet, split: str, step: int | None, stamp: float, field: str, selected: np.ndarray
-) -> tuple[list[Category], np.ndarray]:
-    """The legend of a field, and the line of each shown point."""
-    whole = sheet(run.name, split, stamp, step)
-    if field == NEAREST:
-        right = background.if_ready(_right(run.name, split, stamp, step, whole))
-        count = len(whole.rows)
-        return ([Category("not known yet", count)], np.zeros(count, int)) if right is None else verdicts(right)
-    if field == PRECISION:
-        collection = cache.collection(run.name, split, stamp)
-        measured = background.if_ready(cache.measured("", run.name, split, stamp, collection))
+def categories(scene: Scene, selected: np.ndarray) -> tuple[list[Category], np.ndarray]:
+    """The legend of the scene's field, and the line of each shown point."""
+    sheet, count = scene.sheet, len(scene.sheet.rows)
+    not_yet = [Category("not known yet", count)], np.zeros(count, int)
+    if scene.field == NEAREST:
+        right = background.if_ready(_right(*scene.key, sheet))
+        return not_yet if right is None else verdicts(right)
+    if scene.field == PRECISION:
+        whole = scene.collection
+        measured = background.if_ready(cache.measured("", scene.run.name, scene.split, scene.stamp, whole))
         if measured is None:
-            return [Category("not known yet", len(whole.rows))], np.zeros(len(whole.rows), int)
-        of_item = dict(zip(collection.query.items.tolist(), measured["mAP"].tolist(), strict=True))
-        return scale(np.array([of_item.get(item, np.nan) for item in whole.on_map.items.tolist()]))
-    known, codes = coded(run.name, split, stamp, step, field, len(whole.rows), images, whole)
-    return by_value(field, known, codes, selected)
+            return not_yet
+        rows = whole.rows(sheet.on_map.items)
+        return scale(np.where(rows >= 0, measured["mAP"][rows], np.nan))
+    return by_value(scene.field, *coded_by(scene, scene.field), selected)
 
 
-LOOKED_AT = 100_000
-"""Images up to which all values of a field are looked for, those of other splits included."""
-BARS = 24
-"""Bars of a histogram at most."""
-HISTOGRAMS = 8
-"""Fields that the map can be filtered by at most."""
-
-
-def histograms(run: cache.RunView, images: ImageSet, split: str, step: int | None, stamp: float) -> list[Filter]:
+def histograms(scene: Scene) -> list[Filter]:
     """A histogram of each field that tells images apart, the ones with the fewest values first."""
-    whole = sheet(run.name, split, stamp, step)
-    coded_by = {
-        field: coded(run.name, split, stamp, step, field, len(whole.rows), images, whole)
-        for field in filters.fields(images)
-    }
-    telling = sorted(
-        (field for field in coded_by if len(coded_by[field][0]) > 1), key=lambda field: len(coded_by[field][0])
-    )
-    return [bars(field, *coded_by[field]) for field in telling[:HISTOGRAMS]]
+    coded_fields = {field: coded_by(scene, field) for field in filters.fields(scene.collection.images)}
+    telling = [field for field, (known, _) in coded_fields.items() if len(known) > 1]
+    telling.sort(key=lambda field: len(coded_fields[field][0]))
+    return [bars(field, *coded_fields[field]) for field in telling[:HISTOGRAMS]]
 
 
 def bars(field: str, known: list[str], codes: np.ndarray) -> Filter:
     """A field's histogram: a bar for each value; of many numbers in equal steps, of many words the most frequent."""
     if len(known) <= BARS:
         return Filter(field, [one or "(none)" for one in known], codes)
-    try:
-        numbers = np.array(known, float)
-    except ValueError:
-        numbers = np.array([np.nan])
-    if np.isfinite(numbers).all():
+    numbers = _numbers(known)
+    if numbers is not None and np.isfinite(numbers).all():
         return number_bars(field, numbers[codes])
     counts = np.bincount(codes, minlength=len(known))
     first = np.argsort(-counts, kind="stable")[: BARS - 1]

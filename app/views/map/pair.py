@@ -11,19 +11,22 @@ import streamlit as st
 import lab.maps
 import lab.runs
 from app import served
-from app.components.gallery import Card, Section, gallery
+from app.components.gallery import Section, gallery
 from app.components.scatter import Category, Filter, Line, Pair, Points, scatter
-from app.results import cache, cards, filters, projections, run_choice
-from app.results.collection import Collection
-from app.results.projections import TwoMaps
-from app.shared import address, background, page_frame
+from app.results import cache, cards, run_choice
+from app.shared import background, page_frame
 from app.views.map import colouring
+from app.views.map import scene as scenes
 from lab.core.results import EmbeddingSet
 from lab.core.streams import result_of
 from lab.data import ImageSet
+from lab.evaluation import filters
+from lab.evaluation.collection import Collection
 from lab.inspect import spaces
+from lab.maps import of_run
+from lab.maps.of_run import TwoMaps
 from lab.runs import Run
-from lab.runs.folder import tensors
+from lab.runs.building.batches import frame
 
 OVERLAP = "neighbour overlap"
 NEIGHBOURS = (5, 10, 20, 50)
@@ -31,7 +34,6 @@ VIEWS = {"side": "Side by side", "one": "One after the other"}
 LISTED = 24
 EVALUATED = -1
 """In the place of a step: the model that was kept and evaluated."""
-NOBODY = np.zeros(0, np.int64)
 SHARES = (("0 to 20%", "cross", "#D55E00"), ("over 20 to 40%", "triangle", "#E69F00"),
           ("over 40 to 60%", "circle", "#999999"), ("over 60 to 80%", "square", "#56B4E9"),
           ("over 80 to 100%", "diamond", "#0072B2"))  # fmt: skip
@@ -39,7 +41,7 @@ SHARES = (("0 to 20%", "cross", "#D55E00"), ("over 20 to 40%", "triangle", "#E69
 
 
 @dataclass(frozen=True)
-class Space:
+class MappedSpace:
     """One of the two. step: of the stored validation, or None for the run as it was evaluated.
 
     checkpoint: `best` or `last`, whose embeddings are not stored, so that the images are embedded now.
@@ -54,34 +56,54 @@ class Space:
 
     def read(self) -> EmbeddingSet:
         run = lab.runs.open(cache.run_path(self.run.name))
-        if self.checkpoint:
-            return self._embedded(run)
-        if self.step is None:
-            return projections.sheet(run, self.split).whole
-        read = tensors(run.frames()[self.step])
-        return EmbeddingSet(read["vectors"], read["labels"], read["items"])
-
-    def _embedded(self, run: Run) -> EmbeddingSet:
+        if self.step is not None:
+            return frame(run.frames()[self.step])
+        whole = of_run.sheet(run, self.split).whole
+        if not self.checkpoint:
+            return whole
         from lab.runs.building.trained import open_trained  # torchvision and what it loads take seconds
         from lab.runs.evaluate import Examiner
 
         examiner = Examiner(open_trained(run, self.checkpoint))
-        items = projections.sheet(run, self.split).whole.items
-        return result_of(examiner.embed(examiner.trained.loader_of(cache.images(self.run.name, self.stamp)), items))
+        loader = examiner.trained.loader_of(cache.images(self.run.name, self.stamp))
+        return result_of(examiner.embed(loader, whole.items))
 
 
-def choose(run: cache.RunView, split: str) -> tuple[Space, Space] | None:
+@dataclass(frozen=True)
+class PairScene:
+    """What the page shows of two spaces. shares: float64 [n], of the k nearest of each image those that both have.
+    selected: bool [n]. key: where the selected images stand in the session's state."""
+
+    first: MappedSpace
+    second: MappedSpace
+    two: TwoMaps
+    collection: Collection
+    method: str
+    field: str
+    k: int
+    shares: np.ndarray
+    item: int | None
+    selected: np.ndarray
+    key: str
+
+    @property
+    def row(self) -> int:
+        """Row of the clicked image."""
+        return int(np.flatnonzero(self.two.items == self.item)[0])
+
+    def values(self, field: str) -> tuple[list[str], np.ndarray]:
+        """The values of a field in order, and the place of each image's among them, int64 [n]."""
+        column = filters.column(self.collection.images, field, self.two.items)
+        known, codes = np.unique(column, return_inverse=True)
+        return known.tolist(), codes
+
+
+def choose(run: cache.RunView, split: str) -> tuple[MappedSpace, MappedSpace] | None:
     """Draw the choice of what to compare the run with; None while nothing is to be compared."""
-    library = run_choice.library()
-    folder = library[run.name]
-    data = run_choice.data_of(folder)
-    others = {
-        f"run:{other.name}": other.name
-        for other in library.runs
-        if other.name != run.name and run_choice.data_of(other) == data and split in run_choice.view(other).splits
-    }
+    folder = run_choice.library()[run.name]
     steps = list(folder.frames()) if split == "validation" else []
-    options = {"": "nothing"} | others | {f"step:{step}": f"this run after step {step:,}" for step in steps}
+    options = {"": "nothing"} | run_choice.on_the_same_images(run, split)
+    options |= {f"step:{step}": f"this run after step {step:,}" for step in steps}
     options |= {f"kept:{one}": f"this run, its {one} checkpoint" for one in _unused(folder, split)}
     chosen = page_frame.select(
         "Compare with", list(options), key="beside", format=lambda one: options.get(one, one), link="beside",
@@ -90,17 +112,12 @@ def choose(run: cache.RunView, split: str) -> tuple[Space, Space] | None:
     )  # fmt: skip
     if not chosen:
         return None
-    at = None
+    at = EVALUATED
     if steps:
-        moments = [EVALUATED, *steps]
         at = page_frame.select(
-            "This run",
-            moments,
-            key="beside at",
-            link="at",
+            "This run", [EVALUATED, *steps], key="beside at", link="at",
             format=lambda step: "as evaluated" if step == EVALUATED else f"after step {step:,}",
-        )
-        at = None if at == EVALUATED else at
+        )  # fmt: skip
     else:
         st.caption(
             "This run stored no embeddings of earlier steps, so they cannot be compared."
@@ -110,12 +127,12 @@ def choose(run: cache.RunView, split: str) -> tuple[Space, Space] | None:
     kind, _, name = chosen.partition(":")
     first = _space(run, split, at)
     if kind == "run":
-        return first, _space(run_choice.view(library[name]), split, None)
+        return first, _space(run_choice.view(run_choice.library()[name]), split)
     if kind == "kept":
-        return first, Space(run, split, None, run.stamp, f"{run.name}, {name} checkpoint", name)
+        return first, MappedSpace(run, split, None, run.stamp, f"{run.name}, {name} checkpoint", name)
     # Time goes from left to right: an earlier step is the first of the two.
     second = _space(run, split, int(name))
-    return (second, first) if at is None or int(name) < at else (first, second)
+    return (second, first) if at == EVALUATED or int(name) < at else (first, second)
 
 
 def _unused(run: Run, split: str) -> list[str]:
@@ -125,101 +142,91 @@ def _unused(run: Run, split: str) -> list[str]:
     return [one for one in ("best", "last") if run.checkpoint(one) and one != run.origin(split).checkpoint]
 
 
-def _space(run: cache.RunView, split: str, step: int | None) -> Space:
-    stamp = run.stamp if step is None else colouring.newest_frame(run_choice.library()[run.name])
-    return Space(run, split, step, stamp, run.name if step is None else f"{run.name}, step {step:,}")
+def _space(run: cache.RunView, split: str, step: int = EVALUATED) -> MappedSpace:
+    if step == EVALUATED:
+        return MappedSpace(run, split, None, run.stamp, run.name)
+    stamp = scenes.newest_frame(run_choice.library()[run.name])
+    return MappedSpace(run, split, step, stamp, f"{run.name}, step {step:,}")
 
 
 @background.job("Laying out both maps", keep=4)
-def _laid_out(first: Space, second: Space, method: lab.maps.Method) -> TwoMaps:
-    return projections.two_maps(first.read(), second.read(), method)
+def _laid_out(first: MappedSpace, second: MappedSpace, method: lab.maps.Method) -> TwoMaps:
+    return of_run.two_maps(first.read(), second.read(), method)
 
 
 @background.job("Looking for images that moved together", keep=8)
-def _groups(first: Space, second: Space, method: str, _two: TwoMaps, _images: ImageSet) -> list[spaces.Group]:
+def _groups(
+    first: MappedSpace, second: MappedSpace, method: str, _two: TwoMaps, _images: ImageSet
+) -> list[spaces.Group]:
     fields = {name: filters.column(_images, name, _two.items) for name in filters.fields(_images)}
     return spaces.moved_together(_two.before, _two.after, fields)
 
 
-def show(run: cache.RunView, split: str, both: tuple[Space, Space], method: lab.maps.Method, field: str) -> None:
+def show(collection: Collection, both: tuple[MappedSpace, MappedSpace], method: lab.maps.Method, field: str) -> None:
     """Draw both maps and what follows from them."""
     first, second = both
-    collection = cache.collection(run.name, split, run.stamp)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         view = page_frame.choice("View", list(VIEWS), key="pair view", format=VIEWS.__getitem__, link="view")
         k = page_frame.choice("Neighbours compared", NEIGHBOURS, key="pair near", link="k")
     two = background.or_wait(_laid_out(first, second, method))
     k = min(k, two.near[0].shape[1])
     shares = spaces.overlap(two.near[0][:, :k], two.near[1][:, :k])
-    st.caption(page_frame.as_text(_words(two, both, shares, k)))
-    address.adopt("item", int, lambda item: item in two.items, default=None)
-    item = st.session_state.get("item")
-    item = item if item is not None and item in two.items else None
-    address.publish(item=item)
-    key = f"lasso of two {first.name} {second.name}"
-    address.adopt("lasso", lambda text: two.items[colouring.unpacked(text, len(two.items))], key=key, default=NOBODY)
-    selected = np.isin(two.items, st.session_state.get(key, NOBODY))
-    address.tell("lasso", colouring.packed(selected) if selected.any() else None)
-    _draw(both, two, collection, view, method, field, shares, selected, item, k, key)
-    _draw_groups(both, two, method, collection, key)
-    _draw_images(both, two, collection, shares, selected, item, k)
-
-
-def _words(two: TwoMaps, both: tuple[Space, Space], shares: np.ndarray, k: int) -> str:
     sample = f", a random sample of the {two.total:,} that both have" if len(two.items) < two.total else ""
-    return (
-        f"{both[0].name} and {both[1].name} · {len(two.items):,} images{sample}. Of an image's {k} nearest, "
+    words = (
+        f"{first.name} and {second.name} · {len(two.items):,} images{sample}. Of an image's {k} nearest, "
         f"{shares.mean():.0%} are the same in both; {np.mean(shares < 0.2):.0%} of the images keep less than a fifth. "
-        "The second map is aligned with the first. Of the "
-        f"{projections.NEAREST} nearest on the maps, {two.agreement[0]:.0%} and {two.agreement[1]:.0%} are true ones."
+        f"The second map is aligned with the first. Of the {of_run.NEAREST} nearest on the maps, "
+        f"{two.agreement[0]:.0%} and {two.agreement[1]:.0%} are true ones."
     )
+    st.caption(page_frame.as_text(words))
+    item = scenes.adopt_item(lambda one: one in two.items)
+    key = f"lasso of two {first.name} {second.name}"
+    selected, _ = scenes.adopt_lasso(key, two.items)
+    scene = PairScene(first, second, two, collection, method, field, k, shares, item, selected, key)
+    _draw(scene, view)
+    _draw_groups(scene)
+    _draw_images(scene)
 
 
-def _colours(
-    two: TwoMaps, collection: Collection, field: str, shares: np.ndarray, selected: np.ndarray
-) -> tuple[list[Category], np.ndarray]:
-    if field != OVERLAP:
-        known, codes = np.unique(filters.column(collection.images, field, two.items), return_inverse=True)
-        return colouring.by_value(field, known.tolist(), codes, selected)
-    fifth = np.clip(np.ceil(shares * 5 - 1e-9).astype(int) - 1, 0, 4)
+def _colours(scene: PairScene) -> tuple[list[Category], np.ndarray]:
+    if scene.field != OVERLAP:
+        return colouring.by_value(scene.field, *scene.values(scene.field), scene.selected)
+    fifth = np.clip(np.ceil(scene.shares * 5 - 1e-9).astype(int) - 1, 0, 4)
     counts = np.bincount(fifth, minlength=5)
     return [Category(name, int(counts[at]), mark, colour) for at, (name, mark, colour) in enumerate(SHARES)], fifth
 
 
-def _draw(
-    both: tuple[Space, Space], two: TwoMaps, collection: Collection, view: str, method: str, field: str,
-    shares: np.ndarray, selected: np.ndarray, item: int | None, k: int, key: str,
-) -> None:  # fmt: skip
-    first, second = both
-    legend, line_of = _colours(two, collection, field, shares, selected)
-    known, names = np.unique(filters.column(collection.images, filters.CLASS, two.items), return_inverse=True)
-    way = spaces.ways(two.before, two.after)
+def _draw(scene: PairScene, view: str) -> None:
+    first, second, two = scene.first, scene.second, scene.two
+    legend, line_of = _colours(scene)
+    known, names = scene.values(filters.CLASS)
+    shown = filters.fields(scene.collection.images)[: colouring.HISTOGRAMS - 2]
     histograms = [
-        _overlap_bars(shares, k),
-        colouring.number_bars("distance moved", way),
-        *(
-            colouring.bars(name, *_coded(filters.column(collection.images, name, two.items)))
-            for name in filters.fields(collection.images)[: colouring.HISTOGRAMS - 2]
-        ),
+        _overlap_bars(scene.shares, scene.k),
+        colouring.number_bars("distance moved", spaces.ways(two.before, two.after)),
+        *(colouring.bars(name, *scene.values(name)) for name in shown),
     ]
     points = Points(
-        of=f"{first}/{second}/{method}",
-        ids=two.items, flat=two.after, names=names, known=known.tolist(), categories=line_of, legend=legend,
+        of=f"{first}/{second}/{scene.method}",
+        ids=two.items, flat=two.after, names=names, known=known, categories=line_of, legend=legend,
         pictures=served.pictures(first.run.name, first.run.stamp), filters=histograms,
         pair=Pair(two.before, (first.name, second.name), view),
     )  # fmt: skip
-    lines = _lines(two, item, k) if item is not None else []
+    near = two.near[1][scene.row, : scene.k].tolist() if scene.item is not None else []  # in the second space
     scatter(
         points,
         key="two maps drawn",
-        title="Share of neighbours in common" if field == OVERLAP else field.capitalize(),
-        alt=f"Two maps of {len(two.items):,} images, {first.name} and {second.name}, coloured by {field}",
-        selected=selected,
-        picked=item,
-        lines=lines,
-        kept=colouring.kept(points.of),
-        on_select=partial(_select, key),
-        on_pick=_pick,
+        title="Share of neighbours in common" if scene.field == OVERLAP else scene.field.capitalize(),
+        alt=f"Two maps of {len(two.items):,} images, {first.name} and {second.name}, coloured by {scene.field}",
+        selected=scene.selected,
+        picked=scene.item,
+        lines=[
+            Line(int(two.items[other]), bool(two.labels[other] == two.labels[scene.row]), rank)
+            for rank, other in enumerate(near, start=1)
+        ],
+        kept=scenes.kept_in_address(points.of),
+        on_select=partial(_select, scene.key),
+        on_pick=scenes.pick,
     )
 
 
@@ -230,34 +237,12 @@ def _overlap_bars(shares: np.ndarray, k: int) -> Filter:
     return Filter(OVERLAP, [f"{one} of {k}" for one in range(k + 1)], np.rint(shares * k).astype(int))
 
 
-def _coded(values: np.ndarray) -> tuple[list[str], np.ndarray]:
-    known, codes = np.unique(values, return_inverse=True)
-    return known.tolist(), codes
-
-
 def _select(key: str, ids: np.ndarray) -> None:
     st.session_state[key] = ids
 
 
-def _pick(item: int) -> None:
-    st.session_state["item"] = item
-
-
-def _row(two: TwoMaps, item: int) -> int:
-    return int(np.flatnonzero(two.items == item)[0])
-
-
-def _lines(two: TwoMaps, item: int, k: int) -> list[Line]:
-    """To the neighbours in the second space."""
-    row = _row(two, item)
-    return [
-        Line(int(two.items[other]), bool(two.labels[other] == two.labels[row]), rank)
-        for rank, other in enumerate(two.near[1][row, :k], start=1)
-    ]
-
-
-def _draw_groups(both: tuple[Space, Space], two: TwoMaps, method: str, collection: Collection, key: str) -> None:
-    groups = background.if_ready(_groups(both[0], both[1], method, two, collection.images))
+def _draw_groups(scene: PairScene) -> None:
+    groups = background.if_ready(_groups(scene.first, scene.second, scene.method, scene.two, scene.collection.images))
     if groups is None:
         return
     st.subheader("Images that moved together", anchor=False)
@@ -270,83 +255,66 @@ def _draw_groups(both: tuple[Space, Space], two: TwoMaps, method: str, collectio
     )
     with st.container(horizontal=True):
         for place, group in enumerate(groups):
+            what = f"{group.share:.0%} {group.field} {group.value}" if group.field else "nothing in common"
+            words = f"{len(group.rows):,} images: {what}, moved {group.far:.1f} × the map's spread"
             st.button(
-                page_frame.as_text(_name(group)), key=f"moved {place}", help="Select these images",
-                on_click=partial(_select, key, two.items[group.rows]),
+                page_frame.as_text(words), key=f"moved {place}", help="Select these images",
+                on_click=partial(_select, scene.key, scene.two.items[group.rows]),
             )  # fmt: skip
 
 
-def _name(group: spaces.Group) -> str:
-    what = f"{group.share:.0%} {group.field} {group.value}" if group.field else "nothing in common"
-    return f"{len(group.rows):,} images: {what}, moved {group.far:.1f} × the map's spread"
-
-
-def _draw_images(
-    both: tuple[Space, Space], two: TwoMaps, collection: Collection, shares: np.ndarray, selected: np.ndarray,
-    item: int | None, k: int,
-) -> None:  # fmt: skip
-    sections = []
+def _draw_images(scene: PairScene) -> None:
+    sections, item, query = [], scene.item, None
     if item is not None:
-        sections += [_neighbours(space, two.near[at], two, collection, item, k) for at, space in enumerate(both)]
-    if selected.any():
-        sections.append(_selection(both[0], two, collection, shares, selected, item))
+        sections = [_neighbours(scene, space, at) for at, space in enumerate((scene.first, scene.second))]
+        same = f"{scene.shares[scene.row] * scene.k:.0f} of {scene.k}"
+        facts = [("same neighbours", same, "that are among the nearest in both spaces")]
+        query = cards.query(scene.first.run, scene.collection, item, facts)
+    if scene.selected.any():
+        sections.append(_selection(scene))
     if not sections:
         st.info("Click a point to see its neighbours in both spaces, or draw around several to list their images.")
         return
-    query = None
+    gallery(sections, key="two maps images", on_pick=lambda _, one: scenes.pick(one), query=query)
     if item is not None:
-        share = shares[_row(two, item)]
-        facts = [("same neighbours", f"{share * k:.0f} of {k}", "that are among the nearest in both spaces")]
-        query = cards.query(both[0].run, collection, item, facts)
-    gallery(sections, key="two maps images", on_pick=lambda _, one: _pick(one), query=query)
-    if item is not None:
-        _links(both, collection, item)
+        _links(scene, item)
 
 
-def _neighbours(space: Space, near: np.ndarray, two: TwoMaps, collection: Collection, item: int, k: int) -> Section:
-    row, known = _row(two, item), cards.has_class(collection, item)
+def _neighbours(scene: PairScene, space: MappedSpace, at: int) -> Section:
+    two, row = scene.two, scene.row
+    known = cards.has_class(scene.collection, int(two.items[row]))
     listed = [
-        _card(
-            space,
-            collection,
-            int(two.items[other]),
-            rank,
-            bool(two.labels[other] == two.labels[row]) if known else None,
+        replace(
+            cards.plain(space.run, scene.collection, int(two.items[other])),
+            rank=rank, right=bool(two.labels[other] == two.labels[row]) if known else None,
         )
-        for rank, other in enumerate(near[row, :k], start=1)
-    ]
+        for rank, other in enumerate(two.near[at][row, : scene.k], start=1)
+    ]  # fmt: skip
     return Section(space.name, f"Nearest in {space.name}", listed, "in the full space")
 
 
-def _card(space: Space, collection: Collection, item: int, rank: int, right: bool | None) -> Card:
-    return replace(cards.plain(space.run, collection, item), rank=rank, right=right)
-
-
-def _selection(
-    space: Space, two: TwoMaps, collection: Collection, shares: np.ndarray, selected: np.ndarray, item: int | None
-) -> Section:
-    rows = np.flatnonzero(selected)
+def _selection(scene: PairScene) -> Section:
+    rows, shares = np.flatnonzero(scene.selected), scene.shares
     rows = rows[np.argsort(shares[rows], kind="stable")]
     listed = [
-        cards.plain(space.run, collection, int(two.items[row]), value=f"{shares[row]:.0%} in common")
+        cards.plain(scene.first.run, scene.collection, int(scene.two.items[row]), f"{shares[row]:.0%} in common")
         for row in rows[:LISTED]
     ]
     note = f"{len(rows):,} images, those with the fewest neighbours in common first"
     note += f"; {LISTED} shown" if len(rows) > LISTED else ""
-    return Section("selection", "Selected on the map", listed, note, current=item)
+    return Section("selection", "Selected on the map", listed, note, current=scene.item)
 
 
-def _links(both: tuple[Space, Space], collection: Collection, item: int) -> None:
-    first, second = both
+def _links(scene: PairScene, item: int) -> None:
+    first, other, words = scene.first, scene.second.run.name, "Browse"
     about = {"run": first.run.name, "split": first.split, "query": str(item)}
-    words = "Browse"
-    if first.run.name != second.run.name:
-        about["rival"], words = f"run:{second.run.name}", "Browse both runs"
+    if first.run.name != other:
+        about["rival"], words = f"run:{other}", "Browse both runs"
     with st.container(horizontal=True):
-        if collection.row(item) is not None:
-            st.page_link("views/browse/page.py", label=words, icon=":material/image_search:", query_params=about)
-        st.button("Deselect", icon=":material/close:", on_click=lambda: st.session_state.pop("item", None))
-    if first.run.name == second.run.name:
+        if scene.collection.row(item) is not None:
+            page_frame.link_to("browse", words, about)
+        scenes.deselect()
+    if first.run.name == other:
         st.caption(
             "Browse shows the run as it was evaluated; other steps and checkpoints can be seen on this map only."
         )

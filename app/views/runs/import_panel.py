@@ -52,7 +52,11 @@ def panel(known: Library) -> None:
         )
         if request is not None:
             request = (*request, name.strip(), str(settings.runs_root()))
-            st.button("Import as a run", type="primary", icon=":material/input:", on_click=_ask, args=(request,))
+            again = {ASKED: (request, st.session_state.get(ASKED, (None, 0))[1] + 1)}
+            st.button(
+                "Import as a run", type="primary", icon=":material/input:", on_click=st.session_state.update,
+                args=(again,),
+            )  # fmt: skip
         if ASKED in st.session_state:
             _show(*st.session_state[ASKED])
 
@@ -93,10 +97,6 @@ def _vectors(folder: Path) -> tuple[Any, ...] | None:
     return "vectors", str(folder / file), None if table == "none" else str(folder / table), LENGTHS[lengths]
 
 
-def _ask(request: tuple[Any, ...]) -> None:
-    st.session_state[ASKED] = (request, st.session_state.get(ASKED, (None, 0))[1] + 1)
-
-
 @background.job("Importing", keep=8)
 def _made(request: tuple[Any, ...], times: int) -> str:
     """The name of the run."""
@@ -117,6 +117,4 @@ def _show(request: tuple[Any, ...], times: int) -> None:
         return
     if name is not None:
         st.success(page_frame.as_text(f"The run {name} is ready."))
-        st.page_link(
-            "views/browse/page.py", label="Browse it", icon=":material/image_search:", query_params={"run": name}
-        )
+        page_frame.link_to("browse", "Browse it", {"run": name})

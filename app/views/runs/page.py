@@ -10,10 +10,11 @@ from typing import Any
 import streamlit as st
 
 from app.forms import knob_forms
-from app.results.run_choice import Library, library, of_each, say_what_next, warn
+from app.results.run_choice import library, of_each, say_what_next, warn
 from app.shared import address, cloning, page_frame, settings
-from app.views.runs import columns, comparison, import_panel, knob_view, remarks, tables
-from app.views.runs.rows import row
+from app.views.runs import comparison, import_panel, management
+from app.views.runs.management import Row, Scene
+from lab.report import rows as tables
 from lab.runs import Run, shelf
 
 LONGEST = 200
@@ -48,12 +49,13 @@ def runs() -> None:
             persist_state="session",
             help="Rows must contain every word; a comparison such as MAP@R>=0.3 filters by one column.",
         )
-        rows = {one["run"]: one for one in of_each(lambda run: row(run, split), all_runs.runs)}
-        fits = _narrowed(rows)
+        rows = {one["run"]: one for one in of_each(lambda run: management.row(run, split), all_runs.runs)}
+        scene = Scene(all_runs, rows, split)
+        fits = _narrowed(scene)
         scores = tables.columns(rows.values())
         orders = [tables.NEWEST, "run", "group", "loss", "encoder", "data", *scores]
         order = page_frame.select("Order by", orders, key="order", link="order", help=HOW_ORDERED)
-        table_columns = columns.choose(tables.shown(scores))
+        table_columns = management.choose_columns(tables.shown(scores))
         warn(all_runs)
     listed = [one for one in rows.values() if tables.matches(one, words) and fits(one)]
     if lacking := tables.unknown_columns(rows.values(), words):
@@ -63,26 +65,26 @@ def runs() -> None:
         st.caption("Too many runs are selected for a link.")
     selected = [all_runs[name] for name in chosen]
     if len(chosen) == 1:
-        _one(selected[0], remarks.tags_of(rows.values()))
+        _one(selected[0], scene.tags)
     elif chosen:
         mine = [rows[name] for name in chosen]
         comparison.compare(selected, mine)
-        remarks.of_several(selected, mine, remarks.tags_of(rows.values()))
+        management.remarks_of_several(selected, mine, scene.tags)
     else:
         st.caption("Select a row to annotate, rename or delete a run; select several to compare, tag or group them.")
-        _knobs(all_runs, listed)
+        _knobs(scene, listed)
     if chosen:
-        _mailed([all_runs[name] for name in chosen], split)
+        _mailed(selected, split)
     import_panel.panel(all_runs)
-    _published(rows)
+    _published(scene)
     _trash()
 
 
-def _knobs(all_runs: Library, listed: list[dict[str, Any]]) -> None:
+def _knobs(scene: Scene, listed: list[Row]) -> None:
     """What the knobs of all listed runs have to do with their scores, without selecting hundreds of rows."""
     page_frame.keep("weigh", False, link="knobs")
     if len(listed) > 1 and st.toggle(f"Knobs of the {len(listed)} runs listed", key="weigh", persist_state="session"):
-        knob_view.draw([all_runs[one["run"]] for one in listed], listed)
+        comparison.draw_knobs([scene.known[one["run"]] for one in listed], listed)
 
 
 def _mailed(chosen: list[Run], split: str) -> None:
@@ -105,24 +107,24 @@ def _mailed(chosen: list[Run], split: str) -> None:
         st.download_button("Download the report", kept[2], "report.html", "text/html", icon=":material/download:")
 
 
-def _narrowed(rows: dict[str, dict[str, Any]]) -> Callable[[dict[str, Any]], bool]:
+def _narrowed(scene: Scene) -> Callable[[Row], bool]:
     """The choices of states, tags and group, those that there are; returns whether a row fits them."""
-    known = sorted({row["state"] for row in rows.values()})
+    known = sorted({row["state"] for row in scene.rows.values()})
     page_frame.keep("states", [], lambda chosen: set(chosen) <= set(known), link="state")
     states = st.pills("State", known, key="states", selection_mode="multi")
     tags: list[str] = []
     group = ANY
-    if known_tags := remarks.tags_of(rows.values()):
+    if known_tags := scene.tags:
         page_frame.keep("tags", [], lambda chosen: set(chosen) <= set(known_tags), link="tag")
         tags = st.multiselect("Tags", known_tags, key="tags", persist_state="session", placeholder="any")
-    if groups := remarks.groups_of(rows.values()):
+    if groups := management.groups_of(scene.rows.values()):
         group = page_frame.select("Group", [ANY, *groups], key="group", link="group")
     return lambda row: (
         (not states or row["state"] in states) and set(tags) <= set(row["tags"]) and group in (ANY, row["group"])
     )
 
 
-def _table(listed: list[dict[str, Any]], table_columns: list[str], of: int) -> list[str]:
+def _table(listed: list[Row], table_columns: list[str], of: int) -> list[str]:
     """Draw the table with these columns; returns the names of the selected rows."""
     import pandas as pd
 
@@ -163,12 +165,8 @@ def _one(run: Run, tags: list[str]) -> None:
     if status.get("sentence"):
         (st.error if status["state"] in ("failed", "damaged") else st.caption)(page_frame.as_text(status["sentence"]))
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.page_link(
-            "views/browse/page.py", label="Browse", icon=":material/image_search:", query_params={"run": run.name}
-        )
-        st.page_link(
-            "views/watch/page.py", label="Watch", icon=":material/monitoring:", query_params={"watched": run.name}
-        )
+        page_frame.link_to("browse", "Browse", {"run": run.name})
+        page_frame.link_to("watch", "Watch", {"watched": run.name})
         lacks = run.config.missing
         for sentence in lacks:
             st.caption(page_frame.as_text(sentence))
@@ -178,7 +176,7 @@ def _one(run: Run, tags: list[str]) -> None:
             _again(run)
     about, config = st.columns([2, 3], gap="large")
     with about:
-        remarks.of_one(run, tags)
+        management.remarks_of_one(run, tags)
         _name_and_trash(run)
     with config:
         st.caption("Configuration" + ("" if run.config.foreign else ", as `lab train --config` reads it"))
@@ -216,10 +214,10 @@ def _and_again(act: Callable[[], object], state: Callable[[], dict[str, Any]]) -
     st.rerun()
 
 
-def _published(rows: dict[str, dict[str, Any]]) -> None:
+def _published(scene: Scene) -> None:
     import pandas as pd
 
-    lines = tables.published({one["data"] for one in rows.values()})
+    lines = tables.published({one["data"] for one in scene.rows.values()})
     if lines:
         words = f"Published by the papers on these data sets: {len(lines)} results, none of them measured here"
         with page_frame.fold(words, link="published"):

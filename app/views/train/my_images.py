@@ -36,14 +36,11 @@ def panel() -> None:
         folder = folder_picker.pick("Folder of the classes", key="my folder", link="folder")
         if folder is None:
             return
-        st.button("Look at these images", icon=":material/search:", on_click=_look, args=(str(folder),))
         looked, times = st.session_state.get(LOOKED, ("", 0))
+        again = {LOOKED: (str(folder), times + 1)}
+        st.button("Look at these images", icon=":material/search:", on_click=st.session_state.update, args=(again,))
         if looked == str(folder):
             _show(looked, times)
-
-
-def _look(folder: str) -> None:
-    st.session_state[LOOKED] = (folder, st.session_state.get(LOOKED, ("", 0))[1] + 1)
 
 
 @background.job("Looking at the images", keep=4)
@@ -73,7 +70,9 @@ def _show(folder: str, times: int) -> None:
         return
     cards = [Card(at, picture, name, name) for at, (name, picture) in enumerate(pictures)]
     note = f"one image of {'each class' if len(cards) == len(survey.images) else 'some classes'}"
-    section = Section("sample", _counted(survey), cards, note=note, size="small")
+    count, total = len(survey.images), sum(survey.images.values())
+    counted = f"{count:,} class{'es' * (count != 1)}, {total:,} image{'s' * (total != 1)}"
+    section = Section("sample", counted, cards, note=note, size="small")
     gallery([section], key="my sample", on_pick=lambda *_: None)
     _tell_counts(survey)
     _tell_problems(survey.problems)
@@ -97,28 +96,17 @@ def _offer_without_classes(folder: Path) -> None:
         f"{count:,} picture{'s lie' if count > 1 else ' lies'} in this folder without a class. To train on them, sort "
         "them into one folder for each class. Without training they can be searched and seen on a map:"
     )
-    st.page_link(
-        "views/runs/page.py", label="Embed these pictures", icon=":material/input:",
-        query_params={"bring": "yes", "folder": str(folder)},
-    )  # fmt: skip
-
-
-def _counted(survey: Survey) -> str:
-    total = sum(survey.images.values())
-    return f"{len(survey.images):,} class{'es' * (len(survey.images) != 1)}, {total:,} image{'s' * (total != 1)}"
-
-
-def _range(few: str, least: int, many: str, most: int) -> str:
-    if least == most:
-        return f"{most:,} image{'s' * (most != 1)} in each class"
-    return f"From {least:,} image{'s' * (least != 1)} ({few}) to {most:,} ({many}) in a class"
+    page_frame.link_to("runs", "Embed these pictures", {"bring": "yes", "folder": str(folder)})
 
 
 def _tell_counts(survey: Survey) -> None:
     import pandas as pd
 
     ordered = sorted(survey.images.items(), key=lambda one: one[1])
-    with page_frame.fold(page_frame.as_text(_range(*ordered[0], *ordered[-1])), link="counts"):
+    (few, least), (many, most) = ordered[0], ordered[-1]
+    words = f"From {least:,} image{'s' * (least != 1)} ({few}) to {most:,} ({many}) in a class"
+    words = f"{most:,} image{'s' * (most != 1)} in each class" if least == most else words
+    with page_frame.fold(page_frame.as_text(words), link="counts"):
         table = pd.DataFrame(ordered, columns=["class", "images"])
         st.dataframe(table, hide_index=True, height=240, alt="Number of images in each class, fewest first")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -10,10 +11,12 @@ import streamlit as st
 
 import lab.papers.recipes
 from app.forms import knob_forms
-from app.shared import address, empty_state, page_frame, queueing, settings, whereabouts
-from app.views.train import devices, my_images, overrides, preflight_process, queue_panel
+from app.shared import address, empty_state, location, page_frame, queueing, settings
+from app.views.train import my_images, queue_panel
 from lab.runs import RunConfig
+from lab.runs.building import overrides
 from lab.runs.config import parse_yaml, presets, read_yaml
+from lab.runs.launching import machine, preflight_process
 
 # Where each section stands in the form.
 TABS = {
@@ -33,6 +36,16 @@ APPLIED = "form filled from"
 SET = "form set"
 """In the session's state: what the form changes in the configuration that it started from."""
 MARKS = {"good": ":material/check_circle:", "careful": ":material/info:", "bad": ":material/cancel:"}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is to be trained. text: as YAML. refused: why it cannot have this name, or nothing."""
+
+    config: RunConfig
+    text: str
+    name: str
+    refused: str
 
 
 @page_frame.page("Train", "Choose what to train, check it, and add it to the queue.")
@@ -176,78 +189,73 @@ def _plan(config: RunConfig) -> None:
     name = st.text_input(
         "Name of the run", key="name", placeholder="optional; default: date-loss-data", max_chars=MAX_NAME
     )
-    refused = _refused(name)
-    if refused:
-        page_frame.say_error(refused)
-    words = ["lab", "train", *(["--name", name] if name and not refused else []), *config.flags()]
-    st.caption("Command line")
-    st.code(shlex.join([*words, "--runs", str(settings.runs_root())]), language="bash", wrap_lines=True)
-    with page_frame.fold("As YAML", link="yaml"):
-        st.code(config.as_yaml(), language="yaml", height=320)
-        st.download_button("Export", config.as_yaml(), "config.yaml", "application/yaml", icon=":material/download:")
-    _preflight(config)
-    _queue(config, name, bool(refused))
-    queue_panel.panel()
-
-
-def _refused(name: str) -> str:
-    """Why a run cannot have this name, or nothing."""
+    refused = ""
     try:
         if name:
             lab.runs.check_available(settings.runs_root(), name)
     except ValueError as error:
-        return str(error)
-    return ""
+        refused = str(error)
+        page_frame.say_error(refused)
+    scene = Scene(config, config.as_yaml(), name, refused)
+    words = ["lab", "train", *(["--name", name] if name and not refused else []), *config.flags()]
+    st.caption("Command line")
+    st.code(shlex.join([*words, "--runs", str(settings.runs_root())]), language="bash", wrap_lines=True)
+    with page_frame.fold("As YAML", link="yaml"):
+        st.code(scene.text, language="yaml", height=320)
+        st.download_button("Export", scene.text, "config.yaml", "application/yaml", icon=":material/download:")
+    _preflight(scene)
+    _queue(scene)
+    queue_panel.panel()
 
 
-def _queue(config: RunConfig, name: str, refused: bool) -> None:
-    knobs = queueing.single_knobs(config)
+def _queue(scene: Scene) -> None:
+    knobs = queueing.single_knobs(scene.config)
     page_frame.keep("grid knob", None, knobs, link="grid")
     with page_frame.fold("Sweep over a setting", link="sweep", opened=st.session_state["grid knob"] is not None):
         path = st.selectbox("Setting", knobs, index=None, key="grid knob", placeholder="none")
         page_frame.keep("grid values", "", link="values")
         values = st.text_input("Values", key="grid values", placeholder="0.01, 0.05, 0.1", disabled=path is None)
     place = _place()
-    chosen = _devices(config) if place == whereabouts.HERE else []
+    chosen = _devices(scene.config) if place == location.HERE else []
     preflight: preflight_process.Preflight | None = st.session_state.get("preflight")
-    doomed = bool(preflight and preflight.config == config.as_yaml() and preflight.bad)
+    doomed = bool(preflight and preflight.config == scene.text and preflight.bad)
     if doomed:
         st.warning("The pre-flight found what will stop this run; its sentence above says what to change.")
-    words = "Add to queue" if place == whereabouts.HERE else "Send to the cluster"
+    words = "Add to queue" if place == location.HERE else "Send to the cluster"
     add = st.button(
         f"{words} anyway" if doomed else words, key="add to queue", icon=":material/playlist_add:",
-        type="secondary" if doomed else "primary", width="stretch", disabled=refused,
+        type="secondary" if doomed else "primary", width="stretch", disabled=bool(scene.refused),
     )  # fmt: skip
     if not add:
         return
     try:
-        configs = queueing.grid(config, path, values) if path else {"": config}
-        made = queueing.enqueue(configs, name, chosen, place)
+        configs = queueing.grid(scene.config, path, values) if path else {"": scene.config}
+        made = queueing.enqueue(configs, scene.name, chosen, place)
     except ValueError as error:
         page_frame.say_error(error)
     else:
-        done = "added to the queue" if place == whereabouts.HERE else "sent to the cluster"
+        done = "added to the queue" if place == location.HERE else "sent to the cluster"
         st.toast(f"{len(made)} {done}: {page_frame.as_text(', '.join(made[:3]))}")
 
 
 def _place() -> str:
     """Where it is to be trained, asked for only where there is a choice."""
-    places = whereabouts.places()
+    places = location.places()
     if len(places) == 1:
-        return whereabouts.HERE
+        return location.HERE
     explained = (
         "A Ray cluster trains a run where processors, a GPU and memory are free, and restarts it when a node fails. "
         "Nodes that can write to the folder of runs save there as they train. From other nodes the run is copied back "
         "every ten seconds to a minute, at each checkpoint and at its end."
     )
-    explained = explained if whereabouts.RAY in places else ""
+    explained = explained if location.RAY in places else ""
     return page_frame.select(
         "Where it runs", list(places), key="where", format=places.__getitem__, help=explained, link="where"
     )
 
 
 def _devices(config: RunConfig) -> list[str]:
-    known = {device.name: device.words for device in devices.devices()}
+    known = {device.name: device.words for device in machine.devices()}
     page_frame.keep("devices", [], lambda chosen: set(chosen) <= set(known), link="device")
     return st.multiselect(
         "Devices",
@@ -259,7 +267,7 @@ def _devices(config: RunConfig) -> list[str]:
     )
 
 
-def _preflight(config: RunConfig) -> None:
+def _preflight(scene: Scene) -> None:
     preflight: preflight_process.Preflight | None = st.session_state.get("preflight")
     busy = preflight is not None and not preflight.done
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -269,7 +277,7 @@ def _preflight(config: RunConfig) -> None:
             disabled=busy,
             help="Checks data, memory, gradients and speed",
         ):
-            st.session_state["preflight"] = preflight_process.start(config)
+            st.session_state["preflight"] = preflight_process.start(settings.confine(scene.config))
             st.rerun()
         if preflight and busy:
             st.button("Stop the pre-flight", on_click=preflight.stop)
@@ -279,7 +287,7 @@ def _preflight(config: RunConfig) -> None:
             )
     if preflight:
         every = 1.0 if busy else None
-        st.fragment(page_frame.guarded(_follow_preflight), run_every=every)(config.as_yaml(), busy)
+        st.fragment(page_frame.guarded(_follow_preflight), run_every=every)(scene.text, busy)
 
 
 def _follow_preflight(text: str, was_busy: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 import lab.runs
-from app.shared import cloning, page_frame, queueing, whereabouts
+from app.shared import cloning, location, page_frame, queueing
 from lab.core.explain import explain
 from lab.runs import Run
 from lab.runs.launching.queue import Queue
@@ -27,7 +27,7 @@ def panel() -> None:
     elsewhere = [run for run in queueing.elsewhere() if run.name not in {one.name for one in active}]
     if not active and not names and not elsewhere:
         st.caption("The queue is empty.")
-    if free := whereabouts.cluster():
+    if free := location.cluster():
         st.caption(page_frame.as_text(free))
     for run in (*active, *elsewhere):
         _at_work(run)
@@ -45,7 +45,7 @@ def _at_work(run: Run) -> None:
         st.progress(min(1.0, done), text=page_frame.as_text(f"{run.name}: {queueing.progress_words(status)}"))
         stopping = queueing.was_asked(run.name)
         _button("Stop", f"stop {run.name}", queueing.ask_to_stop, run.name, disabled=stopping)
-    if where := whereabouts.words(run):
+    if where := location.words(run):
         st.caption(page_frame.as_text(where))
 
 

@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import streamlit as st
 
-from app import origin
-from app.answers import candidates, comparison, ranked_answer
+from app.answers import candidates, ranked_answer
 from app.answers.candidates import Candidates
-from app.answers.two_stage_cost import FLATTERED, FiledGallery, QueryCost
 from app.components.gallery import Section, gallery
 from app.results import cache, cards, run_choice
-from app.results.collection import Collection
 from app.shared import address, background, charts, page_frame
 from app.shared.background import Job
 from lab.core.knobs.sliders import ROUND
 from lab.core.results import Evidence, Ranking
+from lab.evaluation import comparison
+from lab.evaluation.two_stage import FLATTERED, FiledGallery, QueryCost
 from lab.metrics import positive_ranks
 
 SOURCES = {"random": "Random", "lost": "Most missed neighbours", "class": "Of one class"}
 FIRST = 24
 BARS = 60
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What the page shows: the first k of a query by two-stage search, and what that costs.
+
+    surveying: the job that makes the curves quick. item: the query. probes: anchors whose images are searched.
+    """
+
+    run: cache.RunView
+    filed: FiledGallery
+    surveying: Job[FiledGallery]
+    item: int
+    probes: int
+    k: int
+    cost: QueryCost
+
+    def evidence(self, ranking: Ranking) -> Evidence:
+        """A ranking of the query."""
+        return Evidence(ranking, self.filed.collection.one(self.item), self.filed.collection.gallery)
 
 
 @page_frame.page(
@@ -43,8 +64,13 @@ def two_stage() -> None:
         page_frame.keep("first", min(FIRST, most), range(1, most + 1), link="first")
         k = st.slider("Top k", 1, most, key="first", persist_state="session")
     searched = f"{len(whole.query):,} queries in {len(whole.gallery):,} images"
-    st.caption(page_frame.as_text(f"{run.summary} · {split}, {searched} · {origin.words(run.name, split)}"))
-    st.caption(_whose(filed))
+    st.caption(page_frame.as_text(f"{run.summary} · {split}, {searched} · {cache.provenance(run.name, split)}"))
+    st.caption(
+        f"{filed.count:,} anchors, learnt by this run, one for each class that it was trained on."
+        if filed.anchors.learnt
+        else f"{filed.count:,} anchors: the means of the classes of this gallery, because this run learnt none "
+        f"(class_anchor_margin does). {FLATTERED}"
+    )
     if filed.count < 2:
         st.info("Two-stage search needs at least two anchors; choose a split with more classes.")
         return
@@ -52,29 +78,14 @@ def two_stage() -> None:
     surveying = cache.surveyed(run.name, split, run.stamp, filed)
     with below:
         chosen = _queries(source, filed, surveying, probes, k)
-    if whole.row(st.session_state.get("query")) is None and chosen.items:
-        st.session_state["query"] = chosen.items[0]
-    item = st.session_state.get("query")
-    item = item if whole.row(item) is not None else None
-    address.tell("query", item)
-    _draw_candidates(run, whole, chosen, item)
+    item = candidates.chosen_query(whole, chosen)
+    candidates.draw(run, whole, chosen, item, key="raced candidates", on_pick=_pick)
     if item is not None:
-        cost = filed.cost(item, probes, k)
-        _tell(cost, k)
-        _draw_found(run, filed, cost, item, k)
-        _draw_charts(filed, surveying, item, probes, k)
-        _draw_lost(run, filed, cost, item, k)
-
-
-def _draw_candidates(run: cache.RunView, whole: Collection, chosen: Candidates, item: int | None) -> None:
-    if chosen.waits_for is not None:
-        background.note(chosen.waits_for)
-        return
-    strip = [cards.plain(run, whole, one, value) for one, value in zip(chosen.items, chosen.values, strict=True)]
-    offered = Section(
-        "candidates", chosen.title, strip, chosen.note, chosen.empty, size="small", current=item, turns=True
-    )
-    gallery([offered], key="raced candidates", on_pick=_pick)
+        scene = Scene(run, filed, surveying, item, probes, k, filed.cost(item, probes, k))
+        _tell(scene.cost, k)
+        _draw_found(scene)
+        _draw_charts(scene)
+        _draw_lost(scene)
 
 
 def _probes(count: int) -> int:
@@ -90,16 +101,6 @@ def _probes(count: int) -> int:
 def _stops(count: int) -> set[int]:
     rounded = {int(step * 10**power) for power in range(len(str(count))) for step in ROUND}
     return {stop for stop in rounded if stop <= count} | {*range(1, min(20, count) + 1), count}
-
-
-def _whose(filed: FiledGallery) -> str:
-    count = f"{filed.count:,} anchors"
-    if filed.anchors.learnt:
-        return f"{count}, learnt by this run, one for each class that it was trained on."
-    return (
-        f"{count}: the means of the classes of this gallery, because this run learnt none (class_anchor_margin does). "
-        f"{FLATTERED}"
-    )
 
 
 def _queries(source: str, filed: FiledGallery, surveying: Job[FiledGallery], probes: int, k: int) -> Candidates:
@@ -158,7 +159,8 @@ def _average_precision(ranking: Ranking) -> str:
     return "–" if np.isnan(value) else f"{value:.3f}"
 
 
-def _draw_charts(filed: FiledGallery, surveying: Job[FiledGallery], item: int, probes: int, k: int) -> None:
+def _draw_charts(scene: Scene) -> None:
+    filed, item, probes, k = scene.filed, scene.item, scene.probes, scene.k
     left, right = st.columns(2)
     order = filed.order(item)[: max(BARS, probes)][:400]
     names = [filed.name_of(int(anchor)) for anchor in order]
@@ -167,7 +169,7 @@ def _draw_charts(filed: FiledGallery, surveying: Job[FiledGallery], item: int, p
     left.markdown(f"**Anchors in the order of their similarity to this query**{more}")
     left.plotly_chart(figure, key="files", alt=f"Images assigned to each anchor; the first {probes} are searched")
     with right:
-        surveyed = background.if_ready(surveying)
+        surveyed = background.if_ready(scene.surveying)
     if surveyed is None:
         return
     share = surveyed.curves(k)
@@ -189,38 +191,32 @@ def _draw_charts(filed: FiledGallery, surveying: Job[FiledGallery], item: int, p
     right.caption(words)
 
 
-def _draw_lost(run: cache.RunView, filed: FiledGallery, cost: QueryCost, item: int, k: int) -> None:
-    whole = filed.collection
-    brute = Evidence(cost.brute, whole.one(item), whole.gallery)
-    unreached = np.zeros(len(whole.gallery), bool)
+def _draw_lost(scene: Scene) -> None:
+    filed, cost, k = scene.filed, scene.cost, scene.k
+    brute, unreached = scene.evidence(cost.brute), np.zeros(len(filed.collection.gallery), bool)
     unreached[cost.lost_matches] = True
-    lost = cards.neighbours(run, whole, brute, cost.lost)
-    beyond = cards.missed(run, whole, brute, k, ranked_answer.MISSED_SHOWN, unreached)
+    lost = cards.neighbours(scene.run, filed.collection, brute, cost.lost)
+    beyond = cards.missed(scene.run, filed.collection, brute, k, ranked_answer.MISSED_SHOWN, unreached)
     ranked = "with their rank by brute force"
+    nothing = f"None: all of the nearest {k} are assigned to the probed anchors."
     sections = [
-        Section(
-            "lost", f"Missed among the nearest {k}", lost, ranked if lost else "",
-            f"None: all of the nearest {k} are assigned to the probed anchors.",
-        ),
-        Section(
-            "lost matches", f"True matches missed beyond rank {k}", beyond, ranked if beyond else "", "None.",
-        ),
-    ]  # fmt: skip
+        Section("lost", f"Missed among the nearest {k}", lost, ranked if lost else "", nothing),
+        Section("lost matches", f"True matches missed beyond rank {k}", beyond, ranked if beyond else "", "None."),
+    ]
     gallery(sections, key="lost", on_pick=_pick)
 
 
-def _draw_found(run: cache.RunView, filed: FiledGallery, cost: QueryCost, item: int, k: int) -> None:
-    whole = filed.collection
-    query = whole.one(item)
-    before = comparison.ranks(Evidence(cost.brute, query, whole.gallery))
-    kept = int(min(k, (cost.fast.neighbours[0] >= 0).sum()))
-    came = cards.neighbours(run, whole, Evidence(cost.fast, query, whole.gallery), np.arange(kept))
+def _draw_found(scene: Scene) -> None:
+    fast, whole = scene.cost.fast, scene.filed.collection
+    before = comparison.ranks(scene.evidence(scene.cost.brute))
+    kept = int(min(scene.k, (fast.neighbours[0] >= 0).sum()))
+    came = cards.neighbours(scene.run, whole, scene.evidence(fast), np.arange(kept))
     section = Section(
         "found", f"Result of two-stage search: the first {kept}", [cards.moved(card, before) for card in came],
-        f"of {int(cost.fast.retrieved[0]):,} images compared; arrows show the change from brute force",
+        f"of {int(fast.retrieved[0]):,} images compared; arrows show the change from brute force",
         "The probed anchors hold no image but the query; probe more anchors.",
     )  # fmt: skip
-    gallery([section], key="found", on_pick=_pick, query=cards.query(run, whole, item, []))
+    gallery([section], key="found", on_pick=_pick, query=cards.query(scene.run, whole, scene.item, []))
 
 
 two_stage()

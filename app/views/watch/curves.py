@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.forms import curve_options
-from app.results.metrics_reader import Journal, journal, title
 from app.shared import charts, page_frame, queueing
-from app.views.watch import panels
+from lab.report import curves as panels
+from lab.report.curves import Journal, journal, title
 from lab.runs import Run
 from lab.runs.folder import ENDED, FINISHED
 from lab.training.stopwatch import in_words
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What the Watch page shows: a run with its records so far. part: of the page. names: of all runs there are."""
+
+    run: Run
+    kept: Journal
+    part: str
+    names: tuple[str, ...]
+
 
 MOST = 11
 """Runs beside the one that is watched: more lines cannot be told apart."""
@@ -26,11 +38,12 @@ def others(run: Run, names: Sequence[str]) -> list[Run]:
     return [Run(folder) for folder in folders if (folder / "config.yaml").is_file()]
 
 
-def draw(run: Run, kept: Journal, names: Sequence[str]) -> None:
-    """The controls and the charts. names: of all runs there are."""
+def draw(scene: Scene) -> None:
+    """The controls and the charts."""
+    run, kept = scene.run, scene.kept
     left, right = st.columns(2)
     with left:
-        beside = _choose(run, names)
+        beside = _choose(run, scene.names)
     journals = {run.name: kept, **{other.name: journal(other.path) for other in beside}}
     known = panels.quantities(list(journals.values()))
     if not known:
@@ -43,9 +56,11 @@ def draw(run: Run, kept: Journal, names: Sequence[str]) -> None:
     )  # fmt: skip
     options = curve_options.ask()
     for other in beside:
-        _say_where_it_stands(other)
+        if (status := other.status)["state"] != FINISHED:
+            st.caption(page_frame.as_text(f"{other.name}: {queueing.progress_words(status)}"))
     drawn = panels.of_several(journals, chosen) if beside else panels.of_one(kept, chosen)
-    best = None if beside else _best_step(run)
+    origins = [] if beside else [run.origin(split) for split in run.splits]
+    best = next((one.step for one in origins if one.checkpoint == "best"), None)
     for start in range(0, len(drawn), 2):  # row by row, so that they keep their order where they stand in one column
         for column, panel in zip(st.columns(2 if len(drawn) > 1 else 1), drawn[start : start + 2], strict=False):
             _chart(column, panel, options, best)
@@ -68,21 +83,17 @@ def _choose(run: Run, names: Sequence[str]) -> list[Run]:
 
 
 def _say_that_there_are_none(run: Run) -> None:
+    words = "The curves appear here by themselves once the first training step is done."
     if run.state == FINISHED:
-        st.info("Nothing was trained here, so there are no curves. Browse and Map show the vectors.")
+        words = "Nothing was trained here, so there are no curves. Browse and Map show the vectors."
     elif run.state in ENDED:
-        st.info("This run ended before its first training step, so there are no curves.")
-    else:
-        st.info("The curves appear here by themselves once the first training step is done.")
+        words = "This run ended before its first training step, so there are no curves."
+    st.info(words)
 
 
-def _say_where_it_stands(other: Run) -> None:
-    status = other.status
-    if status["state"] != FINISHED:
-        st.caption(page_frame.as_text(f"{other.name}: {queueing.progress_words(status)}"))
-
-
-def _chart(column: DeltaGenerator, panel: panels.Panel, options: curve_options.CurveOptions, best: int | None) -> None:
+def _chart(
+    column: DeltaGenerator, panel: panels.CurveChart, options: curve_options.CurveOptions, best: int | None
+) -> None:
     figure = charts.curves(panel.curves, panel.title, height=250, **options.of(panel.quantity))
     if best is not None and panel.quantity == "validation":
         figure = charts.mark(figure, best, "best checkpoint")
@@ -90,13 +101,7 @@ def _chart(column: DeltaGenerator, panel: panels.Panel, options: curve_options.C
     column.plotly_chart(figure, key=f"watch {panel.title}", alt=words)
 
 
-def _best_step(run: Run) -> int | None:
-    """The step of the best checkpoint, as far as a split was evaluated with it."""
-    origins = (run.origin(split) for split in run.splits)
-    return next((one.step for one in origins if one.checkpoint == "best"), None)
-
-
-def _say_what_stays_linear(drawn: Sequence[panels.Panel], options: curve_options.CurveOptions) -> None:
+def _say_what_stays_linear(drawn: Sequence[panels.CurveChart], options: curve_options.CurveOptions) -> None:
     logarithmic = [panel for panel in drawn if options.of(panel.quantity)["log"]]
     linear = [
         panel.title

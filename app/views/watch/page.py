@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from app import origin
-from app.components.bell import bell
+from app.components import notifications
 from app.components.gallery import Card, Section, gallery
 from app.results import cache, cards, thumbnails
-from app.results.metrics_reader import Journal, journal
 from app.results.run_choice import described, library, say_what_next, state_of, summary, view, warn
-from app.shared import address, charts, page_frame, queueing, whereabouts
-from app.views.watch import curves, machine, validation_history
+from app.shared import address, charts, location, page_frame, queueing
+from app.views.watch import curves
+from app.views.watch.curves import Scene
 from lab.core.formats import time_of_day, zone_of
 from lab.data import ImageSet
+from lab.report.curves import gaps, journal
 from lab.runs import Run
 from lab.runs.execute import check_at_hand
 from lab.runs.folder import ENDED, FAILED, FINISHED, QUEUED, RUNNING
-from lab.runs.launching import sent
+from lab.runs.launching import machine, sent
 from lab.runs.launching.detached import kill, working
 
 LOOK_EVERY = 2.0  # seconds between two looks at a run at work
@@ -48,7 +47,7 @@ def watch() -> None:
         name = page_frame.select("Run", ordered, key="watched")
         part = page_frame.few("Show", PARTS, key="watched part", link="part")
         warn(known)
-        bell()
+        notifications.button()
     address.tell("watched", name)
     names = tuple(known.names)
     address.adopt("also", address.reader([]), lambda picked: set(picked) <= set(names), many=True)
@@ -70,12 +69,11 @@ def _any_goes_on(run: Run, part: str, names: Sequence[str]) -> bool:
 def _run(path: str, part: str, names: tuple[str, ...], went_on: bool) -> None:
     run = Run(path)
     _head(run, run.status)
-    kept = journal(run.path)
-    parts: dict[str, Callable[..., None]] = {
-        "Curves": partial(curves.draw, names=names), "Similarities": _similarities, "Pinned queries": _pinned,
-        "Decomposability": _gap, "Log": _log,
+    parts: dict[str, Callable[[Scene], None]] = {
+        "Curves": curves.draw, "Similarities": _similarities, "Pinned queries": _pinned, "Decomposability": _gap,
+        "Log": _log,
     }  # fmt: skip
-    parts[part](run, kept)
+    parts[part](Scene(run, journal(run.path), part, names))
     if _any_goes_on(run, part, names) != went_on:
         st.rerun()  # the last one ended, or one was chosen that goes on: draw the page anew, with another rhythm
     address.write()  # a click in here draws no more than this
@@ -85,7 +83,8 @@ def _head(run: Run, status: dict) -> None:
     done = 1.0 if status["state"] == FINISHED else (status.get("step") or 0) / max(1, status.get("steps") or 1)
     config = described(run)
     st.caption(page_frame.as_text(" · ".join((summary(config), *_evaluated(run)))))
-    st.progress(min(1.0, done), text=page_frame.as_text(_capital(queueing.progress_words(status)) + _until(status)))
+    words = queueing.progress_words(status)
+    st.progress(min(1.0, done), text=page_frame.as_text(words[:1].upper() + words[1:] + _until(status)))
     if status["state"] in (FAILED, "damaged", "interrupted") and not sent.under_way(run):
         page_frame.say_error(status.get("sentence", ""))
     elif status.get("sentence"):
@@ -97,10 +96,6 @@ def _head(run: Run, status: dict) -> None:
         _buttons(run, status["state"])
     if status["state"] == RUNNING:
         _machine(run)
-
-
-def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]
 
 
 def _until(status: dict[str, Any]) -> str:
@@ -126,14 +121,14 @@ def _evaluated(run: Run) -> list[str]:
     """Which weights the scores are of: said once for all splits that are of the same."""
     splits: dict[str, list[str]] = {}
     for split in run.splits:
-        splits.setdefault(origin.words(run.name, split), []).append(split)
+        splits.setdefault(cache.provenance(run.name, split), []).append(split)
     return [f"{' and '.join(several)} scores: {words}" for words, several in splits.items()]
 
 
 def _buttons(run: Run, state: str) -> None:
     elsewhere = sent.under_way(run)
     if working(run) or elsewhere:
-        if where := whereabouts.words(run):
+        if where := location.words(run):
             st.caption(page_frame.as_text(where))
         stopping = queueing.was_asked(run.name)
         look: dict[str, Any] = {
@@ -162,9 +157,7 @@ def _buttons(run: Run, state: str) -> None:
     elif state != FINISHED:
         _resumption(run)
     if run.splits:
-        st.page_link(
-            "views/browse/page.py", label="Browse", icon=":material/image_search:", query_params={"run": run.name}
-        )
+        page_frame.link_to("browse", "Browse", {"run": run.name})
 
 
 def _resumption(run: Run) -> None:
@@ -173,11 +166,11 @@ def _resumption(run: Run) -> None:
     except ValueError as missing:
         st.caption(str(missing))
         return
-    places, place = whereabouts.places(), whereabouts.HERE
+    places, place = location.places(), location.HERE
     if len(places) > 1:
-        st.session_state.setdefault(key := f"resume {run.name}", whereabouts.last_place(run))
+        st.session_state.setdefault(key := f"resume {run.name}", location.last_place(run))
         place = st.selectbox("Where to resume", list(places), key=key, format_func=places.__getitem__, width=280)
-        if place != whereabouts.HERE and (knobs := whereabouts.knobs_of(whereabouts.handed_to(place, run))):
+        if place != location.HERE and (knobs := location.knobs_of(location.handed_to(place, run))):
             st.caption(page_frame.as_text(knobs))
     if st.button(
         "Resume", icon=":material/play_arrow:", help="Adds the run to the queue; it continues from its last checkpoint"
@@ -186,17 +179,17 @@ def _resumption(run: Run) -> None:
         st.rerun()
 
 
-def _similarities(run: Run, kept: Journal) -> None:
-    by_step = {int(r["step"]): r["similarities"] for r in kept.validated if r.get("similarities")}
+def _similarities(scene: Scene) -> None:
+    by_step = {int(r["step"]): r["similarities"] for r in scene.kept.validated if r.get("similarities")}
     if not by_step:
-        st.info("Not validated yet. Similarities of matching and other pairs appear then. " + _when_validated(run))
+        st.info(
+            "Not validated yet. Similarities of matching and other pairs appear then. " + _when_validated(scene.run)
+        )
         return
     step = _moment("After step", list(by_step), "after")
-    st.plotly_chart(
-        charts.histogram(by_step[step], "cosine", height=340),
-        key="similarities",
-        alt=f"Shares of positive and negative pairs by cosine, after step {step}",
-    )
+    figure = charts.histogram(by_step[step], "cosine", height=340)
+    words = f"Shares of positive and negative pairs by cosine, after step {step}"
+    st.plotly_chart(figure, key="similarities", alt=words)
     columns = st.columns(2)
     for column, (name, lines) in zip(columns, _over_time(by_step).items(), strict=True):
         column.plotly_chart(charts.curves(lines, name, height=240), key=f"over time {name}", alt=f"{name} over steps")
@@ -231,46 +224,37 @@ def _moment(label: str, steps: list[int], key: str) -> int:
     return st.select_slider(label, steps, key=key) if len(steps) > 1 else steps[0]
 
 
-def _pinned(run: Run, kept: Journal) -> None:
-    moments = [r for r in kept.validated if r.get("pinned")]
+def _pinned(scene: Scene) -> None:
+    moments = [r for r in scene.kept.validated if r.get("pinned")]
     if not moments:
-        st.info("Not validated yet. The same eight queries are ranked at each validation. " + _when_validated(run))
+        st.info(
+            "Not validated yet. The same eight queries are ranked at each validation. " + _when_validated(scene.run)
+        )
         return
-    about = view(run)
-    images = cache.images(run.name, about.stamp)
+    about = view(scene.run)
+    images = cache.images(scene.run.name, about.stamp)
     queries = [strip["query"] for strip in moments[-1]["pinned"]]
     page_frame.keep("pinned", queries[0], queries, link="pinned")
     item = st.session_state["pinned"]
     choose = [_card(about, images, one, None, None) for one in queries]
     rows = [Section("pinned", "Pinned queries", choose, note="click one to follow it", size="small", current=item)]
-    spread = range(len(moments)) if len(moments) <= STRIPS else _spread(len(moments))
-    for at in spread:
+    steps = min(STRIPS, len(moments))  # first, last, and some between
+    for at in sorted({round(at * (len(moments) - 1) / max(1, steps - 1)) for at in range(steps)}):
         strip = next((s for s in moments[at]["pinned"] if s["query"] == item), None)
         if strip:
             right = [images.labels[one] == images.labels[item] for one in strip["neighbours"]]
+            listed = zip(strip["neighbours"], right, strip["scores"], strict=True)
             cards = [
-                _card(about, images, one, rank, bool(ok), score)
-                for rank, (one, ok, score) in enumerate(
-                    zip(strip["neighbours"], right, strip["scores"], strict=True), 1
-                )
+                _card(about, images, one, rank, bool(ok), score) for rank, (one, ok, score) in enumerate(listed, 1)
             ]
-            note = f"{sum(right)} of the first {len(right)} right"
-            rows.append(
-                Section(
-                    f"after {moments[at]['step']}", f"After step {moments[at]['step']:,}", cards, note, size="small"
-                )
-            )
+            note, step = f"{sum(right)} of the first {len(right)} right", moments[at]["step"]
+            rows.append(Section(f"after {step}", f"After step {step:,}", cards, note, size="small"))
     gallery(rows, key="film", on_pick=_pin)
 
 
 def _pin(section: str, item: int) -> None:
     if section == "pinned":
         st.session_state["pinned"] = item
-
-
-def _spread(count: int) -> list[int]:
-    """First, last, and some between."""
-    return sorted({round(at * (count - 1) / (STRIPS - 1)) for at in range(STRIPS)})
 
 
 def _card(
@@ -289,28 +273,27 @@ def _when_validated(run: Run) -> str:
     return f"This run of {training.steps:,} steps is validated every {training.validate_every:,} steps and at its end."
 
 
-def _gap(run: Run, kept: Journal) -> None:
-    gaps = validation_history.gaps(run)
-    if not gaps:
+def _gap(scene: Scene) -> None:
+    measured = gaps(scene.run)
+    if not measured:
         st.info(
             "Nothing to compare yet: the gap is measured on the embeddings of each validation. "
-            + (_when_validated(run) if run.config.training.knobs.keep_frames else NONE_KEPT)
+            + (_when_validated(scene.run) if scene.run.config.training.knobs.keep_frames else NONE_KEPT)
         )
         return
     st.caption(
         "How much better the average precision of small random batches looks than that of the whole validation set, "
         "with the two upper bounds of the ROADMAP paper. A small gap means that batches stand for the whole set."
     )
-    st.plotly_chart(
-        charts.curves(gaps, "gap", height=360), key="gap", alt="Decomposability gap and its bounds over steps"
-    )
+    figure = charts.curves(measured, "gap", height=360)
+    st.plotly_chart(figure, key="gap", alt="Decomposability gap and its bounds over steps")
 
 
-def _log(run: Run, kept: Journal) -> None:
-    for note in kept.notes:
+def _log(scene: Scene) -> None:
+    for note in scene.kept.notes:
         st.text(note)
-    nothing = "Nothing was logged." if run.state in ENDED else "Nothing logged yet."
-    st.code(run.log_tail() or nothing, language=None, height=520, wrap_lines=True)
+    nothing = "Nothing was logged." if scene.run.state in ENDED else "Nothing logged yet."
+    st.code(scene.run.log_tail() or nothing, language=None, height=520, wrap_lines=True)
 
 
 watch()

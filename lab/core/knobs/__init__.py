@@ -14,7 +14,7 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
@@ -150,6 +150,26 @@ class Knobs(BaseModel):
         return value
 
 
+class HasKnobs:
+    """Base of what is made from declared knobs; `knobs` are the values. A class without `Knobs` has those of its base.
+
+    Raises:
+        ValueError: unknown knob, or a value out of range.
+    """
+
+    Knobs: ClassVar[type[Knobs]] = Knobs
+
+    def __init__(self, **knobs: Any):
+        self.knobs: Any = self.Knobs(**knobs)
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "Knobs" not in vars(cls):  # a class of its own, whose messages name it
+            cls.Knobs = type(
+                "Knobs", (cls.Knobs,), {"__module__": cls.__module__, "__qualname__": f"{cls.__qualname__}.Knobs"}
+            )
+
+
 def quoted(value: Any) -> str:
     """A value as a message shows it, cut where it is too long."""
     try:
@@ -204,7 +224,7 @@ def _sentence(knobs: type[Knobs], error: ValidationError) -> str:
         near = difflib.get_close_matches(name, declared, n=1)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
         return f"{who} has no knob {quoted(name)}{hint}. Its knobs: {', '.join(declared) or 'none'}."
-    if first["type"] == "missing":
+    if first["type"] == "missing" and len(first["loc"]) == 1:  # not an element of a tuple
         return f"{who} needs {name}: {declared[name].help}"
     if name not in declared:
         return f"{who}: {first['msg']}."

@@ -1,4 +1,4 @@
-"""What a figure calls its knobs: the same in a notebook, on the dashboard and in a saved page."""
+"""What figures and forms call knobs and entries: the same in a notebook, on the dashboard and in a saved page."""
 
 from __future__ import annotations
 
@@ -18,6 +18,35 @@ WORDS = {
     "per_class": "items per class", "ranks": "ranks shown", "shown": "pairs shown", "upto": "up to",
 }  # fmt: skip
 """Knob to a few words, where its name alone does not say what it is."""
+
+
+NAMES = {
+    "adamw": "AdamW", "ami": "AMI", "arc_face": "ArcFace", "blackbox_ap": "Blackbox AP", "cars196": "Cars-196",
+    "cifar100": "CIFAR-100", "clusters_f1": "Clusters' F1", "cos_face": "CosFace", "cross_entropy": "Cross-entropy",
+    "cub200": "CUB-200", "efficientnet_lite0": "EfficientNet-Lite0", "emoji7": "Emoji-7", "fast_ap": "FastAP",
+    "food101": "Food-101", "google_landmarks_v1": "Google Landmarks v1", "hierarchical_ap": "Hierarchical AP",
+    "hit_rate_at_k": "Hit rate@k", "in_shop": "In-Shop", "inaturalist2018": "iNaturalist 2018", "map_at_r": "MAP@R",
+    "mean_average_precision": "mAP", "mini_inaturalist2021": "Mini-iNaturalist 2021",
+    "multi_similarity": "Multi-similarity", "nmi": "NMI", "nt_xent": "NT-Xent", "precision_at_k": "Precision@k",
+    "proxy_anchor": "Proxy-Anchor", "proxy_nca": "ProxyNCA", "r_precision": "R-precision", "recall_at_k": "Recall@k",
+    "revisited_map": "Revisited mAP", "revisited_oxford": "Revisited Oxford", "revisited_paris": "Revisited Paris",
+    "rmsprop": "RMSprop", "roadmap": "ROADMAP", "sfm120k_validation": "SfM-120k validation", "sgd": "SGD",
+    "simix": "SiMix", "small_cnn": "Small CNN", "smooth_ap": "Smooth-AP", "soft_triple": "SoftTriple",
+    "softbin_ap": "SoftBin-AP", "sop": "Stanford Online Products", "sup_ap": "SupAP", "svhn": "SVHN",
+    "timm_model": "A model of timm", "tiny_imagenet": "Tiny ImageNet", "vehicle_id": "VehicleID",
+}  # fmt: skip
+"""Entry of a catalogue to what people call it, where that is not its name in words."""
+
+
+def entry_in_words(entry: str) -> str:
+    """What people call an entry of a catalogue.
+
+    Example:
+        >>> entry_in_words("nt_xent"), entry_in_words("triplet_margin"), entry_in_words("")
+        ('NT-Xent', 'Triplet margin', '')
+    """
+    words = entry.replace("_", " ")
+    return NAMES.get(entry, words[:1].upper() + words[1:])
 
 
 def name_in_words(knob: Knob) -> str:

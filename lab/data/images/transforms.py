@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 from PIL import Image
+from torchvision.transforms import v2
+from torchvision.transforms.v2 import functional as F
 
 from lab.data.images.crops import Crops
-from lab.data.images.torchvision_v2 import functional as F
-from lab.data.images.torchvision_v2 import v2
 from lab.data.images.transform_knobs import TestingKnobs, TrainingKnobs
 
 Triple = tuple[float, float, float]

@@ -49,5 +49,5 @@ class BatchSizeSweep(ToySweep):
         return _toy.train(made, toy, steps=k.steps, classes=int(setting) // 4, seed=seed).test[-1]
 
     def numbers(self) -> Numbers:
-        numbers = super().numbers()
-        return numbers | {"curves": {name: numbers["curves"][name] for name in self.lines()}}
+        numbers, shown = super().numbers(), self.lines()
+        return numbers | {"curves": {name: curve for name, curve in numbers["curves"].items() if name in shown}}

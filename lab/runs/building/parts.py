@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from torch import nn
 
-from lab.core.late import without_compiler
 from lab.data.images import ahead, transforms
 from lab.data.images.loading import Loader
 from lab.data.streams.streamed_set import ClassSplit, DrawnRows
@@ -130,8 +129,7 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, own: Own | None
     encoder, loss = encoder.to(device), loss.to(device)
     if knobs.encoder_weights == "sharded":
         _share_out(encoder, device, knobs)
-    with without_compiler():
-        optimiser = config.optimiser.create().build(encoder, loss)
+    optimiser = config.optimiser.create().build(encoder, loss)
     return Parts(
         encoder=encoder,
         loss=loss,

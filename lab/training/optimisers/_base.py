@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import nn
 
-import lab.core.knobs
-from lab.core.knobs import knob
+from lab.core.knobs import HasKnobs, Knobs, knob
 
 PARTS = {
     "head": ("embed", "a last layer (encoder.dim none)"),
@@ -18,10 +15,10 @@ PARTS = {
 """Parts of the encoder's head that may have a rate of their own: attribute, and what an encoder without it lacks."""
 
 
-class Optimiser:
+class Optimiser(HasKnobs):
     """Builds a torch optimiser over the encoder's weights, parts of them with a rate of their own, and the loss's."""
 
-    class Knobs(lab.core.knobs.Knobs):
+    class Knobs(Knobs):
         lr: float = knob(1e-3, "Learning rate of the encoder.", gt=0, le=10, scale="log")
         anchors_lr: float | None = knob(
             None,
@@ -50,9 +47,6 @@ class Optimiser:
             source="Radenovic et al. 2018",
         )
         weight_decay: float = knob(0.0, "Weight decay of all weights.", ge=0, le=1, scale="log")
-
-    def __init__(self, **knobs: Any):
-        self.knobs: Any = type(self).Knobs(**knobs)
 
     def build(self, encoder: nn.Module, loss: nn.Module) -> torch.optim.Optimizer:
         """The torch optimiser; each group remembers its `base_lr`, which the schedule multiplies.

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import lab.core.knobs
-from lab.core.knobs import knob
+from lab.core.knobs import HasKnobs, Knobs, knob
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,7 @@ class Place:
     scores: Sequence[float]
 
 
-class Schedule:
+class Schedule(HasKnobs):
     """Multiplies every learning rate by `factor(step, steps, scores)`.
 
     needs_scores: whether it reads what validation found.
@@ -31,11 +30,8 @@ class Schedule:
 
     needs_scores: ClassVar[bool] = False
 
-    class Knobs(lab.core.knobs.Knobs):
+    class Knobs(Knobs):
         warmup: int = knob(0, "Steps over which the learning rate rises linearly from 0.", ge=0, unit="steps")
-
-    def __init__(self, **knobs: Any):
-        self.knobs: Any = type(self).Knobs(**knobs)
 
     def factor(self, step: int, steps: int, scores: Sequence[float] = ()) -> float:
         """The learning rate's factor in [0, 1] at `step` (1 is the first) of `steps`.

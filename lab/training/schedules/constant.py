@@ -3,6 +3,3 @@ from lab.training.schedules._base import Schedule
 
 class Constant(Schedule):
     """The learning rate stays, after the warm-up."""
-
-    class Knobs(Schedule.Knobs):
-        pass

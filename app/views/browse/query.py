@@ -1,0 +1,284 @@
+"""Queries of the person's own: pictures and words, a part of a picture, more like these, less like those."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+import lab.search
+from app import upload_limit
+from app.components.crop import Box, checked, crop
+from app.components.gallery import Query, Section, gallery
+from app.results import cache, cards, uploads
+from app.results.thumbnails import thumbnail
+from app.shared import address, background, page_frame
+from app.views.browse import explain
+from app.views.browse.scene import PAIR, Scene, page_of, search_with, turn_pages
+from lab.evaluation.collection import Collection
+
+TOGETHER = {
+    "rocchio": "Towards liked, away from disliked",
+    "mean": "Mean of the query and the liked",
+    "best": "Best match of the query or any liked",
+}
+SEVERAL = {"mean": "Mean of the pictures", "best": "Best match of any picture"}
+LIKE, UNLIKE, PART, OF = "like", "unlike", "part", "refined query"
+"""In the session's state: images, the part of the picture, and which query all of that belongs to."""
+MOST = 100
+"""Liked or disliked images of one query."""
+PICTURES = upload_limit.KEPT
+"""Pictures of one search: the server keeps no more of a session."""
+
+
+@dataclass(frozen=True)
+class Refined:
+    """What was changed: images that are liked and disliked, the part of the picture, how it is put together."""
+
+    like: tuple[int, ...] = ()
+    unlike: tuple[int, ...] = ()
+    part: Box | None = None
+    together: str = "rocchio"
+
+    def __bool__(self) -> bool:
+        return bool(self.like or self.unlike or self.part)
+
+
+def adopt(whole: Collection, query: str) -> Refined:
+    """What the address or the session says of this query, told apart by its words; that of another one is forgotten."""
+    state = st.session_state
+
+    def known(those: Sequence[int]) -> bool:
+        return all(whole.position(one) is not None for one in those)
+
+    def items(text: str) -> list[int]:
+        return [int(one) for one in text.split(",")][:MOST]
+
+    new = [address.adopt(name, items, known, default=[]) for name in (LIKE, UNLIKE)]
+    new.append(address.adopt(PART, _read_part, default=None))
+    if state.get(OF, query) != query and not any(new):
+        forget()
+    state[OF] = query
+    like, unlike = (tuple(one for one in state.get(name, []) if known([one])) for name in (LIKE, UNLIKE))
+    for name, those in ((LIKE, like), (UNLIKE, unlike)):
+        address.tell(name, ",".join(map(str, those)) or None)
+    part = state.get(PART)
+    address.tell(PART, part and ",".join(f"{one:g}" for one in part))
+    return Refined(like, unlike, part)
+
+
+def _read_part(text: str) -> Box:
+    box = checked([float(one) for one in text.split(",")])
+    if box is None:
+        raise ValueError("a part is left, top, right and bottom, between 0 and 1")
+    return box
+
+
+def forget() -> None:
+    """Back to the query as it is."""
+    for name in (LIKE, UNLIKE, PART):
+        st.session_state.pop(name, None)
+
+
+def _turn(which: str, item: int) -> None:
+    """A click: like or dislike an image, or not any more."""
+    other = UNLIKE if which == LIKE else LIKE
+    st.session_state[other] = [one for one in st.session_state.get(other, []) if one != item]
+    mine = st.session_state.get(which, [])
+    st.session_state[which] = [one for one in mine if one != item] if item in mine else [*mine, item][-MOST:]
+
+
+def on_pick(scene: Scene, query: int | None) -> Callable[[str, int], None]:
+    """What the gallery of results calls after a click."""
+
+    def pick(_section: str, item: int) -> None:
+        if scene.click == "why":
+            st.session_state[PAIR] = item
+        elif scene.click == "judge" and query is not None:
+            explain.judge(scene, query, item)
+        elif scene.click in (LIKE, UNLIKE):
+            _turn(scene.click, item)
+        else:
+            search_with(item)
+
+    return pick
+
+
+def ask_part(source: str, alt: str, part: Box | None) -> None:
+    """The popover in which a part of the query's picture is drawn. source: a data URI."""
+    # Its words stay the same, or it would close under the hand that draws.
+    with st.popover(
+        "Part of it", icon=":material/crop:", key="part open", on_change="rerun",
+        help="Search with a part of the picture",
+    ):  # fmt: skip
+        if not st.session_state.get("part open"):
+            return
+        crop(source, alt, part, key="crop", on_crop=lambda box: st.session_state.update({PART: box}))
+        st.button(
+            "The whole picture", on_click=lambda: st.session_state.pop(PART, None), disabled=part is None,
+            icon=":material/crop_free:",
+        )  # fmt: skip
+
+
+def show(scene: Scene, refined: Refined) -> Refined:
+    """The liked and disliked images above the results; a click takes one away again."""
+    if not refined:
+        return refined
+    sections = [
+        Section(
+            name, title, [cards.plain(scene.run, scene.collection, item) for item in items], "click one to remove it",
+            size="small",
+        )
+        for name, title, items in ((LIKE, "More like", refined.like), (UNLIKE, "Less like", refined.unlike))
+        if items
+    ]  # fmt: skip
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            if refined.like:
+                together = page_frame.select(
+                    "Search with", list(TOGETHER), key="together", format=TOGETHER.__getitem__, link="together"
+                )
+                refined = replace(refined, together=together)
+            part = " Only the part of the picture that you drew is searched with." if refined.part else ""
+            st.markdown(f"**The query was changed.**{part}")
+            st.button("Back to the original query", on_click=forget, icon=":material/undo:")
+        if sections:
+            gallery(sections, key="refined", on_pick=_turn)
+    return refined
+
+
+def vectors(whole: Collection, refined: Refined, unrefined: Sequence[np.ndarray]) -> np.ndarray:
+    """What to search with, float32 [n d], the best of which counts.
+
+    Args:
+        unrefined: vectors [d] of the query, or of each picture of it.
+
+    Raises:
+        ValueError: liked and disliked images cancel the query out.
+    """
+    like, unlike = whole.vectors_of(refined.like), whole.vectors_of(refined.unlike)
+    queries, together = np.stack(unrefined), "best"
+    if len(like) and refined.together != "rocchio":
+        queries, like, together = np.concatenate([queries, like]), like[:0], refined.together
+    return lab.search.compose(queries, like, unlike, together, unit=whole.similarity == "cosine")  # type: ignore[arg-type]
+
+
+def refined_vectors(scene: Scene, item: int, refined: Refined) -> tuple[np.ndarray | None, bool]:
+    """What to search with instead of an image's own vector (None: with that), and whether it is there yet."""
+    if not refined:
+        return None, True
+    run, whole = scene.run, scene.collection
+    vector: np.ndarray | None = whole.one(item).vectors[0]
+    if refined.part:
+        job = cache.embedded_part(run.name, scene.split, run.stamp, item, refined.part, whole.images)
+        vector = background.if_ready(job)
+    return (None, False) if vector is None else (vectors(whole, refined, [vector]), True)
+
+
+def ask_upload(scene: Scene) -> None:
+    """Draw what is asked for with pictures and words of one's own, and the answer."""
+    run, whole = scene.run, scene.collection
+    words = ""
+    if cache.has_text_side(run.name):
+        page_frame.keep("words", "", link="words")
+        words = st.text_input(
+            "What to look for, in words", key="words", persist_state="session",
+            help="The run's encoder embeds words and pictures in one space.",
+        ).strip()  # fmt: skip
+    files = _ask_pictures()
+    if not files and not words:
+        st.info("Choose a picture above; the model embeds it and its nearest images appear here.")
+        return
+    files, pictures = _readable(files)
+    if not pictures and not words:
+        return
+    refined = adopt(whole, f"{run.name} {scene.split} upload")
+    if len(files) == 1:
+        ask_part(thumbnail(pictures[0], cards.LARGE), "your picture", refined.part)
+    else:
+        refined = replace(refined, part=None)
+    found = _embedded(scene, files, words, refined)
+    if found is None:
+        return
+    if len(found) > 1:
+        together = page_frame.choice(
+            "Search with", list(SEVERAL), key="several", format=SEVERAL.__getitem__, link="several"
+        )
+        if together == "mean":
+            found = [lab.search.mean_query(np.stack(found), whole.similarity == "cosine")]
+    refined = show(scene, refined)
+    panel = Query("", "", words, ["your words"])
+    if pictures:
+        panel = cards.uploaded(pictures[0])
+    if len(pictures) > 1:
+        alt, title = "the first of the uploaded pictures", f"Your {len(pictures)} pictures"
+        panel = Query(panel.src, alt, title, ["the first is shown"])
+    _answer(scene, vectors(whole, refined, found), panel)
+
+
+def _readable(files: Sequence[bytes]) -> tuple[list[bytes], list[Any]]:
+    """The files that are pictures, with these; a sentence for each of the others."""
+    good: list[bytes] = []
+    pictures: list[Any] = []
+    for number, data in enumerate(files, 1):
+        try:
+            pictures.append(uploads.picture(data))
+            good.append(data)
+        except ValueError as error:
+            page_frame.say_error(f"Picture {number} of {len(files)}: {error}" if len(files) > 1 else error)
+    return good, pictures
+
+
+def _ask_pictures() -> list[bytes]:
+    chosen = st.file_uploader(
+        "A picture from your computer, or several",
+        type=list(uploads.EXTENSIONS),
+        accept_multiple_files=True,
+        max_upload_size=uploads.MAX_MEGABYTES,
+        key="upload",
+        help=f"JPEG, PNG, WebP, BMP, GIF or TIFF, at most {uploads.MAX_MEGABYTES} MB and "
+        f"{uploads.MAX_PIXELS / 1e6:.0f} million pixels each, {PICTURES} at a time; convert HEIC photos to JPEG first. "
+        "They are decoded, embedded and forgotten; their file names are not read.",
+    )
+    listed = len(st.session_state.get("upload") or ())  # those that the server has dropped included
+    latest = chosen[-PICTURES:]
+    if listed > len(latest):
+        st.caption(f"The latest {len(latest)} of {listed} pictures are used; remove some to choose others.")
+    return [one.getvalue() for one in latest]
+
+
+def _embedded(scene: Scene, files: Sequence[bytes], words: str, refined: Refined) -> list[np.ndarray] | None:
+    """A vector for each picture and for the words; None while one is not there."""
+    about, part = (scene.run.name, scene.split, scene.run.stamp), refined.part if len(files) == 1 else None
+    jobs = [cache.embedded(*about, hashlib.blake2b(data).hexdigest(), data, part) for data in files]
+    jobs += [cache.embedded_words(*about, words)] if words else []
+    found = []
+    for job in jobs:
+        if (vector := background.if_ready(job)) is None:
+            return None
+        found.append(vector)
+    return found
+
+
+def _answer(scene: Scene, found: np.ndarray, panel: Query) -> None:
+    run, whole = scene.run, scene.collection
+    if not cache.searchable(run, scene.split, whole):
+        return
+    scores, positions = whole.ask_vectors(found)
+    passed = scene.chosen.neighbours(whole.images, whole.gallery.items[positions])
+    scores, positions = scores[passed], positions[passed]
+    start, stop = page_of("upload", len(positions), scene.size)
+    section = Section(
+        "neighbours",
+        f"Nearest {stop}" if start == 0 else f"Neighbours {start + 1} to {stop}",
+        cards.unjudged(run, whole, positions[start:stop], scores[start:stop], start),
+        note=f"of {len(whole.gallery):,} images by {whole.similarity}; an upload has no class, "
+        "so nothing is right or wrong",
+        empty="No neighbour passes the filter.",
+    )
+    gallery([section], key="results", on_pick=on_pick(scene, None), query=panel)
+    turn_pages("upload", len(positions), scene.size)

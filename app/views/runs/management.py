@@ -1,0 +1,122 @@
+"""The table of runs: its rows and columns; and what people write of runs: notes, tags and groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import streamlit as st
+
+from app.results.run_choice import Library, chosen_name, described, written
+from app.shared import page_frame, settings
+from lab.core.files import read_json, write_json
+from lab.report import rows as tables
+from lab.runs import Run, shelf
+from lab.runs.folder import QUEUED, RUNNING
+
+FILE = ".dashboard.json"
+"""In the folder of runs: what the dashboard keeps for everybody who opens this folder."""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What the Runs page shows: all runs, their rows by name, and the split whose scores they have."""
+
+    known: Library
+    rows: dict[str, Row]
+    split: str
+
+    @property
+    def tags(self) -> list[str]:
+        """Of all runs, from a to z."""
+        return tags_of(self.rows.values())
+
+
+def row(run: Run, split: str) -> Row:
+    """A run's row, made once as long as its files stay; whether a process still works on it is looked up each time."""
+    files = ("config.yaml", "status.json", "remarks.json", "meta.json", f"scores/{split}.json")
+    stored = _stored(str(run.path), split, tuple(written(run.path / name) for name in files))
+    return {**stored, "state": run.state if stored["state"] in (RUNNING, QUEUED) else stored["state"]}
+
+
+@lru_cache(maxsize=5_000)
+def _stored(path: str, split: str, written: tuple[int, ...]) -> Row:
+    run = Run(path)
+    config = described(run)
+    return tables.row(run, config, {s: chosen_name(config, s) for s in ("loss", "encoder", "data")}, split)
+
+
+def choose_columns(known: Sequence[str]) -> list[str]:
+    """The control, and what is chosen of the columns there are, in their order."""
+    file = settings.runs_root() / FILE
+    try:
+        before = read_json(file).get("columns")
+        default = [name for name in known if before is None or name in before]
+    except (OSError, ValueError, TypeError):
+        default = list(known)
+    with st.popover("Columns", icon=":material/view_column:", width="stretch"):
+        page_frame.keep("columns", default, lambda chosen: set(chosen) <= set(known), link="column")
+        chosen = st.multiselect("Columns", known, key="columns", persist_state="session", placeholder="only the name")
+        left, right = st.columns(2)
+        left.button("All", on_click=lambda: st.session_state.update(columns=list(known)), width="stretch")
+        if right.button("Save", help="Saves this choice for everybody who opens this folder of runs", width="stretch"):
+            try:
+                write_json(file, {"columns": list(chosen) if set(chosen) != set(known) else None})
+                st.toast("These columns are saved with the folder of runs.")
+            except OSError as error:
+                page_frame.say_error(
+                    f"The columns could not be saved in the folder of runs: {error.strerror or error}."
+                )
+    return [name for name in known if name in chosen]
+
+
+def tags_of(rows: Iterable[Row]) -> list[str]:
+    """Every tag of these rows of the table, from a to z."""
+    return sorted({tag for row in rows for tag in row["tags"]})
+
+
+def groups_of(rows: Iterable[Row]) -> list[str]:
+    """Every group of these rows of the table, from a to z."""
+    return sorted({row["group"] for row in rows} - {""})
+
+
+def remarks_of_one(run: Run, known: Sequence[str]) -> None:
+    """The form for one run. known: tags to choose from."""
+    written = shelf.notes(run)
+    with st.form(f"remarks of {run.name}", border=False):
+        note = st.text_area("Note", written["note"], height=96, max_chars=shelf.MAX_NOTE)
+        options = list(dict.fromkeys([*written["tags"], *known]))
+        tags = st.multiselect("Tags", options, written["tags"], accept_new_options=True, placeholder="none")
+        group = st.text_input("Group", written["group"], max_chars=shelf.MAX_GROUP, placeholder="none")
+        if st.form_submit_button("Save note, tags and group"):
+            _annotated([run], lambda _: {"note": note, "tags": tags, "group": group})
+
+
+def remarks_of_several(runs: Sequence[Run], rows: Sequence[Row], known: Sequence[str]) -> None:
+    """The form for several runs; what is left empty stays as it is. rows: theirs in the table."""
+    words = f"Tag or group these {len(runs)} runs"
+    key = "remarks of " + "/".join(run.name for run in runs)  # what was written for some is not meant for others
+    with page_frame.fold(words, link="together"), st.form(key, clear_on_submit=True, border=False):
+        added = st.multiselect("Add tags", known, accept_new_options=True, placeholder="none")
+        removed = st.multiselect("Remove tags", tags_of(rows), placeholder="none")
+        group = st.text_input("Put into group", max_chars=shelf.MAX_GROUP, placeholder="leave as it is")
+        out = st.checkbox("Take out of their groups", disabled=not groups_of(rows))
+        if st.form_submit_button("Save tags and group"):
+            tags = {row["run"]: [*(tag for tag in row["tags"] if tag not in removed), *added] for row in rows}
+            put = "" if out else group.strip() or None
+            _annotated(runs, lambda run: {"tags": tags[run.name], "group": put})
+
+
+def _annotated(runs: Sequence[Run], words: Callable[[Run], dict[str, Any]]) -> None:
+    """Write, then draw the page anew; a refusal is a sentence."""
+    try:
+        for run in runs:
+            shelf.annotate(run, **words(run))
+    except (ValueError, OSError) as error:
+        page_frame.say_error(error)
+        return
+    st.rerun()

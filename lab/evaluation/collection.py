@@ -1,0 +1,240 @@
+"""One split of one run, ready to be searched in its full embedding space."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+
+import lab.metrics
+import lab.search
+from lab.core.results import EmbeddingSet, Evidence, Ranking
+from lab.data import ImageSet
+from lab.reranking import ranked_by
+
+DEPTH = 480
+"""Neighbours kept for the query on screen: what its pages can show. Ranks of positives are known at any depth."""
+
+AT_ONCE = 60_000_000
+"""Similarities that are computed without a second thought (about a second)."""
+
+PER_QUERY = {
+    "hit_rate_at_k": {"k": (1, 4)},
+    "mean_average_precision": {},
+    "map_at_r": {},
+    "r_precision": {},
+    "mean_reciprocal_rank": {},
+}
+"""The metrics that judge a single query, with their knobs."""
+COLUMNS = ("r@1", "r@4", "mAP", "MAP@R", "R-precision", "MRR")
+"""The columns of `PER_QUERY`."""
+
+
+class Places:
+    """Where numbers stand in an array int64 [n] of different ones.
+
+    A dict of a million takes a fifth of a second to make; this takes milliseconds, as images mostly stand in order.
+
+    Example:
+        >>> from lab.evaluation.collection import Places
+        >>> import numpy as np
+        >>> places = Places(np.array([7, 3, 9]))
+        >>> places.of(3), places.of(4)
+        (1, None)
+    """
+
+    def __init__(self, items: np.ndarray):
+        self._order = None if (items[1:] > items[:-1]).all() else np.argsort(items, kind="stable")
+        self._items = items if self._order is None else items[self._order]
+
+    def of(self, item: object) -> int | None:
+        """The place of a number, or None where it is not there."""
+        if not isinstance(item, int | np.integer) or not -(2**63) <= (number := int(item)) < 2**63:
+            return None
+        at = int(np.searchsorted(self._items, number))
+        if at == len(self._items) or self._items[at] != number:
+            return None
+        return at if self._order is None else int(self._order[at])
+
+    def of_all(self, items: np.ndarray) -> np.ndarray:
+        """int64 [m]: the places of several numbers [m], -1 for those that are not there."""
+        at = np.minimum(np.searchsorted(self._items, items), len(self._items) - 1)
+        return np.where(self._items[at] == items, at if self._order is None else self._order[at], -1)
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Queries and gallery of one split.
+
+    gallery: `query` itself when images are searched among each other.
+    stored: per-query columns float64 [q] that the run's evaluation kept.
+    device: where to search.
+    """
+
+    images: ImageSet
+    query: EmbeddingSet
+    gallery: EmbeddingSet
+    similarity: str = "cosine"
+    stored: Mapping[str, np.ndarray] = field(default_factory=dict)
+    device: str = "cpu"
+
+    @property
+    def same_source(self) -> bool:
+        return self.gallery is self.query
+
+    @cached_property
+    def judged(self) -> bool:
+        """Whether any query has a true match."""
+        if self.same_source:
+            return len(np.unique(self.query.labels)) < len(self.query)
+        return bool(np.isin(self.query.labels, self.gallery.labels).any())
+
+    def exact(self, k: int, gallery: EmbeddingSet | None = None) -> lab.search.Index:
+        """An exact index of the gallery, or of another one, that keeps at most k neighbours."""
+        k, gallery = min(k, len(self.gallery)), gallery or self.gallery
+        return lab.search.create("exact", device=self.device, k=k, similarity=self.similarity).build(gallery)
+
+    @cached_property
+    def _index(self) -> lab.search.Index:
+        return self.exact(DEPTH)
+
+    @cached_property
+    def _deep_index(self) -> lab.search.Index:
+        return self.exact(len(self.gallery))
+
+    def prepare(self, deep: bool = False) -> bool:
+        """Build the index that `ask` searches, which takes seconds where there are a million images; true when it is
+        built."""
+        return (self._deep_index if deep else self._index) is not None
+
+    @cached_property
+    def _rows(self) -> Places:
+        return Places(self.query.items)
+
+    @cached_property
+    def _positions(self) -> Places:
+        return self._rows if self.same_source else Places(self.gallery.items)
+
+    def row(self, item: int | None) -> int | None:
+        """Row of an image among the queries, or None when it is not one of them."""
+        return self._rows.of(item)
+
+    def rows(self, items: np.ndarray) -> np.ndarray:
+        """int64 [n]: rows of images among the queries, -1 for those that are none."""
+        return self._rows.of_all(items)
+
+    def position(self, item: int | None) -> int | None:
+        """Place of an image in the gallery, or None when it is not in there."""
+        return self._positions.of(item)
+
+    def one(self, item: int) -> EmbeddingSet:
+        """A single query.
+
+        Raises:
+            ValueError: the image is no query of this split.
+        """
+        row = self.row(item)
+        if row is None:
+            raise ValueError(f"Image {item} is no query of this split; choose one of its {len(self.query):,} queries.")
+        return self.query.take(slice(row, row + 1))
+
+    def ask(
+        self,
+        item: int,
+        deep: bool = False,
+        vectors: np.ndarray | None = None,
+        verdicts: Mapping[int, bool] | None = None,
+    ) -> Evidence:
+        """Rank the whole gallery for one query image; keep the first `DEPTH` neighbours, or all when `deep`.
+
+        Args:
+            vectors: float32 [n d], what to search with instead of the image's own vector; the best of several counts.
+            verdicts: image to whether it is right for this query, where a person says so, whatever its label.
+
+        Raises:
+            ValueError: the image is no query of this split.
+        """
+        deep = deep or (vectors is not None and len(vectors) > 1)
+        query, index, gallery = self.one(item), self._deep_index if deep else self._index, self.gallery
+        if verdicts:
+            gallery = replace(gallery, labels=self._labels_by(verdicts, int(query.labels[0])))
+            index = self.exact(len(gallery) if deep else DEPTH, gallery)
+        if vectors is not None:
+            query = replace(query, vectors=vectors[:1])
+        ranking = index.rank(query, same_source=self.same_source)
+        if vectors is not None and len(vectors) > 1:
+            ranking = ranked_by(ranking, iter([self._best(vectors)]))
+        return Evidence(ranking, query, gallery)
+
+    def _labels_by(self, verdicts: Mapping[int, bool], label: int) -> np.ndarray:
+        """The gallery's labels where what is said to be right is of the query's class, and what is wrong is not."""
+        labels, nobody = self.gallery.labels.copy(), int(max(self.gallery.labels.max(), label)) + 1
+        for item, right in verdicts.items():
+            if (position := self.position(item)) is not None:
+                labels[position] = label if right else nobody
+        return labels
+
+    def _best(self, vectors: np.ndarray) -> torch.Tensor:
+        """float [1 g]: how near every image is to the nearest of several vectors."""
+        scores, positions = self._deep_index.neighbours(vectors, len(self.gallery))
+        by_place = np.full(scores.shape, -np.inf, np.float32)
+        np.put_along_axis(by_place, positions, scores, axis=1)
+        return torch.from_numpy(by_place.max(0, keepdims=True))
+
+    def vectors_of(self, items: Sequence[int]) -> np.ndarray:
+        """float32 [n d]: the embeddings of some images of the gallery, in their order; others are left out."""
+        places = [self.position(item) for item in items]
+        return self.gallery.vectors[[place for place in places if place is not None]]
+
+    def whole_list(self, item: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Every image that a query is compared with: items int64 [g], cosines float64 [g], relevance bool [g]."""
+        query = self.one(item)
+        others = self.gallery.items != item if self.same_source else np.ones(len(self.gallery), bool)
+        vectors, vector = self.gallery.vectors[others], query.vectors[0]
+        cosines = vectors @ vector / (np.linalg.norm(vectors, axis=1) * np.linalg.norm(vector))
+        relevant = self.gallery.labels[others] == query.labels[0]
+        return self.gallery.items[others], cosines.astype(np.float64), relevant
+
+    def ask_vectors(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Scores [k] and gallery positions [k] of the neighbours of the nearest of some embeddings [n d]."""
+        return lab.search.best_of(self._index, vectors, min(DEPTH, len(self.gallery)))
+
+    @property
+    def columns(self) -> list[str]:
+        """What `measure` says of every query."""
+        return list(self.stored) if self._kept else list(COLUMNS)
+
+    @property
+    def _kept(self) -> bool:
+        """Whether to take what the run's evaluation kept, because all pairs are many."""
+        return bool(self.stored) and len(self.query) * len(self.gallery) > AT_ONCE
+
+    def measure(self) -> dict[str, np.ndarray]:
+        """Column to float64 [q], a value for every query: what `PER_QUERY` says, or what the run kept of a large
+        split. Takes seconds to a minute; memory as exact search, a few tiles."""
+        if self._kept:
+            return dict(self.stored)
+        ranking = self.exact(1).rank(self.query, same_source=self.same_source)
+        return per_query(Evidence(ranking, self.query, self.gallery))
+
+
+def at_k(evidence: Evidence, k: int) -> dict[str, float]:
+    """Hit rate, recall and precision of a single query's first k; NaN when it has no positive."""
+    names = ("hit_rate_at_k", "recall_at_k", "precision_at_k")
+    measurements = [lab.metrics.create(name, k=(k,))(evidence) for name in names]
+    return {column: float(values[0]) for one in measurements for column, values in one.per_query.items()}
+
+
+def per_query(evidence: Evidence) -> dict[str, np.ndarray]:
+    """Column to one value a query by the metrics that judge one: float64 [q], NaN where a query has no positive."""
+    measured = (lab.metrics.create(name, **knobs)(evidence) for name, knobs in PER_QUERY.items())
+    return {column: values for one in measured for column, values in one.per_query.items()}
+
+
+def first_wrong(ranking: Ranking, query: int = 0) -> int | None:
+    """1-based rank of the first wrong neighbour of a query, or None when none of the kept ones is wrong."""
+    wrong = np.flatnonzero(~ranking.hits[query] & (ranking.neighbours[query] >= 0))
+    return int(wrong[0]) + 1 if len(wrong) else None

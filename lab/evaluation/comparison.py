@@ -1,0 +1,142 @@
+"""Another answer to the same query: a second run, the same run re-ranked, or the same run searched in two stages."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+import lab.reranking
+import lab.search
+from lab.core.results import EmbeddingSet, Evidence, Ranking
+from lab.evaluation.collection import COLUMNS, DEPTH, Collection, per_query
+from lab.evaluation.two_stage import FiledGallery
+
+MOST_PAIRS = 4_000_000_000
+"""Pairs of a query and an image beyond which nothing is re-ranked: these take five to eight minutes of one core, and
+three gigabytes while they do, once at a time."""
+ROOM = 12_000_000
+"""Neighbours that are kept of all re-ranked queries together: 150 MB."""
+
+_one = threading.Lock()
+
+
+@dataclass(frozen=True)
+class OtherRanking:
+    """Another way to rank a gallery.
+
+    title: for people. rank: of some of the queries of `collection`; None where the collection itself, of a second run,
+    is the other answer. flattered: see `lab.evaluation.two_stage.FLATTERED`.
+    """
+
+    title: str
+    collection: Collection
+    rank: Callable[[EmbeddingSet], Ranking] | None = None
+    flattered: bool = False
+
+    def ask(self, item: int) -> Evidence:
+        """Rank the gallery for one query image."""
+        if self.rank is None:
+            return self.collection.ask(item)
+        query = self.collection.one(item)
+        return Evidence(self.rank(query), query, self.collection.gallery)
+
+    @property
+    def columns(self) -> list[str]:
+        """What `measure` says of every query."""
+        return self.collection.columns if self.rank is None else list(COLUMNS)
+
+    def measure(self) -> dict[str, np.ndarray]:
+        """Column to float64 [q], a value for every query of `collection`. May take a minute."""
+        if self.rank is None:
+            return self.collection.measure()
+        query = self.collection.query
+        return per_query(Evidence(self.rank(query), query, self.collection.gallery))
+
+
+def reranked(method: str, whole: Collection) -> OtherRanking:
+    """Every query of a split, re-ranked by what neighbours have in common. Takes seconds to minutes.
+
+    Raises:
+        ValueError: the split has more than `MOST_PAIRS`.
+    """
+    title, pairs = f"re-ranked, {method.replace('_', '-')}", len(whole.query) * len(whole.gallery)
+    if pairs > MOST_PAIRS:
+        raise ValueError(
+            f"{title} looks at all {pairs:,} pairs of this split, and more than {MOST_PAIRS:,} are too many; "
+            "compare runs that were evaluated on a smaller split."
+        )
+    depth = min(DEPTH, max(1, ROOM // len(whole.query)))
+    ranking = whole.exact(depth).rank(whole.query, same_source=whole.same_source)
+    with _one:
+        ranking = lab.reranking.create(method, device=whole.device).rerank(ranking, whole.query, whole.gallery)
+
+    def rank(query: EmbeddingSet) -> Ranking:
+        return ranking if query is whole.query else only(ranking, int(whole.rows(query.items)[0]))
+
+    return OtherRanking(title, whole, rank)
+
+
+def two_stage(filed: FiledGallery, probes: int = 1) -> OtherRanking:
+    """A split compared only with the images filed under the `probes` nearest class anchors of each query."""
+    whose = "learnt anchors" if filed.anchors.learnt else "class means"
+    title = f"two-stage by {whose}, {probes} of {filed.count:,} probed"
+    return OtherRanking(title, filed.collection, lambda query: filed.rank(query, probes), not filed.anchors.learnt)
+
+
+def searched(engine: str, whole: Collection) -> OtherRanking:
+    """A split searched by an approximate index. Builds it and measures what it finds of the ten nearest, which takes
+    seconds to minutes.
+
+    Raises:
+        ImportError: the engine's library is missing; says what to install.
+    """
+    depth = min(DEPTH, len(whole.gallery))
+    index = lab.search.create(engine, k=depth, similarity=whole.similarity).build(whole.gallery)
+    title = f"searched by {engine}, recall@10 against exact search {lab.search.recall(index, whole.gallery):.3f}"
+    return OtherRanking(title, whole, lambda query: index.rank(query, same_source=whole.same_source))
+
+
+def only(ranking: Ranking, row: int) -> Ranking:
+    """One query of a ranking, as a ranking."""
+    one, mine = slice(row, row + 1), slice(ranking.offsets[row], ranking.offsets[row + 1])
+    per_row = ("neighbours", "scores", "query_labels", "self_index", "retrieved", "comparisons")
+    parts: dict[str, Any] = {name: getattr(ranking, name)[one] for name in per_row}
+    grades = None if ranking.positive_grades is None else ranking.positive_grades[mine]
+    return replace(
+        ranking,
+        **parts,
+        offsets=np.array([0, mine.stop - mine.start]),
+        positive_items=ranking.positive_items[mine],
+        positive_ranks=ranking.positive_ranks[mine],
+        positive_grades=grades,
+    )
+
+
+def ranks(evidence: Evidence) -> dict[int, int]:
+    """Image to its rank, for the neighbours that were kept and for every positive."""
+    ranking, items = evidence.ranking, evidence.gallery.items
+    positions, place = ranking.positives(0)
+    known = dict(zip(items[positions].tolist(), place.tolist(), strict=True))
+    kept = ranking.neighbours[0][ranking.neighbours[0] >= 0]
+    return known | {item: rank for rank, item in enumerate(items[kept].tolist(), start=1)}
+
+
+def changes(
+    one: Collection, other: Collection, before: np.ndarray, after: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Queries that both answer, with their values: items int64 [n], values of the one and of the other [n].
+
+    Queries that no metric counts are left out.
+
+    Args:
+        before, after: a value for every query of the one [q] and of the other [r].
+    """
+    there = other.rows(one.query.items)
+    both = np.flatnonzero(there >= 0)
+    before, after = before[both], after[there[both]]
+    counted = ~(np.isnan(before) | np.isnan(after))
+    return one.query.items[both[counted]], before[counted], after[counted]

@@ -1,0 +1,84 @@
+"""What is known of images besides their pixels, field by field, and filters that let only some of them through."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lab.data import ImageSet
+
+CLASS, SUPER = "class", "super-class"
+MANY = 300
+"""Values of a field above which it names images and makes no slices."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which values of which fields are let through, and on which side.
+
+    wanted: field to values; fields without values let everything through. words: field to words that a value must hold.
+    """
+
+    wanted: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    words: Mapping[str, str] = field(default_factory=dict)
+    side: str = "both"
+
+    def __bool__(self) -> bool:
+        return any(self.wanted.values()) or any(self.words.values())
+
+    def queries(self, images: ImageSet, items: np.ndarray) -> np.ndarray:
+        """bool [n]: which of these images may be offered as queries."""
+        return self._through(images, items) if self.side != "neighbours" else np.ones(len(items), bool)
+
+    def neighbours(self, images: ImageSet, items: np.ndarray) -> np.ndarray:
+        """bool [n]: which of these images may be shown as neighbours."""
+        return self._through(images, items) if self.side != "queries" else np.ones(len(items), bool)
+
+    def _through(self, images: ImageSet, items: np.ndarray) -> np.ndarray:
+        through = np.ones(len(items), bool)
+        for name, values in self.wanted.items():
+            if values:
+                through &= np.isin(column(images, name, items), list(values))
+        for name, words in self.words.items():
+            if words:
+                through &= np.char.find(np.char.lower(column(images, name, items)), words.lower()) >= 0
+        return through
+
+    @property
+    def as_address(self) -> str | None:
+        """What passes, as an object; None when everything does."""
+        wishes: dict[str, Any] = {name: sorted(values) for name, values in self.wanted.items() if values}
+        wishes |= {name: words for name, words in self.words.items() if words}
+        return json.dumps(wishes, ensure_ascii=False, separators=(",", ":")) if wishes else None
+
+
+def fields(images: ImageSet) -> list[str]:
+    """What images can be filtered by."""
+    super_class = [SUPER] if images.super_labels is not None else []
+    return [CLASS, *super_class, *images.attributes]
+
+
+def column(images: ImageSet, name: str, items: np.ndarray) -> np.ndarray:
+    """str [n]: one field of some images."""
+    if name == CLASS:
+        return np.asarray(images.class_names, str)[images.labels[items]]
+    if name == SUPER and images.super_labels is not None:
+        return np.asarray(images.super_names, str)[images.super_labels[items]]
+    return np.asarray(images.attributes[name])[items].astype(str)
+
+
+def slicing_fields(images: ImageSet, items: np.ndarray) -> dict[str, np.ndarray]:
+    """Field to its value for each of some images, str [n], of those that make slices; of two that say the same, the
+    first."""
+    slicing: dict[str, np.ndarray] = {}
+    known: list[np.ndarray] = []
+    for name in fields(images):
+        values, codes = np.unique(column(images, name, items), return_inverse=True)
+        if name != CLASS and 1 < len(values) <= MANY and not any(np.array_equal(codes, one) for one in known):
+            slicing[name] = values[codes]
+            known.append(codes)
+    return slicing

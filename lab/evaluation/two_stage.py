@@ -1,0 +1,209 @@
+"""Two-stage search against brute force: what a query saves, and what it loses."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+import lab.search
+from lab.core.results import EmbeddingSet, Ranking
+from lab.evaluation.collection import AT_ONCE, DEPTH, Collection
+
+SAMPLE = 2_000
+"""Queries over which curves are drawn; more are sampled by a fixed seed."""
+REPEATS = 15
+FLATTERED = "They are computed from the labels that also judge the search, so its scores look better than they are."
+"""What has to be said wherever class means stand for anchors."""
+
+
+@dataclass(frozen=True)
+class Anchors:
+    """Class anchors float32 [c d], their labels int64 [c], and whether the run learnt them."""
+
+    vectors: np.ndarray
+    labels: np.ndarray
+    learnt: bool
+
+    @classmethod
+    def means(cls, gallery: EmbeddingSet) -> Anchors:
+        """The mean of each class of a gallery, for models that learnt no anchors."""
+        labels, at = np.unique(gallery.labels, return_inverse=True)
+        sums = np.zeros((len(labels), gallery.vectors.shape[1]))
+        np.add.at(sums, at, gallery.vectors)
+        return cls((sums / np.bincount(at)[:, None]).astype(np.float32), labels, learnt=False)
+
+
+@dataclass(frozen=True)
+class QueryCost:
+    """One query, both ways.
+
+    brute, fast: rankings of the single query.
+    brute_ms, fast_ms: median milliseconds to find the first k.
+    lost: exact ranks (0-based) of the first k that two-stage search never compared.
+    lost_matches: gallery positions of true matches that it never compared, nearest first.
+    """
+
+    brute: Ranking
+    fast: Ranking
+    brute_ms: float
+    fast_ms: float
+    lost: np.ndarray
+    lost_matches: np.ndarray
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Over all queries, by anchors probed 1..c: means float64 [c].
+
+    neighbours: share of the exact first k within reach; matches: share of true matches within reach; comparisons: as a
+    share of brute force; queries: how many were looked at.
+    """
+
+    neighbours: np.ndarray
+    matches: np.ndarray
+    comparisons: np.ndarray
+    queries: int
+
+
+@dataclass(frozen=True)
+class FiledGallery:
+    """A split filed under anchors."""
+
+    collection: Collection
+    anchors: Anchors
+
+    @property
+    def count(self) -> int:
+        return len(self.anchors.labels)
+
+    @cached_property
+    def _index(self) -> Any:
+        whole = self.collection
+        k = min(DEPTH, len(whole.gallery))
+        index: Any = lab.search.create("two_stage", device=whole.device, k=k, similarity=whole.similarity)
+        return index.build(whole.gallery, self.anchors.vectors, self.anchors.labels)
+
+    @cached_property
+    def _exact(self) -> lab.search.Index:
+        return self.collection.exact(DEPTH)
+
+    def prepare(self) -> FiledGallery:
+        """File the gallery; returns itself, quick from now on except for what `survey` prepares."""
+        _ = self._index, self._exact
+        return self
+
+    def survey(self) -> FiledGallery:
+        """Rank the `sample`; returns itself, whose curves and losers are then quick."""
+        _ = self._sampled
+        return self
+
+    def rank(self, query: EmbeddingSet, probes: int) -> Ranking:
+        """What two-stage search finds for some queries.
+
+        Raises:
+            ValueError: `probes` is not between 1 and the number of anchors.
+        """
+        return self._index.with_probes(probes).rank(query, same_source=self.collection.same_source)
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """int64 [c]: images filed under each anchor."""
+        return np.diff(self._index.bounds)
+
+    def name_of(self, anchor: int) -> str:
+        """Class of an anchor."""
+        return str(self.collection.images.class_names[self.anchors.labels[anchor]])
+
+    def order(self, item: int) -> np.ndarray:
+        """int64 [c]: the anchors as a query comes to them."""
+        return self._index.nearest_anchors(self.collection.one(item).vectors, self.count)[0]
+
+    def matches(self, item: int) -> np.ndarray:
+        """int64 [c]: a query's true matches under each anchor."""
+        ranking = self.collection.ask(item).ranking
+        return np.bincount(self._index.list_of[ranking.positives(0)[0]], minlength=self.count)
+
+    def cost(self, item: int, probes: int, k: int) -> QueryCost:
+        """Search for one query both ways.
+
+        Raises:
+            ValueError: the image is no query, or `probes` is not between 1 and the number of anchors.
+        """
+        whole, query = self.collection, self.collection.one(item)
+        index = self._index.with_probes(probes)
+        brute = self._exact.rank(query, same_source=whole.same_source)
+        fast = self.rank(query, probes)
+        opened = self.order(item)[:probes]
+        first = brute.neighbours[0, :k]
+        reached = np.isin(self._index.list_of[first], opened)
+        positions, _ = brute.positives(0)
+        return QueryCost(
+            brute,
+            fast,
+            _median_ms(lambda: self._exact.neighbours(query.vectors, k)),
+            _median_ms(lambda: index.neighbours(query.vectors, k)),
+            np.flatnonzero((first >= 0) & ~reached),
+            positions[~np.isin(self._index.list_of[positions], opened)],
+        )
+
+    @cached_property
+    def sample(self) -> np.ndarray:
+        """int64 [s]: rows of the queries that curves are drawn over."""
+        whole = self.collection
+        most = max(1, min(SAMPLE, AT_ONCE // max(len(whole.gallery), self.count)))
+        if len(whole.query) <= most:
+            return np.arange(len(whole.query))
+        return np.sort(np.random.default_rng(0).choice(len(whole.query), most, replace=False))
+
+    @cached_property
+    def _sampled(self) -> tuple[Ranking, np.ndarray, np.ndarray]:
+        """The exact ranking of the sample, its anchors in order [s c], and the place of each anchor in it [s c]."""
+        whole, rows = self.collection, self.sample
+        query = whole.query.take(rows)
+        ranking = self._exact.rank(query, same_source=whole.same_source)
+        order = self._index.nearest_anchors(query.vectors, self.count)
+        place = np.empty_like(order)
+        np.put_along_axis(place, order, np.broadcast_to(np.arange(self.count), order.shape), axis=1)
+        return ranking, order, place
+
+    def _needed(self, k: int) -> np.ndarray:
+        """int64 [s k]: how many anchors must be probed before each of the exact first k is reached."""
+        ranking, _, place = self._sampled
+        first = ranking.neighbours[:, :k]
+        needed = np.take_along_axis(place, self._index.list_of[first], axis=1) + 1
+        return np.where(first >= 0, needed, 0)
+
+    def curves(self, k: int) -> Curves:
+        """Recall and cost by anchors probed, mean over the sampled queries."""
+        ranking, order, place = self._sampled
+        needed = self._needed(k)
+        owner = np.repeat(np.arange(len(ranking)), ranking.num_positives)
+        wanted = place[owner, self._index.list_of[ranking.positive_items]] + 1
+        weight = 1 / np.maximum(1, ranking.num_positives)[owner]
+        counted = max(1, int((ranking.num_positives > 0).sum()))
+        matches = np.bincount(wanted, weights=weight, minlength=self.count + 1)[1:].cumsum() / counted
+        neighbours = np.bincount(needed[needed > 0], minlength=self.count + 1)[1:].cumsum() / max(1, (needed > 0).sum())
+        compared = self.count + self.sizes[order].mean(0).cumsum()
+        return Curves(neighbours, matches, compared / len(self.collection.gallery), len(ranking))
+
+    def losers(self, probes: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Sampled queries that lose any of their exact first k: images int64 [l] and how many [l], most first."""
+        lost = (self._needed(k) > probes).sum(1)
+        order = np.argsort(-lost, kind="stable")
+        order = order[lost[order] > 0]
+        return self.collection.query.items[self.sample[order]], lost[order]
+
+
+def _median_ms(call: Callable[[], object]) -> float:
+    call()
+    taken = []
+    for _ in range(REPEATS):
+        began = time.perf_counter()
+        call()
+        taken.append(time.perf_counter() - began)
+    return 1e3 * float(np.median(taken))

@@ -1,0 +1,215 @@
+"""Curves of runs over their steps, read on from where the last look ended: watching a long run costs what is new."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lab.core.files import checked
+from lab.core.formats import GB
+from lab.evaluation import evaluate
+from lab.runs.building.batches import frame
+from lab.runs.folder import Run, stored_record
+from lab.training.stopwatch import summed
+
+COLUMNS = ("loss", "lr", "gradient_norm", "images_per_second", "memory_bytes")
+"""What is kept of every step; everything is kept of the rarer records."""
+
+TITLES = {
+    "lr": "learning rate",
+    "gradient_norm": "gradient norm",
+    "images_per_second": "images a second",
+    "memory_bytes": "memory, GB",
+}
+"""What people call a quantity, where that is not its name."""
+
+Points = tuple[list[int], list[float | None]]
+"""Steps and values of a curve."""
+
+POINTS = 1500
+"""Points that a curve is drawn with; more cannot be told apart on a screen."""
+
+
+def title(quantity: str) -> str:
+    """A quantity as people call it."""
+    return TITLES.get(quantity, quantity)
+
+
+@dataclass
+class Journal:
+    """The records of one run so far. `steps` and each of `columns` have one entry a training step.
+
+    spent: seconds of all steps by what they went into; empty for runs of version 0.1, which did not say.
+    """
+
+    path: Path
+    steps: list[int] = field(default_factory=list)
+    columns: dict[str, list[float | None]] = field(default_factory=dict)
+    validated: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    spent: dict[str, float] = field(default_factory=dict)
+    _offset: int = 0
+    _inode: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def read_on(self) -> Journal:
+        """Take in what was written since the last look; begins anew when the file was replaced or cut."""
+        with self._lock:
+            try:
+                with open(checked(self.path), "rb") as file:
+                    stat = os.fstat(file.fileno())
+                    if stat.st_ino != self._inode or stat.st_size < self._offset:  # it was replaced or cut
+                        self._inode, self._offset = stat.st_ino, 0
+                        self.steps, self.columns, self.validated, self.notes, self.spent = [], {}, [], [], {}
+                    file.seek(self._offset)
+                    whole, end, _ = file.read().rpartition(b"\n")
+            except (FileNotFoundError, ValueError):  # no file, or a pipe in its place
+                return self
+            self._offset += len(whole) + len(end)
+            for line in whole.splitlines():
+                self._take(line)
+        return self
+
+    def _take(self, line: bytes) -> None:
+        try:
+            record = stored_record(line) or {}
+            kind = record["kind"]
+            step = int(record.get("step") or 0)
+            measured = dict(record.get("values") or {})
+            spent = {str(part): float(taken) for part, taken in dict(record.get("spent") or {}).items()}
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
+            return  # a torn or foreign line says nothing
+        if kind == "stepped":
+            self.steps.append(step)
+            for name in COLUMNS:
+                self.columns.setdefault(name, []).append(record.get(name))
+            self.spent = summed([self.spent, spent])
+        elif kind == "validated":
+            self.validated.append(record | {"step": step, "values": measured})
+        elif kind == "note":
+            self.notes.append(str(record.get("sentence", "")))
+
+    def curve(self, name: str) -> Points:
+        """Steps and values of a column of the steps or of the validations, thinned to about `POINTS`."""
+        with self._lock:
+            if name not in self.columns:
+                measured = [r for r in self.validated if name in r["values"]]
+                return [int(r["step"]) for r in measured], [r["values"][name] for r in measured]
+            every = max(1, len(self.steps) // POINTS)
+            steps, values = self.steps[::every], self.columns[name][::every]
+            if self.steps and steps[-1] != self.steps[-1]:
+                steps, values = [*steps, self.steps[-1]], [*values, self.columns[name][-1]]
+            return steps, values
+
+    @property
+    def names(self) -> list[str]:
+        """Every curve there is: validation metrics first, then what each step says."""
+        measured = dict.fromkeys(name for r in self.validated for name in r["values"])
+        return [*measured, *self.columns]
+
+
+@lru_cache(maxsize=64)
+def _journal(path: str) -> Journal:
+    return Journal(Path(path))
+
+
+def journal(folder: Path) -> Journal:
+    """The journal of a run folder, read up to now; the same object for all who ask."""
+    return _journal(str(folder / "metrics.jsonl")).read_on()
+
+
+def scaled(journal: Journal, name: str) -> Points:
+    """A curve in the unit that its title names."""
+    steps, values = journal.curve(name)
+    if name != "memory_bytes":
+        return steps, values
+    return steps, [None if value is None else value / GB for value in values]
+
+
+FIRST = ("MAP@R", "loss")
+"""Quantities of several runs until somebody chooses."""
+
+
+@dataclass(frozen=True)
+class CurveChart:
+    """One chart. quantity: what its look goes by. curves: name in the legend to steps and values."""
+
+    title: str
+    quantity: str
+    curves: dict[str, Points]
+
+
+def quantities(journals: Sequence[Journal]) -> list[str]:
+    """All that any of these runs tells of, validation scores first."""
+    names = dict.fromkeys(name for one in journals for name in one.names if _tells(one.curve(name)))
+    return [*(name for name in names if name not in COLUMNS), *(name for name in names if name in COLUMNS)]
+
+
+def of_one(journal: Journal, chosen: Sequence[str]) -> list[CurveChart]:
+    """The charts of one run: its validation scores share one, as they share a scale; every other quantity has its own.
+
+    chosen: quantities, all of them where there are none.
+    """
+    known = quantities([journal])
+    names = [name for name in known if name in chosen] or known
+    scores = {name: journal.curve(name) for name in names if name not in COLUMNS}
+    shared = [CurveChart("validation", "validation", scores)] if scores else []
+    columns = [name for name in names if name in COLUMNS]
+    return shared + [CurveChart(title(name), name, {title(name): scaled(journal, name)}) for name in columns]
+
+
+def of_several(journals: Mapping[str, Journal], chosen: Sequence[str]) -> list[CurveChart]:
+    """A chart for each quantity with a line for each run that tells of it.
+
+    chosen: quantities; where there are none, the first of `FIRST`, or of what there is.
+    """
+    known = quantities(list(journals.values()))
+    wanted = [name for name in chosen if name in known] or [name for name in FIRST if name in known] or known[:2]
+    charts = []
+    for name in wanted:
+        telling = {run: one for run, one in journals.items() if _tells(one.curve(name))}
+        charts.append(CurveChart(title(name), name, {run: scaled(one, name) for run, one in telling.items()}))
+    return charts
+
+
+def _tells(curve: Points) -> bool:
+    """Whether there is anything to draw: a loop of somebody's own need not tell of everything."""
+    return any(value is not None for value in curve[1])
+
+
+GAP_WORDS = {
+    "DG": "gap",
+    "DG bound (eq. 8)": "bound (eq. 8)",
+    "DG bound (eq. 9)": "bound (eq. 9)",
+    "DG premise": "share of queries to which the bounds apply",
+}
+"""Columns of the metric decomposability_gap in words."""
+LARGEST = 5_000
+"""Images of a frame that the gap is measured on: larger validation sets give a seeded sample."""
+
+
+def gaps(run: Run) -> dict[str, tuple[list[int], list[float]]]:
+    """What is measured of the decomposability gap, in words, to steps and values, over the stored validations."""
+    curves: dict[str, tuple[list[int], list[float]]] = {}
+    for step, path in run.frames().items():
+        for name, value in _gap(path, path.stat().st_mtime, run.config.similarity).items():
+            steps, values = curves.setdefault(GAP_WORDS.get(name, name), ([], []))
+            steps.append(step)
+            values.append(value)
+    return curves
+
+
+@lru_cache(maxsize=2_000)
+def _gap(path: Path, changed: float, similarity: str) -> dict[str, float]:
+    embedded = frame(path)
+    if len(embedded) > LARGEST:
+        embedded = embedded.take(np.sort(np.random.default_rng(0).choice(len(embedded), LARGEST, replace=False)))
+    vectors, labels = embedded.vectors, embedded.labels
+    return evaluate(vectors, labels, "decomposability_gap", k=1, similarity=similarity, device="cpu").values

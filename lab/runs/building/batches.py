@@ -1,0 +1,250 @@
+"""What can be inspected: a batch that the run's sampler draws or that it kept, or a query with its list; and a loss."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from lab.core.knobs.labels import entry_in_words
+from lab.core.results import EmbeddingSet
+from lab.evaluation.collection import Collection
+from lab.runs.config import RunConfig
+from lab.runs.folder import Run, header, tensors
+
+if TYPE_CHECKING:
+    from lab.losses import Loss
+
+LARGEST = 160
+"""Images of a batch that is inspected: every pair of them is looked at while a person waits."""
+NEAREST, LATE = 47, 16
+"""Of a query's list: its first neighbours, and its true matches further down."""
+
+DRAWN, QUERY, FAILURE, SAVED = "drawn", "query", "failure", "saved"
+
+
+def frame(path: Path) -> EmbeddingSet:
+    """The validation embeddings that one file of `Run.frames` holds.
+
+    Raises:
+        ValueError: the file is damaged.
+    """
+    arrays = tensors(path)
+    return EmbeddingSet(arrays["vectors"], arrays["labels"], arrays["items"])
+
+
+@dataclass(frozen=True)
+class InspectedBatch:
+    """Embeddings with their labels and images.
+
+    note: what should be known about them, in sentences. step: at which the loss saw them, in training; None for stored
+    embeddings of a split. broken: int64 [b], images whose embeddings are not finite; they
+    are left out.
+    """
+
+    embedded: EmbeddingSet
+    note: str = ""
+    broken: tuple[int, ...] = ()
+    step: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.embedded)
+
+
+def offered(run: Run) -> dict[str, str]:
+    """Code of every batch that a run offers, to what people call it."""
+    batches = {DRAWN: "Drawn by the run's sampler", QUERY: "The shown query and its list"}
+    if run.failure is not None:
+        batches[FAILURE] = "The batch that stopped it"
+    return batches | {f"{SAVED}-{step}": f"Saved at step {step:,}" for step in reversed(run.batches())}
+
+
+def read(run: Run, code: str, collection: Collection, draw: int = 0, item: int | None = None) -> InspectedBatch:
+    """The batch of a code.
+
+    Args:
+        collection: the split that batches are drawn from and queries are ranked in.
+        draw: which of the sampler's batches.
+        item: the shown query.
+
+    Raises:
+        ValueError: the batch is gone or damaged, none can be drawn, or the image is no query.
+    """
+    if code == DRAWN:
+        return _drawn(run, collection, draw)
+    if code == QUERY:
+        return _list_of(collection, item)
+    path = run.failure if code == FAILURE else run.batches().get(int(code.partition("-")[2]))
+    if path is None:
+        raise ValueError("This batch has been deleted: a run keeps only its newest batches (training.keep_batches).")
+    return _kept(path)
+
+
+def _drawn(run: Run, collection: Collection, draw: int) -> InspectedBatch:
+    pool = collection.gallery
+    supers = collection.images.super_labels
+    supers = None if supers is None else supers[pool.items]
+    config = run.config
+    if config.outside:  # nobody chose its sampler, so small classes are no mistake
+        config = config.changed("sampler.short_classes", "leave_out")
+    size = full = config.sampler.values["batch_size"]
+    while True:
+        try:
+            if size <= LARGEST:
+                smaller = config.changed("sampler.batch_size", size)
+                sampler = smaller.sampler.create().bind(pool.labels, supers, seed=config.training.knobs.seed)
+                rows = sampler.batch(draw)
+                break
+        except ValueError:
+            if size < 8:
+                raise
+        size //= 2
+    cut = f"The run trained on batches of {full:,}; this one has {len(rows):,} images. "
+    cut = "" if size == full or config.outside else cut
+    kind = entry_in_words(config.sampler.name)
+    note = f"{cut}The sampler, {kind}, took them from this split."
+    return InspectedBatch(pool.take(rows), note)
+
+
+def _list_of(collection: Collection, item: int | None) -> InspectedBatch:
+    if item is None:
+        raise ValueError("Choose a query first: on the Browse page, or in another batch.")
+    evidence = collection.ask(item)
+    positions, ranks = evidence.ranking.positives(0)
+    near = evidence.ranking.neighbours[0][:NEAREST]
+    near = near[near >= 0]
+    late = positions[ranks > len(near)][:LATE]
+    rows = np.concatenate([near, late])
+    one, pool = evidence.query, collection.gallery
+    embedded = EmbeddingSet(
+        np.concatenate([one.vectors, pool.vectors[rows]]),
+        np.concatenate([one.labels, pool.labels[rows]]),
+        np.concatenate([one.items, pool.items[rows]]),
+    )
+    more = f" and {len(late)} true matches from further down" if len(late) else ""
+    return InspectedBatch(embedded, f"The query, its {len(near)} nearest images{more}, as one batch.")
+
+
+def _kept(path: Path) -> InspectedBatch:
+    arrays = tensors(path)
+    stored = header(path)
+    whole = EmbeddingSet(arrays["embeddings"], arrays["labels"], arrays["items"])
+    finite = np.isfinite(whole.vectors).all(1)
+    broken = tuple(int(item) for item in whole.items[~finite])
+    rows = _classwise(whole.labels, np.flatnonzero(finite))
+    notes = []
+    if "loss" in stored and stored["loss"] is not None:
+        notes.append(f"The loss of this step was {stored['loss']:.4g}.")
+    if stored.get("sentence"):
+        notes.append(str(stored["sentence"]))
+    if len(rows) < int(finite.sum()):
+        notes.append(f"The first {len(rows):,} of its {len(whole):,} images are inspected, whole classes at a time.")
+    return InspectedBatch(
+        whole.take(rows),
+        " ".join(notes),
+        broken,
+        stored.get("step"),
+    )
+
+
+def _classwise(labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """At most `LARGEST` of the rows, class after class in the order in which classes first appear."""
+    if len(rows) <= LARGEST:
+        return rows
+    _, first, codes = np.unique(labels[rows], return_index=True, return_inverse=True)
+    return np.sort(rows[np.argsort(first[codes], kind="stable")][:LARGEST])
+
+
+WRAPPED = "loss."
+"""What a wrapper puts before the names of the weights of what it wraps."""
+
+
+@dataclass(frozen=True)
+class ChosenLoss:
+    """A loss to inspect. values: its knobs. wrapped: with the run's wrappers."""
+
+    name: str
+    values: dict[str, Any]
+    wrapped: bool = False
+
+    @property
+    def code(self) -> str:
+        """Equal for equal losses; a key for caches."""
+        return json.dumps([self.name, self.values, self.wrapped], sort_keys=True)
+
+
+def loss_for(run: Run, chosen: ChosenLoss, batch: InspectedBatch, split: str) -> tuple[Loss, np.ndarray, str]:
+    """The loss, the labels [n] that it is to be called with, and where its class weights come from.
+
+    A loss that owns weights takes those that the run has learnt, if it is the run's own and the batch is of classes
+    that it was trained on: of the checkpoint and step that the split's embeddings are of. Else random ones for the
+    classes of the batch, which is then said.
+
+    Raises:
+        ValueError: knobs out of range, or that do not fit together.
+    """
+    config = run.config.changed("loss", {"name": chosen.name, **chosen.values})
+    if not chosen.wrapped:
+        config = config.changed("wrappers", [])
+    labels, width = batch.embedded.labels, batch.embedded.vectors.shape[1]
+    classes, compact = np.unique(labels, return_inverse=True)
+    if not config.loss.derived:
+        return _created(config, len(classes), width), labels, ""
+    dataset = run.dataset()
+    trained = np.unique(dataset.labels[dataset.splits["train"].items]) if "train" in dataset.splits else classes[:0]
+    if run.config.loss.outside:
+        why = "this run was made elsewhere"
+    elif chosen.name != run.config.loss.name:
+        why = f"this run was trained with {entry_in_words(run.config.loss.name)}, which learns no such weights"
+    elif not np.isin(classes, trained).all():
+        why = "this run was trained on other classes; choose a batch that it stored to see learnt weights"
+    else:
+        loss = _created(config, len(trained), width)
+        why, weights = _take_over(loss, run, chosen.wrapped, batch, split)
+        if not why:
+            return loss, np.searchsorted(trained, labels), weights
+    return (
+        _created(config, len(classes), width),
+        compact,
+        f"Its weights for the {len(classes)} classes of this batch are random: {why}.",
+    )
+
+
+def _created(config: RunConfig, num_classes: int, width: int) -> Loss:
+    import torch
+
+    from lab.runs.building.loss import wrapped_loss
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.training.knobs.seed)
+        return cast("Loss", wrapped_loss(config, num_classes, width))
+
+
+def _take_over(loss: Loss, run: Run, wrapped: bool, batch: InspectedBatch, split: str) -> tuple[str, str]:
+    """Give a loss the weights that the run has learnt.
+
+    Returns:
+        why that is impossible (empty when it was done), and which weights they are.
+    """
+    from lab.runs.building.trained import read_checkpoint
+
+    origin = run.origin(split)
+    if run.used_checkpoint() is None:
+        return "the run has no checkpoint", ""
+    name, state = read_checkpoint(run, origin.checkpoint)
+    step = state["progress"]["step"]
+    if batch.step is None and origin.checkpoint and (name, step) != (origin.checkpoint, origin.step):
+        return f"these embeddings are of the {origin.words}, which is not kept any more; evaluate the run again", ""
+    prefix = "" if wrapped else WRAPPED * len(run.config.wrappers)
+    learnt = {key.removeprefix(prefix): value for key, value in state["loss"].items() if key.startswith(prefix)}
+    try:
+        loss.load_state_dict(learnt)
+    except RuntimeError:
+        return f"those of the {name} checkpoint have another shape, since the loss has other knobs here", ""
+    sentence = f"Its class weights are those that the run has learnt: {name} checkpoint, step {step:,}"
+    if batch.step is not None and batch.step != step:
+        sentence += f", while the embeddings of this batch are of step {batch.step:,}"
+    return "", f"{sentence}."

@@ -1,0 +1,121 @@
+"""What this machine is doing now: its processor, memory and GPUs.
+
+Looked at live and kept nowhere: a run's own memory is among its curves, as its trainer records it at every step.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+
+import psutil
+
+from lab.core.formats import size
+
+PATIENCE = 2.0
+"""Seconds that the driver has to answer."""
+ASKED = "index,name,memory.used,memory.total,utilization.gpu"
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """used, total: bytes of its memory, of all processes. busy: per cent, None where the driver does not tell."""
+
+    name: str
+    used: int
+    total: int
+    busy: int | None
+
+
+@dataclass(frozen=True)
+class Load:
+    """busy: per cent of all cores since the last look. cores: of the machine. used, total: bytes of memory. waiting:
+    processes that ran or waited in the last minute, None where the system does not count them."""
+
+    busy: float
+    cores: int
+    used: int
+    total: int
+    waiting: float | None
+    gpus: tuple[Gpu, ...]
+
+    def facts(self) -> list[tuple[str, str, str]]:
+        """Name, value and explanation of each, for people."""
+        explained = f"Of all {self.cores} cores of this machine, by all its processes"
+        if self.waiting is not None:
+            explained += f"; {self.waiting:.1f} processes ran or waited on average in the last minute"
+        memory = f"{size(self.used)} of {size(self.total)}"
+        facts = [("Processor", f"{self.busy:.0f} %", explained), ("Memory", memory, "Of this machine, in use")]
+        for at, gpu in enumerate(self.gpus):
+            busy = "" if gpu.busy is None else f"; {gpu.busy} % busy"
+            explained = f"{gpu.name}: memory in use by all processes{busy}"
+            facts.append((f"GPU {at} memory", f"{size(gpu.used)} of {size(gpu.total)}", explained))
+        return facts
+
+
+def load() -> Load:
+    """What goes on now; takes a tenth of a second, and as long as the driver of a GPU takes to answer."""
+    memory = psutil.virtual_memory()
+    try:
+        waiting: float | None = psutil.getloadavg()[0]
+    except OSError:
+        waiting = None
+    busy = psutil.cpu_percent(0.1)  # without a span psutil counts from this thread's last look, and threads change
+    return Load(busy, psutil.cpu_count() or 1, memory.total - memory.available, memory.total, waiting, _gpus())
+
+
+def _gpus() -> tuple[Gpu, ...]:
+    """The GPUs as their driver tells of them: torch would take some hundred megabytes of each to ask."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return ()
+    command = [program, f"--query-gpu={ASKED}", "--format=csv,noheader,nounits"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    return gpus_of(done.stdout)
+
+
+def gpus_of(table: str) -> tuple[Gpu, ...]:
+    """The GPUs in what `nvidia-smi` printed; lines that say anything else are passed over.
+
+    Example:
+        >>> from lab.runs.launching import machine
+        >>> machine.gpus_of("0, NVIDIA H100, 1024, 81559, 97\\nFailed\\n")
+        (Gpu(name='NVIDIA H100', used=1073741824, total=85520809984, busy=97),)
+    """
+    gpus = []
+    for line in table.splitlines():
+        words = [word.strip() for word in line.split(",")]
+        if len(words) == 5 and words[2].isdigit() and words[3].isdigit():
+            used, total = (int(word) << 20 for word in words[2:4])  # the driver counts by 1,048,576 bytes
+            gpus.append(Gpu(words[1], used, total, int(words[4]) if words[4].isdigit() else None))
+    return tuple(gpus)
+
+
+@dataclass(frozen=True)
+class Device:
+    """name: as `training.device` calls it. free, total: bytes."""
+
+    name: str
+    free: int
+    total: int
+
+    @property
+    def words(self) -> str:
+        """For a list to choose from."""
+        return f"{self.name}, {size(self.free)} of {size(self.total)} free"
+
+
+def devices() -> list[Device]:
+    """Every GPU, then the CPU."""
+    import torch
+
+    all_devices = []
+    for index in range(torch.cuda.device_count()):
+        free, total = torch.cuda.mem_get_info(index)
+        all_devices.append(Device(f"cuda:{index}", free, total))
+    memory = psutil.virtual_memory()
+    return [*all_devices, Device("cpu", memory.available, memory.total)]

@@ -1,0 +1,79 @@
+"""How large each room may be: most lines of Python, and most tokens in all. What is added has to be paid for."""
+
+import ast
+import tokenize
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+MOST_LINES = {
+    "app": 10_600, "bench": 1_150, "claims": 2_300, "cli": 3_300, "core": 1_700, "data": 4_100, "encoders": 830,
+    "evaluation": 680, "exporters": 1_050, "figures": 7_300, "galleries": 340, "inspect": 3_000, "install": 270,
+    "kernels": 5_400, "launchers": 500, "losses": 3_300, "metrics": 1_000, "papers": 340, "protocols": 1_300,
+    "report": 1_100, "reranking": 700, "runs": 5_300, "samplers": 440, "search": 2_900, "sweeps": 270,
+    "training": 2_200, "trials": 230, "widgets": 830, "wrappers": 460, "single files": 1_550,
+    "tests": 30_000, "scripts": 3_000,
+}  # fmt: skip
+"""Room to its lines: the folders of `lab`, its files that lie in none, and the folders beside it."""
+
+MOST_LINES_IN_ALL, MOST_TOKENS, MOST_TOKENS_A_LINE = 65_000, 460_000, 7.3
+"""Of lab and app together; comments and layout are no tokens."""
+
+LAYOUT = {
+    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING,
+    tokenize.ENDMARKER,
+}  # fmt: skip
+
+DOCUMENTED = 0.79
+"""Share of the public classes and functions of lab and app that say what they are."""
+
+
+def sources(*folders: str) -> list[Path]:
+    return [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def room_of(path: Path) -> str:
+    top, *inside = path.relative_to(ROOT).parts
+    return top if top != "lab" else inside[0] if len(inside) > 1 else "single files"
+
+
+@cache
+def lines() -> Counter[str]:
+    counted: Counter[str] = Counter()
+    for path in sources("lab", "app", "tests", "scripts"):
+        counted[room_of(path)] += len(path.read_text(encoding="utf-8").splitlines())
+    return counted
+
+
+def test_the_table_names_every_room():
+    assert set(lines()) == set(MOST_LINES)
+
+
+@pytest.mark.parametrize("room", MOST_LINES)
+def test_a_room_keeps_its_budget(room):
+    assert lines()[room] <= MOST_LINES[room], "take out what nobody would miss, or say in the table why it is worth it"
+
+
+def test_lab_and_app_keep_theirs():
+    total = sum(count for room, count in lines().items() if room not in ("tests", "scripts"))
+    tokens = 0
+    for path in sources("lab", "app"):
+        with open(path, "rb") as file:
+            tokens += sum(token.type not in LAYOUT for token in tokenize.tokenize(file.readline))
+    assert total <= MOST_LINES_IN_ALL and tokens <= MOST_TOKENS, (total, tokens)
+    assert tokens / total <= MOST_TOKENS_A_LINE, "lines are packed too full"
+
+
+def test_as_much_is_documented_as_ever():
+    documented = []
+    for path in sources("lab", "app"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        inside = [node for top in tree.body if isinstance(top, ast.ClassDef) for node in top.body]
+        for node in [*tree.body, *inside]:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                documented.append(ast.get_docstring(node) is not None)
+    assert sum(documented) / len(documented) >= DOCUMENTED

@@ -16,7 +16,6 @@ import lab.runs
 from app.shared import settings
 from lab.runs import Run
 from lab.runs.folder import DAMAGED, ENDED, FAILED, INTERRUPTED
-from lab.runs.launching import sent
 
 ADDRESS = "/rankscope/run-events"
 LOOK_EVERY = 2.0
@@ -78,7 +77,7 @@ class RunEvents:
             self._lost.pop(run.name, None)
             return False
         lost = time.monotonic() - self._lost.setdefault(run.name, time.monotonic())
-        return lost < SETTLES or sent.under_way(run)
+        return lost < SETTLES or run.snapshot().under_way
 
     @staticmethod
     def _state(run: Run, before: tuple[int, str] | None) -> tuple[int, str]:

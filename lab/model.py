@@ -41,7 +41,7 @@ from lab.galleries.maker import Maker
 from lab.inspect import AlikeRegions
 from lab.runs.building.fingerprints import maker_of_run, recorded
 from lab.runs.building.parts import testing_transform
-from lab.runs.building.pixels import FromPixels
+from lab.runs.building.trained import FromPixels
 from lab.runs.evaluate import Examiner, examiner_of, problems_sentence
 from lab.runs.folder import FINISHED, Run
 from lab.runs.images import Unlabelled, below, searched
@@ -238,16 +238,11 @@ class Model:
         classes = index.classes if gallery is None else index.about.get("class_names") or []
 
         def row(position: int) -> tuple[str, str, int, str]:
-            item, label = position, position
+            item, label, numbered = position, position, ""
             if gallery is not None:
                 item, label = int(gallery.items[position]), int(gallery.labels[position])
-            class_name = (
-                classes[label]
-                if 0 <= label < len(classes)
-                else str(label)
-                if gallery is not None and label >= 0
-                else ""
-            )
+                numbered = str(label) if label >= 0 else ""
+            class_name = classes[label] if 0 <= label < len(classes) else numbered
             return names[position] if position < len(names) else f"number {item}", class_name, item, ""
 
         size = len(index if gallery is None else gallery)

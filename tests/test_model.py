@@ -82,6 +82,8 @@ def test_like_this_and_not_like_that(model, stored):
     scores = stored.vectors.astype(np.float64) @ moved / np.linalg.norm(moved)
     found = model.search(first, k=5, like=second, unlike=[third])
     assert [one.item for one in found] == stored.items[np.argsort(-scores, kind="stable")[:5]].tolist()
+    again = model.search(vectors[0], k=5, like=vectors[1], unlike=vectors[2:])
+    assert [one.item for one in again] == [one.item for one in found], "embeddings stand for pictures"
 
 
 def test_words_are_searched_where_the_encoder_has_a_text_side(model, stored, monkeypatch):
@@ -109,6 +111,8 @@ def test_a_folder_of_ones_own_is_searched(run, tmp_path):
         Image.new("RGB", (30 + number, 40), colour).save(tmp_path / f"{colour}.png")
     found = lab.load(run, gallery=tmp_path).search(Image.new("RGB", (35, 35), "green"), k=10)
     assert len(found) == 3 and found[0].key.endswith("green.png") and found[0].class_name == ""
+    with pytest.raises(ValueError, match="neither a folder of images nor a run"):
+        lab.load(run, gallery="nowhere", runs=tmp_path)
 
 
 def test_evaluation_settings_of_the_stored_embeddings_hold(run, train_tiny, tmp_path):

@@ -11,8 +11,7 @@ import streamlit as st
 
 from lab.runs import Run
 from lab.runs.folder import QUEUED, RUNNING
-from lab.runs.launching import sent
-from lab.runs.launching.sent import Sent
+from lab.runs.process import Sent
 
 HERE, RAY, SLURM = "here", "ray", "slurm"
 """Places that runs may be sent to: this machine's queue, and the clusters that the library has launchers for."""
@@ -25,9 +24,10 @@ LOOK_EVERY = 10  # seconds that an answer of the cluster is kept
 
 def words(run: Run) -> str:
     """The machine and process that work on a run, or what it waits for; empty where nobody says."""
-    worker, to = run.worker, sent.place_of(run) if sent.under_way(run) else None
-    if to and run.state != RUNNING:
-        if run.written_state == QUEUED:
+    found = run.snapshot()
+    worker, to = found.worker, found.place if found.under_way else None
+    if to and found.state != RUNNING:
+        if found.written_state == QUEUED:
             return f"Waits for {to.words}."
         again = f"{to.words} tries again" if to.launcher == RAY else f"{to.words} has not said yet how its job ended"
         return f"Its process has ended; {again}."
@@ -53,7 +53,7 @@ def _installed(library: str) -> bool:
 
 def handed_to(place: str, run: Run | None = None) -> Sent:
     """A place that is not this machine, as launchers know it; for a run that was there before, with the same knobs."""
-    to, before = Sent(place, os.environ[ADDRESS] if place == RAY else None), run and sent.place_of(run)
+    to, before = Sent(place, os.environ[ADDRESS] if place == RAY else None), run and run.snapshot().place
     return before if before and before == to else to
 
 
@@ -68,7 +68,7 @@ def knobs_of(place: Sent) -> str:
 
 def last_place(run: Run) -> str:
     """Where a run was sent to the last time, if it can be sent there again; this machine else."""
-    before = sent.place_of(run)
+    before = run.snapshot().place
     return next((p for p in places() if p != HERE and handed_to(p) == before), HERE)
 
 

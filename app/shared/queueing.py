@@ -17,9 +17,8 @@ import lab.runs
 from app.shared import location, settings
 from lab.core.formats import duration
 from lab.install import children
-from lab.runs import Run, RunConfig, shelf
+from lab.runs import Run, RunConfig, management
 from lab.runs.folder import RUNNING
-from lab.runs.launching import sent
 from lab.runs.launching.queue import Queue
 
 LARGEST_GRID = 64
@@ -94,7 +93,7 @@ def enqueue(configs: dict[str, RunConfig], name: str, devices: Sequence[str], pl
         for which, config in placed.items():
             run = lab.runs.create(config, root, names[which])
             if len(placed) > 1:
-                shelf.annotate(run, group=group)
+                management.annotate(run, group=group)
             if place == location.HERE:
                 waiting.add(run)
             made.append(run)
@@ -160,4 +159,4 @@ def resume(run: Run, place: str = location.HERE) -> None:
 
 def elsewhere() -> list[Run]:
     """Runs that are in the hands of a cluster, at work or waiting."""
-    return [run for run in lab.runs.list(settings.runs_root()) if sent.under_way(run)]
+    return [run for run in lab.runs.list(settings.runs_root()) if run.snapshot().under_way]

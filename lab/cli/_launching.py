@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lab.launchers import Launcher
-    from lab.runs.launching.sent import Sent
+    from lab.runs.process import Sent
 
 HERE = "here"
 

@@ -50,7 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
 
 def run(arguments: argparse.Namespace) -> int:
     import lab.figures
+    import lab.runs
     from lab.cli._flags import collect
+    from lab.figures.saving import check_format
 
     if arguments.save is None:
         _catalogued.run(arguments, lab.figures)
@@ -61,8 +63,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError(f"--width must be from 1 to {WIDEST:,}, got {str(arguments.width)[:20]}.")
     kind = lab.figures.get(arguments.name)
     check_place(arguments.save)
-    _check_ending(arguments.save)
-    runs = _runs(arguments) if arguments.of else None
+    if not arguments.save.lower().endswith(".html"):
+        check_format(Path(arguments.save).suffix.removeprefix(".").lower())
+    runs = [lab.runs.open(name, arguments.runs) for name in arguments.of] or None
     figure = kind(**collect(arguments, "figure", kind.Knobs))
     if arguments.save.lower().endswith(".html"):
         return _save_page(figure, arguments, runs)
@@ -73,13 +76,6 @@ def run(arguments: argparse.Namespace) -> int:
     say(drawn.layout.meta["alt"])
     print(saved)
     return 0
-
-
-def _check_ending(path: str) -> None:
-    from lab.figures.saving import check_format
-
-    if not path.lower().endswith(".html"):
-        check_format(Path(path).suffix.removeprefix(".").lower())
 
 
 def _save_page(figure: Figure, arguments: argparse.Namespace, runs: list[Run] | None) -> int:
@@ -94,9 +90,3 @@ def _save_page(figure: Figure, arguments: argparse.Namespace, runs: list[Run] | 
     say(f"A page of {len(page) / 1e6:.1f} MB that needs neither Python nor a network.")
     print(arguments.save)
     return 0
-
-
-def _runs(arguments: argparse.Namespace) -> list:
-    import lab.runs
-
-    return [lab.runs.open(name, arguments.runs) for name in arguments.of]

@@ -22,11 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     import lab.runs
-    from lab.runs import shelf
+    from lab.runs import management
 
     run = lab.runs.open(arguments.run, arguments.runs)
-    tags = [*([] if arguments.no_tags else shelf.notes(run)["tags"]), *(arguments.tag or [])]
-    now = shelf.annotate(run, arguments.text, tags, arguments.group)
+    tags = [*([] if arguments.no_tags else management.notes(run)["tags"]), *(arguments.tag or [])]
+    now = management.annotate(run, arguments.text, tags, arguments.group)
     if arguments.json:
         print_json({"run": run.name, **now})
     else:

@@ -14,8 +14,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     import lab.runs
-    from lab.runs import shelf
+    from lab.runs import management
 
     run = lab.runs.open(arguments.run, arguments.runs)
-    say(f"{run.name} is called {shelf.rename(run, arguments.name).name} now.")
+    say(f"{run.name} is called {management.rename(run, arguments.name).name} now.")
     return 0

@@ -88,12 +88,12 @@ def _fits(row: dict, arguments: argparse.Namespace) -> bool:
 
 def _row(run: Run, columns: Sequence[str]) -> dict:
     """A run in the list; scores of the test images, or of the validation images where only those were measured."""
-    from lab.runs import shelf
+    from lab.runs import management
 
     status, config = run.status, _readable(run)
     of = next((split for split in ("test", "validation") if run.scores(split)), None)
     scores = (run.scores(of) or {}).get("values", {}) if of else {}
-    remarks = shelf.notes(run)
+    remarks = management.notes(run)
     return {
         "run": run.name,
         "state": status["state"],
@@ -124,7 +124,7 @@ def _mark(arguments: argparse.Namespace) -> int:
     """Give several runs a tag or a group, or take it away; all are looked for before any is changed."""
     import lab.runs
     from lab.core.formats import counted
-    from lab.runs import shelf
+    from lab.runs import management
 
     words: list[str] = arguments.run
     verb = words[0]
@@ -133,14 +133,14 @@ def _mark(arguments: argparse.Namespace) -> int:
     word, runs = words[1].strip(), [lab.runs.open(name, arguments.runs) for name in words[2:]]
     if verb == "group":
         if arguments.remove:
-            runs = [run for run in runs if shelf.notes(run)["group"] == word]
+            runs = [run for run in runs if management.notes(run)["group"] == word]
         for run in runs:
-            shelf.annotate(run, group="" if arguments.remove else word)
+            management.annotate(run, group="" if arguments.remove else word)
         done = "left group" if arguments.remove else "put into group"
     else:
         for run in runs:
-            others = [one for one in shelf.notes(run)["tags"] if one != word]
-            shelf.annotate(run, tags=others if arguments.remove else [*others, word])
+            others = [one for one in management.notes(run)["tags"] if one != word]
+            management.annotate(run, tags=others if arguments.remove else [*others, word])
         done = "without the tag" if arguments.remove else "with the tag"
     say(f"{counted(len(runs), 'run')} {done} {word}.")
     return 0

@@ -57,11 +57,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.resume == "":
         raise ValueError("--resume names the run that goes on, got an empty name.")
     import lab.runs
-    from lab.runs.launching import sent
 
     exporters = _live(arguments)
     resumed = lab.runs.open(arguments.resume, arguments.runs) if arguments.resume else None
-    before = sent.place_of(resumed) if resumed else None  # where the run was sent to the last time
+    before = resumed.snapshot().place if resumed else None  # where the run was sent to the last time
     if (launcher := _launching.launcher_of(arguments, before)) is not None:
         return _launched(arguments, launcher)
     if arguments.seeds is not None:
@@ -154,14 +153,14 @@ def _launched(arguments: argparse.Namespace, launcher: Launcher) -> int:
     """Hand one run, or one a seed, to a launcher and see it through."""
     import lab.runs
     from lab.cli import _config
-    from lab.runs.launching import sent
 
     if arguments.queue or arguments.export or not _alone():
         raise ValueError("--on hands the run to a launcher; leave out --queue, --export and torchrun.")
     if arguments.seeds is None or arguments.resume:
         runs = [_opened(arguments)]
-        if (place := sent.place_of(runs[0])) and sent.seen_through(runs[0]):
-            raise ValueError(f"Run {runs[0].name} is in the hands of {place.words}; stop it first.")
+        found = runs[0].snapshot()
+        if found.place and found.seen_through:
+            raise ValueError(f"Run {runs[0].name} is in the hands of {found.place.words}; stop it first.")
     elif arguments.seeds < 1:
         raise ValueError(f"--seeds must be at least 1, got {arguments.seeds}.")
     else:

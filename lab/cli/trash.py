@@ -22,16 +22,16 @@ def run(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     import lab.runs
-    from lab.runs import shelf
+    from lab.runs import management
 
     root = Path(arguments.runs or lab.runs.default_root())
     if not arguments.run:
-        rows = [{"run": path.name, "folder": str(path)} for path in shelf.trashed(root)]
+        rows = [{"run": path.name, "folder": str(path)} for path in management.trashed(root)]
         show(rows, as_json=arguments.json, empty="The trash is empty.")
     elif arguments.restore:
         for name in arguments.run:
-            say(f"{shelf.restore(root / shelf.TRASH / Path(name).name).path} is back.")
+            say(f"{management.restore(root / management.TRASH / Path(name).name).path} is back.")
     else:
         for run in [lab.runs.open(name, arguments.runs) for name in arguments.run]:
-            say(f"{run.name} lies in the trash; `lab trash --restore {shelf.trash(run).name}` brings it back.")
+            say(f"{run.name} lies in the trash; `lab trash --restore {management.trash(run).name}` brings it back.")
     return 0

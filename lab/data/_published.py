@@ -69,7 +69,8 @@ class PublishedSet(ImageSet):
     variants: ClassVar[tuple[dict[str, str], ...]] = ({},)
 
     def _read(self) -> ImageRecords:
-        self.root = self._locate(Path(self.knobs.root).expanduser())
+        root = Path(self.knobs.root).expanduser()
+        self.root = root / self.folder if (root / self.folder).is_dir() else root
         missing = [name for name in self.needs if not (self.root / name).exists()]
         if missing:
             raise ValueError(f"{self.name} is not complete: {self.root} lacks {', '.join(missing)}. {self.get}")
@@ -90,9 +91,6 @@ class PublishedSet(ImageSet):
     def checksums(self) -> dict[str, str]:
         """Published MD5 of files below `root`, as far as they are known."""
         return {}
-
-    def _locate(self, root: Path) -> Path:
-        return root / self.folder if (root / self.folder).is_dir() else root
 
     def parts(self) -> dict[str, np.ndarray]:
         """The parts that have published numbers, as positions: train with validation, test, query, gallery.

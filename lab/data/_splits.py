@@ -21,6 +21,24 @@ class Split:
     query: np.ndarray
     gallery: np.ndarray | None = None
 
+    @classmethod
+    def with_roles(cls, name: str, items: np.ndarray, role: np.ndarray) -> Split:
+        """The split of images int64 [n] whose roles [n] are query and gallery, or all empty.
+
+        Raises:
+            ValueError: only some of them have a role, or all have the same.
+        """
+        if (role == "").all():
+            return cls(items)
+        query, gallery = items[role == "query"], items[role == "gallery"]
+        neither = len(items) - len(query) - len(gallery)
+        if neither or not len(query) or not len(gallery):
+            raise ValueError(
+                f"The {name} split has {len(query)} queries, {len(gallery)} gallery images and {neither} images that "
+                "are neither. Name every image of a split query or gallery, or none of them."
+            )
+        return cls(query, gallery)
+
     @property
     def items(self) -> np.ndarray:
         """Every image of the split once, ascending: int64 [n]."""

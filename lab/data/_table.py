@@ -129,22 +129,9 @@ def _published(table: Table, labels: np.ndarray, seed: int, validation: float) -
     for name in ("train", "validation", "test"):
         mine = np.flatnonzero(split == name)
         if len(mine):
-            splits[name] = _with_roles(name, mine, role[mine])
+            splits[name] = Split.with_roles(name, mine, role[mine])
     if "train" in splits and "validation" not in splits and splits["train"].gallery is None:
         splits = _splits.hold_out(labels, splits["train"].query, seed, validation) | {
             name: part for name, part in splits.items() if name != "train"
         }
     return splits
-
-
-def _with_roles(name: str, items: np.ndarray, role: np.ndarray) -> Split:
-    if (role == "").all():
-        return Split(items)
-    query, gallery = items[role == "query"], items[role == "gallery"]
-    if len(query) + len(gallery) < len(items) or not len(query) or not len(gallery):
-        raise ValueError(
-            f"The {name} split has {len(query)} queries, {len(gallery)} gallery images and "
-            f"{len(items) - len(query) - len(gallery)} images that are neither. Name every image of a split query or "
-            "gallery, or none of them."
-        )
-    return Split(query, gallery)

@@ -30,7 +30,9 @@ class Cars196(PublishedSet):
 
     def _table(self) -> Table:
         if (self.root / "cars_annos.mat").exists():
-            names, images = _annotations(self.root / "cars_annos.mat")
+            path = self.root / "cars_annos.mat"
+            images = [(str(one["relative_im_path"]), int(one["class"])) for one in _mat(path, "annotations")]
+            names = list(_mat(path, "class_names"))
         else:
             names, images = self._devkit()
         table = Table(split=[], super_class=[])
@@ -67,11 +69,6 @@ class Cars196(PublishedSet):
 def make(name: str) -> str:
     """`Audi` of `Audi S4 Sedan 2012`."""
     return next((two for two in _TWO_WORDS if name.startswith(two)), name.split(maxsplit=1)[0])
-
-
-def _annotations(path: Path) -> tuple[list[str], list[tuple[str, int]]]:
-    images = [(str(one["relative_im_path"]), int(one["class"])) for one in _mat(path, "annotations")]
-    return list(_mat(path, "class_names")), images
 
 
 def _mat(path: Path, name: str) -> list:

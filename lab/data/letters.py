@@ -84,15 +84,12 @@ def _letters() -> tuple[str, ...]:
     from fontTools.ttLib import TTFont  # comes with matplotlib
 
     known = [set(TTFont(file, lazy=True).getBestCmap()) for file in files]
-    letters = [chr(code) for code in sorted(set.intersection(*known)) if _is_letter(chr(code))]
+    shared = [chr(code) for code in sorted(set.intersection(*known))]
+    letters = [one for one in shared if unicodedata.category(one) in ("Lu", "Ll") and _script(one) in SCRIPTS]
     first: dict[bytes, str] = {}
     for letter in letters:
         first.setdefault(_picture(letter, _font(FACES[0])).tobytes(), letter)
     return tuple(first.values())
-
-
-def _is_letter(letter: str) -> bool:
-    return unicodedata.category(letter) in ("Lu", "Ll") and _script(letter) in SCRIPTS
 
 
 def _script(letter: str) -> str:

@@ -13,8 +13,7 @@ from torch import nn
 from lab.core.knobs import Knobs, knob
 from lab.exporters._base import Exporter
 from lab.runs.building.parts import testing_transform
-from lab.runs.building.pixels import FromPixels
-from lab.runs.building.trained import open_trained
+from lab.runs.building.trained import FromPixels, open_trained
 from lab.runs.folder import Run
 from lab.runs.own.modules import OwnEncoder, again
 

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from lab.core.knobs import Knobs, knob
     from lab.launchers._base import Launcher
     from lab.runs import Run
-    from lab.runs.launching.sent import Sent
-    from lab.runs.process import Worker
+    from lab.runs.process import Sent, Worker
 
 __all__ = ["Knobs", "Launcher", "add", "at", "create", "get", "knob", "names", "of", "send"]
 
@@ -51,7 +50,7 @@ def of(place: "Sent") -> "Launcher":
         ValueError: there is no such launcher, or a knob is unknown or out of range.
 
     Example:
-        >>> from lab.runs.launching.sent import Sent
+        >>> from lab.runs.process import Sent
         >>> lab.launchers.of(Sent("slurm", knobs={"minutes": 90})).place.knobs["minutes"]
         90
     """
@@ -63,8 +62,18 @@ def send(runs: "Sequence[Run]", to: "Sent") -> "Worker":
     through. What the launcher cannot do then stands in the runs.
 
     Raises:
-        ValueError: there is no such launcher. OSError: the process or its log cannot be made.
+        ValueError: there is no such launcher, or a run is at work. OSError: the process or its log cannot be made.
     """
-    from lab.launchers import _sending
+    import json
 
-    return _sending.start(runs, to, get(to.launcher).outlives)
+    from lab.runs.launching import detached
+
+    outlives = get(to.launcher).outlives
+    for run in runs:
+        if detached.working(run) or run.snapshot().under_way:
+            raise ValueError(f"Run {run.name} is {run.state}, so it cannot be sent; stop it first.")
+    words = ["-m", "lab.launchers", json.dumps(to.as_dict()), *(str(run.path.resolve()) for run in runs)]
+    worker = detached.start(words, runs[0].path.parent / ".sent.log")
+    for run in runs:
+        detached.hand_over(run, to, worker, outlives)
+    return worker

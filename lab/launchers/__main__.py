@@ -1,6 +1,7 @@
-"""`python -m lab.launchers PLACE RUN ...`: hand runs to a launcher and see them through; `send` starts it.
+"""`python -m lab.launchers PLACE RUN ...`: hand runs to a launcher and see them through, as `lab.launchers.send` asks.
 
-PLACE is JSON: what `lab.runs.launching.sent.Sent` holds.
+PLACE is JSON: what `lab.runs.process.Sent` holds. Ray ends the tasks of a process that is gone, and a page is gone
+whenever somebody closes it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from lab import launchers
 from lab.core.explain import explain
 from lab.runs import lock
 from lab.runs.folder import FAILED, Run
-from lab.runs.launching.sent import Sent
+from lab.runs.process import Sent
 from lab.runs.writer import Writer
 
 
@@ -28,17 +29,13 @@ def main(words: Sequence[str]) -> int:
         launcher.submit(runs)
     except Exception as error:  # submitit and Ray have kinds of their own; nobody else would hear of it
         for run in runs:
-            _refused(run, explain(error))
+            with suppress(lock.Held), Writer(run) as writer:
+                writer.log(explain(error))
+                writer.status(FAILED, phase="failed", sentence=explain(error))
         return 1
     for _ in launcher.ended():
         pass
     return 0
-
-
-def _refused(run: Run, sentence: str) -> None:
-    with suppress(lock.Held), Writer(run) as writer:
-        writer.log(sentence)
-        writer.status(FAILED, phase="failed", sentence=sentence)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from lab.core.catalog import name_of
 from lab.core.knobs import HasKnobs
 from lab.runs.folder import Run
-from lab.runs.launching.sent import Sent
+from lab.runs.process import Sent
 
 PAUSE = 1.0
 """Seconds between two looks at what is at work."""
@@ -38,8 +38,7 @@ class Launcher(HasKnobs):
         raise NotImplementedError(f"{type(self).__name__} must define submit.")
 
     def map(self, function: Callable[[Any], Any], pieces: Sequence[Any]) -> Iterator[Any]:
-        """What a function returns for each piece, as each is done: here, one after the other, unless a launcher can
-        do better.
+        """What a function returns for each piece: here, one after the other, unless a launcher can do better.
 
         Raises:
             ValueError: the launcher cannot.

@@ -1,16 +1,11 @@
-"""What a run needs of a machine, by the arithmetic of the pre-flight: processors, GPUs, memory."""
+"""What a run needs of a machine: processors, GPUs, memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from lab.runs.config import RunConfig, parse_yaml
-
-if TYPE_CHECKING:
-    from lab.data.images.loading import Batches
 
 PROCESS = 700_000_000
 """Bytes of a process that has loaded torch and this library, before it holds any image."""
@@ -31,22 +26,26 @@ class Needs:
     memory: int
 
 
-def needs_of(config: RunConfig, gpus: bool) -> Needs:
-    """What one run takes. `gpus` says whether there are any where it is going; a run with device `cpu` takes none.
+def needs_of(config: RunConfig, gpus: bool, memory: float | None = None) -> Needs:
+    """What one run takes. A run with device `cpu` takes no GPU.
 
-    The forecast of the memory builds the model and reads one batch; runs that differ in seed, length or learning rate
-    share one.
+    Args:
+        gpus: whether there are any where it is going.
+        memory: in GB, where a person has said; else the model is built, and the pre-flight forecasts a step of one
+            batch. Runs that differ in seed, length or learning rate share a forecast.
 
     Raises:
         ValueError: the run cannot be built at all.
     """
     knobs = config.training.knobs
     on_gpu = gpus and knobs.device != "cpu"
+    workers = (AHEAD if on_gpu else 0) if knobs.workers is None else knobs.workers
+    if memory is not None:
+        return Needs(1 + workers, int(on_gpu), int(memory * 1e9))
     alike = config.as_dict()
     alike["training"] = {name: value for name, value in alike["training"].items() if name not in INDIFFERENT}
     for section in ("optimiser", "schedule", "metrics", "evaluation"):
         alike.pop(section, None)
-    workers = (AHEAD if on_gpu else 0) if knobs.workers is None else knobs.workers
     alike["training"] |= {"device": "cpu", "workers": workers, "decode": "cpu"}
     step, loading = _bytes_of(RunConfig.of(alike).as_yaml())
     return Needs(1 + workers, int(on_gpu), PROCESS * (1 + workers) + loading + (0 if on_gpu else step))
@@ -60,8 +59,6 @@ def _bytes_of(configuration: str) -> tuple[int, int]:
 
     config = RunConfig.of(parse_yaml(configuration, "a run"))
     parts = parts_of(config, config.data.create())
-    alone = parts.loader.limited(1)
-    load: Callable[..., Batches] = alone.streamed if config.training.knobs.stream else alone.batches
-    batch = next(iter(load([parts.items[parts.sampler.batch(0)]])))
+    batch = preflight.first_batch(config, parts)
     ahead = preflight.read_ahead(config, batch, parts.loader.workers)
     return preflight.forecast(config, parts, batch.images, batch.labels).total, ahead

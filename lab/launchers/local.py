@@ -26,13 +26,12 @@ class Local(Launcher):
         self._runs: list[Run] = []
 
     def submit(self, runs: Sequence[Run]) -> None:
-        queues = {run.path.parent: Queue(run.path.parent) for run in runs}
         for run in runs:
-            queue = queues[run.path.parent]
+            queue = Queue(run.path.parent)
             if run.name not in queue.names and not working(run) and run.state != FINISHED:
                 queue.add(run)
-        for queue in queues.values():
-            queue.ensure_worker()
+        for root in {run.path.parent for run in runs}:
+            Queue(root).ensure_worker()
         self._runs += runs
 
     def ended(self) -> Iterator[Run | None]:

@@ -16,8 +16,7 @@ from lab.launchers._base import PAUSE, Launcher
 from lab.launchers._needs import needs_of
 from lab.runs import lock
 from lab.runs.folder import ENDED, FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
-from lab.runs.launching import sent, wishes
-from lab.runs.launching.detached import working
+from lab.runs.launching import detached, stop_request
 from lab.runs.process import Worker
 from lab.runs.writer import Writer
 
@@ -67,6 +66,7 @@ class Slurm(Launcher):
         )
         gpus: int = knob(1, "GPUs of a job whose run may use one.", ge=0, le=64)
         at_once: int = knob(64, "How many jobs of the array may be at work at the same time.", ge=1, le=100_000)
+        memory: float | None = knob(None, "Memory of a job. None: forecast.", gt=0, le=100_000, unit="GB")
         cluster: Literal["slurm", "local", "debug"] = knob(
             "slurm", "What takes the jobs: Slurm, or for a trial this machine (local) or this very process (debug)."
         )
@@ -83,7 +83,7 @@ class Slurm(Launcher):
         runs = [run for run in runs if run.state != FINISHED and not self._found_again(run)]
         if not runs:
             return
-        needs = [needs_of(run.config, bool(self.knobs.gpus)) for run in runs]
+        needs = [needs_of(run.config, bool(self.knobs.gpus), self.knobs.memory) for run in runs]
         try:
             executor = submitit.AutoExecutor(
                 folder=runs[0].path.parent / FOLDER, cluster=self.knobs.cluster, slurm_max_num_timeout=LIMITS
@@ -100,28 +100,33 @@ class Slurm(Launcher):
             **({"slurm_partition": self.knobs.partition} if self.knobs.partition else {}),
         )
         for run in runs:
-            sent.hand_over(run, self.place, Worker.this(), self.outlives)
-            if wishes.left(run):
-                sent.taken_back(run)
+            detached.hand_over(run, self.place, Worker.this(), self.outlives)
+            if stop_request.pending(run):
+                detached.taken_back(run)
         runs = [run for run in runs if run.written_state == QUEUED]
         if not runs:
             return
         before = [run.status["updated"] for run in runs]
         jobs = executor.map_array(Training(), [str(run.path.resolve()) for run in runs])
         for run, job in zip(runs, jobs, strict=True):
-            sent.sign(run, self.place, Worker.this(), self.outlives, job.job_id)
+            detached.sign(run, self.place, Worker.this(), self.outlives, job.job_id)
         self._jobs += map(_Job, runs, jobs, before)
 
     def _found_again(self, run: Run) -> bool:
         """Take over a run whose job waits, or is at work, since a command handed it over that was interrupted."""
-        job_id, before = sent.job_of(run), sent.place_of(run)
-        if job_id is None or before != self.place or run.state not in (QUEUED, RUNNING):
+        found = run.snapshot()
+        before, job_id = found.place, found.job
+        if job_id is None or before is None or before != self.place or found.state not in (QUEUED, RUNNING):
             return False
-        job = _job_of(before.knobs.get("cluster", "slurm"), run.path.parent / FOLDER, job_id)
-        if job is None or job.done():
+        if before.knobs.get("cluster", "slurm") != "slurm":
+            return False  # its process is gone, and with it the job
+        import submitit
+
+        job = submitit.SlurmJob(run.path.parent / FOLDER, job_id)
+        if job.done():
             return False
-        sent.sign(run, before, Worker.this(), self.outlives, job_id)
-        self._jobs.append(_Job(run, job, run.status["updated"]))
+        detached.sign(run, before, Worker.this(), self.outlives, job_id)
+        self._jobs.append(_Job(run, job, found.status["updated"]))
         return True
 
     def map(self, function: Callable[[Any], Any], pieces: Sequence[Any]) -> Iterator[Any]:
@@ -142,9 +147,9 @@ class Slurm(Launcher):
     def _take_back(self) -> None:
         """Cancel the jobs of runs that were asked to stop and have not begun."""
         for one in self._jobs:
-            if one.run.written_state == QUEUED and wishes.left(one.run):
+            if one.run.written_state == QUEUED and stop_request.pending(one.run):
                 one.job.cancel(check=False)
-                sent.taken_back(one.run)
+                detached.taken_back(one.run)
 
 
 class Training:
@@ -154,8 +159,8 @@ class Training:
         self._process: subprocess.Popen | None = None
 
     def __call__(self, path: str) -> int:
-        if wishes.left(run := Run(Path(path))):  # somebody asked it to stop before it began
-            sent.taken_back(run)
+        if stop_request.pending(run := Run(Path(path))):  # somebody asked it to stop before it began
+            detached.taken_back(run)
             return 0
         command = children.python("-m", "lab", "train", "--resume", path, "--quiet")
         self._process = subprocess.Popen(command, env=children.environment())
@@ -179,43 +184,28 @@ class Training:
 
     def _asked_while_ending(self, run: Run) -> bool:
         """End the process; whether somebody has asked the run to stop, of which the training takes the sign down."""
-        to_stop = wishes.left(run)
+        to_stop = stop_request.pending(run)
         if self._process is not None:
             self._process.terminate()
             until = time.monotonic() + GRACE
             while self._process.poll() is None and time.monotonic() < until:
                 time.sleep(LOOK)
-                to_stop = to_stop or wishes.left(run)
+                to_stop = to_stop or stop_request.pending(run)
             self._process.kill()
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(GRACE)
-        return to_stop or wishes.left(run)
+        return to_stop or stop_request.pending(run)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_process": None}  # a process does not travel
 
 
-def _job_of(cluster: str, folder: Path, job_id: str) -> Any:
-    """A job that was submitted before, by its number; None for one of a process that is gone."""
-    import submitit
-
-    return submitit.SlurmJob(folder, job_id) if cluster == "slurm" else None
-
-
 def _settle(one: _Job) -> None:
     """Say of a run whose job ended without a word what became of the job."""
     run, job = one.run, one.job
-    if working(run) or (run.state in ENDED and run.status["updated"] != one.before):
+    if detached.working(run) or (run.state in ENDED and run.status["updated"] != one.before):
         return
-    sentence = f"Its job {job.job_id} ended without training it: {_last_line(job.exception())} See {_log_of(job)}."
+    reason = str(job.exception() or "no reason is known").strip().splitlines()[-1][:300].rstrip(".")
+    sentence = f"Its job {job.job_id} ended without training it: {reason}. See {job.paths.stderr}."
     with suppress(lock.Held), Writer(run, gone=True) as writer:
         writer.status(FAILED, phase="failed", sentence=sentence)
-
-
-def _last_line(error: BaseException | None) -> str:
-    lines = str(error or "no reason is known").strip().splitlines()
-    return lines[-1][:300].rstrip(".") + "."
-
-
-def _log_of(job: Any) -> Path:
-    return Path(job.paths.stderr)

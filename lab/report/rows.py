@@ -12,14 +12,14 @@ import numpy as np
 
 import lab.papers.tables
 import lab.report
-from lab.runs import Run, shelf
+from lab.runs import Run, management
 
 FACTS = ("run", "state", "progress", "scores of", "loss", "encoder", "data", "seed", "group", "tags", "note", "started")
 
 
 def row(run: Run, config: dict[str, Any], names: dict[str, str], split: str) -> dict[str, Any]:
     """One line of the table. `names`: what the configuration chose in loss, encoder and data."""
-    status, remarks, scores = run.status, shelf.notes(run), (run.scores(split) or {}).get("values")
+    status, remarks, scores = run.status, management.notes(run), (run.scores(split) or {}).get("values")
     steps = status.get("steps") or 0
     return {
         "run": run.name,

@@ -6,20 +6,21 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lab.core.files import other_kind, read_json, set_aside
+from lab.core import arrays
+from lab.core.files import checked, read_json, set_aside
 from lab.core.records import Record
 from lab.runs import lock
-from lab.runs.folder import DAMAGED, FINISHED, INTERRUPTED, SENT, Run, header, tensors
-from lab.runs.writer import FOLDERS, Writer
+from lab.runs.folder import DAMAGED, FINISHED, INTERRUPTED, SENT, Run
+from lab.runs.writer import Writer
 
 ANEW = "embeddings and scores of this split are made anew from the checkpoint"
-ASIDE = "is set aside; nothing else needs it"
+ASIDE = "it is set aside; nothing else needs it"
+JSON = ("meta.json", "images.json", "launch.json", SENT, "remarks.json", "marks.json", "relevance.json")
 HALF_MADE = re.compile(r"\.[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.[0-9a-f]{8}\.tmp")
 
 
@@ -34,7 +35,7 @@ class Finding:
 
 def check(run: Run) -> list[Finding]:
     """Read everything that lies in a run folder; changes nothing."""
-    looks = (_config, _status, _json, _leftovers, _records, _checkpoints, _splits, _arrays)
+    looks = (_small_files, _records, _checkpoints, _splits, _arrays)
     return [finding for look in looks for finding in look(run)]
 
 
@@ -46,13 +47,11 @@ def repair(run: Run) -> Iterator[Record]:
         OSError: the disk is full or the folder cannot be written.
     """
     findings = check(run)
-    with Writer(run) as writer:  # which removes what killed writers left
-        for leftover in _left(run.path):
-            leftover.unlink(missing_ok=True)
+    with Writer(run) as writer:
         for finding in findings:
-            if finding.mend.endswith(ASIDE) and (run.path / finding.file).exists():
+            if finding.mend == ASIDE:
                 set_aside(run.path / finding.file)
-        if run.status["state"] == DAMAGED:
+        if run.state == DAMAGED:
             writer.status(**_state_found(run))
         if any(f.file == "metrics.jsonl" and f.mend for f in findings):
             writer.mend_records(_step(run))
@@ -73,83 +72,68 @@ def remove_half_made(root: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _config(run: Run) -> Iterator[Finding]:
+def _refused(read: Callable[[Path], Any], path: Path) -> str:
+    """What a reader says against a file; empty where it can be read, or is not there."""
     try:
-        _ = run.config
+        read(path)
+    except FileNotFoundError:
+        return ""
     except (ValueError, OSError) as error:
-        yield Finding("config.yaml", f"cannot be used: {error} Images and embeddings can still be read.")
+        return str(error)
+    return ""
 
 
-def _status(run: Run) -> Iterator[Finding]:
-    if run.status["state"] == DAMAGED:
+def _small_files(run: Run) -> Iterator[Finding]:
+    if wrong := _refused(lambda _: run.config, run.path):
+        yield Finding("config.yaml", f"cannot be used: {wrong} Images and embeddings can still be read.")
+    if run.state == DAMAGED:
         yield Finding("status.json", "says nothing sensible; the run can still be resumed.", "it is written anew")
-
-
-def _json(run: Run) -> Iterator[Finding]:
-    for name in ("meta.json", "images.json", "launch.json", SENT, "remarks.json", "marks.json", "relevance.json"):
-        with suppress(FileNotFoundError):
-            try:
-                read_json(run.path / name)
-            except ValueError:
-                yield Finding(name, "is no JSON object.", f"it {ASIDE}")
-
-
-def _leftovers(run: Run) -> Iterator[Finding]:
-    if lock.held(run.path) is False:
-        for path in _left(run.path):
-            yield Finding(str(path.relative_to(run.path)), "was left by a process that was killed.", "it is removed")
-
-
-def _left(folder: Path) -> list[Path]:
-    """Temporary files of ours, and those that safetensors made in version 0.1."""
-    places = [folder, *(folder / name for name in FOLDERS)]
-    return sorted(path for place in places for path in place.glob(".*") if re.search(r"\.tmp$|^\.tmp\w{6}$", path.name))
+    for name in JSON:
+        if wrong := _refused(read_json, run.path / name):
+            yield Finding(name, wrong, ASIDE)
 
 
 def _records(run: Run) -> Iterator[Finding]:
     path = run.path / "metrics.jsonl"
-    if kind := other_kind(path):
-        yield Finding("metrics.jsonl", f"is {kind}, not a file.", f"it {ASIDE}")
+    if wrong := _refused(checked, path):
+        yield Finding("metrics.jsonl", wrong, ASIDE)
         return
     records, broken = run.records_and_damage()
-    mend = "the file is set aside, and what can be read is written anew"
     if broken:
+        mend = "the file is set aside, and what can be read is written anew"
         yield Finding("metrics.jsonl", f"has {len(broken)} unreadable lines, the first is line {broken[0]}.", mend)
-    if path.is_file() and path.stat().st_size and not path.read_bytes().endswith(b"\n"):
-        yield Finding("metrics.jsonl", "ends within a line, as a kill leaves it.", "the end is cut off")
-    step = _step(run)
+    step, steps = _step(run), [r.get("step") for r in records if r["kind"] == "stepped"]
     if step and not any(r["kind"] == "saved" and r.get("step") == step and r.get("name") == "last" for r in records):
         yield Finding("metrics.jsonl", f"lacks the line about the checkpoint of step {step}.", "it is added")
-    steps = {r.get("step") for r in records if r["kind"] == "stepped"}
-    missing = sorted(set(range(1, step + 1)) - steps)
-    if missing:
+    if missing := sorted(set(range(1, step + 1)) - {*steps}):
         yield Finding("metrics.jsonl", f"lacks {len(missing)} steps from {missing[0]} on; curves have a gap there.")
-    if len(steps) < sum(r["kind"] == "stepped" for r in records):
+    if len({*steps}) < len(steps):
         yield Finding("metrics.jsonl", "holds steps twice: two processes wrote it.")
 
 
-def _checkpoints(run: Run) -> Iterator[Finding]:
+def _loaded(path: Path) -> dict[str, Any]:
     from lab.training import checkpoint
 
+    return checkpoint.load(path)
+
+
+def _checkpoints(run: Run) -> Iterator[Finding]:
     for path in sorted((run.path / "checkpoints").glob("[!.]*.safetensors")):
-        try:
-            checkpoint.load(path)
-        except ValueError as error:
-            yield Finding(str(path.relative_to(run.path)), str(error))
+        if wrong := _refused(_loaded, path):
+            yield Finding(str(path.relative_to(run.path)), wrong)
 
 
 def _splits(run: Run) -> Iterator[Finding]:
     """Embeddings and scores, and whether they belong together."""
-    can = any(_sound(path) for name in ("best", "last") if (path := run.checkpoint(name)))
-    stored = {p.stem for folder in ("embeddings", "scores") for p in (run.path / folder).glob("[!.]*.safetensors")}
-    stored |= {p.stem for p in (run.path / "scores").glob("[!.]*.json")}
+    can = any((path := run.checkpoint(name)) and not _refused(_loaded, path) for name in ("best", "last"))
+    files = [path for folder in ("embeddings", "scores") for path in (run.path / folder).glob("[!.]*")]
+    stored = {path.stem for path in files if path.suffix in (".safetensors", ".json")}
     for split in sorted(stored):
-        reason = _reason(run, split)
-        if reason:
-            yield Finding(f"embeddings/{split}.safetensors", reason, ANEW if can else "")
+        if wrong := _wrong_with(run, split):
+            yield Finding(f"embeddings/{split}.safetensors", wrong, ANEW if can else "")
 
 
-def _reason(run: Run, split: str) -> str:
+def _wrong_with(run: Run, split: str) -> str:
     try:
         run.embeddings(split), run.embeddings(split, "gallery"), run.anchors(split)
         scores = run.scores(split)
@@ -158,7 +142,7 @@ def _reason(run: Run, split: str) -> str:
         if scores is None:
             return "has no readable scores beside it: an evaluation was cut off, or they are damaged."
         run.per_query(split)
-        stored = header(run.path / "embeddings" / f"{split}.safetensors")
+        stored = arrays.header(run.path / "embeddings" / f"{split}.safetensors")
     except ValueError as error:
         return str(error)
     differ = [key for key in ("checkpoint", "step", "evaluation") if key in stored and stored[key] != scores.get(key)]
@@ -168,42 +152,26 @@ def _reason(run: Run, split: str) -> str:
 def _arrays(run: Run) -> Iterator[Finding]:
     for folder in ("batches", "frames", "failure", "maps"):
         for path in sorted((run.path / folder).glob("[!.]*.safetensors")):
-            try:
-                tensors(path)
-                header(path)
-            except ValueError as error:
-                yield Finding(str(path.relative_to(run.path)), str(error), f"it {ASIDE}")
-
-
-def _sound(path: Path) -> bool:
-    from lab.training import checkpoint
-
-    try:
-        checkpoint.load(path)
-    except ValueError:
-        return False
-    return True
+            if wrong := _refused(arrays.read, path) or _refused(arrays.header, path):
+                yield Finding(str(path.relative_to(run.path)), wrong, ASIDE)
 
 
 def _step(run: Run) -> int:
     """The step of the last checkpoint; 0 where there is none that can be read."""
-    from lab.training import checkpoint
-
     path = run.checkpoint("last")
     try:
-        return 0 if path is None else int(checkpoint.load(path)["progress"]["step"])
+        return 0 if path is None else int(_loaded(path)["progress"]["step"])
     except (ValueError, KeyError, TypeError):
         return 0
 
 
 def _state_found(run: Run) -> dict[str, Any]:
     """What a status must say, from the checkpoint and the scores that are there."""
+    step, steps = _step(run), run.config.training.knobs.steps
     if run.config.outside and run.splits and run.used_checkpoint() is None:
-        return {"state": FINISHED, "phase": FINISHED, "step": 0, "steps": 0, "sentence": "Its status was damaged."}
-    step, knobs = _step(run), run.config.training.knobs
-    done = step == knobs.steps and run.scores() is not None
-    state = FINISHED if done else INTERRUPTED
-    return {"state": state, "phase": state, "step": step, "steps": knobs.steps, "sentence": "Its status was damaged."}
+        step = steps = 0
+    state = FINISHED if step == steps and (not steps or run.scores() is not None) else INTERRUPTED
+    return {"state": state, "phase": state, "step": step, "steps": steps, "sentence": "Its status was damaged."}
 
 
 def _evaluated_anew(run: Run, writer: Writer, splits: set[str]) -> Iterator[Record]:
@@ -214,7 +182,7 @@ def _evaluated_anew(run: Run, writer: Writer, splits: set[str]) -> Iterator[Reco
             config = run.config_of(split)
         except ValueError:
             config = run.config
-        if not (path := run.checkpoint(config.evaluation.knobs.checkpoint)) or not _sound(path):
-            other = {"best": "last", "last": "best"}[config.evaluation.knobs.checkpoint]
-            config = config.changed("evaluation.checkpoint", other)
+        name = config.evaluation.knobs.checkpoint
+        if not (path := run.checkpoint(name)) or _refused(_loaded, path):
+            config = config.changed("evaluation.checkpoint", "last" if name == "best" else "best")
         yield from evaluate_run(run, writer, config, (split,))

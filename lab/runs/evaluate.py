@@ -115,11 +115,6 @@ class Examiner:
             return {}
         return {"anchors": self.trained.anchors, "anchor_labels": self.trained.classes}
 
-    def _classifier(self) -> Classifier | None:
-        if self.trained.classifier is None:
-            return None
-        return Classifier(*self.trained.classifier, self.trained.classes)
-
     def measure(
         self,
         name: str,
@@ -134,23 +129,31 @@ class Examiner:
             dataset: the images that were embedded, instead of the run's.
             levels: coarser labels int64 [n] by name, instead of the data set's own.
         """
-        dataset = self.trained.dataset if dataset is None else dataset
-        searched = query if gallery is None else gallery
-        return evaluate(
-            query,
-            gallery,
-            self.metrics,
-            k=self.config.evaluation.knobs.k,
-            similarity=self.config.similarity,
-            relevant=dataset.judged(name, query.items, searched.items),
-            levels=dataset.levels if levels is None else levels,
-            reranker=reranker_of(self.config),
-            device=self.config.training.knobs.device,
-            what=f"{name} queries",
-            search=self.config.evaluation.knobs.search,
-            classifier=self._classifier(),
-            **self.anchors,
-        )
+        images, weights = self.trained.dataset if dataset is None else dataset, self.trained.classifier
+        classifier = None if weights is None else Classifier(*weights, self.trained.classes)
+        about: dict[str, Any] = {"levels": images.levels if levels is None else levels, **self.anchors}
+        return _measured(self.config, self.metrics, name, query, gallery, images, classifier=classifier, **about)
+
+
+def _measured(
+    config: RunConfig, metrics: Mapping[str, Any], name: str, query: EmbeddingSet, gallery: EmbeddingSet | None,
+    images: ImageSet, **about: Any,
+) -> Generator[Record, None, Evaluation]:  # fmt: skip
+    """Search embeddings of a split as a configuration says, and measure. about: levels, anchors, classifier."""
+    searched = query if gallery is None else gallery
+    return evaluate(
+        query,
+        gallery,
+        metrics,
+        k=config.evaluation.knobs.k,
+        similarity=config.similarity,
+        relevant=images.judged(name, query.items, searched.items),
+        reranker=reranker_of(config),
+        device=config.training.knobs.device,
+        what=f"{name} queries",
+        search=config.evaluation.knobs.search,
+        **about,
+    )
 
 
 def evaluate_run(
@@ -188,7 +191,9 @@ def evaluate_run(
             processes.from_first(name)
         query, gallery = yield from examiner.split(name, processes)
         evaluation = yield from examiner.measure(name, query, gallery)
-        yield from _keep(writer, name, evaluation, _columns(query, gallery) | examiner.anchors, _how(trained))
+        facts = {"checkpoint": trained.checkpoint, "step": trained.step}
+        facts |= {"evaluation": trained.config.evaluation.as_dict()}
+        yield from _keep(writer, name, evaluation, _columns(query, gallery) | examiner.anchors, facts)
     problems = trained.loader.problems
     if processes is not None:
         processes.from_first("")
@@ -214,25 +219,10 @@ def _measure_stored(run: Run, writer: Writer, config: RunConfig, splits: tuple[s
         query, gallery, anchors = run.embeddings(name), run.embeddings(name, "gallery"), run.anchors(name)
         how = _as_made(run, name, config)
         check_search(how, anchors is not None)
-        knobs = how.evaluation.knobs
-        evaluation = yield from evaluate(
-            query,
-            gallery,
-            metrics,
-            k=knobs.k,
-            similarity=how.similarity,
-            anchors=anchors and anchors[0],
-            anchor_labels=anchors and anchors[1],
-            relevant=images.judged(name, query.items, (gallery or query).items),
-            levels=images.levels,
-            reranker=reranker_of(how),
-            device=config.training.knobs.device,
-            what=f"{name} queries",
-            search=knobs.search,
-        )
+        kept = {} if anchors is None else dict(zip(("anchors", "anchor_labels"), anchors, strict=True))
+        evaluation = yield from _measured(how, metrics, name, query, gallery, images, levels=images.levels, **kept)
         origin = run.origin(name)
         facts = {"checkpoint": origin.checkpoint, "step": origin.step, "evaluation": how.evaluation.as_dict()}
-        kept = {} if anchors is None else dict(zip(("anchors", "anchor_labels"), anchors, strict=True))
         yield from _keep(writer, name, evaluation, _columns(query, gallery) | kept, facts)
 
 
@@ -286,12 +276,6 @@ def problems_sentence(problems: list[str]) -> str:
     """How what was wrong with the data is told."""
     listed = "; ".join(problem.rstrip(".") for problem in problems[:5]) + ("; ..." if len(problems) > 5 else ".")
     return f"{len(problems)} problem{'s' * (len(problems) > 1)} in the data, left out of it: {listed}"
-
-
-def _how(trained: Trained) -> dict[str, Any]:
-    """What stands beside embeddings and scores: how they were made."""
-    evaluation = trained.config.evaluation.as_dict()
-    return {"checkpoint": trained.checkpoint, "step": trained.step, "evaluation": evaluation}
 
 
 def _columns(query: EmbeddingSet, gallery: EmbeddingSet | None) -> dict[str, np.ndarray]:

@@ -7,7 +7,7 @@ import shutil
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +25,13 @@ from lab.core.records import (
     Searching,
     Stepped,
     Validated,
-)
+)  # fmt: skip
 from lab.runs import lock
-from lab.runs.config import RunConfig
+from lab.runs.config import RunConfig, difference
 from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
-from lab.runs.launching import sent, wishes
+from lab.runs.launching import stop_request
 from lab.runs.launching.detached import working
-from lab.runs.shelf import trash
+from lab.runs.management import trash
 from lab.runs.store import check_name, default_root, free_name
 from lab.runs.writer import Writer
 
@@ -87,7 +87,8 @@ def new_folder(root: Path, name: str) -> Iterator[Path]:
         making = lock.take(half_made)  # what is left behind under such a name, and is not locked, nobody finishes
         yield half_made
         if folder.exists():
-            _make_room(folder)
+            check_available(root, name)  # again: the name may have been taken meanwhile
+            trash(Run(folder))
         half_made.rename(folder)
         to_disk(root)
         making.release()
@@ -114,12 +115,6 @@ def check_available(root: Path | str, name: str) -> None:
         raise ValueError(f"There is a run {name!r} in {root} already; choose another name or resume that one.")
 
 
-def _make_room(folder: Path) -> None:
-    """Take a run that never began out of the way, looking again: its name may have been taken meanwhile."""
-    check_available(folder.parent, folder.name)
-    trash(Run(folder))
-
-
 def _never_began(folder: Path) -> bool:
     """Whether a folder is what a refused run left behind: no step was made, and nobody is about to make one."""
     if not (folder / "config.yaml").is_file():
@@ -130,12 +125,14 @@ def _never_began(folder: Path) -> bool:
 
 def fill(folder: Path, config: RunConfig) -> None:
     """Write into a new folder what a queued run has."""
-    steps = config.training.knobs.steps
-    write_json(
-        folder / "status.json",
-        {"state": QUEUED, "phase": "waiting", "step": 0, "steps": steps, "sentence": "", "updated": time.time()},
-    )
+    write_status(folder, QUEUED, "waiting", config.training.knobs.steps)
     write_text(folder / "config.yaml", findable(config).as_yaml())
+
+
+def write_status(folder: Path, state: str, phase: str, steps: int, sentence: str = "") -> None:
+    """Write the first status.json of a folder that nobody else knows yet."""
+    status = {"state": state, "phase": phase, "step": 0, "steps": steps, "sentence": sentence, "updated": time.time()}
+    write_json(folder / "status.json", status)
 
 
 def findable(config: RunConfig) -> RunConfig:
@@ -154,7 +151,7 @@ def execute(
     """Train and evaluate a run, from its last checkpoint if it has one; writes the folder, yields every record.
 
     Args:
-        stop: asked in every step; when it says yes, or somebody left a wish in the folder (`lab stop` from another
+        stop: asked in every step; when it says yes, or somebody left a request in the folder (`lab stop` from another
             machine), the run saves a checkpoint and ends as `stopped`.
         processes: those that share the batches; only the first writes the folder and measures, the others train and
             embed along.
@@ -171,17 +168,56 @@ def execute(
         >>> short.state, short.status["step"]  # asked to stop at once; executed again, it goes on from there
         ('stopped', 1)
     """
+    changed = go_by_checkpoint(run)
     check_at_hand(run, own)
     if processes is not None and not processes.first:
         yield from _along(run, stop, processes)
         return
     with Writer(run) as writer:
-        if not sent.waits(run):  # a wish that was left while it waited is meant for this training
-            wishes.clear(run)
+        if not run.snapshot().waits:  # a request that was left while it waited is meant for this training
+            stop_request.clear(run)
+        if changed:
+            run.write_config(run.config)
+            writer.log(changed)
+            yield Note(changed)
         try:
-            yield from _recorded(writer, _Execution(run, writer, wishes.heard(run, stop), processes, own))
+            yield from _recorded(writer, _Execution(run, writer, stop_request.poll(run, stop), processes, own))
         finally:
-            wishes.clear(run)
+            stop_request.clear(run)
+
+
+def go_by_checkpoint(run: Run) -> str:
+    """Let `run.config` be what its last checkpoint was trained by; where data lies, and the device and processes that
+    are used, may have changed since and are those of config.yaml.
+
+    Returns a sentence on what else config.yaml says otherwise; empty where it says nothing else, or nothing was trained
+    yet.
+    """
+    from lab.training import checkpoint
+
+    path = run.checkpoint("last")
+    try:
+        stored = checkpoint.config_in(path) if path else None
+    except ValueError:  # it is damaged, which is said when it is read
+        stored = None
+    if stored is None:  # of version 0.2 or before
+        return ""
+    config = RunConfig.of(stored, stored=True)
+    goes_on = "the training goes on by the checkpoint, and it is written anew"
+    try:
+        written = run.config
+    except (ValueError, OSError) as error:
+        run.config = config
+        return f"config.yaml cannot be used ({explain(error).rstrip('.')}); {goes_on}."
+    movable = {path for path, _ in config.paths()} | {"training.device", "training.workers"}
+    changed = difference(config, written)
+    for knob in movable & changed.keys():
+        section, _, name = knob.partition(".")
+        if name in (run.config_dict.get(section) or {}):
+            config = config.changed(knob, changed.pop(knob)[1])
+    run.config = config
+    told = ", ".join(f"{knob} is {there} there and {ours} in the checkpoint" for knob, (ours, there) in changed.items())
+    return f"config.yaml was changed: {told}; {goes_on}." if told else ""
 
 
 def check_at_hand(run: Run, own: Own | None = None) -> None:
@@ -213,14 +249,17 @@ def _recorded(writer: Writer, execution: _Execution) -> Iterator[Record]:
     try:
         yield from execution.records()
     except GeneratorExit:
-        _quietly(lambda: writer.status(STOPPED, phase="stopped", sentence="Stopped between two checkpoints."))
+        with suppress(OSError):
+            writer.status(STOPPED, phase="stopped", sentence="Stopped between two checkpoints.")
         raise
     except BaseException as error:
         sentence = "Interrupted." if isinstance(error, KeyboardInterrupt) else explain(error, resumable=True)
         state = STOPPED if isinstance(error, KeyboardInterrupt) else FAILED
         trace = traceback.format_exc()
-        _quietly(lambda: writer.log(f"{sentence}\n{trace}"))
-        _quietly(lambda: writer.status(state, phase=state, sentence=sentence))
+        with suppress(OSError):  # a full disk must not hide why the run ended
+            writer.log(f"{sentence}\n{trace}")
+        with suppress(OSError):
+            writer.status(state, phase=state, sentence=sentence)
         raise
 
 
@@ -313,7 +352,7 @@ class _Execution:
                 first = False
         except Stopped as stopped:
             facts = {"step": stopped.step, "sentence": str(stopped)}
-            self.writer.arrays("failure", _file(stopped.step), stopped.batch, facts)
+            self.writer.arrays("failure", f"step_{stopped.step:08d}", stopped.batch, facts)
             self.writer.status(RUNNING, step=stopped.step)
             raise
 
@@ -340,10 +379,10 @@ class _Execution:
             self.writer.log(record.sentence)
         elif isinstance(record, Batched) and knobs.keep_batches:
             facts = {"step": record.step, "loss": record.loss}
-            self.writer.arrays("batches", _file(record.step), record.tensors, facts)
+            self.writer.arrays("batches", f"step_{record.step:08d}", record.tensors, facts)
             self.writer.keep_newest("batches", knobs.keep_batches)
         elif isinstance(record, Validated) and knobs.keep_frames:
-            self.writer.arrays("frames", _file(record.step), vars(record.embeddings), {"step": record.step})
+            self.writer.arrays("frames", f"step_{record.step:08d}", vars(record.embeddings), {"step": record.step})
             self.writer.keep_newest("frames", knobs.keep_frames)
         return record
 
@@ -362,15 +401,3 @@ def announcement(config: RunConfig, parts: Parts, processes: int = 1) -> str:
         f"{len(parts.items):,} images of {len(parts.classes):,} classes, {knobs.steps:,} steps of "
         f"{config.sampler.knobs.batch_size:,} images{loaded}, on {parts.device}{among if processes > 1 else ''}."
     )
-
-
-def _file(step: int) -> str:
-    return f"step_{step:08d}"
-
-
-def _quietly(act: Callable[[], None]) -> None:
-    """Do what can still be done on the way out; a full disk must not hide why the run ended."""
-    try:
-        act()
-    except OSError:
-        return

@@ -25,7 +25,6 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -34,12 +33,14 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from lab.core import arrays, files
+from lab.core.arrays import header as header
+from lab.core.arrays import read as tensors  # noqa: F401 (by their names among runs)
 from lab.core.catalog import OUTSIDE
-from lab.core.files import checked, parse_json, write_text
+from lab.core.files import checked, write_text
 from lab.core.results import EmbeddingSet
 from lab.runs import lock
 from lab.runs.config import RunConfig, read_yaml
-from lab.runs.process import Worker
+from lab.runs.process import Sent, Worker
 
 if TYPE_CHECKING:
     from lab.data import ImageSet
@@ -59,13 +60,10 @@ KINDS = {
 """What the values of a status are; each may be None."""
 
 SENT = "sent.json"
-"""Where a run was handed over to; see `lab.runs.launching.sent`."""
+"""Where a run was handed over to; see `lab.runs.launching.detached`."""
 
 PICTURES = "pictures"
 """The folder of a run's own pictures; a list with this root means the one in the run folder, wherever that lies."""
-
-MENDED = "`lab runs check RUN --repair` mends it"
-"""What can be done about a JSON file that does not parse."""
 
 STALE = 120.0
 """Seconds without a sign of life after which a run of another host, or one that no lock tells of, is interrupted."""
@@ -96,8 +94,53 @@ class Origin:
         return f"{self.checkpoint} checkpoint, step {self.step:,}{of}"
 
 
+@dataclass(frozen=True)
+class Snapshot:
+    """What the small files of a run say at one moment, each read once.
+
+    status: status.json with the state that holds now: `state`, `phase`, `step`, `steps`, `sentence`, `updated`, ...
+    written_state: the state as it stands there, whatever became of the process. meta: meta.json, empty without one.
+    worker: the process that last worked on the run. launched: the one that was last started for it in the background.
+    sender, place, job: the process that handed it to a cluster, which one, and what that calls it; None otherwise.
+    """
+
+    status: dict[str, Any]
+    written_state: str | None
+    meta: dict[str, Any]
+    worker: Worker | None
+    launched: Worker | None
+    sender: Worker | None
+    place: Sent | None
+    job: str | None
+
+    @property
+    def state(self) -> str:
+        """The state that holds now."""
+        return self.status["state"]
+
+    @property
+    def waits(self) -> bool:
+        """Whether the run waits for its turn in the hands of a cluster, as far as this machine can tell."""
+        return self.state == QUEUED and self.sender is not None
+
+    @property
+    def seen_through(self) -> bool:
+        """Whether a process of this machine sees the run through elsewhere, at work or waiting for its turn."""
+        return self.sender is not None and self.sender.alive and self.written_state in (QUEUED, RUNNING)
+
+    @property
+    def under_way(self) -> bool:
+        """Whether the run is in the hands of a cluster."""
+        return self.seen_through or self.waits
+
+    @property
+    def reports_from_elsewhere(self) -> bool:
+        """Whether a process of another host works on the run by its signs of life: its lock may not be seen here."""
+        return self.written_state == RUNNING and _reports(self.status, self.worker)
+
+
 class Run:
-    """One run folder. Every property reads the disk anew, except those that cannot change.
+    """One run folder. Every property reads the disk anew, except the configuration.
 
     Raises:
         ValueError: the folder is no run: it has no config.yaml.
@@ -140,42 +183,45 @@ class Run:
     def config_of(self, split: str = "test") -> RunConfig:
         """The configuration that the stored embeddings of a split were made with; `lab evaluate` may change it."""
         path = self.path / "embeddings" / f"{split}.safetensors"
-        head = header(path) if NAME.fullmatch(split) and path.is_file() else {}
+        head = arrays.header(path) if NAME.fullmatch(split) and path.is_file() else {}
         stored = head.get("evaluation") or (self.scores(split) or {}).get("evaluation")
         return self.config if stored is None else self.config.changed("evaluation", stored)
 
-    @property
-    def meta(self) -> dict[str, Any]:
-        """meta.json; empty while there is none."""
-        return read_json(self.path / "meta.json") or {}
+    def snapshot(self) -> Snapshot:
+        """What the small files say now; to be passed on where several of its values are needed."""
+        status, meta, launch, sent = map(self._json, ("status.json", "meta.json", "launch.json", SENT))
+        worker, launched, sender = map(self._own_worker, (meta.get("worker"), launch, sent))
+        written, job = status.get("state"), sent.get("job")
+        if not _sound(status):
+            status = {"state": DAMAGED, "sentence": "The run has no readable status.json; resuming writes it anew."}
+        elif written == RUNNING and not self._lives(status, worker):
+            status |= {"state": INTERRUPTED, "sentence": lost_sentence(status)}
+        elif written == QUEUED and launched is not None and not launched.alive:
+            status |= {"state": INTERRUPTED, "sentence": "The process ended before it began; the log may say why."}
+        elif written == QUEUED and sender and sender.here and not sent.get("outlives") and not sender.alive:
+            status |= {"state": INTERRUPTED, "sentence": "The process that had sent it to a cluster has ended."}
+        place = Sent.read(sent)
+        return Snapshot(status, written, meta, worker, launched, sender, place, None if job is None else str(job))
 
     @property
     def status(self) -> dict[str, Any]:
-        """status.json with the state that holds now: `state`, `phase`, `step`, `steps`, `sentence`, `updated`, ..."""
-        status = read_json(self.path / "status.json")
-        if status is None or not _sound(status):
-            return {"state": DAMAGED, "sentence": f"The run has no readable status.json; {MENDED}."}
-        if status.get("state") == RUNNING and not self._worker_lives(status):
-            status |= {"state": INTERRUPTED, "sentence": self.lost_sentence(status)}
-        elif status.get("state") == QUEUED and self.launched is not None and not self.launched.alive:
-            status |= {"state": INTERRUPTED, "sentence": "The process ended before it began; the log may say why."}
-        elif status.get("state") == QUEUED and self._sender_is_gone():
-            status |= {"state": INTERRUPTED, "sentence": "The process that had sent it to a cluster has ended."}
-        return status
+        """status.json with the state that holds now; see `Snapshot`."""
+        return self.snapshot().status
 
     @property
     def state(self) -> str:
+        """The state that holds now."""
         return self.status["state"]
 
     @property
     def written_state(self) -> str | None:
         """The state as status.json has it, whatever became of the process."""
-        return (read_json(self.path / "status.json") or {}).get("state")
+        return self._json("status.json").get("state")
 
     @property
-    def begun(self) -> bool:
-        """Whether a training step was ever made."""
-        return self.checkpoint("last") is not None or any(r["kind"] == "stepped" for r in self._records())
+    def meta(self) -> dict[str, Any]:
+        """meta.json; empty while there is none."""
+        return self._json("meta.json")
 
     @property
     def worker(self) -> Worker | None:
@@ -183,58 +229,35 @@ class Run:
         return self._own_worker(self.meta.get("worker"))
 
     @property
-    def launched(self) -> Worker | None:
-        """The process that was last started in the background for the run; see `lab.runs.launching.detached`."""
-        return self._own_worker(read_json(self.path / "launch.json"))
-
-    @property
-    def sender(self) -> Worker | None:
-        """The process that handed the run to a cluster; see `lab.runs.launching.sent`."""
-        return self._own_worker(read_json(self.path / SENT))
-
-    def _sender_is_gone(self) -> bool:
-        """Whether a process of this host that the run cannot do without has ended."""
-        sender = self.sender
-        outlives = (read_json(self.path / SENT) or {}).get("outlives")
-        return sender is not None and sender.here and not outlives and not sender.alive
+    def begun(self) -> bool:
+        """Whether a training step was ever made."""
+        return self.checkpoint("last") is not None or bool(self.metrics("stepped"))
 
     def signed(self, worker: Worker) -> dict[str, Any]:
         """A process as it is written into this folder: with the folder's own number, which a copy does not have."""
         return {**worker.as_dict(), "folder": os.stat(self.path).st_ino}
 
     def _own_worker(self, record: Any) -> Worker | None:
-        """A process that was written into this very folder. In a copy it stands for the original's, which a copy must
-        not stop; of another host's it only tells where a run was at work."""
+        """A process that was written into this very folder: in a copy it is the original's, which a copy must not
+        stop."""
         worker = Worker.read(record)
-        if worker is None or not worker.here:
-            return worker
-        try:
+        if worker is not None and worker.here and self.path.is_dir():
             inode = os.stat(self.path).st_ino
-        except OSError:
-            return None
-        return worker if record.get("folder", inode) == inode else None
+            return worker if record.get("folder", inode) == inode else None
+        return worker
 
-    def _worker_lives(self, status: dict[str, Any]) -> bool:
+    def _lives(self, status: dict[str, Any], worker: Worker | None) -> bool:
         held = lock.held(self.path)
-        if held is None and self.worker is not None and self.worker.here:
-            return self.worker.alive
-        return bool(held) or self.reports_from_elsewhere(status)
+        if held is None and worker is not None and worker.here:
+            return worker.alive
+        return bool(held) or _reports(status, worker)
 
-    def reports_from_elsewhere(self, status: dict[str, Any]) -> bool:
-        """Whether a process of another host works on the run by its signs of life: its lock may not be seen here."""
-        worker, updated = self.worker, status.get("updated")
-        if status.get("state") != RUNNING or worker is None or worker.here:
-            return False
-        return isinstance(updated, int | float) and time.time() - updated < STALE
-
-    @staticmethod
-    def lost_sentence(status: dict[str, Any]) -> str:
-        """What is said of a run whose process is gone."""
-        return f"The process ended without a word at about step {status.get('step', 0)}."
+    def _json(self, name: str) -> dict[str, Any]:
+        return read_json(self.path / name) or {}
 
     def metrics(self, kind: str | None = None) -> list[dict[str, Any]]:
         """The records of metrics.jsonl, all or of one kind (`stepped`, ...); a torn last line is left out."""
-        return [record for record in self._records() if kind is None or record["kind"] == kind]
+        return [record for record in self.records_and_damage()[0] if kind is None or record["kind"] == kind]
 
     def records_and_damage(self) -> tuple[list[dict[str, Any]], list[int]]:
         """The records of metrics.jsonl, and the numbers from 1 of the lines that are none; a torn last line is no
@@ -243,20 +266,8 @@ class Run:
             lines = checked(self.path / "metrics.jsonl").read_bytes().split(b"\n")
         except (FileNotFoundError, ValueError):  # no file, or a pipe in its place
             return [], []
-        numbered_records = [(number, stored_record(line)) for number, line in enumerate(lines[:-1], 1)]
-        return [r for _, r in numbered_records if r is not None], [
-            number for number, r in numbered_records if r is None
-        ]
-
-    def _records(self) -> Iterator[dict[str, Any]]:
-        try:
-            with open(checked(self.path / "metrics.jsonl"), "rb") as lines:
-                for line in lines:
-                    record = stored_record(line)
-                    if record is not None:
-                        yield record
-        except (FileNotFoundError, ValueError):  # no file, or a pipe in its place
-            return
+        records = [stored_record(line) for line in lines[:-1]]
+        return [r for r in records if r is not None], [number for number, r in enumerate(records, 1) if r is None]
 
     def log_tail(self, size: int = 20_000) -> str:
         """The last `size` bytes of log.txt."""
@@ -308,8 +319,8 @@ class Run:
 
     def anchors(self, split: str = "test") -> tuple[np.ndarray, np.ndarray] | None:
         """Class anchors float32 [c d] and their labels int64 [c], or None for models that have none."""
-        arrays = self._arrays("embeddings", split)
-        return (arrays["anchors"], arrays["anchor_labels"]) if {"anchors", "anchor_labels"} <= arrays.keys() else None
+        kept = self._arrays("embeddings", split)
+        return (kept["anchors"], kept["anchor_labels"]) if {"anchors", "anchor_labels"} <= kept.keys() else None
 
     def origin(self, split: str = "test", of: Literal["embeddings", "scores"] = "embeddings") -> Origin:
         """Which checkpoint and step the stored embeddings or scores of a split are of."""
@@ -317,13 +328,13 @@ class Run:
             stored = self.scores(split) or {}
         else:
             try:
-                stored = header(self.path / "embeddings" / f"{split}.safetensors")
+                stored = arrays.header(self.path / "embeddings" / f"{split}.safetensors")
             except ValueError:
                 stored = {}
         checkpoint, step = stored.get("checkpoint"), stored.get("step")
         if not (isinstance(checkpoint, str) and isinstance(step, int)):
             checkpoint, step = None, 0
-        steps = (read_json(self.path / "status.json") or {}).get("steps")
+        steps = self._json("status.json").get("steps")
         return Origin(checkpoint, step, steps if isinstance(steps, int) else None)
 
     def scores(self, split: str = "test") -> dict[str, Any] | None:
@@ -352,21 +363,24 @@ class Run:
         """
         if (self.path / "meta.json").exists():  # a damaged one, too
             raise ValueError(f"Run {self.name} has begun, so its configuration stays; start a new run instead.")
+        self.write_config(config)
+
+    def write_config(self, config: RunConfig) -> None:
+        """Replace config.yaml."""
         write_text(self.path / "config.yaml", config.as_yaml())
-        self.__dict__.pop("config", None)
-        self.__dict__.pop("config_dict", None)
+        self.config, self.config_dict = config, config.as_dict()
 
     def batches(self) -> dict[int, Path]:
-        """Step to the file of a batch as the loss saw it; read one with `tensors`."""
+        """Step to the file of a batch as the loss saw it; read one with `lab.core.arrays`."""
         return numbered(self.path / "batches")
 
     def frames(self) -> dict[int, Path]:
-        """Step to the file of the validation embeddings of that step; read one with `tensors`."""
+        """Step to the file of the validation embeddings of that step; read one with `lab.core.arrays`."""
         return numbered(self.path / "frames")
 
     @property
     def failure(self) -> Path | None:
-        """The batch at which training stopped, or None; read it with `tensors`."""
+        """The batch at which training stopped, or None; read it with `lab.core.arrays`."""
         return next(iter(numbered(self.path / "failure").values()), None)
 
     def dataset(self) -> ImageSet:
@@ -375,11 +389,11 @@ class Run:
         Raises:
             ValueError: they are not where they were, or cannot be read, or their list is damaged.
         """
-        choice, listed = self.config.data, self.path / "images.json"
+        choice, path = self.config.data, self.path / "images.json"
         try:
-            kept = files.read_json(listed) if listed.exists() else None
+            kept = files.read_json(path) if path.exists() else None
         except ValueError as error:
-            raise ValueError(f"{str(error).rstrip('.')}; {MENDED}.") from None
+            raise ValueError(f"{error} `lab runs check RUN --repair` sets it aside, to read the images anew.") from None
         if kept is None or kept.get("data") != choice.as_dict():
             return choice.create()
         from lab.data.images import listing
@@ -392,29 +406,11 @@ class Run:
         path = self.path / folder / f"{split}.safetensors"
         if not NAME.fullmatch(split) or not path.is_file():
             raise ValueError(self._lacking(folder, split))
-        return tensors(path)
+        return arrays.read(path)
 
     def _lacking(self, folder: str, split: str) -> str:
         known = ", ".join(self.splits) or "none yet"
         return f"Run {self.name} holds no {folder} of split {split!r} (it has {known}); run: lab evaluate {self.path}."
-
-
-def tensors(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file.
-
-    Raises:
-        ValueError: the file is damaged, or not for us to read.
-    """
-    return arrays.read(path)
-
-
-def header(path: Path) -> dict[str, Any]:
-    """What `Writer.arrays` wrote beside the arrays.
-
-    Raises:
-        ValueError: the file is damaged, or not for us to read.
-    """
-    return arrays.header(path)
 
 
 def numbered(folder: Path) -> dict[int, Path]:
@@ -423,11 +419,22 @@ def numbered(folder: Path) -> dict[int, Path]:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in a JSON file; None where there is none, or it cannot be read."""
+    """The object in a JSON file; None where there is none that can be read."""
     try:
         return files.read_json(path)
     except (OSError, ValueError):
         return None
+
+
+def lost_sentence(status: dict[str, Any]) -> str:
+    """What is said of a run whose process is gone."""
+    return f"The process ended without a word at about step {status.get('step', 0)}."
+
+
+def _reports(status: dict[str, Any], worker: Worker | None) -> bool:
+    updated = status.get("updated")
+    fresh = isinstance(updated, int | float) and time.time() - updated < STALE
+    return fresh and worker is not None and not worker.here
 
 
 def _sound(status: dict[str, Any]) -> bool:
@@ -444,10 +451,8 @@ def _numbers(values: Any) -> bool:
 def stored_record(line: bytes) -> dict[str, Any] | None:
     """The record that a line of metrics.jsonl holds; None for a line that is none."""
     try:
-        record = parse_json(line)
+        record = files.parse_json(line)
     except ValueError:
         return None
-    if not isinstance(record.get("kind"), str):
-        return None
     step = record.get("step", 0)
-    return record if isinstance(step, int) and not isinstance(step, bool) else None
+    return record if isinstance(record.get("kind"), str) and type(step) is int else None

@@ -21,7 +21,6 @@ FILE = ".lock"
 WAIT = 0.5
 """Seconds to wait for a lock that somebody has for a moment: whoever looks whether it is held, renames or annotates."""
 
-
 PATIENCE = 10.0
 """Seconds to wait for a lock that others hold while they change a small file."""
 
@@ -44,11 +43,7 @@ def take(folder: Path, file: str = FILE, wait: float = WAIT) -> FileLock:
         lock.acquire(poll_interval=0.01)
     except Timeout:
         raise Held(f"{folder} is being written by another process.") from None
-    try:
-        moved = os.stat(folder).st_ino != before
-    except FileNotFoundError:
-        moved = True
-    if moved:
+    if not folder.is_dir() or os.stat(folder).st_ino != before:
         lock.release()
         raise FileNotFoundError(2, "moved or deleted", str(folder))
     return lock

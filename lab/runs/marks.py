@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lab.core.files import read_json, write_json
@@ -63,11 +63,9 @@ def as_csv(marks: Mapping[str, str], labels: Mapping[str, str]) -> str:
     Args:
         labels: key of an image to the name of its class.
     """
-    out = io.StringIO()
-    table = csv.writer(out, lineterminator="\n")
-    table.writerow(["image", "label", "mark"])
-    table.writerows([plain_cell(key), plain_cell(labels.get(key, "")), kind] for key, kind in sorted(marks.items()))
-    return out.getvalue()
+    return _as_csv(
+        ["image", "label", "mark"], ([key, labels.get(key, ""), kind] for key, kind in sorted(marks.items()))
+    )
 
 
 def verdicts(run: Run) -> dict[str, dict[str, str]]:
@@ -110,10 +108,19 @@ def verdicts_as_csv(known: Mapping[str, Mapping[str, str]], labels: Mapping[str,
     Args:
         labels: key of an image to the name of its class.
     """
+    return _as_csv(
+        ["query", "query_label", "image", "label", "verdict"],
+        (
+            [query, labels.get(query, ""), key, labels.get(key, ""), verdict]
+            for query, images in sorted(known.items())
+            for key, verdict in sorted(images.items())
+        ),
+    )
+
+
+def _as_csv(names: list[str], rows: Iterable[list[str]]) -> str:
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
-    table.writerow(["query", "query_label", "image", "label", "verdict"])
-    for query, images in sorted(known.items()):
-        for key, verdict in sorted(images.items()):
-            table.writerow([*map(plain_cell, (query, labels.get(query, ""), key, labels.get(key, ""))), verdict])
+    table.writerow(names)
+    table.writerows([*map(plain_cell, row)] for row in rows)
     return out.getvalue()

@@ -1,12 +1,12 @@
-"""Who works on a run: process number and moment of its start together, since numbers are used again."""
+"""Who works on a run, and the cluster that it was handed to."""
 
 from __future__ import annotations
 
 import os
 import socket
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
 
 import psutil
 
@@ -16,44 +16,33 @@ SLACK = 1.0
 
 @dataclass(frozen=True)
 class Worker:
-    """A process: host, number, start, boot.
-
-    create_time: seconds since the machine started where the system tells them (Linux), else since 1970. The first
-        stay what they are when the clock is set.
-    boot: names the machine's start, where the system does.
-    """
+    """A process: host, number, and the start in seconds since 1970, since numbers are used again."""
 
     host: str
     pid: int
     create_time: float
-    boot: str = ""
 
     @classmethod
     def this(cls) -> Worker:
-        return cls._at(os.getpid())
+        return cls.of(os.getpid())
 
     @classmethod
-    def of(cls, pid: int) -> Worker | None:
-        """The process of that number on this host, or None when there is none."""
+    def of(cls, pid: int) -> Worker:
+        """The process of that number on this host; one that is gone already is not alive."""
         try:
-            return cls._at(pid)
+            return cls(socket.gethostname(), pid, psutil.Process(pid).create_time())
         except psutil.Error:
-            return None
-
-    @classmethod
-    def _at(cls, pid: int) -> Worker:
-        return cls(socket.gethostname(), pid, _started(pid), _boot())
+            return cls(socket.gethostname(), pid, 0.0)
 
     @classmethod
     def read(cls, values: Any) -> Worker | None:
         """What `as_dict` wrote; None for anything else."""
         try:
-            boot = str(values.get("boot", ""))
-            return cls(str(values["host"]), int(values["pid"]), float(values["create_time"]), boot)
-        except (TypeError, KeyError, ValueError, AttributeError, OverflowError):
+            return cls(str(values["host"]), int(values["pid"]), float(values["create_time"]))
+        except (TypeError, KeyError, ValueError, OverflowError):
             return None
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     @property
@@ -64,27 +53,42 @@ class Worker:
     @property
     def alive(self) -> bool:
         """Whether this very process still runs here; a finished one that nobody has waited for does not."""
-        if not self.here or self.boot != _boot():
+        if not self.here:
             return False
         try:
-            same = abs(_started(self.pid) - self.create_time) < SLACK
-            return same and psutil.Process(self.pid).status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+            process = psutil.Process(self.pid)
+            ended = process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+            return not ended and abs(process.create_time() - self.create_time) < SLACK
         except (psutil.Error, ValueError, OverflowError):  # the last two: no process can have such a number
             return False
 
 
-def _started(pid: int) -> float:
-    """Seconds from the machine's start to that of a process. psutil adds the time of the boot, which setting the
-    clock moves."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return int(fields[19]) / os.sysconf("SC_CLK_TCK")
-    except (OSError, IndexError, ValueError):
-        return psutil.Process(pid).create_time()
+@dataclass(frozen=True)
+class Sent:
+    """The cluster that a run was handed to.
 
+    launcher: as `lab.launchers` names it. address: of the cluster, None where the launcher knows of one alone.
+    knobs: the launcher's others, such as Slurm's partition; two places are equal without them.
+    """
 
-def _boot() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
+    launcher: str
+    address: str | None = None
+    knobs: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Self | None:
+        """What `as_dict` wrote; None for anything else."""
+        if not values.get("launcher"):
+            return None
+        address, knobs = values.get("address"), values.get("knobs")
+        return cls(str(values["launcher"]), address and str(address), knobs if isinstance(knobs, dict) else {})
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"launcher": self.launcher, "address": self.address, "knobs": dict(self.knobs)}
+
+    @property
+    def words(self) -> str:
+        """As a sentence names it."""
+        if self.launcher != "ray":
+            return self.launcher.capitalize()
+        return f"the Ray cluster at {self.address}" if self.address not in (None, "auto") else "Ray on this machine"

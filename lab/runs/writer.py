@@ -6,7 +6,7 @@ import errno
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from lab.core import arrays as stored
 from lab.core.files import appending, make_folder, replacing, set_aside, to_disk, write_bytes, write_json
 from lab.runs import lock
-from lab.runs.folder import ENDED, INTERRUPTED, RUNNING, Run, numbered, read_json
+from lab.runs.folder import ENDED, INTERRUPTED, RUNNING, Run, lost_sentence, numbered, read_json
 from lab.runs.launching import webhook
 from lab.runs.process import Worker
 
@@ -52,24 +52,26 @@ class Writer:
             self._lock = lock.take(self.path, wait=wait)
         except lock.Held:
             raise lock.Held(_taken(run)) from None
-        status = read_json(self.path / "status.json") or {}
-        self._before = status.get("state")  # as it was found, or last at work
+        found = run.snapshot()
+        self._before = found.written_state  # as it was found, or last at work
         self._end: dict[str, Any] | None = None  # how it ended since
-        if not gone and run.reports_from_elsewhere(status):
+        if not gone and found.reports_from_elsewhere:
             self.close()
             raise lock.Held(_taken(run))
         self._inode = os.stat(self.path).st_ino
         self._last_status = 0.0
         self._remove_leftovers()
-        if status.get("state") == RUNNING:  # of a process that is gone, or it would hold the lock
-            self.status(INTERRUPTED, phase="interrupted", sentence=run.lost_sentence(status), eta_seconds=None)
+        if found.written_state == RUNNING:  # of a process that is gone, or it would hold the lock
+            lost = lost_sentence(found.status)
+            self.status(INTERRUPTED, phase="interrupted", sentence=lost, eta_seconds=None)
 
     def close(self) -> None:
         """Let others write the run, and tell the owner if it has ended meanwhile."""
         self._lock.release()
         ended, self._end = self._end, None
-        if ended is not None and self._before not in ENDED:
-            self._tell_the_owner(ended)
+        if ended is not None and self._before not in ENDED and (wrong := webhook.send(self.run.name, ended)):
+            with suppress(OSError):
+                self.log(wrong)
 
     def __enter__(self) -> Writer:
         return self
@@ -117,17 +119,10 @@ class Writer:
         else:
             self._before, self._end = state, None
 
-    def _tell_the_owner(self, status: dict[str, Any]) -> None:
-        """Send the message that the run has ended; what goes wrong with it is in the log, and nowhere else."""
-        if wrong := webhook.send(self.run.name, status):
-            with suppress(OSError):
-                self.log(wrong)
-
     def append(self, record: dict[str, Any]) -> None:
         """Add one line to metrics.jsonl; a reader never sees more than one torn line, the last."""
-        line = _line(record)
         with appending(self.path / "metrics.jsonl") as file:
-            file.write(line)
+            file.write(_lines([record]))
 
     def sync(self) -> None:
         """Wait until records and log are on disk: a checkpoint must never be further than they are."""
@@ -159,7 +154,7 @@ class Writer:
         if broken:
             set_aside(self.path / "metrics.jsonl")
             self.log(f"metrics.jsonl is kept as metrics.jsonl.damaged: {len(broken)} of its lines could not be read.")
-        write_bytes(self.path / "metrics.jsonl", b"".join(map(_line, kept)))
+        write_bytes(self.path / "metrics.jsonl", _lines(kept))
 
     def log(self, text: str) -> None:
         """Add to log.txt, with the time. Further lines are indented, so that no name can write a line of its own."""
@@ -226,8 +221,8 @@ class Writer:
                     leftover.unlink(missing_ok=True)
 
 
-def _line(record: dict[str, Any]) -> bytes:
-    return json.dumps(record, allow_nan=False).encode() + b"\n"
+def _lines(records: Iterable[dict[str, Any]]) -> bytes:
+    return "".join(json.dumps(record, allow_nan=False) + "\n" for record in records).encode()
 
 
 def _taken(run: Run) -> str:

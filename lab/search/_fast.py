@@ -129,9 +129,9 @@ def rank_all(
     thread takes a tile from the product to its counts; counts are whole numbers and candidates are decided exactly, so
     no order shows.
     """
-    same = (
-        len(queries) == len(items) and _found_as_themselves(task) and (queries is items or torch.equal(queries, items))
-    )
+    place = task.self_index  # every query that is in the gallery has to stand at its own place there
+    at_home = bool(((place == np.arange(len(place))) | (place < 0)).all())
+    same = len(queries) == len(items) and at_home and (queries is items or torch.equal(queries, items))
     if same:
         queries = items
     scan = Scan(task, queries.numpy(), items.numpy(), k, margins_of(queries))
@@ -160,12 +160,6 @@ def rank_all(
     best, above = torch.from_numpy(scan.best()), scan.above()
     compared = np.full(len(queries), len(items))
     return assemble(task, scan.order, scan.keys, above, best, retrieved, compared, shift)
-
-
-def _found_as_themselves(task: Task) -> bool:
-    """Whether every query that is in the gallery stands at its own place there."""
-    place = task.self_index
-    return bool(((place == np.arange(len(place))) | (place < 0)).all())
 
 
 def warm_up() -> None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab.runs import shelf
+from lab.runs import management
 from lab.runs.folder import FINISHED, STOPPED, Run
-from lab.runs.launching import wishes
+from lab.runs.launching import stop_request
 from lab.sweeps.bench import Bench
 from lab.sweeps.plans import Plan, Span
 
@@ -115,7 +115,7 @@ class Tpe(Listed):
                     trial.report(score, step)  # Optuna warns of what it is told twice
                     self._reported.add((path, step))
             if trial.should_prune():
-                wishes.leave(Run(path))
+                stop_request.write(Run(path))
 
     def tell(self, run: Run) -> None:
         """How a run ended; a failed one tells nothing about its knobs."""
@@ -187,7 +187,7 @@ def _made(plan: Plan, bench: Bench, number: int, values: dict[str, Any]) -> Run:
     fresh = not (bench.folder / name).exists()
     run = bench.opened(name, plan.configured(values))
     if fresh:
-        shelf.annotate(run, group=plan.name)
+        management.annotate(run, group=plan.name)
     return run
 
 

@@ -59,8 +59,23 @@ def load(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
     arrays.verify(path, header, {name: _bytes(value) for name, value in tensors.items()})
     try:
         return _restore(json.loads(text), {name: value.to(device) for name, value in tensors.items()})
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise arrays.Damaged(path, f"its list of contents: {error}") from None
+
+
+def config_in(path: Path) -> dict[str, Any] | None:
+    """The configuration that a checkpoint was trained by, as YAML gives it; None where it holds none, as those of
+    version 0.2. Only the header is read.
+
+    Raises:
+        ValueError: the file is damaged.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = file.metadata() or {}
+        return json.loads(header.get("structure", "{}")).get("config")
+    except (SafetensorError, OSError, ValueError, AttributeError) as error:
+        raise arrays.Damaged(path, error) from None
 
 
 def _bytes(tensor: torch.Tensor) -> np.ndarray:

@@ -49,6 +49,7 @@ class Parts:
     classes: int64 [c], ascending; the data set's class of each training label 0..c-1.
     loader: training images. optimiser: a torch optimiser over both modules. schedule: entry of its catalogue.
     validator: None when there are no validation classes.
+    config: what was asked for, as YAML gives it; each checkpoint holds it.
     """
 
     encoder: nn.Module
@@ -61,6 +62,7 @@ class Parts:
     schedule: Any
     validator: Validator | None
     device: torch.device
+    config: dict[str, Any] | None = None
 
 
 @dataclass
@@ -221,6 +223,8 @@ class Trainer:
             "loss": held.whole(losses) if held else losses,
             "progress": dataclasses.asdict(self.progress),
         }
+        if self.parts.config is not None:
+            state |= {"config": self.parts.config}
         if name == LAST:
             state |= {"optimiser": optimised, "scaler": self.precision.state_dict()}
         if shard_record:

@@ -12,7 +12,7 @@ import lab.runs
 from app.results import cache, run_choice
 from app.shared import page_frame, settings
 from lab.data.images.reading import ImageError
-from lab.runs import RunConfig, shelf
+from lab.runs import RunConfig, management
 from lab.runs.launching.queue import Queue
 
 JUNK = b'\x00\xff{"state": "running", "step": "many", "values": {"r@1": []}}\n{"kind": "stepped", "step": null}\n'
@@ -101,7 +101,7 @@ def test_two_users_may_delete_the_same_run(runs, open_page):
     next(b for b in second.test.button if b.label == "Move to trash").click().run()
     assert not second.test.exception and "did not expect" not in second.words()
     assert second.test.dataframe[0].value["run"].tolist() == ["smooth"]
-    assert len(shelf.trashed(runs)) == 1
+    assert len(management.trashed(runs)) == 1
 
 
 def test_a_home_folder_that_is_not_known_is_a_sentence_on_the_page(no_runs, open_page):
@@ -114,7 +114,7 @@ def test_a_home_folder_that_is_not_known_is_a_sentence_on_the_page(no_runs, open
 def test_a_run_that_goes_while_a_page_is_drawn_is_passed_over(runs, monkeypatch):
     both = lab.runs.list(runs)
     monkeypatch.setattr("lab.runs.list", lambda root: both)
-    shelf.trash(both[0])
+    management.trash(both[0])
     assert run_choice.library().names == [both[1].name]
     assert [seen.name for seen in run_choice.of_each(run_choice.view, both)] == [both[1].name]
 

@@ -16,7 +16,7 @@ from app.shared import charts
 from app.views.runs import comparison
 from lab.report import rows as tables
 from lab.report.curves import journal
-from lab.runs import shelf
+from lab.runs import management
 
 
 def select(page, *names, **state):
@@ -39,7 +39,7 @@ def test_the_table_holds_what_the_folders_say(runs, open_page):
 
 
 def test_the_filter_wants_every_word(runs, open_page):
-    shelf.annotate(lab.runs.open(runs / "recall"), "the <i>best</i> so far", ["keep"])
+    management.annotate(lab.runs.open(runs / "recall"), "the <i>best</i> so far", ["keep"])
     page = open_page("runs")
     page.test.text_input(key="filter").set_value("KEEP emoji7").run()
     assert page.test.dataframe[0].value["run"].tolist() == ["recall"]
@@ -54,7 +54,7 @@ def test_tags_and_groups_narrow_the_table_and_are_written_for_several_at_once(ru
     next(t for t in page.test.text_input if t.label == "Put into group").set_value("first tries")
     next(b for b in page.test.button if b.label == "Save tags and group").click().run()
     assert page.calm, page.words()
-    shelf.annotate(lab.runs.open(runs / "recall"), tags=["keep"])
+    management.annotate(lab.runs.open(runs / "recall"), tags=["keep"])
     page = open_page("runs", group="first tries", tag="keep")
     assert page.calm and page.test.dataframe[0].value["run"].tolist() == ["recall"]
     assert set(page.test.query_params) == {"group", "tag"}
@@ -64,7 +64,7 @@ def test_tags_and_groups_narrow_the_table_and_are_written_for_several_at_once(ru
     next(c for c in page.test.checkbox if c.label == "Take out of their groups").set_value(True)
     next(m for m in page.test.multiselect if m.label == "Remove tags").set_value(["keep"])
     next(b for b in page.test.button if b.label == "Save tags and group").click().run()
-    assert {(one["group"], *one["tags"]) for one in map(shelf.notes, lab.runs.list(runs))} == {("",)}
+    assert {(one["group"], *one["tags"]) for one in map(management.notes, lab.runs.list(runs))} == {("",)}
 
 
 def test_columns_are_chosen_and_kept_with_the_folder(runs, open_page):
@@ -102,7 +102,7 @@ def test_knobs_of_a_sweep_are_weighed(runs, open_page):
         )
         (folder / "config.yaml").write_text(whole.replace("lr: 0.001", f"lr: {0.001 * (at + 1)}"))
         (folder / "scores" / "test.json").write_text(json.dumps({"values": {"MAP@R": 0.02 * at}}))
-        shelf.annotate(lab.runs.open(folder), group="sweep")
+        management.annotate(lab.runs.open(folder), group="sweep")
     page = open_page("runs", group="sweep", knobs="yes")
     assert page.calm, page.words()
     assert "From 30 runs" in page.words()

@@ -19,13 +19,12 @@ from app.forms import knob_forms
 from app.shared import address, location, queueing, settings
 from lab.__main__ import main
 from lab.core.knobs import describe
-from lab.runs import RunConfig, shelf
+from lab.runs import RunConfig, management
 from lab.runs.building import overrides
 from lab.runs.config import presets, read_yaml
-from lab.runs.launching import sent
+from lab.runs.launching import detached
 from lab.runs.launching.queue import Queue
-from lab.runs.launching.sent import Sent
-from lab.runs.process import Worker
+from lab.runs.process import Sent, Worker
 
 FOLDER = "photos of mine"
 ONE_OF_A_KIND = {"loss": "contextual", "encoder": "timm_model", "sampler": "hierarchical", "data": "manifest"}
@@ -316,7 +315,7 @@ def test_a_grid_makes_one_run_a_value(no_runs, open_page, no_worker):
     next(b for b in page.test.button if b.label == "Add to queue").click().run()
     assert page.calm, page.words()
     assert Queue(no_runs).names == ("sweep-0.01", "sweep-0.05")
-    assert {shelf.notes(run)["group"] for run in lab.runs.list(no_runs)} == {"sweep"}
+    assert {management.notes(run)["group"] for run in lab.runs.list(no_runs)} == {"sweep"}
     assert RunConfig.load(no_runs / "sweep-0.05" / "config.yaml") == RunConfig.of().changed("loss.tau2", 0.05)
 
 
@@ -336,7 +335,7 @@ def test_runs_are_sent_to_the_cluster_that_the_dashboard_was_given(no_runs, open
     page.test.button(key="add to queue").click().run()
     assert page.calm, page.words()
     assert given == [(["far-0.01", "far-0.05"], Sent("ray", "head:6379"))] and Queue(no_runs).names == ()
-    sent.hand_over(lab.runs.open("far-0.01", no_runs), given[0][1], Worker.this(), False)
+    detached.hand_over(lab.runs.open("far-0.01", no_runs), given[0][1], Worker.this(), False)
     assert "Waits for the Ray cluster at head" in page.run().words()
     page.test.button(key="stop far-0.01")
     assert [button.label for button in page.test.button if button.key == "add to queue"] == ["Send to the cluster"]

@@ -17,8 +17,8 @@ from lab.core.results import EmbeddingSet, Evidence
 from lab.report import curves as run_curves
 from lab.report.curves import Journal
 from lab.runs.folder import RUNNING, tensors
-from lab.runs.launching import machine, sent
-from lab.runs.process import Worker
+from lab.runs.launching import detached, machine
+from lab.runs.process import Sent, Worker
 from lab.runs.writer import Writer
 from lab.training.loop import Trainer
 
@@ -118,26 +118,26 @@ def test_a_run_of_a_cluster_waits_is_tried_again_and_resumes_there(runs, open_pa
     monkeypatch.setattr("app.shared.queueing.stop", stopped.append)
     monkeypatch.setattr(location, "_installed", lambda library: library == "ray")
     monkeypatch.setenv("RAY_ADDRESS", "head:6379")
-    run, cluster = lab.runs.open(runs / "recall"), sent.Sent("ray", "head:6379")
-    sent.hand_over(run, cluster, Worker.this(), False)
+    run, cluster = lab.runs.open(runs / "recall"), Sent("ray", "head:6379")
+    detached.hand_over(run, cluster, Worker.this(), False)
     page = open_page("watch", watched="recall")
     assert page.calm and "Waits for the Ray cluster at head" in page.words()
     next(b for b in page.test.button if b.label == "Stop").click().run()
     assert stopped == ["recall"] and "Kill now" not in [b.label for b in page.test.button]
 
-    sent.hand_over(run, cluster, Worker("another-machine", 1, 1.0), False)
+    detached.hand_over(run, cluster, Worker("another-machine", 1, 1.0), False)
     page = open_page("watch", watched="recall")
     labels = [b.label for b in page.test.button]
     assert "Waits for the Ray cluster at head" in page.words() and "Stop" in labels and "Resume" not in labels
 
-    sent.hand_over(run, cluster, Worker.this(), False)
+    detached.hand_over(run, cluster, Worker.this(), False)
     status = read_json(run.path / "status.json")
     write_json(run.path / "status.json", {**status, "state": RUNNING, "phase": "training"})  # and nobody holds it
     page = open_page("watch", watched="recall")
     assert page.calm and "tries again" in page.words() and "Resume" not in [b.label for b in page.test.button]
 
     Writer(run).status("stopped", sentence="Stopped after step 3.")
-    sent.sign(run, sent.Sent("ray", "head:6379", {"retries": 7}), Worker.this(), False)
+    detached.sign(run, Sent("ray", "head:6379", {"retries": 7}), Worker.this(), False)
     page = open_page("watch", watched="recall")
     assert "retries 7" in page.words()
     assert next(s for s in page.test.selectbox if s.label == "Where to resume").value == "ray"

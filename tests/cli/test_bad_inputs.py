@@ -13,6 +13,6 @@ sys.modules[spec.name] = bad_inputs  # dataclasses look their module up
 spec.loader.exec_module(bad_inputs)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_bad_inputs_end_in_sentences(seed):
     assert bad_inputs.campaign(100, seed) == []

@@ -12,7 +12,7 @@ import lab.runs
 from lab.__main__ import main
 from lab.cli import _config, parse
 from lab.cli.train import _alone, _begun
-from lab.runs import RunConfig, shelf
+from lab.runs import RunConfig, management
 
 
 @pytest.fixture(scope="module")
@@ -111,12 +111,12 @@ def test_a_query_from_standard_input_and_a_least_score(trained, capsys, monkeypa
 
 
 def test_a_terminal_that_cannot_show_a_letter_shows_its_number(trained, monkeypatch):
-    shelf.annotate(trained, note="café 💥")
+    management.annotate(trained, note="café 💥")
     shown = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", shown)
     assert main(["note", str(trained.path)]) == 0
     assert shown.buffer.getvalue() == b"caf\\xe9 \\U0001f4a5\n"
-    shelf.annotate(trained, note="")
+    management.annotate(trained, note="")
 
 
 def test_numbers_of_torchrun_that_are_none_are_not_believed(monkeypatch):

@@ -17,8 +17,7 @@ from lab.__main__ import main
 from lab.core.files import making
 from lab.exporters import Rows
 from lab.runs.building import parts
-from lab.runs.building.pixels import FromPixels
-from lab.runs.building.trained import open_trained
+from lab.runs.building.trained import FromPixels, open_trained
 
 
 @pytest.fixture(scope="module")

@@ -69,7 +69,9 @@ def test_the_queue_trains_in_a_folder_that_holds_lab(occupied, tiny, tmp_path):
     main(["train", "--config", str(config), "--runs", str(tmp_path / "runs"), "--name", "waits", "--queue"])
     deadline = time.monotonic() + 300
     run, queue = lab.runs.open("waits", tmp_path / "runs"), Queue(tmp_path / "runs")
-    while run.state in ("queued", "running") and (queue.worker or run.launched) and time.monotonic() < deadline:
+    while (
+        run.state in ("queued", "running") and (queue.worker or run.snapshot().launched) and time.monotonic() < deadline
+    ):
         time.sleep(0.2)
     log = tmp_path / "runs" / ".queue.log"
     assert run.state == "finished", f"{run.status}\n{log.read_text()}"

@@ -12,16 +12,10 @@ from lab.__main__ import main
 from lab.core.files import write_json
 from lab.runs import RunConfig
 from lab.runs.launching import detached as launching
-from lab.runs.launching import wishes
+from lab.runs.launching import stop_request
 from lab.runs.launching.queue import Queue, slot
 from lab.runs.process import Worker
-
-
-def wait_for(condition, seconds=300.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.05)
+from tests.runs.conftest import wait_for
 
 
 def endless(tiny):
@@ -53,22 +47,6 @@ def test_a_launched_run_lives_on_its_own_and_stops_when_asked(tiny, tmp_path, ti
     assert found.state == "stopped" and not launching.working(found)
     assert found.checkpoint("last") and "step" in run.log_tail()
     assert launching.stop(found) == "not running"
-
-
-def test_a_run_that_does_not_listen_is_killed_with_its_children(tiny, tmp_path, tidy):
-    given = endless(tiny)
-    given["training"]["workers"] = 1
-    run = lab.runs.create(RunConfig.of(given), tmp_path, "deaf")
-    tidy(run)
-    worker = launching.launch(run)
-    wait_for(lambda: run.status.get("step", 0) > 0)
-    import psutil
-
-    members = [psutil.Process(worker.pid), *psutil.Process(worker.pid).children(recursive=True)]
-    assert len(members) >= 2
-    assert launching.stop(run, grace=0) in ("killed", "stopped")
-    wait_for(lambda: not any(m.is_running() and m.status() != "zombie" for m in members))
-    assert run.state == "stopped"
 
 
 def test_orphans_are_found_out(tiny, tmp_path):
@@ -207,7 +185,7 @@ def test_a_run_on_another_machine_is_asked_by_a_file_in_its_folder(tiny, tmp_pat
     write_json(run.path / "status.json", {"state": "running", "updated": time.time()})
     assert main(["stop", "r", "--runs", str(tmp_path)]) == 0
     assert "is running on elsewhere and was asked to stop" in capsys.readouterr().err
-    assert (run.path / wishes.FILE).is_file()
+    assert (run.path / stop_request.FILE).is_file()
 
 
 def test_the_run_of_another_account_is_not_ours_to_stop(tiny, tmp_path, capsys, monkeypatch):
@@ -220,3 +198,29 @@ def test_the_run_of_another_account_is_not_ours_to_stop(tiny, tmp_path, capsys, 
     monkeypatch.setattr("lab.runs.launching.detached.os.kill", forbidden)
     assert main(["stop", str(run.path)]) == 2
     assert "is being trained by another account" in capsys.readouterr().err
+
+
+def test_a_worker_that_leaves_says_so_before_it_is_gone(tmp_path, monkeypatch):
+    monkeypatch.setattr("lab.runs.launching.queue.launch", lambda run: None)
+    queue = Queue(tmp_path)
+    queue.add(lab.runs.create(RunConfig.of().changed("training.device", "cpu"), tmp_path, "first"))
+    seen = []
+    for run in queue.work():
+        seen.append(run.name)
+        assert queue.worker is not None, "at its post while it works"
+    assert seen == ["first"]
+    assert queue.worker is None, "this process lives on, but not as the queue's worker"
+
+
+def test_a_run_added_at_the_last_moment_is_still_started(tmp_path, monkeypatch):
+    monkeypatch.setattr("lab.runs.launching.queue.launch", lambda run: None)
+    monkeypatch.setattr("lab.runs.launching.queue.PAUSE", 0.0)
+    cpu = RunConfig.of().changed("training.device", "cpu")
+    queue = Queue(tmp_path)
+    queue.add(lab.runs.create(cpu, tmp_path, "first"))
+    started = []
+    for run in queue.work():
+        if run.name == "first":  # between starting the last run and looking whether anything waits
+            queue.add(lab.runs.create(cpu, tmp_path, "late"))
+        started.append(run.name)
+    assert started == ["first", "late"]

@@ -38,17 +38,12 @@ def made(tiny, tmp_path):
     return lab.runs.create(lab.runs.RunConfig.of(tiny), tmp_path, "one")
 
 
-def test_a_run_on_the_cpu_never_asks_for_the_gpu(somebodys_gpu, made):
+def test_a_run_on_the_cpu_and_its_pages_never_ask_for_the_gpu(somebodys_gpu, made):
     for _ in lab.runs.execute(made):
         pass
     assert main(["evaluate", str(made.path), "--evaluation.rerank", "k_reciprocal", "--quiet"]) == 0
     assert main(["query", str(made.path), str(made.dataset().path(0)), "--k", "2"]) == 0
     assert not parts_of(made.config).loader.pin_memory
-
-
-def test_pages_search_where_the_run_was_told_to(somebodys_gpu, made):
-    for _ in lab.runs.execute(made):
-        pass
     query = made.embeddings("test")
     whole = Collection(made.dataset(), query, query, device=device_or_cpu(made.config.training.knobs.device))
     assert whole.device == "cpu"

@@ -11,18 +11,20 @@ import textwrap
 import numpy as np
 import pytest
 import torch
+import yaml
 from PIL import Image
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import lab.runs
+from lab.core import arrays
 from lab.core.files import read_json, write_json
 from lab.core.records import Evaluated, Note, Stepped
 from lab.data.images import ahead
 from lab.runs import RunConfig, check
 from lab.runs.execute import execute
-from lab.runs.folder import header, tensors
 from lab.training import checkpoint
 from lab.training.loop import Stopped
+from tests.runs.conftest import COMMAND, wait_for
 
 MEMORY = [{"name": "cross_batch_memory", "size": 24}, "similarity_regulariser"]
 
@@ -92,7 +94,9 @@ def test_a_run_leaves_everything_behind(whole):
     assert scores["values"]["r@1"] == pytest.approx(np.nanmean(whole.per_query("test")["r@1"]))
     assert scores["step"] in (4, 8) and scores["queries"] == len(test)
     assert set(whole.batches()) == set(whole.frames()) == {4, 8}
-    assert tensors(whole.batches()[4])["embeddings"].shape == (8, 8) and header(whole.batches()[4])["step"] == 4
+    assert (
+        arrays.read(whole.batches()[4])["embeddings"].shape == (8, 8) and arrays.header(whole.batches()[4])["step"] == 4
+    )
     validated = whole.metrics("validated")[0]
     assert len(validated["pinned"]) == 8 and sum(validated["similarities"]["positive"]) > 0
 
@@ -136,54 +140,32 @@ def test_a_run_ends_the_same_however_many_processes_load_ahead(whole, tiny_once,
 KILLS = [("before", 3), ("after", 9), ("before", 10), ("before", 16), ("before", 21)]
 
 KILLER = """
-    import os, signal, sys, traceback
+    import os, signal, sys
     import lab.runs
     from lab.core import files
-    from lab.runs.building import parts  # torch, before the first fork
 
-    def train(path, when, count):
-        replace = os.replace
-        def killing(source, target):
-            nonlocal count
-            count -= 1
-            if count == 0 and when == "before":
-                os.kill(os.getpid(), signal.SIGKILL)
-            replace(source, target)
-            if count == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-        files.os.replace = killing
-        list(lab.runs.execute(lab.runs.open(path)))
+    path, when, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    replace = os.replace
 
-    for path, when, count in zip(*[iter(sys.argv[1:])] * 3):
-        pid = os.fork()
-        if not pid:
-            try:
-                train(path, when, int(count))
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                os._exit(1)
-        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+    def killing(source, target):
+        global count
+        count -= 1
+        if count == 0 and when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        replace(source, target)
+        if count == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    files.os.replace = killing
+    list(lab.runs.execute(lab.runs.open(path)))
 """
-"""Trains each run in a process of its own, forked from one that has loaded everything, and prints how it ended."""
-
-
-@pytest.fixture(scope="module")
-def killed(whole, tiny_once, tmp_path_factory):
-    """A run for each kill, killed there."""
-    root = tmp_path_factory.mktemp("killed")
-    runs = {kill: lab.runs.create(RunConfig.of(tiny_once), root, f"{kill[0]}-{kill[1]}") for kill in KILLS}
-    words = [word for (when, count), run in runs.items() for word in (str(run.path), when, str(count))]
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(KILLER), *words], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == [str(-signal.SIGKILL)] * len(KILLS), done.stderr
-    return runs
+"""Trains a run until it is killed."""
 
 
 @pytest.mark.parametrize("kill", KILLS, ids=lambda kill: f"{kill[0]}-{kill[1]}")
-def test_killed_at_any_file_the_run_resumes_to_the_same_end(whole, killed, kill):
-    run, count = killed[kill], kill[1]
+def test_killed_at_any_file_the_run_resumes_to_the_same_end(whole, forked, tiny_once, tmp_path, kill):
+    run, count = lab.runs.create(RunConfig.of(tiny_once), tmp_path, "killed"), kill[1]
+    assert forked(KILLER, run.path, *kill).wait() == -signal.SIGKILL
     assert run.state == "interrupted" or (run.state == "queued" and count <= 3)
     assert [r["step"] for r in run.metrics("stepped")] == list(range(1, len(run.metrics("stepped")) + 1))
     list(execute(run))
@@ -211,16 +193,12 @@ WAITER = """
 """The command, which waits after its third step for whatever may come."""
 
 
-def test_killed_from_outside_and_resumed_by_the_command(whole, tiny_once, tmp_path):
-    import yaml
-
+def test_killed_from_outside_and_resumed_by_the_command(whole, forked, tiny_once, tmp_path):
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(tiny_once))
-    words = ["train", "--config", str(tmp_path / "c.yaml"), "--runs", str(tmp_path), "--name", "r", "--json"]
-    process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(WAITER), *words], stderr=subprocess.DEVNULL, stdout=subprocess.PIPE
-    )
-    assert process.stdout.readline() == b"there\n"
-    process.kill()
+    words = ["train", "--config", tmp_path / "c.yaml", "--runs", tmp_path, "--name", "r", "--json"]
+    process = forked(WAITER, *words)
+    wait_for(lambda: "there" in process.out)
+    os.kill(process.pid, signal.SIGKILL)
     process.wait()
     metrics = tmp_path / "r" / "metrics.jsonl"
     run = lab.runs.open(tmp_path / "r")
@@ -229,13 +207,9 @@ def test_killed_from_outside_and_resumed_by_the_command(whole, tiny_once, tmp_pa
     with open(metrics, "a") as file:
         file.write('{"kind": "stepped", "step": 9')
     assert run.metrics() and run.metrics()[-1]["step"] != 9
-    resumed = subprocess.run(
-        [sys.executable, "-m", "lab", "train", "--resume", "r", "--runs", str(tmp_path), "--json"],
-        capture_output=True,
-        text=True,
-    )
-    assert resumed.returncode == 0, resumed.stderr
-    assert json.loads(resumed.stdout)["state"] == "finished"
+    resumed = forked(COMMAND, "train", "--resume", "r", "--runs", tmp_path, "--json")
+    assert resumed.wait() == 0, resumed.err
+    assert json.loads(resumed.out)["state"] == "finished"
     assert_same(last_state(whole), last_state(run))
     assert losses(run) == losses(whole)
 
@@ -268,8 +242,8 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_batch(tiny, tmp_p
     with pytest.raises(Stopped, match="step 4 because the loss is nan"):
         list(execute(run))
     assert run.state == "failed" and "step 4" in run.status["sentence"] and "\n" not in run.status["sentence"]
-    batch = tensors(run.failure)
-    assert batch["embeddings"].shape == (8, 8) and header(run.failure)["step"] == 4
+    batch = arrays.read(run.failure)
+    assert batch["embeddings"].shape == (8, 8) and arrays.header(run.failure)["step"] == 4
     dataset = run.dataset()
     assert np.array_equal(dataset.labels[batch["items"]], batch["labels"])
     assert len(run.metrics("stepped")) == 3
@@ -302,22 +276,15 @@ def test_a_gradient_that_is_not_finite_stops_the_run_before_the_weights_change(t
     finally:
         watch.remove()
     assert len(updates) == 2 and [r["step"] for r in run.metrics("stepped")] == [1, 2]
-    assert header(run.failure)["step"] == 3
+    assert arrays.header(run.failure)["step"] == 3
 
 
-def test_a_full_disk_is_one_sentence_and_the_run_stays_readable(tiny, tmp_path):
-    import yaml
-
+def test_a_full_disk_is_one_sentence_and_the_run_stays_readable(forked, tiny, tmp_path):
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(tiny))
-    script = f"""
-        import resource, sys
-        from lab.__main__ import main
-        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
-        sys.exit(main(["train", "--config", {str(tmp_path / "c.yaml")!r}, "--runs", {str(tmp_path)!r}, "--name", "r"]))
-    """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "disk is full" in done.stderr.splitlines()[-1] and "Traceback" not in done.stderr
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))\n"
+    done = forked(limit + COMMAND, "train", "--config", tmp_path / "c.yaml", "--runs", tmp_path, "--name", "r")
+    assert done.wait() == 1
+    assert "disk is full" in done.err.splitlines()[-1] and "Traceback" not in done.err
     run = lab.runs.open(tmp_path / "r")
     assert run.state == "failed" and "disk is full" in run.status["sentence"]
     assert run.metrics("stepped") and run.config.loss.name == "recall_at_k"
@@ -411,7 +378,7 @@ def test_a_run_keeps_its_images_when_more_come_into_their_folder(tmp_path):
     with pytest.raises(ValueError, match=r"list of the images is damaged.*delete it"):
         again.dataset()
     listed.write_text("{")
-    with pytest.raises(ValueError, match=r"images\.json is no JSON object: .*; `lab runs check RUN --repair`"):
+    with pytest.raises(ValueError, match=r"images\.json is no JSON object: .*`lab runs check RUN --repair`"):
         again.dataset()
     list(check.repair(again))
     assert "a/0.png" in again.dataset().keys, "without a list the folder is read anew"

@@ -5,7 +5,8 @@ import shutil
 import pytest
 
 import lab.runs
-from lab.runs import Run, RunConfig, check, marks, shelf
+from lab.core.records import Note
+from lab.runs import Run, RunConfig, check, management, marks
 from lab.runs.execute import execute
 
 
@@ -18,7 +19,7 @@ def whole(train_tiny, pictures, tmp_path_factory):
     run = train_tiny(
         root, "run", data=data, encoder=encoder, sampler=sampler, training=steps, augmentation={"size": 16}
     )
-    shelf.annotate(run, "worth a look", ["first"])
+    management.annotate(run, "worth a look", ["first"])
     marks.mark(run, "class00/1.png", "skip")
     return run
 
@@ -61,3 +62,24 @@ def test_marks_are_not_lost_with_a_damaged_file(copied):
         marks.mark(copied, "b.png", "duplicate")
     assert (copied.path / "marks.json").read_text() == '{"a.png": "skip"'
     assert marks.read(copied) == {} and lab.runs.open(copied.path).state == "finished"
+
+
+def test_a_training_goes_on_by_the_configuration_of_its_checkpoint(copied, tmp_path):
+    """Whatever a hand has done to config.yaml since; only where data lies, and the device, are believed."""
+    path, moved = copied.path / "config.yaml", tmp_path / "moved"
+    whole, root = path.read_text(), copied.config.data.knobs.root
+    shutil.copytree(root, moved)
+    for changed, sentence in {
+        whole.replace("steps: 4", "steps: 6"): "training.steps is 6 there and 4 in the checkpoint",
+        whole[: whole.index("training:")]: "training.steps is 400 there and 4 in the checkpoint",
+        "a: [": "config.yaml cannot be used",
+        whole.replace(root, str(moved)): "",
+    }.items():
+        path.write_text(changed)
+        said = [record.sentence for record in execute(Run(copied.path)) if isinstance(record, Note)]
+        told = [one for one in said if "goes on by the checkpoint, and it is written anew" in one]
+        assert (sentence in told[0]) if sentence else not told
+        again = Run(copied.path)
+        assert again.state == "finished" and again.status["step"] == 4 and check.check(again) == []
+        assert again.config.training.knobs.steps == 4
+    assert again.config.data.knobs.root == str(moved)

@@ -241,11 +241,11 @@ BAD = {
     "empty": (lambda v, p: ((v[:0],), {}), "no vectors"),
     "keys": (lambda v, p: ((v,), {"keys": ["same"] * 32}), "Rows 0 and 1 have the same key"),
     "zero at once": (lambda v, p: ((np.where(np.arange(32)[:, None] == 7, 0, v),), {}), "Row 7 .* is zero"),
-    "role column": (lambda v, p: ((v,), {"metadata": {"query_gallery": ["both"] * 32}}), "Row 0 .* neither query nor"),
+    "role column": (lambda v, p: ((v,), {"metadata": {"query_gallery": ["both"] * 32}}), "32 images that are neither"),
     "lengths": (lambda v, p: ((2 * v,), {}), "length 2 instead of 1; say whether"),
     "split": (lambda v, p: ((v,), {"split": "tset"}), "'tset', not one of"),
-    "role": (lambda v, p: ((v,), {"roles": ["query"] * 31 + ["x"]}), "Row 31 of the test split is neither"),
-    "no query": (lambda v, p: ((v,), {"roles": ["gallery"] * 32}), "a gallery, but no query"),
+    "role": (lambda v, p: ((v,), {"roles": ["query"] * 31 + ["x"]}), "1 images that are neither"),
+    "no query": (lambda v, p: ((v,), {"roles": ["gallery"] * 32}), "0 queries, 32 gallery images"),
     "column": (lambda v, p: ((arrow(v), "species"), {}), "no column 'species'"),
     "name": (lambda v, p: ((v,), {"name": "../up"}), "name is up to 100"),
     "no file": (lambda v, p: ((p / "no.npy",), {}), "There is no file"),
@@ -293,7 +293,7 @@ def test_files_that_cannot_be_read_are_one_sentence(tmp_path, capsys):
     assert nothing_left(tmp_path)
     with pytest.raises(ValueError, match="pickled Python objects"):
         imported(tmp_path, tmp_path / "bad" / "pickled.npy")
-    with pytest.raises(ValueError, match="does not begin as npy does"):
+    with pytest.raises(ValueError, match="does not begin as numpy's files do"):
         imported(tmp_path, tmp_path / "bad" / "noise.npy")
     for name in ("flipped.npz", "short.safetensors", "other.safetensors"):
         with pytest.raises(ValueError, match=f"{name} cannot be read, it is damaged"):

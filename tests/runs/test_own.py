@@ -8,7 +8,7 @@ from torch import nn
 
 import lab
 from lab.__main__ import main
-from lab.runs import shelf
+from lab.runs import management
 from lab.runs.check import check
 from lab.search.two_stage import TwoStage
 
@@ -91,7 +91,7 @@ def test_the_module_given_again_finds_the_same_neighbours(tmp_path):
 def test_a_renamed_run_finds_its_pictures_and_is_measured_anew(tmp_path):
     run = lab.train(Net(), Shapes(), pulling, name="own", root=tmp_path, **QUICK)
     values = run.scores()["values"]
-    shelf.rename(run, "other")
+    management.rename(run, "other")
     other = lab.runs.open(tmp_path / "other")
     assert other.dataset().load(0).size == (16, 16)
     (other.path / "scores" / "test.json").unlink()
@@ -151,7 +151,7 @@ def bare(item):
         ({"encoder": Net}, "encoder must be a torch.nn.Module.* the class Net itself"),
         ({"encoder": 3}, "encoder must be a torch.nn.Module.* got int"),
         ({"encoder": "no_such"}, "no_such"),
-        ({"encoder": nn.Conv2d(3, 4, 3)}, r"embeddings \[n d\].* makes \[2, 4, 14, 14\]"),
+        ({"encoder": nn.Conv2d(3, 4, 3)}, r"features \[n d\].* makes \[2, 4, 14, 14\]"),
         ({"encoder": nn.Linear(5, 4)}, "cannot be used on images .* of 16 pixels"),
         ({"data": 3}, "data must be a torch data set"),
         ({"data": []}, "train data is empty"),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -14,7 +12,7 @@ import torch
 import lab.data
 from lab.runs import RunConfig
 from lab.runs.building.parts import parts_of
-from lab.runs.launching import image_files, preflight
+from lab.runs.launching import preflight
 from lab.runs.launching.preflight import BAD, CAREFUL, GOOD, forecast
 
 TINY = {
@@ -72,12 +70,12 @@ def test_files_that_cannot_be_used_are_counted_by_reason_and_listed(pictures, tm
     first, second = next(checks), next(checks)
     checks.close()
     assert (first.name, first.verdict) == ("data", CAREFUL) and "training classes" in first.sentence
-    assert "Left out: 2 files of no known format, 1 class without a readable image; the first: " in first.sentence
+    assert "3 problems in the data, left out of it: " in first.sentence
     assert len(first.values["problems"]) == 3
     assert (second.name, second.verdict) == ("images", CAREFUL)
     assert "1 of 62 files is damaged and will be left out of batches; the first: " in second.sentence
     assert "class00/0.png" in second.values["problems"][0]
-    looked, damages = image_files.damaged(lab.data.create("emoji7"))
+    looked, damages = preflight.damaged(lab.data.create("emoji7"))
     assert (looked, damages) == (0, [])
 
 
@@ -177,17 +175,10 @@ def test_the_forecast_counts_what_autograd_keeps():
     assert needs["encoder's graph"] == 32 * 4 * 4
 
 
-def test_as_a_program_it_prints_one_json_object_a_line(tmp_path):
-    file = tmp_path / "config.yaml"
-    file.write_text(config().as_yaml())
-    done = subprocess.run(
-        [sys.executable, "-m", "lab.runs.launching.preflight", str(file)],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=True,
-    )
-    told = [json.loads(line)["name"] for line in done.stdout.splitlines()]
+def test_as_a_program_it_prints_one_json_object_a_line(tmp_path, capsys):
+    (tmp_path / "config.yaml").write_text(config().as_yaml())
+    preflight.main(str(tmp_path / "config.yaml"))
+    told = [json.loads(line)["name"] for line in capsys.readouterr().out.splitlines()]
     assert told == ["data", "loading", "memory", "gradients", "pace"]
 
 
@@ -195,6 +186,6 @@ def test_an_image_that_there_is_no_memory_for_is_not_called_damaged(pictures, mo
     def short(path):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(image_files, "check_whole", short)
+    monkeypatch.setattr(preflight, "check_whole", short)
     images = lab.data.create("class_folders", root=str(pictures))
-    assert image_files.damaged(images) == (len(images), [])
+    assert preflight.damaged(images) == (len(images), [])

@@ -13,7 +13,7 @@ import pytest
 SOAK = Path(__file__).parents[2] / "scripts" / "soak"
 
 
-TRIALS = {"kills": 3, "kills --points": 4, "disk": 4, "fuzz_losses": 26}
+TRIALS = {"kills": 2, "kills --points": 2, "disk": 2, "fuzz_losses": 8}
 """Scripts and how many trials of each; they are forked from one process."""
 
 
@@ -81,8 +81,3 @@ def test_a_few_trials_survive(ended, script):
     assert status == 0, said
     tried, survived = map(int, columns(said)[1:3])
     assert tried == survived == TRIALS[script]
-
-
-def test_browsers_see_their_own_run_and_no_other():
-    words = ["--seed", "1", "--sessions", "3", "--loads", "6", "--minutes", "0.05"]
-    assert columns(finished([sys.executable, str(SOAK / "browsers.py"), *words], 600))[1:3] == ["6", "6"]

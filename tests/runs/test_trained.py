@@ -11,8 +11,17 @@ from lab.runs.writer import Writer
 
 
 @pytest.fixture(scope="module")
-def run(train_tiny, tmp_path_factory):
-    return train_tiny(tmp_path_factory.mktemp("runs"), "tiny", training={"steps": 2})
+def run(train_tiny, pictures, tmp_path_factory):
+    data = {"name": "class_folders", "root": str(pictures), "validation": 0.25, "test": 0.5}
+    sampler, training = {"batch_size": 8, "per_class": 2}, {"steps": 2}
+    return train_tiny(
+        tmp_path_factory.mktemp("runs"),
+        "tiny",
+        data=data,
+        sampler=sampler,
+        training=training,
+        augmentation={"size": 16},
+    )
 
 
 def test_an_evaluation_reads_checkpoint_and_images_once(run, monkeypatch):

@@ -11,10 +11,10 @@ import pytest
 
 import lab.runs
 from lab.__main__ import main
-from lab.runs import shelf
+from lab.core import arrays
+from lab.runs import management
 from lab.runs.check import check
 from lab.runs.execute import execute
-from lab.runs.folder import header, tensors
 
 KEPT = Path(__file__).parent / "version_0_1"
 
@@ -33,8 +33,8 @@ def test_every_reader_reads_it():
     assert test.vectors.shape == (scores["queries"], 8) and run.embeddings("test", "gallery") is None
     assert run.per_query("test")["r@1"].mean() == pytest.approx(scores["values"]["r@1"])
     assert run.config_of("test") == run.config and run.anchors("test") is None
-    assert header(run.batches()[6])["step"] == 6 and tensors(run.batches()[6])["embeddings"].shape == (8, 8)
-    assert header(run.frames()[6])["step"] == 6 and shelf.notes(run)["note"] == "made by version 0.1"
+    assert arrays.header(run.batches()[6])["step"] == 6 and arrays.read(run.batches()[6])["embeddings"].shape == (8, 8)
+    assert arrays.header(run.frames()[6])["step"] == 6 and management.notes(run)["note"] == "made by version 0.1"
     assert check(run) == []
 
 

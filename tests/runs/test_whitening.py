@@ -42,7 +42,7 @@ def test_the_first_embeddings_are_the_whitened_features(emoji):
     assert parts.encoder.head.embed.weight.requires_grad
 
 
-def test_a_run_starts_so_once_and_not_again_when_it_is_resumed(tmp_path, monkeypatch):
+def test_a_run_starts_so_once_and_not_again_when_it_is_resumed(pictures, tmp_path, monkeypatch):
     import lab.runs.building.whitening
 
     calls, start = [], start_from_whitening
@@ -51,8 +51,7 @@ def test_a_run_starts_so_once_and_not_again_when_it_is_resumed(tmp_path, monkeyp
     )
     given = {
         **GIVEN,
-        "training": {**GIVEN["training"], "whitening": 1000},
-        "data": {"name": "emoji7", "test": 0.04, "validation": 0.0},
+        "data": {"name": "class_folders", "root": str(pictures), "test": 0.25, "validation": 0.0},
         "evaluation": {"splits": ["train"]},
     }
     run = lab.runs.create(RunConfig.of(given), tmp_path, "run")

@@ -70,7 +70,7 @@ def test_ranking_is_the_sorted_one(name, same_source, similarity, make_set, anch
 
 
 @pytest.mark.parametrize("name", search.names())
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 40), distinct=st.integers(1, 6))
 def test_duplicates_are_ordered_by_position(name, seed, n, distinct, make_set, anchors):
     rng = np.random.default_rng(seed)

@@ -14,8 +14,8 @@ import lab.sweeps
 from lab.__main__ import main
 from lab.launchers._base import Launcher
 from lab.launchers._work import train_here
-from lab.runs import shelf
-from lab.runs.launching import wishes
+from lab.runs import management
+from lab.runs.launching import stop_request
 from lab.sweeps import Plan
 
 
@@ -89,7 +89,7 @@ def test_a_sweep_begun_again_makes_what_is_missing(base, tmp_path):
     first = Here()
     done = [trial for trial in lab.sweeps.carry_out(plan, tmp_path, first) if trial]
     assert first.trained == ["s-1", "s-2"] and all(trial.new and trial.score is not None for trial in done)
-    assert {shelf.notes(trial.run)["group"] for trial in done} == {"s"}
+    assert {management.notes(trial.run)["group"] for trial in done} == {"s"}
     longer = Plan.of({"name": "s", "config": base, "vary": {"training.seed": [0, 1, 2]}})
     second = Here()
     again = [trial for trial in lab.sweeps.carry_out(longer, tmp_path, second) if trial]
@@ -141,7 +141,7 @@ def test_a_run_behind_the_median_is_asked_to_stop(base, tmp_path):
         warnings.simplefilter("error")
         for _ in range(2):  # a second look tells Optuna nothing twice
             search.look()
-    assert (run.path / wishes.FILE).is_file()
+    assert (run.path / stop_request.FILE).is_file()
     assert optuna.trial.TrialState.PRUNED.name == "PRUNED"
 
 

@@ -13,7 +13,7 @@ from app.results.run_choice import Library, chosen_name, described, written
 from app.shared import page_frame, settings
 from lab.core.files import read_json, write_json
 from lab.report import rows as tables
-from lab.runs import Run, shelf
+from lab.runs import Run, management
 from lab.runs.folder import QUEUED, RUNNING
 
 FILE = ".dashboard.json"
@@ -86,12 +86,12 @@ def groups_of(rows: Iterable[Row]) -> list[str]:
 
 def remarks_of_one(run: Run, known: Sequence[str]) -> None:
     """The form for one run. known: tags to choose from."""
-    written = shelf.notes(run)
+    written = management.notes(run)
     with st.form(f"remarks of {run.name}", border=False):
-        note = st.text_area("Note", written["note"], height=96, max_chars=shelf.MAX_NOTE)
+        note = st.text_area("Note", written["note"], height=96, max_chars=management.MAX_NOTE)
         options = list(dict.fromkeys([*written["tags"], *known]))
         tags = st.multiselect("Tags", options, written["tags"], accept_new_options=True, placeholder="none")
-        group = st.text_input("Group", written["group"], max_chars=shelf.MAX_GROUP, placeholder="none")
+        group = st.text_input("Group", written["group"], max_chars=management.MAX_GROUP, placeholder="none")
         if st.form_submit_button("Save note, tags and group"):
             _annotated([run], lambda _: {"note": note, "tags": tags, "group": group})
 
@@ -103,7 +103,7 @@ def remarks_of_several(runs: Sequence[Run], rows: Sequence[Row], known: Sequence
     with page_frame.fold(words, link="together"), st.form(key, clear_on_submit=True, border=False):
         added = st.multiselect("Add tags", known, accept_new_options=True, placeholder="none")
         removed = st.multiselect("Remove tags", tags_of(rows), placeholder="none")
-        group = st.text_input("Put into group", max_chars=shelf.MAX_GROUP, placeholder="leave as it is")
+        group = st.text_input("Put into group", max_chars=management.MAX_GROUP, placeholder="leave as it is")
         out = st.checkbox("Take out of their groups", disabled=not groups_of(rows))
         if st.form_submit_button("Save tags and group"):
             tags = {row["run"]: [*(tag for tag in row["tags"] if tag not in removed), *added] for row in rows}
@@ -115,7 +115,7 @@ def _annotated(runs: Sequence[Run], words: Callable[[Run], dict[str, Any]]) -> N
     """Write, then draw the page anew; a refusal is a sentence."""
     try:
         for run in runs:
-            shelf.annotate(run, **words(run))
+            management.annotate(run, **words(run))
     except (ValueError, OSError) as error:
         page_frame.say_error(error)
         return

@@ -15,7 +15,8 @@ from app.shared import address, cloning, page_frame, settings
 from app.views.runs import comparison, import_panel, management
 from app.views.runs.management import Row, Scene
 from lab.report import rows as tables
-from lab.runs import Run, shelf
+from lab.runs import Run
+from lab.runs import management as run_management
 
 LONGEST = 200
 """Characters of a filter."""
@@ -198,9 +199,9 @@ def _name_and_trash(run: Run) -> None:
         renamed = left.form_submit_button("Rename", width="stretch")
         thrown = right.form_submit_button("Move to trash", icon=":material/delete:", width="stretch")
     if renamed and name != run.name:
-        _and_again(lambda: shelf.rename(run, name), lambda: {"runs": [name]})
+        _and_again(lambda: run_management.rename(run, name), lambda: {"runs": [name]})
     if thrown:
-        _and_again(lambda: shelf.trash(run), lambda: {"runs": []})
+        _and_again(lambda: run_management.trash(run), lambda: {"runs": []})
 
 
 def _and_again(act: Callable[[], object], state: Callable[[], dict[str, Any]]) -> None:
@@ -227,7 +228,7 @@ def _published(scene: Scene) -> None:
 
 
 def _trash() -> None:
-    thrown = shelf.trashed(settings.runs_root())
+    thrown = run_management.trashed(settings.runs_root())
     if not thrown:
         return
     with page_frame.fold(f"Trash ({len(thrown)})", link="trash"):
@@ -235,7 +236,7 @@ def _trash() -> None:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.text(folder.name)
                 if st.button("Restore", key=f"give back {folder.name}"):
-                    _and_again(partial(shelf.restore, folder), dict)
+                    _and_again(partial(run_management.restore, folder), dict)
 
 
 runs()

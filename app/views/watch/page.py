@@ -21,7 +21,7 @@ from lab.report.curves import gaps, journal
 from lab.runs import Run
 from lab.runs.execute import check_at_hand
 from lab.runs.folder import ENDED, FAILED, FINISHED, QUEUED, RUNNING
-from lab.runs.launching import machine, sent
+from lab.runs.launching import machine
 from lab.runs.launching.detached import kill, working
 
 LOOK_EVERY = 2.0  # seconds between two looks at a run at work
@@ -58,7 +58,7 @@ def watch() -> None:
 
 def _goes_on(run: Run) -> bool:
     """Whether a run is at work, or waits for its turn, so that what is shown of it will change."""
-    return working(run) or sent.under_way(run) or run.name in queueing.queue().names
+    return working(run) or run.snapshot().under_way or run.name in queueing.queue().names
 
 
 def _any_goes_on(run: Run, part: str, names: Sequence[str]) -> bool:
@@ -85,7 +85,7 @@ def _head(run: Run, status: dict) -> None:
     st.caption(page_frame.as_text(" · ".join((summary(config), *_evaluated(run)))))
     words = queueing.progress_words(status)
     st.progress(min(1.0, done), text=page_frame.as_text(words[:1].upper() + words[1:] + _until(status)))
-    if status["state"] in (FAILED, "damaged", "interrupted") and not sent.under_way(run):
+    if status["state"] in (FAILED, "damaged", "interrupted") and not run.snapshot().under_way:
         page_frame.say_error(status.get("sentence", ""))
     elif status.get("sentence"):
         st.caption(page_frame.as_text(status["sentence"]))
@@ -126,7 +126,7 @@ def _evaluated(run: Run) -> list[str]:
 
 
 def _buttons(run: Run, state: str) -> None:
-    elsewhere = sent.under_way(run)
+    elsewhere = run.snapshot().under_way
     if working(run) or elsewhere:
         if where := location.words(run):
             st.caption(page_frame.as_text(where))

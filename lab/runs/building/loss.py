@@ -10,26 +10,22 @@ from lab.runs.config import RunConfig
 
 
 def wrapped_loss(config: RunConfig, num_classes: int, dim: int, own: nn.Module | None = None) -> nn.Module:
-    """Fresh loss, or a person's own, with its wrappers, on the CPU."""
+    """Fresh loss, or a person's own, with its wrappers, on the CPU.
+
+    Raises:
+        ValueError: class weights are to be shared out and cannot be, see `check_sharded`; or there are fewer classes
+            than processes.
+    """
     derived = {"num_classes": num_classes, "dim": dim}
     if config.training.knobs.class_weights == "sharded":
-        return _sharded(config, derived)
+        check_sharded(config)
+        kind, seed = lab.losses.get(config.loss.name), config.training.knobs.seed
+        return lab.losses.sharded(kind, **derived, seed=seed, **config.loss.values)  # type: ignore[arg-type]
     loss = config.loss.create(**derived) if own is None else own
     for choice in config.wrappers:
         open_knobs = {k: derived[k] for k in choice.derived}
         loss = lab.wrappers.create(choice.name, loss=loss, **choice.values, **open_knobs)
     return loss
-
-
-def _sharded(config: RunConfig, derived: dict[str, int]) -> nn.Module:
-    """The loss with the weights of this process's classes.
-
-    Raises:
-        ValueError: see `check_sharded`; or there are fewer classes than processes.
-    """
-    check_sharded(config)
-    seed = config.training.knobs.seed
-    return lab.losses.sharded(lab.losses.get(config.loss.name), **derived, seed=seed, **config.loss.values)  # type: ignore[arg-type]
 
 
 def check_sharded(config: RunConfig) -> None:
@@ -49,18 +45,12 @@ def check_sharded(config: RunConfig) -> None:
             "evaluation: search two_stage reads the anchors of all classes, which no checkpoint holds with training: "
             "class_weights sharded; take search exact, or leave the weights whole."
         )
-    chosen = config.training.knobs.select_by
-    if chosen in _columns_of_class_weights(config):
+    from lab.training.validation import columns_of
+
+    chosen, made = config.training.knobs.select_by, {choice.name: choice.create() for choice in config.metrics}
+    if chosen in columns_of({name: one for name, one in made.items() if one.needs in ("anchors", "classifier")}):
         raise ValueError(
             f"training: select_by {chosen!r} is measured with the weights of all classes, which no process holds "
             "with class_weights sharded; choose another column, for instance --training.select_by MAP@R, or leave the "
             "weights whole."
         )
-
-
-def _columns_of_class_weights(config: RunConfig) -> set[str]:
-    """The columns of those metrics that read anchors or a classifier."""
-    from lab.training.validation import columns_of
-
-    made = {choice.name: choice.create() for choice in config.metrics}
-    return {*columns_of({name: one for name, one in made.items() if one.needs in ("anchors", "classifier")})}

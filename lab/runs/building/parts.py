@@ -117,7 +117,8 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, own: Own | None
     if knobs.precision == "float16" and device.type != "cuda":
         raise ValueError("training: precision float16 needs a GPU; use bfloat16 or float32 on the CPU.")
     dataset = config.data.create() if dataset is None else dataset
-    dataset.check_training(_needed_per_class(config))
+    sampled = config.sampler.values  # a class needs the sampler's m images, unless short ones are left out or repeated
+    dataset.check_training(sampled.get("per_class", 1) if sampled.get("short_classes") == "refuse" else 1)
     check_levels(metrics_of(config), dataset.levels)
     classes, _ = dataset.splits["train"].by_class(dataset.labels)
     trained = dataset.as_trained
@@ -128,7 +129,12 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, own: Own | None
     check_search(config, any(map(is_anchors, loss.state_dict())))
     encoder, loss = encoder.to(device), loss.to(device)
     if knobs.encoder_weights == "sharded":
-        _share_out(encoder, device, knobs)
+        if knobs.whitening:
+            raise ValueError("training: whitening sets a whole layer; leave it out, or encoder_weights whole.")
+        if torch.distributed.is_initialized():
+            from lab.training.processes.encoder_shards import shard  # takes half a second
+
+            shard(encoder, device)
     optimiser = config.optimiser.create().build(encoder, loss)
     return Parts(
         encoder=encoder,
@@ -141,6 +147,7 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, own: Own | None
         schedule=config.schedule.create(),
         validator=_validator(config, dataset, encoder, loss, classes, device),
         device=device,
+        config=config.as_dict(),
     )
 
 
@@ -156,20 +163,6 @@ def _sampler(config: RunConfig, dataset: ImageSet, trained: ImageSet, classes: n
     items = split.items
     super_labels = None if dataset.super_labels is None else dataset.super_labels[items]
     return sampler.bind(np.searchsorted(classes, trained.labels[items]), super_labels, seed=seed), items
-
-
-def _share_out(encoder: nn.Module, device: torch.device, knobs: Any) -> None:
-    """Let each of several processes hold a part of the encoder; of one, all of it.
-
-    Raises:
-        ValueError: another choice works on whole weights.
-    """
-    if knobs.whitening:
-        raise ValueError("training: whitening sets a whole layer; leave it out, or encoder_weights whole.")
-    if torch.distributed.is_initialized():
-        from lab.training.processes.encoder_shards import shard  # takes half a second
-
-        shard(encoder, device)
 
 
 def check_scales(config: RunConfig, encoder: Encoder) -> None:
@@ -192,12 +185,6 @@ def check_scales(config: RunConfig, encoder: Encoder) -> None:
             f"evaluation: scales holds {scale:g}, which leaves too little of an image of {size} pixels for this "
             "encoder; leave it out, or give a larger --testing.size."
         ) from None
-
-
-def _needed_per_class(config: RunConfig) -> int:
-    """Images that every class must have: the sampler's m, unless it leaves short classes out or repeats them."""
-    values = config.sampler.values
-    return values.get("per_class", 1) if values.get("short_classes", "leave_out") == "refuse" else 1
 
 
 def check_search(config: RunConfig, has_anchors: bool) -> None:

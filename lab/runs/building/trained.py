@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 import lab.encoders
 from lab.data.images.loading import Loader
@@ -127,3 +128,19 @@ def read_checkpoint(run: Run, which: str | None = None) -> tuple[str, dict[str, 
             )
         raise ValueError(f"Run {run.name} has no checkpoint yet; train it first: lab train --resume {run.path}.")
     return name, checkpoint.load(path)
+
+
+class FromPixels(nn.Module):
+    """From the pixels of square images, uint8 [n 3 s s], to embeddings [n d]: scaled and normalised as the encoder
+    wants them. Resizing and cropping to s pixels come before it; see `lab.runs.building.parts.testing_transform`."""
+
+    def __init__(self, encoder: Encoder):
+        super().__init__()
+        self.encoder = encoder
+        self.mean: torch.Tensor
+        self.std: torch.Tensor
+        for name in ("mean", "std"):
+            self.register_buffer(name, torch.tensor(getattr(encoder, name)).reshape(1, 3, 1, 1), persistent=False)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return self.encoder((images.float() / 255 - self.mean) / self.std)

@@ -50,9 +50,14 @@ def start_from_whitening(config: RunConfig, dataset: ImageSet, parts: Parts) -> 
     items = dataset.splits["train"].items
     items = items[np.argsort(dataset.labels[items], kind="stable")][: config.training.knobs.whitening]
     whole = config.augmentation.knobs.crop == "whole"
+    loader = testing_loader(config, dataset, encoder)
+    if whole:
+        size = config.augmentation.knobs.size or encoder.input_size
+        transform = transforms.whole(size, encoder.mean, encoder.std)
+        loader = Loader(dataset, transform, workers=workers_of(config, dataset, size, 1))
     seen = yield from embed(
         _Pooled(encoder),
-        _loader(config, dataset, encoder, whole),
+        loader,
         items,
         what="images to whiten by",
         batch_size=1 if whole else config.evaluation.knobs.batch_size,
@@ -62,12 +67,3 @@ def start_from_whitening(config: RunConfig, dataset: ImageSet, parts: Parts) -> 
     with torch.no_grad():
         layer.weight.copy_(torch.from_numpy(whitening.projection.T.copy()))
         layer.bias.copy_(torch.from_numpy(-whitening.mean @ whitening.projection))
-
-
-def _loader(config: RunConfig, dataset: ImageSet, encoder: Encoder, whole: bool) -> Loader:
-    if not whole:
-        return testing_loader(config, dataset, encoder)
-    size = config.augmentation.knobs.size or encoder.input_size
-    return Loader(
-        dataset, transforms.whole(size, encoder.mean, encoder.std), workers=workers_of(config, dataset, size, 1)
-    )

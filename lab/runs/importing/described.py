@@ -45,7 +45,10 @@ def sorted_out(columns: Mapping[str, Sequence[Any]], chosen: Mapping[str, str]) 
                 raise ValueError(f"There is no column {wanted!r}; the columns are {', '.join(left) or 'none'}.")
             names = (wanted,)
         for name in names:
-            if name in left and (name not in ("part", "role") or wanted or _are_roles(left[name])):
+            roles = {"query", "gallery"}  # where the name of the column may mean anything
+            if name in left and (
+                name not in ("part", "role") or wanted or {str(v).lower() for v in left[name]} <= roles
+            ):
                 columns_by_use[what] = left.pop(name)
                 break
     if "label" in columns_by_use and "label" not in chosen:
@@ -55,18 +58,14 @@ def sorted_out(columns: Mapping[str, Sequence[Any]], chosen: Mapping[str, str]) 
     return columns_by_use | {"metadata": left}
 
 
-def _are_roles(values: Sequence[Any]) -> bool:
-    """Whether a column whose name may mean anything says query and gallery."""
-    return {str(value).lower() for value in values} <= {"query", "gallery"}
-
-
 def labelled(labels: Sequence[Any] | None, count: int) -> tuple[np.ndarray, list[str]]:
     """Labels int64 [n] and the names of their classes.
 
     What has no class (None, NaN, an empty text, a negative number) becomes a class of its own, without a name: nothing
     is a true match of it, so no metric of rankings counts it.
     """
-    words = [""] * count if labels is None else ["" if _is_negative(one) else _word(one) for one in _plain(labels)]
+    values = [None] * count if labels is None else _plain(labels)  # -1.0, too: a column with gaps holds floats
+    words = ["" if isinstance(one, int | float | np.number) and one < 0 else _word(one) for one in values]
     numbers: dict[str, int] = {}
     for word in words:
         if word:
@@ -99,7 +98,10 @@ def records(
         if values is not None and len(values) != count:
             raise ValueError(f"There are {count:,} vectors, but {len(values):,} values of {name}; each row needs one.")
     texts = [str(row) for row in range(count)] if keys is None else [_word(key) for key in _plain(keys)]
-    _refuse_repeats(texts)
+    first: dict[str, int] = {}
+    for row, key in enumerate(texts):
+        if first.setdefault(key, row) != row:
+            raise ValueError(f"Rows {first[key]:,} and {row:,} have the same key {key!r}; each row needs its own.")
     labels, names = labelled(label, count)
     supers, super_names = labelled(super_class, count) if super_class is not None else (None, [])
     return ImageRecords(
@@ -150,11 +152,6 @@ def _plain(values: Any) -> list[Any]:
     return values.tolist() if hasattr(values, "tolist") else list(values)
 
 
-def _is_negative(value: Any) -> bool:
-    """Also of -1.0: a column with gaps holds its whole numbers as floating-point ones."""
-    return isinstance(value, int | float | np.number) and bool(value < 0)
-
-
 def _word(value: Any) -> str:
     """A value as text: nothing for what says nothing, whole numbers without a point."""
     if value is None or type(value).__name__ == "NAType" or value != value:  # NaN and NaT differ from themselves
@@ -164,18 +161,9 @@ def _word(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
 
 
-def _refuse_repeats(keys: list[str]) -> None:
-    if len(set(keys)) == len(keys):
-        return
-    first: dict[str, int] = {}
-    for row, key in enumerate(keys):
-        if first.setdefault(key, row) != row:
-            raise ValueError(f"Rows {first[key]:,} and {row:,} have the same key {key!r}; each row needs its own.")
-
-
 def _splits(count: int, split: Sequence[Any] | str, role: Sequence[Any] | None) -> dict[str, Split]:
     where = np.array([split] * count if isinstance(split, str) else [_word(one).lower() for one in _plain(split)])
-    parts = None if role is None else np.array([_word(one).lower() for one in _plain(role)])
+    roles = np.array([""] * count if role is None else [_word(one).lower() for one in _plain(role)])
     unknown = np.flatnonzero(~np.isin(where, list(SPLITS)))
     if len(unknown):
         raise ValueError(
@@ -186,19 +174,6 @@ def _splits(count: int, split: Sequence[Any] | str, role: Sequence[Any] | None) 
     for name in ("train", "validation", "test"):
         mine = np.flatnonzero(where == name)
         if len(mine):
-            splits[name] = Split(mine) if parts is None else _with_roles(name, mine, parts[mine])
+            alone = (roles[mine] == "query").all()  # searched among each other
+            splits[name] = Split(mine) if alone else Split.with_roles(name, mine, roles[mine])
     return splits
-
-
-def _with_roles(name: str, rows: np.ndarray, role: np.ndarray) -> Split:
-    query, gallery = rows[role == "query"], rows[role == "gallery"]
-    if len(query) + len(gallery) < len(rows):
-        odd = int(rows[~np.isin(role, ["query", "gallery"])][0])
-        raise ValueError(
-            f"Row {odd:,} of the {name} split is neither query nor gallery; name every row one or the other."
-        )
-    if not len(gallery):
-        return Split(query)
-    if not len(query):
-        raise ValueError(f"The {name} split has a gallery, but no query; name some of its rows query.")
-    return Split(query, gallery)

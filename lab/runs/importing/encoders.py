@@ -19,7 +19,6 @@ import torch.nn.functional as F
 from torch import nn
 
 import lab.encoders
-from lab.runs.importing import torchvision_models
 
 WEIGHTS = (".pth", ".safetensors", ".bin", ".ckpt")
 """Suffixes of files that hold tensors by their names, and no model."""
@@ -65,19 +64,25 @@ class ForeignEncoder(nn.Module):
         self.mean = tuple(seen.mean or says["mean"] or IMAGENET[0])
         self.std = tuple(seen.std or says["std"] or IMAGENET[1])
 
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Unit rows [n d].
+    def raw(self, images: torch.Tensor) -> torch.Tensor:
+        """Features [n d] as the model makes them, of any length.
 
         Raises:
             ValueError: the model does not make a table of features.
         """
         features = self.model(images)
+        if torch.compiler.is_compiling():  # of an export: looking at the number of images would fix it
+            return features
         if not isinstance(features, torch.Tensor) or features.ndim != 2 or len(features) != len(images):
             shape = list(features.shape) if hasattr(features, "shape") else type(features).__name__
             raise ValueError(
                 f"An encoder makes features [n d] of images [n 3 h w]; this one makes {shape} of {list(images.shape)}."
             )
-        return F.normalize(features.float(), dim=1)
+        return features
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Unit rows [n d]."""
+        return F.normalize(self.raw(images).float(), dim=1)
 
 
 def encoder_of(word: str, weights: str | None = None, seen: Seen = Seen()) -> Any:
@@ -100,7 +105,7 @@ def encoder_of(word: str, weights: str | None = None, seen: Seen = Seen()) -> An
     if suffix in FILES:
         if not Path(word).expanduser().is_file():
             raise ValueError(f"There is no file {word}.")
-        model = FILES[suffix](Path(word).expanduser())
+        model = _program(Path(word).expanduser())
     elif ":" in word:
         model = made_by(word)
     elif word in lab.encoders.names() and word != "timm_model":
@@ -120,7 +125,7 @@ def refuse_unknown(word: str, runs: Sequence[str]) -> None:
 
     named = Path(word).suffix.lower() in (*FILES, *WEIGHTS) or ":" in word
     ours = [name for name in lab.encoders.names() if name != "timm_model"]
-    if named or word in ours or timm.is_model(word) or word in torchvision_models.names():
+    if named or word in ours or timm.is_model(word) or word in torchvision_names():
         return
     near = difflib.get_close_matches(word, [*runs, *ours, *timm.list_models()], n=3)
     hint = f" Similar: {', '.join(near)}." if near else ""
@@ -139,9 +144,45 @@ def _named(word: str, weights: str | None, seen: Seen) -> Any:
         knobs = {"backbone": word, "weights": weights, "image_size": seen.size, "dim": None}
         return _seeing(lab.encoders.create("timm_model", **knobs), seen).eval()
     except ValueError:
-        if weights is None or word not in torchvision_models.names():
+        if weights is None or word not in torchvision_names():
             raise
-    return ForeignEncoder(torchvision_models.from_file(word, weights), seen).eval()
+    return ForeignEncoder(_of_torchvision(word, weights), seen).eval()
+
+
+def torchvision_names() -> list[str]:
+    """The classifiers of torchvision."""
+    import torchvision.models
+
+    return torchvision.models.list_models(module=torchvision.models)
+
+
+def _of_torchvision(name: str, weights: str) -> nn.Module:
+    """A classifier of torchvision without its last layer: normalised images [n 3 h w] to features [n d].
+
+    Raises:
+        ValueError: the file is not there, is no file of plain tensors, or is of another architecture.
+    """
+    import torchvision.models
+
+    path = Path(weights).expanduser()
+    state = lab.encoders.read_weights(path)
+    model: nn.Module = torchvision.models.get_model(name, weights=None)
+    wanted = model.state_dict()
+    wrong = [
+        key
+        for key in dict.fromkeys([*wanted, *state])
+        if key not in state or key not in wanted or getattr(state[key], "shape", None) != wanted[key].shape
+    ]
+    if wrong:
+        raise ValueError(
+            f"The weights in {path} do not fit {name!r}: {len(wrong)} tensors are missing, foreign or of another "
+            f"shape, such as {wrong[0]}."
+        )
+    model.load_state_dict(state)
+    last = [place for place, layer in model.named_modules() if isinstance(layer, nn.Linear)][-1]
+    parent, _, attribute = last.rpartition(".")
+    setattr(model.get_submodule(parent), attribute, nn.Identity())
+    return model
 
 
 def _seeing(encoder: Any, seen: Seen) -> Any:
@@ -172,87 +213,83 @@ def made_by(word: str) -> Any:
     return made
 
 
-def _reading(kind: str) -> Callable[[Callable[[Path], Any]], Callable[[Path], Any]]:
-    def decorate(read: Callable[[Path], Any]) -> Callable[[Path], Any]:
-        def careful(path: Path) -> Any:
-            try:
-                return read(path)
-            except ImportError:
-                raise
-            except Exception as error:  # each library raises kinds of its own
-                reason = " ".join(str(error).split())[:200].rstrip(".")
-                other = f"; of weights, name the model, with --weights {path}" if path.suffix == ".pt" else ""
-                raise ValueError(f"{path} is not {kind} that can be read here ({reason}){other}.") from None
-
-        return careful
-
-    return decorate
+def _program(path: Path) -> Any:
+    """The program in a file of one of `FILES`; what its own library says against it is a sentence about the file."""
+    kind, read = FILES[path.suffix.lower()]
+    try:
+        return read(path)
+    except Exception as error:  # each library raises kinds of its own
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        other = f"; of weights, name the model, with --weights {path}" if path.suffix == ".pt" else ""
+        raise ValueError(f"{path} is not {kind} that can be read here ({reason}){other}.") from None
 
 
-@_reading("a TorchScript program")
 def _torchscript(path: Path) -> Any:
     with warnings.catch_warnings(category=FutureWarning, action="ignore"):  # that torch.export comes after TorchScript
         return torch.jit.load(str(path), map_location="cpu")
 
 
-@_reading("a program of torch.export")
 def _exported(path: Path) -> Any:
     if not zipfile.is_zipfile(path):  # before torch tells the log about it
         raise ValueError("it is no archive")
-    return _Pixels(torch.export.load(str(path)))
+    return _Exported(torch.export.load(str(path)))
 
 
 class _Pixels(nn.Module):
-    """A program of torch.export; `lab export --to torch` writes some that take pixels 0 to 255, so these get them."""
+    """A program that may take the pixels themselves, 0 to 255, as those that `lab export` writes."""
+
+    def _takes(self, side: Any, as_bytes: bool) -> None:
+        self.takes_bytes = as_bytes
+        if isinstance(side, int):
+            self.input_size = side
+        if as_bytes:
+            self.mean, self.std = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+
+    def _seen(self, images: torch.Tensor) -> torch.Tensor:
+        return (images * 255).round().clamp(0, 255).to(torch.uint8) if self.takes_bytes else images
+
+
+class _Exported(_Pixels):
+    """A program of torch.export."""
 
     def __init__(self, program: Any):
         super().__init__()
         self.program = program.module()
         example = program.example_inputs  # positional and by name
         first = next(iter(example[0]), None) if example else None
-        self.takes_bytes = first is not None and first.dtype == torch.uint8
-        if first is not None:
-            self.input_size = int(first.shape[-1])
-        if self.takes_bytes:
-            self.mean, self.std = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+        self._takes(None if first is None else int(first.shape[-1]), first is not None and first.dtype == torch.uint8)
 
-    def train(self, mode: bool = True) -> _Pixels:
+    def train(self, mode: bool = True) -> _Exported:
         """The program has one mode only, and refuses to be asked for another."""
         self.training = mode
         return self
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        return self.program((images * 255).round().clamp(0, 255).to(torch.uint8) if self.takes_bytes else images)
+        return self.program(self._seen(images))
 
 
-@_reading("an ONNX model")
-def _onnx(path: Path) -> Any:
-    try:
-        import onnxruntime
-    except ImportError:
-        raise ValueError("an ONNX model is run by another package: pip install onnxruntime") from None
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    return _Onnx(session, hashlib.blake2b(path.read_bytes(), digest_size=16).digest())
-
-
-class _Onnx:
+class _Onnx(_Pixels):
     """The first output of an ONNX model; `program` is another one for another file."""
 
-    def __init__(self, session: Any, program: bytes):
-        self.program = program
-        self.session, (first, *_) = session, session.get_inputs()
-        self.input, self.takes_bytes = first.name, first.type == "tensor(uint8)"
-        if isinstance(first.shape[-1], int):
-            self.input_size = first.shape[-1]
-        if self.takes_bytes:
-            self.mean, self.std = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+    def __init__(self, path: Path):
+        super().__init__()
+        try:
+            import onnxruntime
+        except ImportError:
+            raise ValueError("an ONNX model is run by another package: pip install onnxruntime") from None
+        self.session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+        self.program = hashlib.blake2b(path.read_bytes(), digest_size=16).digest()
+        first, *_ = self.session.get_inputs()
+        self.input = first.name
+        self._takes(first.shape[-1], first.type == "tensor(uint8)")
 
-    def __call__(self, images: torch.Tensor) -> torch.Tensor:
-        pixels = (images * 255).round().clamp(0, 255).to(torch.uint8) if self.takes_bytes else images
-        return torch.from_numpy(self.session.run(None, {self.input: pixels.cpu().numpy()})[0])
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(self.session.run(None, {self.input: self._seen(images).cpu().numpy()})[0])
 
 
-FILES: dict[str, Callable[[Path], Any]] = {
-    ".ts": _torchscript, ".pt": _torchscript, ".torchscript": _torchscript, ".pt2": _exported, ".onnx": _onnx,
-}  # fmt: skip
-"""Suffix to what reads a program."""
+FILES: dict[str, tuple[str, Callable[[Path], Any]]] = {
+    **dict.fromkeys((".ts", ".pt", ".torchscript"), ("a TorchScript program", _torchscript)),
+    ".pt2": ("a program of torch.export", _exported),
+    ".onnx": ("an ONNX model", _Onnx),
+}
+"""Suffix to the kind of a program, and what reads it."""

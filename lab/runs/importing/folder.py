@@ -76,8 +76,10 @@ def embed_folder(
         named = ", ".join(Path(images.keys[i]).name for i in lost[:5]) + (", ..." if len(lost) > 5 else "")
         yield Note(f"Left out, since no image could be read: {counted(len(lost), 'file')}, {named}.")
     labels = [key.rpartition("/")[0] for key in keys] if any("/" in key for key in keys) else None
+    # Unit vectors need nothing; a run's lengths may mean something.
+    unit = None if np.allclose(np.linalg.norm(rows.vectors, axis=1), 1, atol=1e-3) else False
     run = from_embeddings(
-        rows.vectors, labels, keys=keys, root=folder, encoder=encoder, normalise=_unit(rows), name=name, runs=root
+        rows.vectors, labels, keys=keys, root=folder, encoder=encoder, normalise=unit, name=name, runs=root
     )
     with Writer(run) as writer:
         writer.describe({"made_by": vars(embedder.maker)})
@@ -94,11 +96,6 @@ MANY = 500
 
 def untrained_sentence(encoder: str) -> str:
     return f"{encoder} comes without trained weights, so these vectors are of random ones: good for a first look only."
-
-
-def _unit(embeddings: EmbeddingSet) -> bool | None:
-    """None for unit vectors, which need nothing; False where a run's lengths mean something."""
-    return None if np.allclose(np.linalg.norm(embeddings.vectors, axis=1), 1, atol=1e-3) else False
 
 
 Embedding = Callable[[np.ndarray], "Generator[Record, None, EmbeddingSet]"]
@@ -119,21 +116,18 @@ class Embedder:
 
 
 def embedder_of(
-    images: Any,
-    word: str,
-    weights: str | None,
-    seen: Seen | None,
-    device: str,
-    batch_size: int | None,
-    workers: int | None,
-    runs: Path | str | None,
-) -> Embedder:
+    images: Any, word: str, weights: str | None, seen: Seen | None, device: str, batch_size: int | None,
+    workers: int | None, runs: Path | str | None,
+) -> Embedder:  # fmt: skip
     """What embeds the images of a set, by a word of `encoder_of` or the name of a run.
 
     Raises:
         ValueError: there is neither such a run nor such an encoder.
     """
-    run = _run_of(word, runs)
+    try:
+        run: Run | None = open_run(word, runs)
+    except ValueError:  # then the word is an encoder's
+        run = None
     if run is not None:
         if weights or (seen and any(vars(seen).values())):
             raise ValueError(
@@ -153,10 +147,11 @@ def embedder_of(
     from lab.kernels import allocator
     from lab.kernels.devices import device_of
     from lab.runs.importing.encoders import Seen, encoder_of, is_untrained, refuse_unknown
-    from lab.runs.importing.quick import quickened
 
     where = device_of(device)
-    at_once = _at_once(batch_size, where.type)
+    if batch_size is not None and batch_size < 1:
+        raise ValueError(f"At least one picture is embedded at once, got a batch size of {batch_size}.")
+    at_once = batch_size or (8 if where.type == "cpu" else 64)
     if where.type == "cpu":
         allocator.keep_freed_memory()
     refuse_unknown(word, [run.name for run in list_runs(runs)])
@@ -164,40 +159,15 @@ def embedder_of(
     transform = transforms.testing(encoder.input_size, mean=encoder.mean, std=encoder.std)
     images.least = 5 * encoder.input_size // 2  # twice what the resizing leaves, so that nobody sees it
     threads = torch.get_num_threads() if where.type == "cpu" else 1
-    if workers is None:
-        workers = _ahead(len(images)) if threads == 1 else 0
+    if workers is None:  # none where processes are started anew instead of forked, which takes seconds
+        workers = int(threads == 1 and len(images) >= MANY and ahead.forks() and ahead.cores() > 1)
     loader = Loader(images, transform, workers=workers)
     precision = Precision(device=where)
-    quick = quickened(encoder, encoder.input_size) if where.type == "cpu" else encoder
     abreast = ABREAST * threads if threads > 1 and workers == 0 else 1
     knobs: Any = dict(what="pictures", batch_size=at_once, precision=precision, abreast=abreast)
     return Embedder(
-        lambda items: embed(quick, loader, items, **knobs),
+        lambda items: embed(encoder, loader, items, **knobs),
         Maker(word, fingerprint(encoder)),
         f"weights {weights}, {encoder.input_size} pixels, {encoder.mean}, {encoder.std}, {at_once} at once",
         is_untrained(word),
     )
-
-
-def _at_once(wanted: int | None, kind: str) -> int:
-    """Pictures that are embedded together on a kind of device.
-
-    Raises:
-        ValueError: none are wanted.
-    """
-    if wanted is not None and wanted < 1:
-        raise ValueError(f"At least one picture is embedded at once, got a batch size of {wanted}.")
-    return wanted or (8 if kind == "cpu" else 64)
-
-
-def _ahead(pictures: int) -> int:
-    """Processes that read ahead; none where they are started anew instead of forked, which takes seconds."""
-    return int(pictures >= MANY and ahead.forks() and ahead.cores() > 1)
-
-
-def _run_of(word: str, runs: Path | str | None) -> Run | None:
-    """The run of that name, or None: then the word is an encoder's."""
-    try:
-        return open_run(word, runs)
-    except ValueError:
-        return None

@@ -5,7 +5,6 @@ Hugging Face data sets, data frames.
 from __future__ import annotations
 
 import json
-import math
 import re
 import struct
 import tokenize
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from lab.core import arrays
 from lab.core.files import checked
 from lab.galleries.rows import Rows
 
@@ -103,81 +103,53 @@ def _opened(path: Path, read: Callable[[], Any]) -> Any:
         raise ValueError(f"{path} cannot be read, it is damaged or of another kind ({reason}).") from None
 
 
-def _npy(path: Path, vector: str) -> Source:
+def _numpy(path: Path, vector: str) -> Source:
+    """The array of an npy file by memory map, or those of an npz file."""
     with open(path, "rb") as file:
-        if file.read(1) not in (b"\x93", b"\x80", b""):  # numpy takes whatever is not its own for a pickle
-            raise ValueError(
-                f"{path} cannot be read, it is damaged or of another kind (it does not begin as npy does)."
-            )
+        if file.read(1) not in (b"\x93", b"\x80", b"P", b""):  # numpy takes whatever is not its own for a pickle
+            raise OSError("it does not begin as numpy's files do")
     try:
-        return Source(np.load(path, mmap_mode="r", allow_pickle=False))
+        read = np.load(path, mmap_mode="r", allow_pickle=False)
+        if isinstance(read, np.ndarray):
+            return Source(read)
+        with read:
+            held = {name: read[name] for name in read.files}
     except ValueError as error:
-        raise ValueError(_numpy_sentence(path, error)) from None
-
-
-def _numpy_sentence(path: Path, error: ValueError) -> str:
-    if "allow_pickle" in str(error) or "Python objects" in str(error):
-        return (
+        if "allow_pickle" not in str(error) and "Python objects" not in str(error):
+            raise OSError(error) from None
+        raise ValueError(
             f"{path} holds pickled Python objects, which can run any program when they are read; save the vectors as "
             'numbers: numpy.save(file, vectors.astype("float32")).'
-        )
-    return f"{path} cannot be read, it is damaged or of another kind ({str(error).rstrip('.')})."
+        ) from None
+    return _named(held, vector, path)
 
 
-def _npz(path: Path, vector: str) -> Source:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except ValueError as error:
-        raise ValueError(_numpy_sentence(path, error)) from None
-    return _named(arrays, vector, path)
-
-
-def _named(arrays: dict[str, Any], vector: str, path: Path) -> Source:
+def _named(held: dict[str, Any], vector: str, path: Path) -> Source:
     """The table of numbers among arrays, and the others as columns."""
-    flat = [name for name, values in arrays.items() if len(values.shape) == 2]
-    name = vector or next((one for one in VECTORS if one in arrays), flat[0] if len(flat) == 1 else "")
-    if name not in arrays:
-        raise ValueError(
-            f"{path} has no array {vector!r}; it has {', '.join(arrays) or 'none'}."
-            if vector
-            else f"{path} does not say which of its arrays ({', '.join(arrays) or 'none'}) are the vectors; name it "
-            "with --vector."
-        )
-    vectors = arrays.pop(name)
-    return Source(vectors, {name: values for name, values in arrays.items() if len(values.shape) == 1})
+    flat = [name for name, values in held.items() if len(values.shape) == 2]
+    name = vector or next((one for one in VECTORS if one in held), flat[0] if len(flat) == 1 else "")
+    if name not in held:
+        there = ", ".join(held) or "none"
+        if vector:
+            raise ValueError(f"{path} has no array {vector!r}; it has {there}.")
+        raise ValueError(f"{path} does not say which of its arrays ({there}) are the vectors; name it with --vector.")
+    vectors = held.pop(name)
+    return Source(vectors, {name: values for name, values in held.items() if len(values.shape) == 1})
 
 
 def _safetensors(path: Path, vector: str) -> Source:
     """Arrays by memory map; where the header has a list of `keys`, also the names of the rows."""
-    kinds = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "<i1",
-             "U8": "<u1", "BOOL": "?"}  # fmt: skip
-    with open(path, "rb") as file:
-        (size,) = struct.unpack("<Q", file.read(8))
-        if size > path.stat().st_size:
-            raise ValueError(f"{path} cannot be read, it is damaged or of another kind (its header is too long).")
-        try:
-            head = dict(json.loads(file.read(size)))
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"{path} cannot be read, it is damaged or of another kind (its header is no JSON)."
-            ) from None
-    metadata = head.pop("__metadata__", {})
-    arrays = {}
-    for name, about in head.items():
-        if about["dtype"] not in kinds:
-            raise ValueError(
-                f"{path}: {name} is of type {about['dtype']}, which numpy does not have; save it as float32."
-            )
-        begin, end = (*about["data_offsets"], -1, -1)[:2]
-        if 8 + size + end > path.stat().st_size:
-            raise ValueError(f"{path} cannot be read, it is cut off.")
-        kind, shape = kinds[about["dtype"]], tuple(about["shape"])
-        if end - begin != math.prod(shape) * np.dtype(kind).itemsize:
-            raise ValueError(f"{path} cannot be read, it is damaged: the numbers of {name} do not fill its shape.")
-        empty = begin == end
-        arrays[name] = np.zeros(shape, kind) if empty else np.memmap(path, kind, "r", 8 + size + begin, shape)
-    source = _named(arrays, vector, path)
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            kinds, metadata = {one: file.get_slice(one).get_dtype() for one in file.keys()}, file.metadata() or {}  # noqa: SIM118
+    except SafetensorError as error:
+        raise OSError(error) from None
+    for name, kind in kinds.items():
+        if kind not in arrays.TYPES.values():
+            raise ValueError(f"{path}: {name} is of type {kind}, which numpy does not have; save it as float32.")
+    source = _named(arrays.mapped(path, kinds), vector, path)
     if "keys" in metadata:
         source.columns["key"] = json.loads(metadata["keys"])
         source.columns.pop("items", None)
@@ -211,10 +183,6 @@ TABLES: dict[str, Callable[[Path], Any]] = {
     ".csv": _csv, ".tsv": _csv, ".parquet": _parquet, ".pq": _parquet, ".arrow": _arrow, ".feather": _arrow,
 }  # fmt: skip
 """Suffix to what reads a file as an Arrow table."""
-
-
-def _of_file(reader: Callable[[Path], Any]) -> Callable[[Path, str], Source]:
-    return lambda path, vector: _of_arrow(reader(path), vector)
 
 
 def _as_arrow(table: Any) -> Any:
@@ -379,8 +347,8 @@ def _with_class_names(read: Any, features: Mapping[str, Any]) -> Any:
 
 
 READERS: dict[str, Callable[[Path, str], Source]] = {
-    ".npy": _npy, ".npz": _npz, ".safetensors": _safetensors,
-    **{suffix: _of_file(reader) for suffix, reader in TABLES.items()},
+    ".npy": _numpy, ".npz": _numpy, ".safetensors": _safetensors,
+    **dict.fromkeys(TABLES, lambda path, vector: _of_arrow(TABLES[path.suffix.lower()](path), vector)),
     ".faiss": _faiss, ".index": _faiss,
 }  # fmt: skip
 """Suffix to what reads a file of vectors."""

@@ -16,7 +16,7 @@ import numpy as np
 from lab.core.catalog import OUTSIDE
 from lab.core.files import write_json, write_text
 from lab.runs.config import RunConfig
-from lab.runs.execute import new_folder
+from lab.runs.execute import new_folder, write_status
 from lab.runs.folder import FINISHED, Run
 from lab.runs.importing import described, reading
 from lab.runs.importing.vectors import CheckedRows, as_rows
@@ -109,19 +109,17 @@ def _sorted_out(
 
     known: a value for each row, the name of a column, or None; of the split, one for all rows, too.
     """
-    source = _source(vectors, columns.pop("vector", ""))
+    column = columns.pop("vector", "")
+    if isinstance(vectors, str | Path):
+        source = reading.read(vectors, column)
+    else:
+        source = reading.of_table(vectors, column) if reading.is_table(vectors) else reading.Source(vectors)
     table_columns = dict(source.columns) | ({} if metadata is None else reading.table(metadata))
     columns |= {what: known[what] for what in ("label", "image") if isinstance(known[what], str)}
     row_facts = described.sorted_out(table_columns, columns)
     row_facts |= {what: values for what, values in known.items() if values is not None and not isinstance(values, str)}
     row_facts.setdefault("split", known["split"])
     return as_rows(source.vectors), row_facts
-
-
-def _source(vectors: Any, column: str) -> reading.Source:
-    if isinstance(vectors, str | Path):
-        return reading.read(vectors, column)
-    return reading.of_table(vectors, column) if reading.is_table(vectors) else reading.Source(vectors)
 
 
 def _described(table: Any, row_facts: dict[str, Any], base: Path, with_root: bool) -> Brought:
@@ -156,22 +154,21 @@ def _like(table: Any, row_facts: dict[str, Any], base: Path, like: Run) -> Broug
     Raises:
         ValueError: they are not; says which image is missing.
     """
+    pictured = row_facts.get("image") is not None
+    named = row_facts["image"] if pictured else row_facts.get("key")
     taken = [what for what in ("label", "role", "super_class") if row_facts.get(what) is not None]
-    if taken and row_facts.get("image", row_facts.get("key")) is None:
+    if taken and named is None:
         raise ValueError(f"{', '.join(taken)} come from run {like.name}; leave them out.")
     images = like.dataset()
-    named = row_facts.get("image", row_facts.get("key"))
     if named is None:
         return _in_stored_order(table, row_facts["split"], images, like)
     place = {key: item for item, key in enumerate(images.keys)}
-    if images.root is not None and row_facts.get("image") is not None:
+    if images.root is not None and pictured:
         place |= {str((images.root / key).resolve()): item for key, item in tuple(place.items())}
     row_of: dict[int, int] = {}
     for row, one in enumerate(described._plain(named)):
-        item = place.get(
-            str(one), place.get(str((base / str(one)).resolve()) if row_facts.get("image") is not None else "")
-        )
-        if item is not None:
+        elsewhere = str((base / str(one)).resolve()) if pictured else ""
+        if (item := place.get(str(one), place.get(elsewhere))) is not None:
             row_of[item] = row
     rows: dict[str, dict[str, np.ndarray]] = {}
     for split in like.splits:
@@ -232,10 +229,7 @@ def _write(brought: Brought, encoder: str, normalise: bool | None, name: str | N
             write_json(folder / "images.json", {"data": config.data.as_dict(), **listed}, indent=None)
         _write_embeddings(Run(folder), brought, normalise, config)
         words = f"{brought.vectors.shape[0]:,} vectors of {width} numbers, made elsewhere."
-        write_json(
-            folder / "status.json",
-            {"state": FINISHED, "phase": "finished", "step": 0, "steps": 0, "sentence": words, "updated": time.time()},
-        )
+        write_status(folder, FINISHED, "finished", 0, words)
     return Run(root / name)
 
 
@@ -257,17 +251,7 @@ def _write_embeddings(run: Run, brought: Brought, normalise: bool | None, config
 
 
 def _measured(run: Run, brought: Brought, measure: bool | None) -> Run:
-    """The run, with its scores; where measuring fails or is interrupted, no run is left behind."""
-    try:
-        _measure(run, brought, measure)
-    except BaseException:
-        shutil.rmtree(run.path, ignore_errors=True)
-        raise
-    return run
-
-
-def _measure(run: Run, brought: Brought, measure: bool | None) -> None:
-    """Compute the metrics where that is wanted, and makes sense."""
+    """The run, with its scores where these are wanted and make sense."""
     from lab.runs.evaluate import evaluate_run
 
     def pairs(parts: Mapping[str, np.ndarray]) -> int:
@@ -276,7 +260,12 @@ def _measure(run: Run, brought: Brought, measure: bool | None) -> None:
     splits = tuple(name for name, parts in brought.rows.items() if measure or pairs(parts) <= PAIRS)
     judged = np.bincount(brought.images.labels).max() > 1
     if measure is False or not splits or not judged:
-        return
-    with Writer(run) as writer:
-        for _ in evaluate_run(run, writer, splits=splits):
-            pass
+        return run
+    try:
+        with Writer(run) as writer:
+            for _ in evaluate_run(run, writer, splits=splits):
+                pass
+    except BaseException:  # no run is left behind where measuring fails or is interrupted
+        shutil.rmtree(run.path, ignore_errors=True)
+        raise
+    return run

@@ -81,13 +81,8 @@ class CheckedRows:
             raise ValueError(
                 f"Row {rows[lengths == 0][0]:,} of the vectors is zero, so it has no direction; leave it out."
             )
-        if self.normalise is None:
-            self._refuse_lengths(lengths, rows)
-            return block
-        return (block / lengths[:, None]).astype(np.float32)
-
-    @staticmethod
-    def _refuse_lengths(lengths: np.ndarray, rows: np.ndarray) -> None:
+        if self.normalise:
+            return (block / lengths[:, None]).astype(np.float32)
         off = np.abs(lengths - 1) > LENGTH
         if off.any():
             raise ValueError(
@@ -95,3 +90,4 @@ class CheckedRows:
                 "bring all to unit length and compare by cosine (normalise=True, --normalise yes), or to keep their "
                 "lengths and compare by distance (normalise=False, --normalise no)."
             )
+        return block

@@ -1,7 +1,7 @@
-"""Runs as detached processes: started in a session of their own, found again by lock, process number and start.
+"""Work on a run that goes on elsewhere: in a process of its own on this machine, or in the hands of a cluster.
 
-The process's output goes to the run's log.txt, never to a pipe that somebody would have to read. It outlives whoever
-started it; a restarted dashboard sees it by its files.
+A detached process is started in a session of its own and found again by lock, process number and start. Its output goes
+to the run's log.txt, never to a pipe that somebody would have to read. It outlives whoever started it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import psutil
 from lab.core.files import appending, write_json
 from lab.install import children
 from lab.runs import lock
-from lab.runs.folder import INTERRUPTED, QUEUED, RUNNING, SENT, STOPPED, Run
-from lab.runs.launching import sent, wishes
-from lab.runs.process import Worker
+from lab.runs.folder import INTERRUPTED, QUEUED, RUNNING, SENT, STOPPED, Run, Snapshot
+from lab.runs.launching import stop_request
+from lab.runs.process import Sent, Worker
 from lab.runs.store import list_runs
 from lab.runs.writer import Writer
 
@@ -28,6 +28,24 @@ GRACE = 30.0
 """Seconds that a run has to save itself when it is asked to stop."""
 
 PAUSE = 0.05
+
+
+def start(words: list[str], log: Path, environment: dict[str, str] | None = None) -> Worker:
+    """Start `python WORDS` in a session of its own, so that it outlives this process.
+
+    Raises:
+        OSError: the process or its log cannot be made.
+    """
+    with appending(log) as file:
+        process = subprocess.Popen(
+            children.python(*words),
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            start_new_session=True,
+            env=children.environment(environment),
+        )
+    return Worker.of(process.pid)
 
 
 def launch(run: Run, environment: dict[str, str] | None = None) -> Worker:
@@ -40,99 +58,68 @@ def launch(run: Run, environment: dict[str, str] | None = None) -> Worker:
         ValueError: a process is at work on it already.
         OSError: the process or its log cannot be made.
     """
-    if working(run):
-        raise ValueError(f"Run {run.name} is already running{_as_process(run)}.")
-    with Writer(run):  # of two that launch it at once, one does
-        if run.launched is not None and run.launched.alive:
-            raise ValueError(f"Run {run.name} is already running{_as_process(run)}.")
-        (run.path / SENT).unlink(missing_ok=True)  # from here on it is this machine's
-        with appending(run.path / "log.txt") as log:
-            process = subprocess.Popen(
-                children.python("-m", "lab", "train", "--resume", str(run.path.resolve())),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                env=children.environment(environment),
-            )
-        worker = Worker.of(process.pid) or Worker(Worker.this().host, process.pid, 0.0)
-        write_json(run.path / "launch.json", run.signed(worker))
-    return worker
+    if not working(run):
+        with Writer(run):  # of two that launch it at once, one does
+            if not _launched_lives(run.snapshot()):
+                (run.path / SENT).unlink(missing_ok=True)  # from here on it is this machine's
+                words = ["-m", "lab", "train", "--resume", str(run.path.resolve())]
+                worker = start(words, run.path / "log.txt", environment)
+                write_json(run.path / "launch.json", run.signed(worker))
+                return worker
+    there = _process_of(run.snapshot())
+    raise ValueError(f"Run {run.name} is already running{f', as process {there.pid}' if there else ''}.")
 
 
 def working(run: Run) -> bool:
     """Whether a process of this host is at work on the run, or about to be."""
-    if run.launched is not None and run.launched.alive:
+    found = run.snapshot()
+    if _launched_lives(found):
         return True
     held = lock.held(run.path)
-    worker = run.worker if held is None and run.state == RUNNING else None
-    return bool(held) or (worker is not None and worker.alive)
+    alive = found.state == RUNNING and found.worker is not None and found.worker.alive
+    return alive if held is None else held
 
 
-def _as_process(run: Run) -> str:
-    worker = _process_of(run)
-    return "" if worker is None else f", as process {worker.pid}"
+def _launched_lives(found: Snapshot) -> bool:
+    return found.launched is not None and found.launched.alive
 
 
-def ask_to_stop(run: Run) -> bool:
-    """Ask the run's process to save a checkpoint and end; False when there is none on this host.
-
-    Raises:
-        ValueError: it belongs to another account.
-    """
-    worker = _process_of(run)
-    if worker is None:
-        return False
-    try:
-        os.kill(worker.pid, signal.SIGTERM)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        raise ValueError(
-            f"Run {run.name} is being trained by another account, as process {worker.pid}; only that one can stop it."
-        ) from None
-    return True
-
-
-def kill(run: Run) -> bool:
-    """End the run's process and all of its group, at once; False when there is none on this host.
-
-    The run resumes from its last checkpoint.
-    """
-    worker = _process_of(run)
-    if worker is None:
-        return False
-    members = _members(worker)
-    if not members:
-        return False
-    for member in members:
-        try:
-            member.kill()
-        except psutil.NoSuchProcess:
-            continue
-    psutil.wait_procs(members, timeout=10)
-    _settle(worker)
-    if run.written_state in (RUNNING, QUEUED):
-        sentence = "Killed; it resumes from its last checkpoint."
-        with suppress(lock.Held), Writer(run) as writer:  # if somebody was quick enough to go on with it, it is theirs
-            writer.status(STOPPED, phase="stopped", sentence=sentence, eta_seconds=None)
-    return True
+def _process_of(found: Snapshot) -> Worker | None:
+    """The living process of a run on this host."""
+    return next((w for w in (found.launched, found.worker) if w is not None and w.alive), None)
 
 
 def stop(run: Run, grace: float = GRACE) -> str:
     """Ask the run to stop, wait up to `grace` seconds, then kill it. Returns `stopped`, `killed` or `not running`.
 
     A run at work on another machine, or in the hands of a cluster, which would begin a killed one anew, is asked by a
-    file in its folder and is not waited for: `asked`; see `lab.runs.launching.sent.ask_to_stop`.
+    file in its folder and is not waited for: `asked`. Of one that waits while its sender has ended, or has not heard
+    when it was asked before, the folder says at once that it was taken back.
+
+    Raises:
+        ValueError: its process belongs to another account.
     """
-    if sent.under_way(run):
-        return "asked" if sent.ask_to_stop(run) else "stopped"
-    worker = _process_of(run)
-    if worker is None and run.state == RUNNING and run.worker is not None and not run.worker.here:
-        wishes.leave(run)
+    found = run.snapshot()
+    if found.under_way:
+        deaf = found.sender is not None and found.sender.here and not found.sender.alive
+        unheard = found.waits and (deaf or (not found.seen_through and stop_request.pending(run)))
+        back = unheard and taken_back(run)
+        stop_request.write(run)  # for a job that may begin yet
+        return "stopped" if back else "asked"
+    worker = _process_of(found)
+    if worker is None:
+        if found.state != RUNNING or found.worker is None or found.worker.here:
+            return "not running"
+        stop_request.write(run)
         return "asked"
-    if worker is None or not ask_to_stop(run):
+    try:
+        os.kill(worker.pid, signal.SIGTERM)
+    except ProcessLookupError:
         return "not running"
+    except PermissionError:
+        raise ValueError(
+            f"Run {run.name} is being trained by another account, as process {worker.pid}; only that one can stop it."
+        ) from None
     deadline = time.monotonic() + grace
     while worker.alive:
         if time.monotonic() > deadline:
@@ -141,25 +128,26 @@ def stop(run: Run, grace: float = GRACE) -> str:
     return "stopped"
 
 
-def reconcile(root: Path | str) -> tuple[Run, ...]:
-    """Write `interrupted` into every run below `root` whose process has gone without a word; returns these runs.
+def kill(run: Run) -> bool:
+    """End the run's process and all of its group, at once; False when there is none on this host.
 
-    Runs whose process lives need nothing: they are known by their lock.
+    The run resumes from its last checkpoint.
     """
-    orphans = []
-    for run in list_runs(root):
-        status = run.status
-        left = status["state"] == INTERRUPTED and run.written_state in (RUNNING, QUEUED)
-        if left and not sent.under_way(run):  # else the cluster begins it again
-            with suppress(lock.Held), Writer(run) as writer:
-                writer.status(INTERRUPTED, phase="interrupted", sentence=status["sentence"], eta_seconds=None)
-                orphans.append(run)
-    return tuple(orphans)
-
-
-def _process_of(run: Run) -> Worker | None:
-    """The living process of a run on this host."""
-    return next((w for w in (run.launched, run.worker) if w is not None and w.alive), None)
+    worker = _process_of(run.snapshot())
+    members = [] if worker is None else _members(worker)
+    if worker is None or not members:
+        return False
+    for member in members:
+        with suppress(psutil.NoSuchProcess):
+            member.kill()
+    psutil.wait_procs(members, timeout=10)
+    with suppress(ChildProcessError):
+        os.waitpid(worker.pid, os.WNOHANG)  # a child of ours: its number is free again
+    if run.written_state in (RUNNING, QUEUED):
+        sentence = "Killed; it resumes from its last checkpoint."
+        with suppress(lock.Held), Writer(run) as writer:  # if somebody was quick enough to go on with it, it is theirs
+            writer.status(STOPPED, phase="stopped", sentence=sentence, eta_seconds=None)
+    return True
 
 
 def _members(worker: Worker) -> list[psutil.Process]:
@@ -181,9 +169,61 @@ def _group(process: psutil.Process) -> int | None:
         return None
 
 
-def _settle(worker: Worker) -> None:
-    """Collect a killed child of ours, so that its number is free again."""
-    try:
-        os.waitpid(worker.pid, os.WNOHANG)
-    except ChildProcessError:
-        return
+def reconcile(root: Path | str) -> tuple[Run, ...]:
+    """Write `interrupted` into every run below `root` whose process has gone without a word; returns these runs.
+
+    Runs whose process lives need nothing: they are known by their lock.
+    """
+    orphans = []
+    for run in list_runs(root):
+        found = run.snapshot()
+        left = found.state == INTERRUPTED and found.written_state in (RUNNING, QUEUED)
+        if left and not found.under_way:  # else the cluster begins it again
+            with suppress(lock.Held), Writer(run) as writer:
+                writer.status(INTERRUPTED, phase="interrupted", sentence=found.status["sentence"], eta_seconds=None)
+                orphans.append(run)
+    return tuple(orphans)
+
+
+def hand_over(run: Run, to: Sent, worker: Worker, outlives: bool) -> None:
+    """Write down who sends a run where, and that it waits.
+
+    Args:
+        outlives: whether the run goes on when that process ends.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    again = run.snapshot().sender == worker  # the page said so first, and somebody may have asked to stop since
+    sign(run, to, worker, outlives)
+    with suppress(lock.Held), Writer(run) as writer:  # of a process whose node is gone and that does not know it yet
+        if not again:
+            stop_request.clear(run)
+        (run.path / "launch.json").unlink(missing_ok=True)
+        writer.status(QUEUED, phase="waiting", sentence="", eta_seconds=None)
+
+
+def sign(run: Run, to: Sent, worker: Worker, outlives: bool, job: str | None = None) -> None:
+    """Write down who sees the run through, and where; the run stays as it is.
+
+    Args:
+        job: what the cluster calls it, where the run can be found there again.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    write_json(run.path / SENT, {**run.signed(worker), **to.as_dict(), "outlives": outlives, "job": job})
+
+
+def taken_back(run: Run) -> bool:
+    """Say of a run that was asked to stop while it waited for its turn, or for a node after its own had died.
+
+    Returns whether it was said: not while another process has the folder.
+    """
+    written = False
+    sentence = "it goes on from its last checkpoint" if run.checkpoint("last") else "nothing of it was trained"
+    with suppress(lock.Held), Writer(run, gone=True) as writer:
+        writer.status(STOPPED, phase="stopped", sentence=f"Taken back; {sentence}.", eta_seconds=None)
+        written = True
+    stop_request.clear(run)
+    return written

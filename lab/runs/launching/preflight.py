@@ -12,6 +12,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,11 +25,12 @@ from lab.core.explain import explain
 from lab.core.formats import GB, duration, size
 from lab.core.records import Stepped
 from lab.data.images.loading import Streamed
+from lab.data.images.reading import ImageError, check_whole
 from lab.evaluation.precision import Precision
 from lab.kernels.memory import Forecast, chunk_that_fits
 from lab.runs.building.parts import parts_of
 from lab.runs.config import RunConfig
-from lab.runs.launching.image_files import by_reason, damaged
+from lab.runs.evaluate import problems_sentence
 from lab.training.forecast import of_step
 from lab.training.loop import Parts, Trainer
 from lab.training.steps import gradients
@@ -46,6 +48,8 @@ EQUAL = 1e-7
 """Relative disagreement of float64 gradients that rounding explains."""
 LISTED = 200
 """Problems that are listed, at most."""
+PATIENCE, AT_ONCE = 10.0, 64
+"""Seconds for which image files are looked at, and how many of them between two looks at the clock."""
 ROOM = 0.9
 """Share of the free memory that a run may fill."""
 
@@ -75,9 +79,7 @@ def preflight(config: RunConfig) -> Iterator[Check]:
     yield _data(config, dataset, parts, time.perf_counter() - started)
     yield from _files(dataset)
     try:
-        alone = parts.loader.limited(1)
-        load: Any = alone.streamed if config.training.knobs.stream else alone.batches
-        batch = next(iter(load([parts.items[parts.sampler.batch(0)]])))
+        batch = first_batch(config, parts)
         yield _loading(config, batch, parts.loader.workers)
         yield _memory(config, parts, batch)
         yield _gradients(config, parts, batch)
@@ -89,19 +91,14 @@ def preflight(config: RunConfig) -> Iterator[Check]:
 def _data(config: RunConfig, dataset: ImageSet, parts: Parts, seconds: float) -> Check:
     sizes = {name: len(split) for name, split in dataset.splits.items()}
     counts = ", ".join(f"{count:,} images in {name}" for name, count in sizes.items())
-    values = {"images": sizes, "training classes": len(parts.classes), "left out": len(dataset.problems)}
     counts = f"{counts}; {len(parts.classes):,} training classes"
+    values = {"images": sizes, "training classes": len(parts.classes), "left out": len(dataset.problems)}
     if dataset.problems:
         values["problems"] = list(dataset.problems[:LISTED])
-        sentence = f"{counts}. Left out: {by_reason(dataset.problems)}; the first: {dataset.problems[0]}"
-        return Check("data", CAREFUL, sentence, values)
+        return Check("data", CAREFUL, f"{counts}. {problems_sentence(dataset.problems)}", values)
     if parts.validator is None:
-        return Check(
-            "data",
-            CAREFUL,
-            f"{counts}; there is no validation split, so the last checkpoint is used as the best one.",
-            values,
-        )
+        last = "there is no validation split, so the last checkpoint is used as the best one"
+        return Check("data", CAREFUL, f"{counts}; {last}.", values)
     return Check("data", GOOD, f"{counts}; read in {seconds:.1f} s.", values)
 
 
@@ -117,6 +114,38 @@ def _files(dataset: ImageSet) -> Iterator[Check]:
     is_are = "is" if len(damages) == 1 else "are"
     sentence = f"{len(damages):,} of {looked:,} files{of} {is_are} damaged and will be left out of batches; the first: "
     yield Check("images", CAREFUL, sentence + damages[0], {"looked at": looked, "problems": damages[:LISTED]})
+
+
+def damaged(dataset: ImageSet) -> tuple[int, list[str]]:
+    """How many image files were looked at whole, in `PATIENCE` seconds, and a sentence for each that is damaged; none
+    where the images are no files of a folder."""
+    if dataset.root is None or dataset.pixels is not None:
+        return 0, []
+    sentences: list[str] = []
+    ends, looked = time.monotonic() + PATIENCE, 0
+    with ThreadPoolExecutor(8) as pool:
+        while looked < len(dataset) and time.monotonic() < ends:
+            several = range(looked, min(looked + AT_ONCE, len(dataset)))
+            sentences += filter(None, pool.map(lambda at: _damage(dataset, at), several))
+            looked = several.stop
+    return looked, sentences
+
+
+def _damage(dataset: ImageSet, at: int) -> str:
+    try:
+        check_whole(dataset.path(at))
+    except (ImageError, OSError) as error:
+        return explain(error)
+    except MemoryError:  # it may be a good one
+        return ""
+    return ""
+
+
+def first_batch(config: RunConfig, parts: Parts) -> LoadedBatch:
+    """The first batch of a training, loaded by this process alone."""
+    alone = parts.loader.limited(1)
+    load: Any = alone.streamed if config.training.knobs.stream else alone.batches
+    return next(iter(load([parts.items[parts.sampler.batch(0)]])))
 
 
 def forecast(config: RunConfig, parts: Parts, images: torch.Tensor | Streamed, labels: torch.Tensor) -> Forecast:

@@ -6,20 +6,20 @@ can start; `work` does so until nothing is left, in a detached process that `ens
 
 from __future__ import annotations
 
-import os
-import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
 
 from lab.core.explain import explain
-from lab.core.files import appending, write_json
-from lab.install import children
+from lab.core.files import write_json
 from lab.runs import lock
 from lab.runs.folder import FAILED, FINISHED, NAME, QUEUED, SENT, Run, read_json
-from lab.runs.launching import sent, wishes
-from lab.runs.launching.detached import launch, reconcile, working
+from lab.runs.launching import stop_request
+from lab.runs.launching.detached import launch, reconcile, start, working
 from lab.runs.process import Worker
 from lab.runs.store import list_runs
 from lab.runs.writer import Writer
@@ -40,9 +40,8 @@ class Queue:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the waiting runs, next first; those whose folder has gone, or is another by now, are passed over."""
-        state = self._read()
-        return tuple(name for name in state["waiting"] if self._waits(state, name))
+        """Names of the waiting runs, next first; those whose folder has gone are passed over."""
+        return tuple(name for name in self._read()["waiting"] if (self.root / name / "config.yaml").is_file())
 
     @property
     def paused(self) -> bool:
@@ -52,7 +51,8 @@ class Queue:
     @property
     def worker(self) -> Worker | None:
         """The detached process that advances the queue, if one lives."""
-        return self._worker(self._read())
+        worker = Worker.read(self._read()["worker"])
+        return worker if worker is not None and worker.alive else None
 
     def add(self, run: Run, device: str | None = None, position: int | None = None) -> None:
         """Let a run wait, last or at a position from 0; `device` changes its configuration first.
@@ -62,24 +62,22 @@ class Queue:
         """
         if run.path.resolve().parent != self.root.resolve():
             raise ValueError(f"Run {run.name} is not in {self.root}, so it cannot be added to that folder's queue.")
-        if (place := sent.place_of(run)) and sent.under_way(run):
-            raise ValueError(f"Run {run.name} is in the hands of {place.words}; stop it there first.")
-        if working(run) or run.state == FINISHED:
-            raise ValueError(f"Run {run.name} is {run.state}; a queue takes runs with something left to do.")
+        found = run.snapshot()
+        if found.place and found.under_way:
+            raise ValueError(f"Run {run.name} is in the hands of {found.place.words}; stop it there first.")
+        if working(run) or found.state == FINISHED:
+            raise ValueError(f"Run {run.name} is {found.state}; a queue takes runs with something left to do.")
         with self._changing() as state:
-            if run.name in state["waiting"]:
-                if self._waits(state, run.name):
-                    raise ValueError(f"Run {run.name} is already in the queue.")
-                state["waiting"].remove(run.name)  # another run of that name did
+            waiting = state["waiting"]
+            if run.name in waiting:
+                raise ValueError(f"Run {run.name} is already in the queue.")
             if device is not None:
                 run.reconfigure(run.config.changed("training.device", device))
             with Writer(run) as writer:
-                for name in ("launch.json", SENT, wishes.FILE):  # of, and meant for, a process that has ended
+                for name in ("launch.json", SENT, stop_request.FILE):  # of, and meant for, a process that has ended
                     (run.path / name).unlink(missing_ok=True)
                 writer.status(QUEUED, phase="waiting", sentence="", eta_seconds=None)
-            waiting = state["waiting"]
             waiting.insert(len(waiting) if position is None else position, run.name)
-            state["folders"][run.name] = _inode(run.path)
 
     def remove(self, name: str) -> None:
         """Take a run out of the queue; its folder stays.
@@ -105,13 +103,9 @@ class Queue:
     @contextmanager
     def renaming(self, name: str, other: str) -> Iterator[None]:
         """Let a run wait on under its other name, if it waits, while the block renames its folder."""
-        if name not in self._read()["waiting"]:
-            yield
-            return
         with self._changing() as state:
             yield
             state["waiting"] = [other if waiting == name else waiting for waiting in state["waiting"]]
-            state["folders"][other] = _inode(self.root / other)
 
     def pause(self, paused: bool = True) -> None:
         """Hold back, or let go on, what waits; runs at work are left alone."""
@@ -132,46 +126,30 @@ class Queue:
             for name in list(state["waiting"]):
                 try:
                     run = Run(self.root / name)
-                    where = slot(run)
-                    if not self._waits(state, name) or working(run) or run.state == FINISHED:
-                        # Gone, another run of that name, or started already by a worker that was killed then.
-                        state["waiting"].remove(name)
+                    done = working(run) or run.state == FINISHED  # by a worker that was killed then
+                    if not done and (where := slot(run)) in busy:
                         continue
-                    if where in busy:
-                        continue
-                    launch(run)
-                    state["waiting"].remove(name)
+                    if not done:
+                        launch(run)
+                        busy.add(where)
+                        started.append(run)
                 except (ValueError, OSError) as error:
-                    if name in state["waiting"]:
-                        state["waiting"].remove(name)
                     _fail(self.root / name, f"The queue could not start this run: {explain(error)}")
-                    continue
-                busy.add(where)
-                started.append(run)
+                state["waiting"].remove(name)
         return tuple(started)
 
     def active(self) -> tuple[Run, ...]:
         """Runs of the folder that a process on this host works on, started by the queue or not."""
-
         return tuple(run for run in list_runs(self.root) if working(run))
 
-    def ensure_worker(self) -> Worker | None:
+    def ensure_worker(self) -> Worker:
         """Start the queue's own detached process unless it lives."""
         with self._changing() as state:
-            worker = self._worker(state)
-            if worker is not None:
-                return worker
-            with appending(self.root / ".queue.log") as log:
-                process = subprocess.Popen(
-                    children.python("-m", "lab", "queue", "work", "--runs", str(self.root.resolve())),
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    start_new_session=True,
-                    env=children.environment(),
-                )
-            worker = Worker.of(process.pid)
-            state["worker"] = None if worker is None else self._signed(worker)
+            worker = Worker.read(state["worker"])
+            if worker is None or not worker.alive:
+                words = ["-m", "lab", "queue", "work", "--runs", str(self.root.resolve())]
+                worker = start(words, self.root / ".queue.log")
+                state["worker"] = worker.as_dict()
             return worker
 
     def work(self) -> Iterator[Run]:
@@ -189,7 +167,7 @@ class Queue:
             raise ValueError(f"The queue of {self.root} is already run by {who}.") from None
         try:
             with self._changing() as state:
-                state["worker"] = self._signed(Worker.this())
+                state["worker"] = Worker.this().as_dict()
             reconcile(self.root)
             while not self._retired():
                 try:
@@ -203,13 +181,10 @@ class Queue:
 
     def _retired(self) -> bool:
         """Leave the post if nothing waits, in one stroke: whoever adds a run after that starts another worker."""
-        if self.names:
-            return False
         with self._changing() as state:
-            if self.names:
-                return False
-            state["worker"] = None
-            return True
+            if not (waiting := self.names):
+                state["worker"] = None
+            return not waiting
 
     @property
     def abandoned(self) -> bool:
@@ -217,53 +192,33 @@ class Queue:
         return bool(self.names) and not self.paused and self.worker is None
 
     @contextmanager
-    def _changing(self) -> Iterator[dict]:
-        from filelock import FileLock
-
+    def _changing(self) -> Iterator[dict[str, Any]]:
         self.root.mkdir(parents=True, exist_ok=True)
         with FileLock(self.root / ".queue.lock"):
             state = self._read()
             yield state
-            state["folders"] = {name: number for name, number in state["folders"].items() if name in state["waiting"]}
             if state != self._read():
                 write_json(self._file, state)
 
-    def _read(self) -> dict:
+    def _read(self) -> dict[str, Any]:
         """What the file says; a part that says nothing sensible counts as empty."""
         read = read_json(self._file) or {}
-        waiting, folders = read.get("waiting"), read.get("folders")
+        names = read.get("waiting")
         return {
-            "waiting": [n for n in waiting if isinstance(n, str)] if isinstance(waiting, list) else [],
-            "folders": folders if isinstance(folders, dict) else {},
+            "waiting": [
+                name
+                for name in (names if isinstance(names, list) else [])
+                if isinstance(name, str) and NAME.fullmatch(name)
+            ],
             "paused": read.get("paused") is True,
             "worker": read.get("worker"),
         }
 
-    def _waits(self, state: dict, name: str) -> bool:
-        """Whether the run that was told to wait is still the one of that name."""
-        if not NAME.fullmatch(name) or not (self.root / name / "config.yaml").is_file():
-            return False
-        inode = _inode(self.root / name)
-        return state["folders"].get(name, inode) == inode
-
-    def _worker(self, state: dict) -> Worker | None:
-        """The process at its post, or on its way there; not that of the folder that this one was copied from."""
-        worker = Worker.read(state["worker"])
-        if worker is None or not worker.alive or state["worker"].get("folder", 0) not in (0, _inode(self.root)):
-            return None
-        return worker
-
-    def _signed(self, worker: Worker) -> dict:
-        return {**worker.as_dict(), "folder": _inode(self.root)}
-
-    def _place(self, state: dict, name: str) -> int:
+    @staticmethod
+    def _place(state: dict[str, Any], name: str) -> int:
         if name not in state["waiting"]:
             raise ValueError(f"Run {name!r} is not in the queue, which holds: {', '.join(state['waiting']) or 'none'}.")
         return state["waiting"].index(name)
-
-
-def _inode(folder: Path) -> int:
-    return os.stat(folder).st_ino
 
 
 def slot(run: Run) -> str:
@@ -279,9 +234,6 @@ def slot(run: Run) -> str:
 
 def _fail(folder: Path, sentence: str) -> None:
     """Say in a run's folder why it was not started, as far as the folder lets one."""
-    try:
-        with Writer(Run(folder)) as writer:
-            writer.log(sentence)
-            writer.status(FAILED, phase="failed", sentence=sentence)
-    except (ValueError, OSError):
-        return
+    with suppress(ValueError, OSError), Writer(Run(folder)) as writer:
+        writer.log(sentence)
+        writer.status(FAILED, phase="failed", sentence=sentence)

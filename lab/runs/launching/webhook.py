@@ -33,10 +33,9 @@ def address() -> str:
         return ""
     try:
         parts = urlsplit(value)
-        whole = parts.scheme in ("http", "https") and parts.hostname
     except ValueError:
-        whole = None
-    if not whole:  # which may hold a secret, so it is not repeated
+        parts = urlsplit("")
+    if parts.scheme not in ("http", "https") or not parts.hostname:  # it may hold a secret, so it is not repeated
         raise ValueError("LAB_WEBHOOK must be an address that begins with http:// or https:// and names a host.")
     return value
 

@@ -40,9 +40,11 @@ def keep(folder: Path, data: Any, validation: Any = None, test: Any = None, seed
     rows: dict[str, np.ndarray] = {}
     seen = hashlib.sha256()
     for name, one in datasets.items():
+        if not len(one):
+            raise ValueError(f"The {name} data is empty; give at least one image.")
         start = len(keys)
         make_folder(folder / PICTURES / name)
-        for number in range(_length(one, name)):
+        for number in range(len(one)):
             picture, word = _item(one, number, name)
             keys.append(f"{name}/{number:07d}.png")
             words.append(word)
@@ -53,7 +55,11 @@ def keep(folder: Path, data: Any, validation: Any = None, test: Any = None, seed
     place = {word: at for at, word in enumerate(names)}
     labels = np.array([place[word] for word in words], np.int64)
     shares = {name: _share(one, name) for name, one in parts.items() if name != "train" and name not in datasets}
-    records = ImageRecords(keys=keys, labels=labels, class_names=names, splits=_splits(labels, rows, shares, seed))
+    train = rows.pop("train")
+    within = class_disjoint(labels[train], seed, test=shares.get("test", 0), validation=shares.get("validation", 0))
+    splits = {name: Split(train[split.query]) for name, split in within.items()}
+    splits |= {name: Split(items) for name, items in rows.items()}
+    records = ImageRecords(keys=keys, labels=labels, class_names=names, splits=splits)
     origin = {"what": type(data).__name__, "digest": seen.hexdigest()[:16]}
     return listed_as(Path(PICTURES), records, origin)
 
@@ -61,16 +67,6 @@ def keep(folder: Path, data: Any, validation: Any = None, test: Any = None, seed
 def is_dataset(thing: Any) -> bool:
     """Whether it can be asked for its items by their numbers, as torch has it."""
     return hasattr(thing, "__getitem__") and hasattr(thing, "__len__") and not isinstance(thing, str | Mapping)
-
-
-def _splits(
-    labels: np.ndarray, rows: Mapping[str, np.ndarray], shares: Mapping[str, float], seed: int
-) -> dict[str, Split]:
-    """Those that were given as they are, and the others as shares of the training classes."""
-    train = rows["train"]
-    within = class_disjoint(labels[train], seed, test=shares.get("test", 0), validation=shares.get("validation", 0))
-    shared = {name: Split(train[split.query]) for name, split in within.items()}
-    return shared | {name: Split(mine) for name, mine in rows.items() if name != "train"}
 
 
 def _share(share: Any, name: str) -> float:
@@ -81,18 +77,6 @@ def _share(share: Any, name: str) -> float:
             f"{name} must be a data set, or the share of the classes from 0 to below 1; got {str(share)[:100]}."
         )
     return float(share)
-
-
-def _length(data: Any, name: str) -> int:
-    try:
-        count = len(data)
-    except TypeError:
-        raise ValueError(
-            f"The {name} data does not say how many items it has; give a data set with a length."
-        ) from None
-    if not count:
-        raise ValueError(f"The {name} data is empty; give at least one image.")
-    return count
 
 
 def _item(data: Any, number: int, name: str) -> tuple[Image.Image, str]:

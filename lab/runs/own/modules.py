@@ -58,19 +58,6 @@ class OwnEncoder(ForeignEncoder):
             for part, mode in modes:
                 part.training = mode
 
-    def raw(self, images: torch.Tensor) -> torch.Tensor:
-        """Embeddings [n d] as the module makes them, of any length."""
-        embeddings = self.model(images)
-        if torch.compiler.is_compiling():  # of an export: looking at the number of images would fix it
-            return embeddings
-        if not isinstance(embeddings, torch.Tensor) or embeddings.ndim != 2 or len(embeddings) != len(images):
-            shape = list(embeddings.shape) if hasattr(embeddings, "shape") else type(embeddings).__name__
-            raise ValueError(
-                f"An encoder makes embeddings [n d] of images [n 3 h w]; this one makes {shape} of "
-                f"{list(images.shape)}."
-            )
-        return embeddings
-
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Embeddings [n d], unit rows unless lengths are to be kept."""
         embeddings = self.raw(images)

@@ -89,15 +89,11 @@ def _check(run: Run, own: Own) -> None:
 
 
 def _compare(what: str, offered: Mapping[str, Any], kept: Mapping[str, Any]) -> None:
-    shapes = [
-        {name: list(value.shape) for name, value in one.items() if isinstance(value, torch.Tensor)}
+    ours, theirs = (
+        {name: f"of shape {list(value.shape)}" for name, value in one.items() if isinstance(value, torch.Tensor)}
         for one in (offered, kept)
-    ]
-    for name in dict.fromkeys([*shapes[1], *shapes[0]]):
-        shape, wanted = (_words(one.get(name)) for one in shapes)
+    )
+    for name in dict.fromkeys([*theirs, *ours]):
+        shape, wanted = ours.get(name, "missing"), theirs.get(name, "missing")
         if shape != wanted:
             raise ValueError(f"{what}: its weight {name} is {shape}, and that of the checkpoint is {wanted}.")
-
-
-def _words(shape: list[int] | None) -> str:
-    return "missing" if shape is None else f"of shape {shape}"

@@ -120,26 +120,20 @@ class _Asked:
         Args:
             data, encoder: what is known of the own ones once they have been looked at.
         """
-        chosen_sections = dict(self.sections)
-        chosen_sections["data"] = self.data if _named(self.data) else {"name": OUTSIDE, **(data or {})}
-        chosen_sections["loss"] = self.loss if _named(self.loss) else {"name": OUTSIDE, "what": _called(self.loss)}
-        if _named(self.encoder):
-            if self.normalise is not None:
-                chosen = {"name": self.encoder} if isinstance(self.encoder, str) else dict(self.encoder)
-                chosen_sections["encoder"] = {**chosen, "normalise": self.normalise}
+        sections, own = dict(self.sections), dict[str, dict[str, Any]]()
+        for section, part in (("data", self.data), ("encoder", self.encoder), ("loss", self.loss)):
+            if _named(part):
+                sections[section] = part
             else:
-                chosen_sections["encoder"] = self.encoder
-        else:
-            what = {"what": _called(self.encoder), "normalise": self.unit}
-            chosen_sections["encoder"] = {"name": OUTSIDE, **what, **encoder}
-        for section, value in chosen_sections.items():
-            if section in ("data", "encoder", "loss") and not _own(value):
-                RunConfig.of({section: value})  # a stored configuration may name what is not here; a new one may not
-        rest = {
-            section: value for section, value in chosen_sections.items() if section not in ("data", "encoder", "loss")
-        }
-        RunConfig.of(rest)
-        return RunConfig.of(chosen_sections, stored=True)
+                own[section] = {"name": OUTSIDE, "what": _called(part)}
+        if "data" in own:
+            own["data"] = {"name": OUTSIDE, **(data or {})}
+        if "encoder" in own:
+            own["encoder"] |= {"normalise": self.unit, **encoder}
+        elif self.normalise is not None:
+            sections["encoder"] = {**_as_mapping(self.encoder), "normalise": self.normalise}
+        RunConfig.of(sections)  # a stored configuration may name what is not here; a new one may not
+        return RunConfig.of({**sections, **own}, stored=True)
 
     @property
     def unit(self) -> bool:
@@ -203,19 +197,17 @@ def _with(sections: Mapping[str, Any], steps: int | None, batch_size: int | None
     if steps is not None:
         merged["training"] = {**(merged.get("training") or {}), "steps": steps}
     if batch_size is not None:
-        sampler = merged.get("sampler") or {}
-        chosen = {"name": sampler} if isinstance(sampler, str) else dict(sampler)
-        merged["sampler"] = {**chosen, "batch_size": batch_size}
+        merged["sampler"] = {**_as_mapping(merged.get("sampler") or {}), "batch_size": batch_size}
     return merged
+
+
+def _as_mapping(part: str | Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": part} if isinstance(part, str) else dict(part)
 
 
 def _named(part: Any) -> bool:
     """Whether it names an entry of a catalogue."""
     return isinstance(part, str | Mapping)
-
-
-def _own(value: Any) -> bool:
-    return isinstance(value, Mapping) and value.get("name") == OUTSIDE
 
 
 def _called(thing: Any) -> str:

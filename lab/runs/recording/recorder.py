@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from lab.core.catalog import OUTSIDE
 from lab.core.explain import explain
 from lab.core.files import write_json, write_text
 from lab.install.environment import versions
-from lab.runs.execute import new_folder
+from lab.runs.execute import new_folder, write_status
 from lab.runs.folder import FAILED, FINISHED, RUNNING, STOPPED, Run
 from lab.runs.importing import described
 from lab.runs.importing.run import PAIRS, outside_config, plain_name
@@ -51,7 +51,7 @@ class Recorder:
         self._step = 0
         self._writer.status(RUNNING, phase="training", sentence="", step=0)
 
-    def __enter__(self) -> Recorder:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
@@ -68,14 +68,12 @@ class Recorder:
         Raises:
             ValueError: a number is none, or the step is before the last one.
         """
-        scalars_and_loss = {"loss": loss, **scalars}
-        values = {name: _number(name, value) for name, value in scalars_and_loss.items() if value is not None}
+        given = {"loss": loss, **scalars}
+        values = {name: _number(name, value) for name, value in given.items() if value is not None}
         self._move_to(step)
-        step_values = {name: value for name, value in values.items() if name in STEP}
-        more = {name: value for name, value in values.items() if name not in STEP}
-        if step_values:
-            self._append("stepped", **step_values)
-        if more:
+        if of_step := {name: value for name, value in values.items() if name in STEP}:
+            self._append("stepped", **of_step)
+        if more := {name: value for name, value in values.items() if name not in STEP}:
             self._append("validated", values=more)
         self._writer.status(RUNNING, every=1.0, step=step)
 
@@ -99,7 +97,7 @@ class Recorder:
         Raises:
             ValueError: the vectors, or what is said of them, cannot be used; nothing is written then.
         """
-        self._check_step(step)
+        self._check(step)
         table = as_rows(vectors)
         items = np.arange(table.shape[0])
         rows = np.concatenate(list(CheckedRows(table, items, self.normalise).blocks()))
@@ -122,8 +120,7 @@ class Recorder:
 
             for _ in evaluate_run(self.run, self._writer, splits=(SPLIT,)):
                 pass
-            values = (self.run.scores(SPLIT) or {})["values"]
-            self._append("validated", values=values)
+            self._append("validated", values=(self.run.scores(SPLIT) or {})["values"])
 
     def batch(self, embeddings: Any, labels: Any, items: Sequence[int], loss: Any = None) -> None:
         """Keep a batch of the last step as the loss saw it, for Inspect.
@@ -156,13 +153,13 @@ class Recorder:
         """The last step that was told of."""
         return self._step
 
-    def _move_to(self, step: int) -> None:
-        self._check_step(step)
-        self._step = int(step)
-
-    def _check_step(self, step: int) -> None:
+    def _check(self, step: int) -> None:
         if step < self._step:
             raise ValueError(f"Step {step:,} was logged after step {self._step:,}; steps must not go back.")
+
+    def _move_to(self, step: int) -> None:
+        self._check(step)
+        self._step = int(step)
 
     def _append(self, kind: str, **values: Any) -> None:
         self._writer.append({"kind": kind, "step": self._step, **values, "at": round(time.time(), 3)})
@@ -255,10 +252,7 @@ def record(
     with new_folder(root, name) as folder:
         write_text(folder / "config.yaml", made.as_yaml())
         write_json(folder / "meta.json", {"versions": versions(), "started": time.time(), "config": settings})
-        write_json(
-            folder / "status.json",
-            {"state": STOPPED, "phase": "waiting", "step": 0, "steps": steps, "sentence": "", "updated": time.time()},
-        )
+        write_status(folder, STOPPED, "waiting", steps)
     return Recorder(Run(root / name), normalise)
 
 

@@ -10,13 +10,13 @@ from lab.core.files import write_text
 from lab.runs.folder import Run
 
 FILE = "stop"
-"""The wish, in the run's folder; whoever works on the run takes it down."""
+"""The request, in the run's folder; whoever works on the run takes it away."""
 
 EVERY = 1.0
 """Seconds between two looks for the file."""
 
 
-def leave(run: Run) -> None:
+def write(run: Run) -> None:
     """Ask whoever works on the run, wherever, to save a checkpoint and end.
 
     Raises:
@@ -25,19 +25,19 @@ def leave(run: Run) -> None:
     write_text(run.path / FILE, "")
 
 
-def left(run: Run) -> bool:
+def pending(run: Run) -> bool:
     """Whether somebody has asked, and nobody has heard it yet."""
     return (run.path / FILE).exists()
 
 
 def clear(run: Run) -> None:
-    """Take a wish down: it is fulfilled, or was meant for somebody who is gone."""
+    """Take the request away: it is fulfilled, or was meant for somebody who is gone."""
     with suppress(OSError):
         (run.path / FILE).unlink(missing_ok=True)
 
 
-def heard(run: Run, stop: Callable[[], bool]) -> Callable[[], bool]:
-    """`stop`, or a wish that was left in the run's folder."""
+def poll(run: Run, stop: Callable[[], bool]) -> Callable[[], bool]:
+    """A function that says whether `stop` does, or a request is pending, for which it looks once a second."""
     last = 0.0
 
     def asked() -> bool:
@@ -47,6 +47,6 @@ def heard(run: Run, stop: Callable[[], bool]) -> Callable[[], bool]:
         if time.monotonic() - last < EVERY:
             return False
         last = time.monotonic()
-        return left(run)
+        return pending(run)
 
     return asked

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from lab.runs import Run, RunConfig, create, shelf
+from lab.runs import Run, RunConfig, create, management
 from lab.runs import list as runs_in
 from lab.runs.folder import RUNNING
 from lab.runs.writer import Writer
@@ -18,24 +18,28 @@ def run(tmp_path) -> Run:
 
 
 def test_remarks_come_back_clean(run):
-    assert shelf.notes(run) == {"note": "", "tags": [], "group": ""}
-    shelf.annotate(run, "looks <b>odd</b>\n", [" best ", "best", "", "seed 3"])
-    assert shelf.notes(run) == {"note": "looks <b>odd</b>\n", "tags": ["best", "seed 3"], "group": ""}
+    assert management.notes(run) == {"note": "", "tags": [], "group": ""}
+    management.annotate(run, "looks <b>odd</b>\n", [" best ", "best", "", "seed 3"])
+    assert management.notes(run) == {"note": "looks <b>odd</b>\n", "tags": ["best", "seed 3"], "group": ""}
 
 
 def test_what_is_not_given_stays(run):
-    shelf.annotate(run, "a note", ["tag"], " taus ")
-    assert shelf.annotate(run, tags=["other"]) == {"note": "a note", "tags": ["other"], "group": "taus"}
-    assert shelf.annotate(run, group="") == shelf.notes(run) == {"note": "a note", "tags": ["other"], "group": ""}
+    management.annotate(run, "a note", ["tag"], " taus ")
+    assert management.annotate(run, tags=["other"]) == {"note": "a note", "tags": ["other"], "group": "taus"}
+    assert (
+        management.annotate(run, group="")
+        == management.notes(run)
+        == {"note": "a note", "tags": ["other"], "group": ""}
+    )
     for bad in ("x" * 101, "two\nlines"):
         with pytest.raises(ValueError, match="one line of at most 100"):
-            shelf.annotate(run, group=bad)
+            management.annotate(run, group=bad)
 
 
 @pytest.mark.parametrize("written", ["", "[1, 2]", "{", '{"tags": 3}'])
 def test_spoilt_remarks_count_as_none(run, written):
     (run.path / "remarks.json").write_text(written)
-    assert shelf.notes(run)["tags"] == []
+    assert management.notes(run)["tags"] == []
 
 
 @pytest.mark.parametrize(
@@ -43,12 +47,12 @@ def test_spoilt_remarks_count_as_none(run, written):
 )
 def test_too_much_is_refused(run, note, tags):
     with pytest.raises(ValueError, match="at most"):
-        shelf.annotate(run, note, tags)
-    assert shelf.notes(run) == {"note": "", "tags": [], "group": ""}
+        management.annotate(run, note, tags)
+    assert management.notes(run) == {"note": "", "tags": [], "group": ""}
 
 
 def test_a_renamed_run_is_the_same_run(run, tmp_path):
-    renamed = shelf.rename(run, "two")
+    renamed = management.rename(run, "two")
     assert [r.name for r in runs_in(tmp_path)] == ["two"]
     assert renamed.config == RunConfig.of()
 
@@ -56,49 +60,36 @@ def test_a_renamed_run_is_the_same_run(run, tmp_path):
 @pytest.mark.parametrize("name", ["", "../out", "a/b", ".hidden", "-flag", "a" * 101, "nul\0", "one"])
 def test_bad_and_taken_names_are_refused(run, tmp_path, name):
     with pytest.raises(ValueError):
-        shelf.rename(run, name)
+        management.rename(run, name)
     assert [r.name for r in runs_in(tmp_path)] == ["one"]
 
 
 def test_the_trash_gives_back(run, tmp_path):
-    thrown = shelf.trash(run)
+    thrown = management.trash(run)
     assert runs_in(tmp_path) == ()
-    assert shelf.trashed(tmp_path) == (thrown,)
+    assert management.trashed(tmp_path) == (thrown,)
     create(RunConfig.of(), tmp_path, "one")
-    back = shelf.restore(thrown)
+    back = management.restore(thrown)
     assert back.name == "one-2" and back.config == RunConfig.of()
-    assert shelf.trashed(tmp_path) == ()
+    assert management.trashed(tmp_path) == ()
 
 
 def test_two_runs_of_one_name_fit_in_the_trash(run, tmp_path):
-    shelf.trash(run)
-    shelf.trash(create(RunConfig.of(), tmp_path, "one"))
-    assert len(shelf.trashed(tmp_path)) == 2
+    management.trash(run)
+    management.trash(create(RunConfig.of(), tmp_path, "one"))
+    assert len(management.trashed(tmp_path)) == 2
 
 
 def test_only_the_trash_gives_back(run, tmp_path):
     with pytest.raises(ValueError, match="trash"):
-        shelf.restore(run.path)
+        management.restore(run.path)
 
 
 def test_a_run_at_work_stays_where_it_is(run):
     writer = Writer(run)
     writer.claim()
     writer.status(RUNNING, step=1, updated=time.time())
-    for act in (shelf.trash, lambda r: shelf.rename(r, "two")):
+    for act in (management.trash, lambda r: management.rename(r, "two")):
         with pytest.raises(ValueError, match="already running"):
             act(run)
     assert run.path.is_dir()
-
-
-def test_a_run_that_leaves_the_trash_at_this_moment_is_passed_over(run, monkeypatch):
-    thrown = shelf.trash(run)
-    (thrown.parent / "gone").mkdir()
-
-    def written(path):
-        if path.name == "gone":
-            raise FileNotFoundError(2, "No such file or directory", str(path))
-        return 0.0
-
-    monkeypatch.setattr("lab.runs.shelf.os.path.getctime", written)
-    assert shelf.trashed(thrown.parent.parent) == (thrown,)

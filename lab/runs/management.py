@@ -8,10 +8,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from lab.core.files import read_json, write_json
+from lab.core.files import write_json
 from lab.runs import lock
-from lab.runs.folder import Run
-from lab.runs.launching import sent
+from lab.runs.folder import Run, read_json
 from lab.runs.launching.queue import Queue
 from lab.runs.store import check_name, free_name
 from lab.runs.writer import Writer
@@ -24,12 +23,10 @@ MAX_NOTE, MAX_TAGS, MAX_TAG, MAX_GROUP = 5_000, 20, 40, 100
 
 def notes(run: Run) -> dict[str, Any]:
     """What a person wrote about a run: {"note": str, "tags": [str], "group": str}; empty while nothing is written."""
-    try:
-        read = read_json(run.path / "remarks.json")
-        tags = [str(tag) for tag in read.get("tags", [])]
-        return {"note": str(read.get("note", "")), "tags": tags, "group": str(read.get("group", ""))}
-    except (OSError, ValueError, AttributeError, TypeError):
-        return {"note": "", "tags": [], "group": ""}
+    read = read_json(run.path / "remarks.json") or {}
+    tags = read.get("tags")
+    tags = [str(tag) for tag in tags] if isinstance(tags, list) else []
+    return {"note": str(read.get("note", "")), "tags": tags, "group": str(read.get("group", ""))}
 
 
 def annotate(
@@ -41,10 +38,10 @@ def annotate(
         ValueError: too long, or too many tags.
 
     Example (`run` is that of `lab.runs`):
-        >>> from lab.runs import shelf
-        >>> shelf.annotate(run, tags=["baseline"], group="first tries")
+        >>> from lab.runs import management
+        >>> management.annotate(run, tags=["baseline"], group="first tries")
         {'note': '', 'tags': ['baseline'], 'group': 'first tries'}
-        >>> shelf.annotate(run, tags=[], group="")["tags"]
+        >>> management.annotate(run, tags=[], group="")["tags"]
         []
     """
     before = notes(run)
@@ -86,6 +83,8 @@ def trash(run: Run) -> Path:
     trash = run.path.parent / TRASH
     with _alone(run, "deleted"):
         trash.mkdir(exist_ok=True)
+        if run.name in (queue := Queue(run.path.parent)).names:
+            queue.remove(run.name)
         return run.path.rename(trash / free_name(trash, run.name))
 
 
@@ -118,11 +117,13 @@ def restore(thrown: Path) -> Run:
 @contextmanager
 def _alone(run: Run, what: str) -> Iterator[None]:
     """Hold the run's lock, so that nobody begins to write it meanwhile; the lock goes along with the folder."""
-    held = None
-    if not (sent.under_way(run) or (run.launched is not None and run.launched.alive)):
-        with suppress(lock.Held):
-            held = Writer(run)
-    if held is None:
-        raise ValueError(f"Run {run.name} is already running and cannot be {what}; stop it first.")
-    with held:
+    found = run.snapshot()
+    sentence = f"Run {run.name} is already running and cannot be {what}; stop it first."
+    if found.under_way or (found.launched is not None and found.launched.alive):
+        raise ValueError(sentence)
+    try:
+        writer = Writer(run)
+    except lock.Held:
+        raise ValueError(sentence) from None
+    with writer:
         yield

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import atexit
+import json
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from functools import cache, partial
-from multiprocessing.context import BaseContext
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from lab.install import children
 
 if TYPE_CHECKING:
     import psutil
 
+PROGRAM = "from lab.bench._memory import serve; serve()"
+
 Prepare = Callable[..., Callable[[], object]]
 """A function of a module that makes ready what is not to be counted, compiled code too, and returns the work."""
+
+_servers: dict[str | None, subprocess.Popen[str]] = {}
+"""The process that measures, by the PYTHONPATH that it was started with."""
 
 
 def extra_megabytes(prepare: Prepare, **arguments: Any) -> float:
@@ -30,36 +37,52 @@ def extra_megabytes(prepare: Prepare, **arguments: Any) -> float:
     Raises:
         RuntimeError: the work failed; its last line.
     """
-    with ProcessPoolExecutor(1, mp_context=_processes()) as pool:
-        try:
-            return pool.submit(_measured, partial(prepare, **arguments)).result()
-        except BrokenProcessPool:
-            reason = "its process was ended"
-        except Exception as error:
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[-1]
-    raise RuntimeError(f"{prepare.__name__}({arguments}) failed: {reason}")
+    server = _server()
+    print(json.dumps([prepare.__module__, prepare.__name__, arguments]), file=server.stdin, flush=True)
+    line = server.stdout.readline() if server.stdout else ""
+    answer = json.loads(line) if line else {"failed": "its process ended"}
+    if "failed" in answer:
+        raise RuntimeError(f"{prepare.__name__}({arguments}) failed: {answer['failed']}")
+    return float(answer["MB"])
 
 
-@cache
-def _processes() -> BaseContext:
-    """Copies of a process that has loaded torch; where that is not safe, new ones."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context("spawn")
-    from multiprocessing import forkserver
+def _server() -> subprocess.Popen[str]:
+    path = os.environ.get("PYTHONPATH")
+    if path not in _servers or _servers[path].poll() is not None:
+        _servers[path] = subprocess.Popen(
+            children.python("-c", PROGRAM),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=children.environment({"MALLOC_MMAP_THRESHOLD_": "1000000"}),
+        )
+        atexit.register(_servers[path].communicate)
+    return _servers[path]
 
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["torch", "lab.losses"])
-    os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", "1000000")  # blocks of so many bytes are the system's own
-    forkserver.ensure_running()
-    return context
 
-
-def _measured(prepare: Callable[[], Callable[[], object]]) -> float:
+def serve() -> None:
+    """Answer requests from standard input, a line each, with megabytes; where forks are not safe, one request."""
     import torch
 
     torch.set_num_threads(1)
+    answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a work prints is no answer
-    return peak(prepare())
+    for line in sys.stdin:
+        module, name, arguments = json.loads(line)
+        forks = sys.platform.startswith("linux")  # macOS has fork, but its libraries may end a process that went on
+        answer: dict[str, Any] = {}
+        try:
+            prepare = getattr(import_module(module), name)
+            child = os.fork() if forks else 0
+            if child:
+                if os.waitpid(child, 0)[1]:
+                    print(json.dumps({"failed": "its process was ended"}), file=answers, flush=True)
+                continue
+            answer["MB"] = peak(prepare(**arguments))
+        except Exception as error:
+            answer["failed"] = (str(error).strip().splitlines() or [type(error).__name__])[-1]
+        print(json.dumps(answer), file=answers, flush=True)
+        os._exit(0)
 
 
 def peak(work: Callable[[], object]) -> float:

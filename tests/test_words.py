@@ -12,7 +12,8 @@ TREES = {
 }
 
 GIVEN_UP = {
-    "sealed": "write_json", "clash": "packages_distributions",
+    "sealed": "write_json", "clash": "packages_distributions", "without_compiler": "nothing", "bell": "notifications",
+    "ListedIndex": "inverted lists", "whereabouts": "location",
 }  # fmt: skip
 """Names that must not come back, and the word of the field in their place."""
 

@@ -98,7 +98,6 @@ LABELS = {
     "clip": "Largest gradient norm",
     "seed": "Random seed",
     "workers": "Loading processes",
-    "decode": "JPEG files are decoded by",
     "validate_every": "Validate every",
     "checkpoint_every": "Save every",
     "select_by": "Best checkpoint by",

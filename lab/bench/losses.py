@@ -125,7 +125,8 @@ def created(name: str, classes: int, d: int) -> Loss:
 
 def fits(name: str, n: int, d: int, per_class: int) -> bool:
     """Whether a loss can be measured at a size without filling the machine."""
-    return peak_of(created(name, -(-n // per_class), d), d).bytes(n, d, per_class) <= HEAVY
+    loss, labels = created(name, -(-n // per_class), d), torch.arange(n) // per_class
+    return peak_of(loss, labels, d).bytes(n, d, per_class) <= HEAVY
 
 
 def step(name: str, rows: Tensor, labels: Tensor) -> Callable[[], None]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from functools import cache
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from lab.core.knobs import knob
 from lab.figures import _bundled, _toy
@@ -24,7 +23,7 @@ class Axis(NamedTuple):
     study that measured it with its name and score there (None: none did), and how it is drawn."""
 
     title: str
-    settings: Sequence[float] | str
+    settings: Any
     study: tuple[str, str, str | None] | None = None
     scale: Literal["linear", "log", "category"] = "linear"
 
@@ -40,7 +39,7 @@ class ToySweep(Figure):
     """
 
     tier = "toy_training"
-    moves = ("data",)
+    moves: ClassVar[tuple[str, ...]] = ("data",)
     axes: ClassVar[dict[str, Axis]]
     chosen_by: ClassVar[str] = ""
     note: ClassVar[str]

@@ -5,10 +5,9 @@ Every function has a plain-loop twin in `lab.kernels.reference`, which the tests
 """
 
 from lab.kernels.histograms.soft import soft_histograms
-from lab.kernels.memory import forecast, require
+from lab.kernels.memory import Peak, forecast, require
 from lab.kernels.neighbours.contextual import contextual_errors
 from lab.kernels.paths import force, path
-from lab.kernels.peaks import GUESS, Peak
 from lab.kernels.ranks.pairs import positive_pairs
 from lab.kernels.ranks.sums import (
     hinge_sums,
@@ -23,7 +22,6 @@ from lab.kernels.rowwise import by_rows
 from lab.kernels.unit_rows import near_one, unit
 
 __all__ = [
-    "GUESS",
     "Peak",
     "by_rows",
     "contextual_errors",

@@ -7,13 +7,72 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab.core.formats import size
-from lab.kernels.peaks import BYTES_A_PAIR, WHOLE_MATRICES, Peak
+
+KEPT_BYTES = 19 << 20
+"""Tiles and rows that a loop keeps, at most; see `lab.kernels.ranks.compiled` and `tiles`."""
+
+BINNED_BYTES = 11 << 20
+"""Intervals that the loop of a histogram loss keeps, at most; `lab.kernels.histograms.compiled.KEPT_BYTES`."""
+
+BYTES_A_BIN = 80
+"""Ten float64 numbers for each bin of a query: counts, their sums, shares, and the gradients of all."""
+
+BYTES_A_PAIR = 150
+"""Places, sums, weights and factors of one positive pair."""
+
+WHOLE_MATRICES = 14
+"""Float matrices [n n] that the contextual loss holds where neighbourhoods are full, or a switch is off its default."""
 
 IN_FLIGHT = 1.5
 """Largest maps of a chunk that a forward or backward pass holds beyond what autograd keeps (measured)."""
 
 FEW_PAIRS = 1 << 20
 """Positive pairs that fit anywhere, so that nobody is asked for free memory."""
+
+
+@dataclass(frozen=True)
+class Peak:
+    """What a ranking loss holds at the peak of its step, by compiled tiles on untrained embeddings, their worst case.
+
+    rows, pairs: matrices [n d] and [n n] of float32. tiles: share of what a loop over tiles keeps, the list of positive
+    pairs included. bins: of a histogram for each query. besides: bytes. mixes: every pair of positives adds a virtual
+    example. guess: of a wrapper around such a loss.
+    """
+
+    rows: float
+    tiles: float = 0.0
+    pairs: float = 0.0
+    bins: int = 0
+    besides: int = 0
+    mixes: bool = False
+    guess: bool = False
+
+    def bytes(self, n: int, d: int, per_class: int) -> int:
+        """Bytes for n embeddings of width d, per_class of each class."""
+        ranked, together = n, per_class
+        if self.mixes:
+            ranked, together = n * (per_class + 1) // 2, per_class * (per_class + 1) // 2
+        walked = self.tiles * min(KEPT_BYTES, 8 * n * n) + (BYTES_A_PAIR * ranked * (together - 1) if self.tiles else 0)
+        binned = min(BINNED_BYTES, n * n // 2) + BYTES_A_BIN * self.bins * n if self.bins else 0
+        return round(4 * (self.rows * n * d + self.pairs * n * n) + walked) + binned + self.besides
+
+
+@dataclass(frozen=True)
+class MeasuredPeak:
+    """What another loss holds at its peak, as `lab.training.forecast` measured it: a polynomial of the batch.
+
+    coefficients: bytes, the highest power first. guess: the loss could not be measured, or holds more as it goes on.
+    """
+
+    coefficients: tuple[float, ...]
+    guess: bool = False
+
+    def bytes(self, n: int, d: int, per_class: int) -> int:
+        """Bytes for n embeddings, as wide and as many of each class as those measured."""
+        total = 0.0
+        for coefficient in self.coefficients:
+            total = total * n + coefficient
+        return max(0, round(total))
 
 
 @dataclass(frozen=True)
@@ -47,7 +106,7 @@ class Forecast:
     def caution(self) -> str:
         """A sentence where the loss's part is a guess, empty where it was measured."""
         guess = self.arguments["peak"].guess
-        return "The loss's part is a guess: it, or a wrapper around it, declares no `peak`." if guess else ""
+        return "The loss's part is a guess: it, or a wrapper around it, cannot be measured beforehand." if guess else ""
 
     def __str__(self) -> str:
         listed = ", ".join(f"{name} {size(count)}" for name, count in self.parts.items() if count)
@@ -55,7 +114,7 @@ class Forecast:
 
 
 def forecast(
-    peak: Peak,
+    peak: Peak | MeasuredPeak,
     n: int,
     d: int,
     per_class: int = 4,
@@ -70,7 +129,7 @@ def forecast(
     the weights get their gradients, so that these hardly add to it; a step in chunks adds them up.
 
     Args:
-        peak: what the loss declares, `GUESS` where it declares nothing.
+        peak: what the loss declares, or what was measured of it.
         per_class: examples a class; decides the number of positive pairs.
         encoder: what it holds; nothing by default.
         chunk: images embedded at once in a large-batch step; None embeds the whole batch.

@@ -118,7 +118,7 @@ def _try_numba() -> str | None:
     try:
         from lab.kernels.ranks import compiled
 
-        compiled.rehearse()
+        compiled.warm_up()
     except Exception as error:  # whatever stops a compiler must not stop a training
         return f"numba does not compile here ({_said(error)})"
     return None
@@ -127,17 +127,17 @@ def _try_numba() -> str | None:
 def compiles(part: str, rows: int) -> bool:
     """Whether compiled loops take a batch of so many rows in a further part of the CPU's path.
 
-    part: a module of this package with a `rehearse`, which is tried once. A small batch does not wait for the compiler,
+    part: a module of this package with a `warm_up`, which is tried once. A small batch does not wait for the compiler,
     unless it is forced to.
     """
-    return (rows >= SMALL or forced()) and path("cpu") == "compiled" and rehearsed(part)
+    return (rows >= SMALL or forced()) and path("cpu") == "compiled" and runs_here(part)
 
 
 @cache
-def rehearsed(part: str) -> bool:
-    """Whether a further part of a path, a module of this package with a `rehearse`, runs here; tried once."""
+def runs_here(part: str) -> bool:
+    """Whether a further part of a path, a module of this package with a `warm_up`, runs here; tried once."""
     try:
-        importlib.import_module(f"lab.kernels.{part}").rehearse()
+        importlib.import_module(f"lab.kernels.{part}").warm_up()
     except Exception:  # as above
         return False
     return True
@@ -147,7 +147,7 @@ def _try_triton() -> str | None:
     try:
         from lab.kernels.ranks import fused
 
-        fused.rehearse()
+        fused.warm_up()
     except Exception as error:  # nor may whatever stops a driver or its compiler
         return f"triton does not compile here ({_said(error)})"
     return None

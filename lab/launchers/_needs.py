@@ -46,7 +46,7 @@ def needs_of(config: RunConfig, gpus: bool, memory: float | None = None) -> Need
     alike["training"] = {name: value for name, value in alike["training"].items() if name not in INDIFFERENT}
     for section in ("optimiser", "schedule", "metrics", "evaluation"):
         alike.pop(section, None)
-    alike["training"] |= {"device": "cpu", "workers": workers, "decode": "cpu"}
+    alike["training"] |= {"device": "cpu", "workers": workers}
     step, loading = _bytes_of(RunConfig.of(alike).as_yaml())
     return Needs(1 + workers, int(on_gpu), PROCESS * (1 + workers) + loading + (0 if on_gpu else step))
 

@@ -1,7 +1,7 @@
 """Losses, one file each: `names()`, `create(name, **knobs)`, `get(name)`, `add(cls)`.
 
-A loss of one's own derives from `Loss`: `from lab.losses import Batch, Knobs, Loss, Peak, knob`. For loops that are not
-ours: `gathered(loss)` under several processes, `sharded` for millions of classes, `for_pml(loss)` inside
+A loss of one's own derives from `Loss`: `from lab.losses import Batch, Knobs, Loss, knob`. For loops that are not ours:
+`gathered(loss)` under several processes, `sharded` for millions of classes, `for_pml(loss)` inside
 pytorch-metric-learning's wrappers.
 """
 
@@ -11,7 +11,7 @@ from lab.core.catalog import Catalog, public
 
 if TYPE_CHECKING:
     from lab.core.knobs import REQUIRED, Knobs, knob
-    from lab.kernels.peaks import Peak
+    from lab.kernels.memory import Peak
     from lab.losses._base import ClassKnobs, ClassLoss, Loss, RankingKnobs, mean_per_query, normalised
     from lab.losses._batch import Batch
     from lab.losses._class_shards import sharded

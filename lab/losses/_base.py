@@ -68,7 +68,7 @@ class Loss(nn.Module):
     and says so in `mean_of_queries`. What it declares here is all that anything else knows of it.
 
     family: what it compares.
-    peak: memory that it holds at most; a property where its knobs decide. Without one the forecast is a guess.
+    peak: memory that compiled tiles hold at most, of a ranking loss; that of other losses is measured.
     bench: its rows of `lab bench losses`.
     cosine: rows are scaled to unit length before anything else; off for losses of free embeddings.
     lengths_matter: wants embeddings of any length, so an encoder in front of it should not normalise.

@@ -14,7 +14,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from lab.kernels import Peak, sharing
+from lab.kernels import sharing
 from lab.losses._base import ClassKnobs, ClassLoss
 from lab.losses._batch import Batch
 
@@ -51,11 +51,6 @@ class ClassShards(ClassLoss):
         for fact in ("cosine", "lengths_matter", "family", "mean_of_queries", "shares_add_up"):
             setattr(self, fact, getattr(self.loss, fact))
         self._begin(kind, seed, knobs)
-
-    @property
-    def peak(self) -> Peak | None:
-        """That of the loss of the own classes."""
-        return self.loss.peak
 
     @property
     def class_axis(self) -> int:

@@ -20,7 +20,6 @@ from lab.losses._base import ClassLoss, Loss
 from lab.losses._batch import Batch
 
 if TYPE_CHECKING:
-    from pytorch_metric_learning.losses import BaseMetricLossFunction
     from pytorch_metric_learning.reducers import BaseReducer
 
 
@@ -40,11 +39,11 @@ class PmlLoss(Loss):
 
     def __init__(self, **knobs: Any):
         super().__init__(**knobs)
-        importlib.import_module("pytorch_metric_learning.losses")
-        self.inner = self.build(self.knobs)
+        library = importlib.import_module("pytorch_metric_learning.losses")
+        self.inner = self.build(library, self.knobs)
 
-    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
-        """The library's loss for these knobs."""
+    def build(self, library: Any, knobs: Knobs) -> Any:
+        """The library's loss for these knobs; library: `pytorch_metric_learning.losses`."""
         raise NotImplementedError
 
     def _admit(self, *args: Any) -> Batch:

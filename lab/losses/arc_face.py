@@ -7,15 +7,11 @@ falling. O(n c d) time, O(n c) memory.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from lab.core.knobs import knob
-from lab.kernels import Peak
 from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlMarginSoftmax
-
-if TYPE_CHECKING:
-    from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
 class ArcFace(PmlMarginSoftmax):
@@ -31,7 +27,6 @@ class ArcFace(PmlMarginSoftmax):
     """
 
     family = "classification"
-    peak = Peak(3.2, classes=4.1, vectors=0.5)
 
     class Knobs(ClassKnobs):
         margin: float = knob(28.6, "Margin by which an image's own class must lead.", ge=0, le=90, unit="degrees")
@@ -39,9 +34,7 @@ class ArcFace(PmlMarginSoftmax):
             64.0, "Factor by which the cosines are multiplied (inverse temperature).", gt=0, scale="log"
         )
 
-    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
-        from pytorch_metric_learning import losses
-
-        return losses.ArcFaceLoss(
+    def build(self, library: Any, knobs: Knobs) -> Any:
+        return library.ArcFaceLoss(
             num_classes=knobs.num_classes, embedding_size=knobs.dim, margin=knobs.margin, scale=knobs.scale
         )

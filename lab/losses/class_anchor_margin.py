@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from lab.core.knobs import knob
-from lab.kernels import Peak, sharing
+from lab.kernels import sharing
 from lab.losses._base import ClassKnobs, ClassLoss
 from lab.losses._batch import Batch
 
@@ -93,7 +93,6 @@ class ClassAnchorMargin(ClassLoss):
     """
 
     family = "proxy"
-    peak = Peak(3.5, between=2.7)
     cosine = False
     lengths_matter = True
     shares_classes = True

@@ -6,14 +6,10 @@ of [neg_margin - d]+ over such negative pairs. O(n r) time and memory.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from lab.core.knobs import Knobs, knob
-from lab.kernels import Peak
 from lab.losses._pml import PmlLoss
-
-if TYPE_CHECKING:
-    from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
 class Contrastive(PmlLoss):
@@ -28,7 +24,6 @@ class Contrastive(PmlLoss):
     """
 
     family = "pair"
-    peak = Peak(1.4, pairs=8.1)
 
     learns_from_negatives = True
 
@@ -36,7 +31,5 @@ class Contrastive(PmlLoss):
         pos_margin: float = knob(0.0, "Positives closer than this are left alone.", ge=0, le=2, unit="distance")
         neg_margin: float = knob(1.0, "Negatives farther than this are left alone.", ge=0, le=2, unit="distance")
 
-    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
-        from pytorch_metric_learning import losses
-
-        return losses.ContrastiveLoss(pos_margin=knobs.pos_margin, neg_margin=knobs.neg_margin)
+    def build(self, library: Any, knobs: Knobs) -> Any:
+        return library.ContrastiveLoss(pos_margin=knobs.pos_margin, neg_margin=knobs.neg_margin)

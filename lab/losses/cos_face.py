@@ -6,15 +6,11 @@ over the batch. O(n c d) time, O(n c) memory.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from lab.core.knobs import knob
-from lab.kernels import Peak
 from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlMarginSoftmax
-
-if TYPE_CHECKING:
-    from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
 class CosFace(PmlMarginSoftmax):
@@ -30,7 +26,6 @@ class CosFace(PmlMarginSoftmax):
     """
 
     family = "classification"
-    peak = Peak(3.4, classes=4.1, vectors=0.6)
 
     class Knobs(ClassKnobs):
         margin: float = knob(0.35, "Margin by which an image's own class must lead.", ge=0, le=1, unit="cosine")
@@ -38,9 +33,7 @@ class CosFace(PmlMarginSoftmax):
             64.0, "Factor by which the cosines are multiplied (inverse temperature).", gt=0, scale="log"
         )
 
-    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
-        from pytorch_metric_learning import losses
-
-        return losses.CosFaceLoss(
+    def build(self, library: Any, knobs: Knobs) -> Any:
+        return library.CosFaceLoss(
             num_classes=knobs.num_classes, embedding_size=knobs.dim, margin=knobs.margin, scale=knobs.scale
         )

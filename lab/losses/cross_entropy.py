@@ -13,7 +13,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lab.core.knobs import knob
-from lab.kernels import Peak
 from lab.losses._base import ClassKnobs, ClassLoss
 from lab.losses._batch import Batch
 
@@ -33,7 +32,6 @@ class CrossEntropy(ClassLoss):
     """
 
     family = "classification"
-    peak = Peak(0.8, classes=2.9)
     shares_classes = True
     cosine = False
     lengths_matter = True

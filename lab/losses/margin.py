@@ -7,17 +7,13 @@ time and memory with every triplet, for p positive pairs; `triplets_per_anchor` 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from torch import Tensor
 
 from lab.core.knobs import Knobs, knob
-from lab.kernels import Peak
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlTripletLoss
-
-if TYPE_CHECKING:
-    from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
 class Margin(PmlTripletLoss):
@@ -53,14 +49,8 @@ class Margin(PmlTripletLoss):
         nu: float = knob(0.0, "Weight of the boundary's regularisation when the boundary is learnt.", ge=0)
         triplets_per_anchor: int | None = knob(None, "Random triplets for each anchor; none: every triplet.", ge=1)
 
-    @property
-    def peak(self) -> Peak:
-        return Peak(8.1, pairs=3.1, triplets=13.2, drawn=self.knobs.triplets_per_anchor)
-
-    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
-        from pytorch_metric_learning import losses
-
-        return losses.MarginLoss(
+    def build(self, library: Any, knobs: Knobs) -> Any:
+        return library.MarginLoss(
             margin=knobs.margin,
             beta=knobs.beta,
             learn_beta=knobs.learn_beta,

@@ -10,17 +10,13 @@ the hardest positive minus epsilon. O(n r log r) time, O(n r) memory.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from torch import Tensor
 
 from lab.core.knobs import Knobs, knob
-from lab.kernels import Peak
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlLoss
-
-if TYPE_CHECKING:
-    from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
 class MultiSimilarity(PmlLoss):
@@ -38,7 +34,6 @@ class MultiSimilarity(PmlLoss):
     """
 
     family = "pair"
-    peak = Peak(2.9, pairs=17.3)
 
     class Knobs(Knobs):
         alpha: float = knob(
@@ -61,10 +56,8 @@ class MultiSimilarity(PmlLoss):
     def pairs_add_up(self) -> bool:
         return not self.knobs.miner
 
-    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
-        from pytorch_metric_learning import losses
-
-        return losses.MultiSimilarityLoss(alpha=knobs.alpha, beta=knobs.beta, base=knobs.base)
+    def build(self, library: Any, knobs: Knobs) -> Any:
+        return library.MultiSimilarityLoss(alpha=knobs.alpha, beta=knobs.beta, base=knobs.base)
 
     def pairs(self, batch: Batch) -> tuple[Tensor, ...] | None:
         if batch.mined is not None or not self.knobs.miner:

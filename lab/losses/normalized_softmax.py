@@ -6,17 +6,13 @@ O(n c d) time, O(n c) memory.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from torch import Tensor
 
 from lab.core.knobs import knob
-from lab.kernels import Peak
 from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlClassLoss
-
-if TYPE_CHECKING:
-    from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
 class NormalizedSoftmax(PmlClassLoss):
@@ -32,17 +28,14 @@ class NormalizedSoftmax(PmlClassLoss):
     """
 
     family = "classification"
-    peak = Peak(4.1, classes=2.8, vectors=1.2)
     shares_classes = True
     class_axis = 1
 
     class Knobs(ClassKnobs):
         temperature: float = knob(0.05, "Temperature of the softmax.", gt=0, scale="log", unit="cosine")
 
-    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
-        from pytorch_metric_learning import losses
-
-        return losses.NormalizedSoftmaxLoss(
+    def build(self, library: Any, knobs: Knobs) -> Any:
+        return library.NormalizedSoftmaxLoss(
             num_classes=knobs.num_classes, embedding_size=knobs.dim, temperature=knobs.temperature
         )
 

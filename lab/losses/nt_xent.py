@@ -6,14 +6,10 @@ the mean over positive pairs. O(n r) time and memory.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from lab.core.knobs import Knobs, knob
-from lab.kernels import Peak
 from lab.losses._pml import PmlLoss
-
-if TYPE_CHECKING:
-    from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
 class NTXent(PmlLoss):
@@ -28,12 +24,11 @@ class NTXent(PmlLoss):
     """
 
     family = "pair"
-    peak = Peak(2.3, pairs=9)
 
     class Knobs(Knobs):
         temperature: float = knob(0.07, "Temperature of the softmax.", gt=0, scale="log", unit="cosine")
 
-    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
+    def build(self, library: Any, knobs: Knobs) -> Any:
         from lab.losses._pml_lean import LeanNTXent
 
         return LeanNTXent(temperature=knobs.temperature)

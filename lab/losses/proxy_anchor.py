@@ -7,19 +7,16 @@ O(n c d) time, O(n c) memory.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
 from lab.core.knobs import knob
-from lab.kernels import Peak, sharing
+from lab.kernels import sharing
 from lab.losses._base import ClassKnobs
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlClassLoss
-
-if TYPE_CHECKING:
-    from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
 class ProxyAnchor(PmlClassLoss):
@@ -37,7 +34,6 @@ class ProxyAnchor(PmlClassLoss):
     """
 
     family = "proxy"
-    peak = Peak(0.8, classes=10.6, vectors=1.2)
     shares_add_up = False
     shares_classes = True
 
@@ -47,10 +43,8 @@ class ProxyAnchor(PmlClassLoss):
         )
         margin: float = knob(0.1, "Margin in similarity.", ge=0, le=1, unit="cosine", source="Kim et al. 2020, eq. 4")
 
-    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
-        from pytorch_metric_learning import losses
-
-        return losses.ProxyAnchorLoss(
+    def build(self, library: Any, knobs: Knobs) -> Any:
+        return library.ProxyAnchorLoss(
             num_classes=knobs.num_classes, embedding_size=knobs.dim, margin=knobs.margin, alpha=knobs.alpha
         )
 

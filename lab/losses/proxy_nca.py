@@ -7,17 +7,13 @@ O(n c d) time, O(n c) memory.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from torch import Tensor
 
 from lab.core.knobs import knob
-from lab.kernels import Peak
 from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlClassLoss
-
-if TYPE_CHECKING:
-    from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
 class ProxyNCA(PmlClassLoss):
@@ -33,7 +29,6 @@ class ProxyNCA(PmlClassLoss):
     """
 
     family = "proxy"
-    peak = Peak(3.6, classes=4.7, vectors=0.6)
     shares_classes = True
 
     class Knobs(ClassKnobs):
@@ -41,7 +36,7 @@ class ProxyNCA(PmlClassLoss):
             1 / 9, "Temperature of the softmax.", gt=0, scale="log", unit="squared distance", source="Teh et al. 2020"
         )
 
-    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
+    def build(self, library: Any, knobs: Knobs) -> Any:
         from lab.losses._pml_lean import StableProxyNCA
 
         return StableProxyNCA(

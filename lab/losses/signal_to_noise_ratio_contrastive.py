@@ -6,17 +6,13 @@ signal to divide by and is refused. Averages as the contrastive loss does. O(n r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from lab.core.knobs import Knobs, knob
-from lab.kernels import Peak
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlLoss
-
-if TYPE_CHECKING:
-    from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
 class SignalToNoiseRatioContrastive(PmlLoss):
@@ -30,7 +26,6 @@ class SignalToNoiseRatioContrastive(PmlLoss):
     """
 
     family = "pair"
-    peak = Peak(2.8, pairs=10.1)
     takes_zero_rows = False
     learns_from_negatives = True
 
@@ -38,12 +33,10 @@ class SignalToNoiseRatioContrastive(PmlLoss):
         pos_margin: float = knob(0.0, "Positives closer than this are left alone.", ge=0, unit="variance ratio")
         neg_margin: float = knob(1.0, "Negatives farther than this are left alone.", ge=0, unit="variance ratio")
 
-    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
-        from pytorch_metric_learning import losses
-
+    def build(self, library: Any, knobs: Knobs) -> Any:
         from lab.losses._pml_lean import LeanSNRDistance
 
-        return losses.SignalToNoiseRatioContrastiveLoss(
+        return library.SignalToNoiseRatioContrastiveLoss(
             pos_margin=knobs.pos_margin, neg_margin=knobs.neg_margin, distance=LeanSNRDistance()
         )
 

@@ -7,18 +7,14 @@ memory for k centres.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
 from lab.core.knobs import knob
-from lab.kernels import Peak
 from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlClassLoss
-
-if TYPE_CHECKING:
-    from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
 class SoftTriple(PmlClassLoss):
@@ -34,7 +30,6 @@ class SoftTriple(PmlClassLoss):
     """
 
     family = "proxy"
-    peak = Peak(2, classes=3.5, between=0.21)
     shares_classes = True
     class_axis = 1
 
@@ -46,10 +41,8 @@ class SoftTriple(PmlClassLoss):
         gamma: float = knob(0.1, "Temperature of the softmax over a class's centres.", gt=0, scale="log", unit="cosine")
         margin: float = knob(0.01, "Margin by which an image's own class must lead.", ge=0, le=2, unit="cosine")
 
-    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
-        from pytorch_metric_learning import losses
-
-        return losses.SoftTripleLoss(
+    def build(self, library: Any, knobs: Knobs) -> Any:
+        return library.SoftTripleLoss(
             num_classes=knobs.num_classes,
             embedding_size=knobs.dim,
             centers_per_class=knobs.centers_per_class,

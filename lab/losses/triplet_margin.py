@@ -12,17 +12,13 @@ where d counts as .5 below that, so that near ones do not take all, and negative
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 from torch import Tensor
 
 from lab.core.knobs import Knobs, knob
-from lab.kernels import Peak
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlTripletLoss
-
-if TYPE_CHECKING:
-    from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
 class TripletMargin(PmlTripletLoss):
@@ -51,12 +47,6 @@ class TripletMargin(PmlTripletLoss):
             source="Wu et al. 2017, section 4",
         )
 
-    @property
-    def peak(self) -> Peak:
-        if self.knobs.miner == "distance_weighted":
-            return Peak(7.1, pairs=8.4, triplets=11.9, drawn=4)
-        return Peak(7.1, pairs=2.9, triplets=11.9, drawn=self.knobs.triplets_per_anchor)
-
     def pairs(self, batch: Batch) -> tuple[Tensor, ...]:
         if self.knobs.swap and batch.items is not batch.queries:
             raise ValueError("TripletMargin: swap compares positives with negatives and takes no ref_emb or memory.")
@@ -64,10 +54,8 @@ class TripletMargin(PmlTripletLoss):
             return super().pairs(batch)
         return _distance_weighted(batch)
 
-    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
-        from pytorch_metric_learning import losses
-
-        return losses.TripletMarginLoss(
+    def build(self, library: Any, knobs: Knobs) -> Any:
+        return library.TripletMarginLoss(
             margin=knobs.margin,
             swap=knobs.swap,
             smooth_loss=knobs.smooth,

@@ -11,11 +11,11 @@ import numpy as np
 from lab.core.knobs import knob
 from lab.core.records import Record
 from lab.core.results import EmbeddingSet
+from lab.evaluation import whitening
 from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol
 from lab.protocols._outcome import OutcomeRow, measured
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
-from lab.training import whitening
 
 if TYPE_CHECKING:
     from lab.data import ImageSet

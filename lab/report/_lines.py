@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HOW = (
-    "seed", "device", "workers", "decode", "graph_memory", "stream", "checkpoint_every", "keep_batches", "keep_frames",
+    "seed", "device", "workers", "graph_memory", "stream", "checkpoint_every", "keep_batches", "keep_frames",
 )  # fmt: skip
 """Knobs of training that do not set one experiment apart from another."""
 

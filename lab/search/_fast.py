@@ -15,7 +15,7 @@ import torch
 from lab.core import threads
 from lab.core.results import Ranking
 from lab.kernels import products, sort_keys
-from lab.kernels.ranks.turning import turned
+from lab.kernels.ranks.transpose import transposed
 from lab.search import _scans, _tile_scans
 from lab.search._base import ReportProgress
 from lab.search._ranking import Task, assemble
@@ -55,7 +55,7 @@ class Scan:
         too, and the rows their items."""
         if both and self.many[first_column // TILE]:
             self._scan(tile, first_row, first_column, False)
-            self._scan(turned(tile), first_column, first_row, False)
+            self._scan(transposed(tile), first_column, first_row, False)
             return
         if not both:
             self_column = self.task.self_index[first_row : first_row + len(tile)] - first_column

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lab.kernels.neighbours.bits import TOGETHER, count_own, greatest_lanes, how_many, lowest, reach, reach_own
-from lab.kernels.ranks.turning import turn
+from lab.kernels.ranks.transpose import transpose_into
 from lab.search._scans import BINS, FEW, count_many, make_room, scalars, vectors
 
 GROUPS = TOGETHER // 2
@@ -114,7 +114,7 @@ def scan(
         of_rows = np.full((rows, GROUPS), -NEVER)
         of_rows_turned = np.full((GROUPS, -(-rows // TOGETHER) * TOGETHER), -NEVER)
         row_maxima(tile, of_rows.ravel())
-        turn(of_rows, of_rows_turned[:, :rows])
+        transpose_into(of_rows, of_rows_turned[:, :rows])
         raise_floors(
             of_rows_turned, first_row, rows, ladders.low, best.margins, best.floors, best.bounds, best.greatest
         )

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import psutil
 import torch
 from torch import nn
 
 from lab.evaluation.precision import Precision
+from lab.kernels.memory import available_bytes
 from lab.training.graphs import Keep, Kept, places
 from lab.training.randomness import RandomState
 from lab.training.steps import gradients
@@ -42,11 +42,6 @@ class Way:
     seconds: float
 
 
-def free_memory(device: torch.device) -> int:
-    """Bytes that could still be taken on a device."""
-    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else psutil.virtual_memory().available
-
-
 def plan(
     encoder: nn.Module,
     images: torch.Tensor | Streamed,
@@ -64,7 +59,7 @@ def plan(
     chunks = math.ceil(len(images) / chunk)
     if chunks == 1:
         return [Keep.ALL]
-    limit = int(SHARE * free_memory(precision.device)) if budget is None else budget
+    limit = int(SHARE * available_bytes(str(precision.device))) if budget is None else budget
     first = images[:chunk]
     ways = measure(encoder, first, precision)
     while True:
@@ -138,19 +133,16 @@ def exact(encoder: nn.Module, images: torch.Tensor, kept: nn.Module, precision: 
                 except (ValueError, RuntimeError):
                     return False
             by_way.append([p.grad for p in encoder.parameters()])
-    return all(_alike(a, b) for a, b in zip(*by_way, strict=True))
+    return all(
+        a is b if a is None or b is None else float((a - b).abs().max()) <= 1e-5 * float(a.abs().max())
+        for a, b in zip(*by_way, strict=True)
+    )
 
 
 def _probe(embeddings: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """A scalar whose gradient differs for every embedding and dimension."""
     weights = torch.arange(embeddings.numel(), device=embeddings.device, dtype=embeddings.dtype).cos()
     return (embeddings * weights.view_as(embeddings)).sum()
-
-
-def _alike(a: torch.Tensor | None, b: torch.Tensor | None) -> bool:
-    if a is None or b is None:
-        return a is b
-    return float((a - b).abs().max()) <= 1e-5 * float(a.abs().max())
 
 
 def _seconds(

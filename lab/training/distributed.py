@@ -9,7 +9,7 @@ on the CPU.
 from __future__ import annotations
 
 import os
-import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -24,12 +24,17 @@ from torch import nn
 from lab.core.results import EmbeddingSet
 from lab.kernels import gathering, paths, sharing
 from lab.training.processes.class_shards import is_shard
-from lab.training.processes.heartbeat import Heartbeat, end_at_once, own_store
 from lab.training.processes.meeting import start_name
 from lab.training.steps import normalises_over_batch
 
+TIMEOUT = timedelta(minutes=30)
+"""How long a collective waits for a process that stands still or is cut off; one that dies is noticed in seconds."""
+
 PATIENCE = timedelta(hours=12)
-"""How long a collective waits for a process that is busy; one that is lost ends the others by `heartbeat`."""
+"""How long the others wait for the first process, which searches and measures alone, and all for one another."""
+
+LOOK = 0.05
+"""Seconds between two looks for what the first process says."""
 
 
 @contextmanager
@@ -45,12 +50,9 @@ def session(device: torch.device) -> Iterator[Processes]:
         store, rank, world = next(dist.rendezvous("env://", timeout=PATIENCE))
         fresh = dist.PrefixStore(start_name(store, rank, world, PATIENCE), store)
         backend = "nccl" if on_gpu else "gloo"
-        dist.init_process_group(backend, store=fresh, rank=rank, world_size=world, timeout=PATIENCE)
-    processes = Processes()
+        dist.init_process_group(backend, store=fresh, rank=rank, world_size=world, timeout=TIMEOUT)
     try:
-        store = own_store(processes.from_first(secrets.token_hex(8)))
-        with Heartbeat(store, processes.rank, processes.world, end_at_once):
-            yield processes
+        yield Processes()
     finally:
         if not joined:
             dist.destroy_process_group()
@@ -65,6 +67,7 @@ class Processes:
     def __init__(self) -> None:
         self.rank, self.world = dist.get_rank(), dist.get_world_size()
         self._sizes: list[int] = []
+        self._heard = 0
         self._shared = sharing.ALONE
 
     @property
@@ -166,10 +169,24 @@ class Processes:
         return [sentence for box in boxes for sentence in box]
 
     def from_first(self, text: str) -> str:
-        """What the first process says, in every process."""
-        box = [text]
-        dist.broadcast_object_list(box, src=0)
-        return box[0]
+        """What the first process says, in every process. It may come hours later, for which no collective waits.
+
+        Raises:
+            RuntimeError: nothing was said for `PATIENCE`, or the first process is gone.
+        """
+        store, until = dist.distributed_c10d._get_default_store(), time.monotonic() + PATIENCE.total_seconds()
+        self._heard += 1
+        key = f"lab/first/{self._heard}"
+        try:
+            if self.first:
+                store.set(key, text)
+            while not store.check([key]):
+                if time.monotonic() > until:
+                    raise RuntimeError(f"The first process has said nothing for {PATIENCE}.")
+                time.sleep(LOOK)
+            return str(store.get(key).decode())
+        except dist.DistError as error:
+            raise RuntimeError(f"Connection closed by peer: {error}") from error
 
 
 def _device() -> str:

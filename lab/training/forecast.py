@@ -1,24 +1,33 @@
-"""What a step of this encoder and this loss will need, before it is taken: graphs are measured on a few images."""
+"""What a step of this encoder and this loss will need, before it is taken, as measured on a few images and rows."""
 
 from __future__ import annotations
 
+import copy
+import itertools
 import math
-from dataclasses import replace
+import os
+import warnings
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import nn
+from torch.autograd.profiler import profile
 
 from lab.evaluation.precision import Precision
-from lab.kernels import GUESS, Peak
-from lab.kernels.memory import EncoderBytes, Forecast, available_bytes, forecast, require
+from lab.kernels.memory import EncoderBytes, Forecast, MeasuredPeak, Peak, available_bytes, forecast, require
 from lab.training import budget
+from lab.training.processes.class_shards import is_shard
+from lab.training.randomness import LOSS, seeded
 
 if TYPE_CHECKING:
     from lab.data.images.loading import Streamed
 
 SAMPLED = 16
 """Images on which the bytes of an encoder's graph are measured."""
+
+MEASURED = 512
+"""Rows on which a loss is measured, at most."""
 
 
 def of_step(
@@ -31,11 +40,10 @@ def of_step(
     graph_memory: int = 0,
     precision: Precision | None = None,
 ) -> Forecast:
-    """Bytes of one step: the encoder's graph measured, the loss by `lab.kernels.forecast`.
+    """Bytes of one step: the encoder's graph measured, the loss declared or measured.
 
     Args:
-        encoder: catalogued, or with its width `dim`. loss: of ours, or any other, which is guessed at. Both as in a
-            step.
+        encoder: catalogued, or with its width `dim`. loss: of ours, or any other. Both as in a step.
         images: [n 3 h w], a batch, or a streamed one, of which a chunk counts. labels: int64 [n], whose largest class
             decides the number of positive pairs.
         chunk: images embedded at once, None for all.
@@ -50,7 +58,7 @@ def of_step(
     graph, largest_map = budget.graph_bytes(encoder, few, precision)
     weights = [p.numel() * p.element_size() for p in (*encoder.parameters(), *loss.parameters()) if p.requires_grad]
     return forecast(
-        peak_of(loss, encoder.trained_dim),
+        peak_of(loss, labels, encoder.trained_dim),
         len(images),
         encoder.trained_dim,
         per_class=int(torch.bincount(labels).max()),
@@ -66,11 +74,48 @@ def of_step(
     )
 
 
-def peak_of(loss: nn.Module, dim: int) -> Peak:
-    """What a loss declares that it holds, or a guess, with as many class vectors of width dim as it owns."""
+def peak_of(loss: nn.Module, labels: torch.Tensor, dim: int) -> Peak | MeasuredPeak:
+    """What a ranking loss declares that it holds; of any other, what torch allocates for up to `MEASURED` random rows.
+
+    A quarter and a half of them are measured, too, and a parabola goes through the three, since a loss holds multiples
+    of its rows, pairs and triplets; one that compares rows with weights of classes grows along a line. Takes hundredths
+    of a second. labels: int64 [n], those of a batch.
+    """
     declared = getattr(loss, "peak", None)
-    vectors = sum(p.numel() for p in loss.parameters()) // dim
-    return replace(declared if isinstance(declared, Peak) else GUESS, class_vectors=vectors)
+    if isinstance(declared, Peak):
+        return declared
+    module: Any = loss.loss if is_shard(loss) else loss  # a part of the classes does not wait for the other processes
+    classes = getattr(getattr(module, "knobs", None), "num_classes", None)
+    labels = labels.cpu().sort().values[:MEASURED]  # whole classes
+    labels = labels if classes is None else labels % classes
+    parts = (2, 1) if getattr(module, "family", None) in ("proxy", "classification") else (4, 2, 1)
+    sizes = sorted({math.ceil(len(labels) / part) for part in parts})
+    try:
+        taken = [allocated_bytes(module, labels[:size], dim) for size in sizes]
+    except Exception:  # the step itself will say what is wrong, better than a forecast
+        return MeasuredPeak((), guess=True)
+    grows = any(hasattr(inner, "images_of_batch") for inner in loss.modules())  # a memory that fills
+    return MeasuredPeak(tuple(np.polyfit(sizes, taken, len(sizes) - 1)), guess=grows)
+
+
+def allocated_bytes(loss: nn.Module, labels: torch.Tensor, dim: int) -> int:
+    """Bytes that torch allocates at most while a copy of a loss and its gradient are taken on the CPU.
+
+    The embeddings are random; they are not counted, and neither are the loss's weights.
+    """
+    os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # its library writes on the terminal by itself
+    loss, rows = copy.deepcopy(loss).cpu(), torch.randn(len(labels), dim, generator=torch.Generator().manual_seed(0))
+    for module in loss.modules():
+        if hasattr(module, "images_of_batch"):
+            module.images_of_batch = torch.arange(len(labels))
+    weights = [weight for weight in loss.parameters() if weight.requires_grad]
+    with seeded(0, LOSS), warnings.catch_warnings(), profile(use_device=None, profile_memory=True) as seen:
+        warnings.simplefilter("ignore")
+        value = loss(rows.requires_grad_(), labels)
+        gradients = torch.autograd.grad(value, [rows, *weights], allow_unused=True)
+    del gradients
+    events = [event for event in seen.kineto_results.events() if event.name() == "[memory]"]
+    return max(itertools.accumulate(event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())))
 
 
 def _bytes_an_image(images: torch.Tensor | Streamed, few: torch.Tensor, chunk: int | None) -> int:

@@ -214,7 +214,7 @@ class Trainer:
         shard_record = held.save(self.checkpoints, step) if held and name == LAST else None
         if shard_record and self.processes is not None:
             self.processes.lists([])  # all have written theirs
-        if not self._first:
+        if self.processes is not None and not self.processes.first:
             return
         yield Saving(step, name)
         losses = self.parts.loss.state_dict()
@@ -302,24 +302,13 @@ class Trainer:
 
     def _clipped(self, largest: float | None) -> float:
         """The gradient's norm before it is clipped; this process may hold a part of it only."""
-        weights, held = self._weights(), self.held
+        weights, held = [p for group in self.parts.optimiser.param_groups for p in group["params"]], self.held
         if not (held or self.sharded):
             return self.precision.clip(self.parts.optimiser, weights, largest)
         norm = gradient_norm.norm(weights, held.weights.values() if held else ())
         if largest is not None:
             gradient_norm.clip(weights, largest, norm)
         return float(norm)
-
-    def _whole_encoder(self) -> AbstractContextManager:
-        """Within it this process holds all of the encoder's weights, to embed without gradient."""
-        if not self.sharded:
-            return nullcontext()
-        from lab.training.processes import encoder_shards
-
-        return encoder_shards.gathered(self.parts.encoder)
-
-    def _weights(self) -> list[nn.Parameter]:
-        return [p for group in self.parts.optimiser.param_groups for p in group["params"]]
 
     def _stop(self, what: str, step: int, embeddings: torch.Tensor, batch: LoadedBatch) -> Stopped:
         return Stopped(
@@ -328,10 +317,6 @@ class Trainer:
             step,
             self._replayable(embeddings, batch),
         )
-
-    @property
-    def _first(self) -> bool:
-        return self.processes is None or self.processes.first
 
     def _replayable(self, embeddings: torch.Tensor, batch: LoadedBatch) -> dict[str, np.ndarray]:
         whole = (lambda local: local) if self.processes is None else self.processes.labels
@@ -365,10 +350,15 @@ class Trainer:
         validator = self.parts.validator
         if validator is None:
             return
-        with self._whole_encoder():
+        whole: AbstractContextManager = nullcontext()
+        if self.sharded:
+            from lab.training.processes import encoder_shards
+
+            whole = encoder_shards.gathered(self.parts.encoder)
+        with whole:
             validated = yield from validator(self.parts.encoder, step, self.processes)
         if validated is None:  # the first process measures
-            if self.sharded and self.processes and self.processes.from_first(""):
+            if self.processes and self.processes.from_first("") and self.sharded:
                 yield from self.save(BEST)
             return
         score = validator.score(validated.values)
@@ -377,7 +367,7 @@ class Trainer:
         if best:
             self.progress.best_step, self.progress.best_score = step, score
         yield dataclasses.replace(validated, best=best)
-        if self.sharded and self.processes:
+        if self.processes:
             self.processes.from_first(BEST if best else "")
         if best:
             yield from self.save(BEST)

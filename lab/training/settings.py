@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import model_validator
 
 import lab.core.knobs
 from lab.core.knobs import knob
@@ -73,16 +76,17 @@ class TrainingKnobs(lab.core.knobs.Knobs):
         ge=0,
         le=128,
     )
-    decode: Literal["cpu", "gpu"] = knob(
-        "cpu",
-        "What decodes and crops JPEG files for training: the loading processes, or the GPU, which rounds differently. "
-        "Other formats, and images for validation and testing, are always decoded by the loading processes.",
-    )
     validate_every: int = knob(100, "Steps between validations.", ge=1, scale="log", unit="steps")
     checkpoint_every: int = knob(100, "Steps between checkpoints.", ge=1, scale="log", unit="steps")
     select_by: str = knob("MAP@R", "Score on the validation classes by which the best checkpoint is chosen.")
     keep_batches: int = knob(4, "Number of recent training batches that are kept for the Inspect page.", ge=0)
     keep_frames: int = knob(20, "Number of recent validations whose embeddings are kept for maps over time.", ge=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_version_0_2(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Runs of 0.2 say what decodes JPEG files, which is no choice any more."""
+        return {name: value for name, value in values.items() if name != "decode"}
 
 
 class EvaluationKnobs(lab.core.knobs.Knobs):

@@ -13,7 +13,7 @@ when its owner asked for that, taken over each chunk with running statistics upd
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -91,13 +91,13 @@ class _Chunk:
 
 
 def gradients(
-    encoder: nn.Module,
+    encoder: Any,
     loss: Loss,
-    images: torch.Tensor | Streamed,
+    images: Any,
     labels: torch.Tensor,
     *,
     chunk: int | None = None,
-    keep: Sequence[Kept] = (),
+    keep: Iterable[Kept] = (),
     batchnorm: Literal["refuse", "per_chunk"] = "refuse",
     precision: Precision | None = None,
     gather: Gather | None = None,
@@ -139,86 +139,69 @@ def gradients(
     if batchnorm == "refuse" and (len(parts) > 1 or gather is not None):
         _refuse_batch_statistics(encoder, shared_is_fine=len(parts) == 1)
     with watch.of("encoder"):
-        chunks = _first_passes(encoder, images, parts, _kept_of(encoder, len(parts), keep), precision)
+        chunks = _first_passes(encoder, images, parts, keep, precision)
     local = torch.cat([c.embeddings.detach() for c in chunks])
     labels = labels.to(local.device)
     if gather is not None:
         local, labels = gather.embeddings(local), gather.labels(labels)
     with watch.of("loss"):
-        value, grad = _loss_of_all(loss, local, labels, precision, gather)
-    _reload(chunks, images, parts)
+        value, grad = _through_loss(loss, local.requires_grad_(), labels, precision, gather)
     with watch.of("backward"):
-        _second_passes(encoder, chunks, grad, precision)
+        _second_passes(encoder, chunks, images, parts, grad, precision)
     return StepResult(value, local.detach())
 
 
-def _kept_of(encoder: nn.Module, chunks: int, keep: Sequence[Kept]) -> Sequence[Kept]:
-    """What each chunk keeps of its graph."""
-    if chunks == 1:
-        return (Keep.ALL,)
-    if _reduces(encoder):  # it counts backward passes, and one for each forward pass with graph
-        return (Keep.NOTHING,) * chunks
-    return (*keep, *[Keep.NOTHING] * chunks)
-
-
-def _parts(
-    encoder: nn.Module, images: torch.Tensor | Streamed, chunk: int | None, gather: Gather | None
-) -> Sequence[Any]:
+def _parts(encoder: nn.Module, images: torch.Tensor | Streamed, chunk: int | None, gather: Gather | None) -> Any:
     """What is embedded at once; as many parts in all processes where an encoder's weights are in several of them."""
     parts = images.split(chunk or len(images))
     if gather is None or not in_parts(encoder):
         return parts
     count, most = len(images), gather.most(len(parts))
-    edges = [count * part // most for part in range(most + 1)]
-    slices = [slice(*pair) for pair in itertools.pairwise(edges)]
+    slices = [slice(count * part // most, count * (part + 1) // most) for part in range(most)]
     return [images[part] for part in slices] if isinstance(images, torch.Tensor) else slices
 
 
-def _loss_of_all(
-    loss: Loss, embeddings: torch.Tensor, labels: torch.Tensor, precision: Precision, gather: Gather | None
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """The loss of all processes' embeddings [n d], and its gradient with respect to this process's own."""
-    with nullcontext() if gather is None else gather.shared():
-        value, grad = _through_loss(loss, embeddings.requires_grad_(), labels, precision)
-    return value, grad if gather is None else gather.share(grad)
+def _first_passes(encoder: nn.Module, images: Any, parts: Any, keep: Iterable[Kept], precision: Precision) -> list:
+    """Embed each part; one that is streamed is not held on to."""
+    if len(parts) == 1:
+        keep = (Keep.ALL,)
+    elif hasattr(encoder, "no_sync"):  # DDP counts backward passes, and one for each forward pass with graph
+        keep = ()
+    hold, kept = isinstance(images, torch.Tensor), itertools.chain(keep, itertools.repeat(Keep.NOTHING))
+    loaded = parts if hold else images.parts(parts)
+    return [_first_pass(encoder, part, precision, next(kept), hold) for part in loaded]
 
 
-def _second_passes(encoder: nn.Module, chunks: Sequence[_Chunk], gradient: torch.Tensor, precision: Precision) -> None:
+def _second_passes(
+    encoder: Any, chunks: list[_Chunk], images: Any, parts: Any, gradient: torch.Tensor, precision: Precision
+) -> None:
     """Carry the gradient of the embeddings [n d] into the weights, chunk by chunk."""
-    for c, g in zip(chunks, gradient.split([len(c.embeddings) for c in chunks]), strict=True):
-        with _reducing(encoder, c is chunks[-1]):
-            _second_pass(encoder, c, g, precision)
+    if not isinstance(images, torch.Tensor):  # what is embedded again is loaded again when it is its turn
+        missing = [(part, c) for part, c in zip(parts, chunks, strict=True) if c.kept is not Keep.ALL]
+        again = images.parts([part for part, _ in missing])
+        for _, c in missing:
+            c.again = again
+    for c, of_chunk in zip(chunks, gradient.split([len(c.embeddings) for c in chunks]), strict=True):
+        waits = hasattr(encoder, "no_sync") and c is not chunks[-1]  # DDP averages once a step
+        with encoder.no_sync() if waits else nullcontext():
+            _second_pass(encoder, c, of_chunk, precision)
 
 
 def _through_loss(
-    loss: Loss, embeddings: torch.Tensor, labels: torch.Tensor, precision: Precision
+    loss: Loss, embeddings: torch.Tensor, labels: torch.Tensor, precision: Precision, gather: Gather | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The loss of everyone's embeddings [n d], a leaf of its graph, and its gradient with respect to them."""
-    _refuse_non_finite(embeddings, labels)
-    value = loss(embeddings, labels)
-    if not torch.isfinite(value):
-        raise Diverged(f"the loss is {value.item()}", embeddings, labels)
-    precision.backward(value)
-    return value.detach(), torch.zeros_like(embeddings) if embeddings.grad is None else embeddings.grad
-
-
-def _first_passes(
-    encoder: nn.Module, images: torch.Tensor | Streamed, parts: Sequence, wanted: Sequence[Kept], precision: Precision
-) -> list[_Chunk]:
-    """Embed each part; one that is streamed is not held on to."""
-    hold = isinstance(images, torch.Tensor)
-    loaded = parts if isinstance(images, torch.Tensor) else images.parts(parts)
-    return [_first_pass(encoder, part, precision, kept, hold) for part, kept in zip(loaded, wanted, strict=False)]
-
-
-def _reload(chunks: Sequence[_Chunk], images: torch.Tensor | Streamed, parts: Sequence) -> None:
-    """Let each chunk that will be embedded again, and whose images are streamed, fetch them when it is its turn."""
-    if isinstance(images, torch.Tensor):
-        return
-    missing = [(part, c) for part, c in zip(parts, chunks, strict=True) if c.kept is not Keep.ALL]
-    again = images.parts([part for part, _ in missing])
-    for _, c in missing:
-        c.again = again
+    """The loss of everyone's embeddings [n d], a leaf of its graph, and its gradient with respect to this process's."""
+    finite = torch.isfinite(embeddings).all(dim=1)
+    if not finite.all():
+        row = int((~finite).nonzero()[0, 0])
+        raise Diverged(f"the embedding of batch row {row} is NaN or infinite", embeddings, labels)
+    with nullcontext() if gather is None else gather.shared():
+        value = loss(embeddings, labels)
+        if not torch.isfinite(value):
+            raise Diverged(f"the loss is {value.item()}", embeddings, labels)
+        precision.backward(value)
+    grad = torch.zeros_like(embeddings) if embeddings.grad is None else embeddings.grad
+    return value.detach(), grad if gather is None else gather.share(grad)
 
 
 def _first_pass(encoder: nn.Module, images: torch.Tensor, precision: Precision, kept: Kept, hold: bool) -> _Chunk:
@@ -258,13 +241,6 @@ def _embed(encoder: nn.Module, images: torch.Tensor, precision: Precision) -> to
     return embeddings if embeddings.dtype == torch.float64 else embeddings.float()
 
 
-def _refuse_non_finite(embeddings: torch.Tensor, labels: torch.Tensor) -> None:
-    finite = torch.isfinite(embeddings).all(dim=1)
-    if not finite.all():
-        row = int((~finite).nonzero()[0, 0])
-        raise Diverged(f"the embedding of batch row {row} is NaN or infinite", embeddings, labels)
-
-
 def _refuse_batch_statistics(encoder: nn.Module, shared_is_fine: bool) -> None:
     layers = [(name, module) for name, module in encoder.named_modules() if normalises_over_batch(module)]
     names = [name for name, module in layers if not (shared_is_fine and is_shared(module))]
@@ -294,16 +270,6 @@ def _running_statistics_held(encoder: nn.Module) -> Iterator[None]:
             for name, buffer in buffers.items():
                 # `.data`: a kept graph holds these buffers without reading them, and must not see them change.
                 getattr(module, name).data.copy_(buffer)
-
-
-def _reduces(encoder: nn.Module) -> bool:
-    """Whether a module averages its gradients over processes in every backward pass, as DDP does."""
-    return hasattr(encoder, "no_sync")
-
-
-def _reducing(encoder: Any, last: bool) -> AbstractContextManager:
-    """Let DDP average the gradients once a step, with the last chunk."""
-    return nullcontext() if last or not _reduces(encoder) else encoder.no_sync()
 
 
 def _device(encoder: nn.Module) -> torch.device:

@@ -9,7 +9,7 @@ from lab.core.catalog import Catalog, public
 
 if TYPE_CHECKING:
     from lab.core.knobs import REQUIRED, Knobs, knob
-    from lab.kernels.peaks import Peak
+    from lab.kernels.memory import Peak
     from lab.losses import Batch
     from lab.wrappers._base import Wrapper
 

@@ -37,7 +37,7 @@ class Wrapper(Loss):
 
     @property
     def peak(self) -> Peak | None:
-        """That of the loss inside, and only a guess: a wrapper that knows what it adds says so instead."""
+        """That of a ranking loss inside, and only a guess: a wrapper that knows what it adds says so instead."""
         inner = self.loss.peak
         return inner and replace(inner, guess=True)
 
@@ -62,8 +62,6 @@ class Foreign(Loss):
     def __init__(self, call: Callable[..., Tensor]):
         super().__init__()
         self.call = call
-        declared = getattr(call, "peak", None)
-        self.peak = declared if isinstance(declared, Peak) else None
         self.takes_references = "ref_emb" in inspect.signature(getattr(call, "forward", call)).parameters
 
     def total(self, batch: Batch, **kwargs: Any) -> Tensor:

@@ -34,16 +34,14 @@ def by_whole_matrices(rows, labels, k):
 @pytest.mark.parametrize(
     "path, dtype", [("plain", torch.float64), ("compiled", torch.float64), ("compiled", torch.float32)]
 )
-@pytest.mark.parametrize("blocks", ["one block", "many blocks"])
 @pytest.mark.parametrize(
     "counts, d, spread, k",
     [([4] * 10, 16, 0.5, 4), ([5, 1, 9, 3, 1, 12], 8, 0.8, 5), ([2, 2, 3], 64, 2.0, 1), ([3, 4], 8, 0.5, 40)],
     ids=["clusters", "unequal", "k of one", "k of all"],
 )
-def test_value_and_gradient(counts, d, spread, k, path, dtype, blocks, monkeypatch):
-    if blocks == "many blocks":
-        monkeypatch.setattr(contextual, "BLOCK_BYTES", 1)
-        monkeypatch.setattr(tiles, "LARGE_TILE", 7)
+def test_value_and_gradient(counts, d, spread, k, path, dtype, monkeypatch):
+    monkeypatch.setattr(contextual, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(tiles, "LARGE_TILE", 7)
     x, labels = batch(counts, d, spread)
     leaf, twin = x.to(dtype, copy=True).requires_grad_(), x.clone().requires_grad_()
     with force(path):

@@ -44,8 +44,8 @@ def test_numba_is_there_and_compiles():
 
 def test_every_family_finds_its_compiled_loops(monkeypatch):
     """A module that is not there would be taken for a compiler that fails, and the plain path be taken in silence."""
-    asked, rehearsed = {}, paths.rehearsed
-    monkeypatch.setattr(paths, "rehearsed", lambda part: asked.setdefault(part, rehearsed(part)))
+    asked, runs_here = {}, paths.runs_here
+    monkeypatch.setattr(paths, "runs_here", lambda part: asked.setdefault(part, runs_here(part)))
     with paths.force("compiled"):
         for name in ("contextual", "fast_ap"):
             losses.create(name)(torch.randn(64, 8), torch.arange(64) // 4)
@@ -78,7 +78,7 @@ def test_a_broken_compiler_breaks_nothing(monkeypatch, afresh):
     def fail():
         raise RuntimeError("first line\nno such target")
 
-    monkeypatch.setattr(compiled, "rehearse", fail)
+    monkeypatch.setattr(compiled, "warm_up", fail)
     assert path("cpu") == "plain" and "RuntimeError: no such target" in paths.unavailable("compiled")
     assert ranked().shape == (900,)
 

@@ -62,6 +62,8 @@ KERNELS = (
 )  # fmt: skip
 CAPABILITIES = {"80": 163 << 10, "90": 227 << 10}
 """What an A100 and an H100 or H200 have of shared memory, in bytes, by their capability."""
+TARGETS = {kernel: ["80"] for kernel in KERNELS} | {"add_mixed_gradients": ["80", "90"]}
+"""For what each is compiled: the smaller one, and the kernel that takes most for both."""
 
 
 @needs_triton
@@ -78,7 +80,7 @@ def shared() -> dict[str, dict[str, int]]:
     """Bytes of shared memory by kernel and capability, with every option on; one process compiles them all."""
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     done = subprocess.run(
-        [sys.executable, "-c", COMPILE, json.dumps(dict.fromkeys(KERNELS, list(CAPABILITIES)))],
+        [sys.executable, "-c", COMPILE, json.dumps(TARGETS)],
         cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
@@ -86,7 +88,7 @@ def shared() -> dict[str, dict[str, int]]:
 
 
 @needs_triton
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("capability", CAPABILITIES)
-def test_kernels_compile_and_fit_into_shared_memory(shared, kernel, capability):
-    assert 0 < shared[kernel][capability] <= CAPABILITIES[capability]
+def test_kernels_compile_and_fit_into_shared_memory(shared):
+    for kernel, capabilities in TARGETS.items():
+        for capability in capabilities:
+            assert 0 < shared[kernel][capability] <= CAPABILITIES[capability], kernel

@@ -483,7 +483,7 @@ def test_needs_come_from_the_forecast_and_are_shared_by_runs_alike(config, tmp_p
         assert _work.train_here(str(run.path), on_gpu.cpus).sentence == str([on_gpu.cpus - 1, 1])
         assert _work.train_here(str(run.path), small.cpus).sentence == "[0, 0]"
     assert needs_of(config.changed("training.workers", 2), gpus=False).cpus == 3
-    chosen = config.changed("training.decode", "gpu").changed("training.device", "cuda")
+    chosen = config.changed("training.device", "cuda")
     chosen = chosen.changed("metrics", ["mean_average_precision"]).changed("training.select_by", "mAP")  # as in recipes
     assert needs_of(chosen, gpus=True).gpus == 1
 

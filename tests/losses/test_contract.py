@@ -222,7 +222,7 @@ BAD = {
 }
 
 
-@every_loss
+@pytest.mark.parametrize("name", ["smooth_ap", "contrastive", "proxy_nca"])
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_gets_a_sentence(name, case):
     spoil, message = BAD[case]
@@ -344,15 +344,6 @@ def test_every_hyper_parameter_has_a_range_a_scale_and_help(name):
         if knob.kind in (int, float):
             bounded = [knob.ge, knob.gt, knob.le, knob.lt]
             assert any(bound is not None for bound in bounded) or knob.name == "offset", knob.name
-
-
-@every_loss
-def test_knobs_are_what_was_given_and_frozen(name):
-    loss = build(name)
-    assert set(dict(loss.knobs)) == set(type(loss).Knobs.model_fields)
-    with pytest.raises(ValueError):
-        first = next(iter(type(loss).Knobs.model_fields))
-        setattr(loss.knobs, first, None)
 
 
 @every_variant

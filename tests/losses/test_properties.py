@@ -12,7 +12,7 @@ from lab.kernels import unit
 
 from . import reference
 
-SETTINGS = settings(max_examples=40, derandomize=True)
+SETTINGS = settings(max_examples=20, derandomize=True)
 DIM = 4
 
 

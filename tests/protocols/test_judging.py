@@ -11,10 +11,10 @@ import lab.data
 import lab.protocols
 import lab.runs
 from lab.__main__ import main
+from lab.evaluation.whitening import learnt, pca
 from lab.protocols._outcome import Outcome
 from lab.protocols.random_galleries import galleries
 from lab.runs.evaluate import Examiner, open_trained
-from lab.training.whitening import learnt, pca
 from tests.data.conftest import write_image
 from tests.data.miniatures import JUDGED, WRITERS
 from tests.data.test_sfm120k_validation import IMAGES

@@ -1,6 +1,5 @@
 """`training.device: cpu` holds for everything that a run does, on a machine whose GPU belongs to somebody else."""
 
-from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -79,15 +78,17 @@ def test_a_reranker_takes_its_device_too(name, somebodys_gpu):
 
 def test_processes_that_train_on_the_cpu_meet_over_gloo(somebodys_gpu, monkeypatch):
     started = []
+
+    def join(backend, timeout, **_):
+        started.append((backend, timeout))
+
     monkeypatch.setattr(distributed.dist, "rendezvous", lambda *_, **__: iter([(None, 0, 1)]))
     monkeypatch.setattr(distributed.dist, "PrefixStore", lambda *_: None)
-    monkeypatch.setattr(distributed.dist, "init_process_group", lambda backend, **_: started.append(backend))
+    monkeypatch.setattr(distributed.dist, "init_process_group", join)
     monkeypatch.setattr(distributed.dist, "destroy_process_group", lambda: None)
-    monkeypatch.setattr(distributed, "Processes", lambda: SimpleNamespace(rank=0, world=1, from_first=str))
-    monkeypatch.setattr(distributed, "own_store", lambda _: None)
-    monkeypatch.setattr(distributed, "Heartbeat", lambda *_: nullcontext())
+    monkeypatch.setattr(distributed, "Processes", SimpleNamespace)
     with distributed.session(device_of("cpu")):
-        assert started == ["gloo"]
+        assert started == [("gloo", distributed.TIMEOUT)] and distributed.TIMEOUT < distributed.PATIENCE
 
 
 def test_a_device_that_is_not_here_is_named(monkeypatch):

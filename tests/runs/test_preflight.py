@@ -91,12 +91,12 @@ def test_too_little_memory_names_a_chunk_that_fits(monkeypatch):
     assert verdict == BAD and "training.chunk to at most" in sentence
 
 
-@pytest.mark.parametrize(("changes", "part"), [({"loss": "recall_at_k"}, "peak"), ({"wrappers": ["simix"]}, None)])
-def test_a_loss_or_wrapper_that_declares_no_peak_is_said_to_be_guessed(changes, part, monkeypatch):
-    if part:
-        monkeypatch.setattr("lab.losses.recall_at_k.RecallAtK.peak", None)
+def test_a_wrapper_around_a_ranking_loss_is_said_to_be_guessed(monkeypatch):
+    changes = {"loss": "smooth_ap", "wrappers": ["simix"]}
     verdict, sentence = verdicts(config(**changes))["memory"]
-    assert verdict == CAREFUL and sentence.endswith("is a guess: it, or a wrapper around it, declares no `peak`.")
+    assert verdict == CAREFUL and sentence.endswith(
+        "is a guess: it, or a wrapper around it, cannot be measured beforehand."
+    )
     monkeypatch.setattr("psutil.virtual_memory", lambda: type("M", (), {"available": 2**20})())
     verdict, sentence = verdicts(config(**changes))["memory"]
     assert verdict == BAD and "lower sampler.batch_size. The loss's part is a guess" in sentence

@@ -6,11 +6,11 @@ import torch
 
 import lab.data
 import lab.runs
+from lab.evaluation.whitening import learnt
 from lab.runs import RunConfig
 from lab.runs.building import parts as building
 from lab.runs.building.parts import parts_of
 from lab.runs.building.whitening import start_from_whitening
-from lab.training.whitening import learnt
 
 GIVEN = {
     "augmentation": {"size": 32},

@@ -135,5 +135,5 @@ def test_a_plan_of_a_plain_step_and_of_free_memory(monkeypatch):
     model = encoder()
     assert plan(model, images(), 12, 0, PRECISION) == [Keep.ALL]
     assert plan(model, images(), 4, None, PRECISION) == [Keep.ALL] * 3
-    monkeypatch.setattr(budget, "free_memory", lambda device: 0)
+    monkeypatch.setattr(budget, "available_bytes", lambda device: 0)
     assert plan(model, images(), 4, None, PRECISION) == [Keep.NOTHING] * 3

@@ -68,12 +68,14 @@ def test_every_wrapper_trains_and_reproduces(name, images):
     assert_trains(tiny(loss="smooth_ap", wrappers=[name]), images)
 
 
-@pytest.mark.parametrize("name", optimisers.names())
-@pytest.mark.parametrize("schedule", [n for n in schedules.names() if not schedules.get(n).needs_scores])
-def test_every_optimiser_and_schedule(name, schedule, images):
-    given = tiny(loss="proxy_anchor", optimiser={"name": name, "lr": 0.01, "anchors_lr": 0.5}, schedule=schedule)
-    records, _ = steps(given, images)
-    assert records[0].lr == pytest.approx(0.01)
+def test_every_optimiser_and_schedule(images):
+    free = [n for n in schedules.names() if not schedules.get(n).needs_scores]
+    names = optimisers.names()
+    for number in range(max(len(names), len(free))):
+        optimiser = {"name": names[number % len(names)], "lr": 0.01, "anchors_lr": 0.5}
+        how = {"optimiser": optimiser, "schedule": free[number % len(free)]}
+        records, _ = steps(tiny(loss="proxy_anchor", **how), images)
+        assert records[0].lr == pytest.approx(0.01)
 
 
 @pytest.mark.parametrize("schedule", [n for n in schedules.names() if schedules.get(n).needs_scores])

@@ -1,11 +1,5 @@
-"""What several processes share besides the loss: batch normalisation, embedding, and signs of life."""
+"""What several processes share besides the loss: batch normalisation, embedding, and waiting for the first."""
 
-import os
-import signal
-import subprocess
-import sys
-import textwrap
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from types import SimpleNamespace
@@ -16,12 +10,13 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from lab.core.explain import explain
 from lab.core.results import EmbeddingSet
+from lab.training import distributed
 from lab.training.distributed import Processes
 from lab.training.loop import freeze
 from lab.training.processes import batchnorm as shared_batchnorm
-from lab.training.processes import heartbeat, meeting
-from lab.training.processes.heartbeat import Heartbeat
+from lab.training.processes import meeting
 from lab.training.processes.meeting import start_name
 from tests import several
 
@@ -103,16 +98,6 @@ def test_a_frozen_layer_stays_frozen():
     assert model[2].training and torch.equal(model[1].running_mean, before)
 
 
-def test_one_silent_process_of_many_is_told_to_all_by_the_one_that_listens():
-    store, clock = dist.HashStore(), Clock()
-    hearts = [Heartbeat(store, rank, 5, lambda _: None, clock) for rank in range(5)]
-    for _ in range(20):
-        clock.now += heartbeat.BEAT
-        told = [heart.beat() for heart in hearts if heart.rank not in (2, 3)]
-    assert all("process 2 has given no sign of life" in sentence for sentence in told[:1])
-    assert all("has given no sign of life" in heart.beat() for heart in hearts if heart.rank not in (2, 3))
-
-
 def test_a_start_has_a_name_that_no_earlier_one_had():
     """Machines count their own deaths alone; what a process that died has left in the store means nothing."""
     store, patience = dist.HashStore(), timedelta(seconds=30)
@@ -172,116 +157,44 @@ def test_who_comes_at_the_last_moment_is_seen(monkeypatch):
 
 
 class Clock:
-    now = 0.0
+    now, at = 0.0, (float("inf"), None)
 
     def __call__(self):
         return self.now
 
+    def sleep(self, seconds):
+        self.now += max(seconds, 60)
+        if self.now >= self.at[0]:
+            self.at[1]()
+
 
 @pytest.fixture
-def pair():
-    store, clock = dist.HashStore(), Clock()
-    return [Heartbeat(store, rank, 2, lambda _: None, clock) for rank in range(2)], clock
+def later(monkeypatch):
+    """Another process than the first, its store, and a clock that its sleep moves."""
+    store, clock, other = dist.HashStore(), Clock(), object.__new__(Processes)
+    other.rank, other._heard = 1, 0
+    monkeypatch.setattr(dist.distributed_c10d, "_get_default_store", lambda: store)
+    monkeypatch.setattr(distributed, "time", SimpleNamespace(monotonic=clock, sleep=clock.sleep))
+    return other, store, clock
 
 
-def test_processes_that_give_signs_are_never_lost(pair):
-    hearts, clock = pair
-    for _ in range(50):
-        clock.now += heartbeat.BEAT
-        assert [heart.beat() for heart in hearts] == [None, None]
+def test_the_first_process_is_waited_for_by_the_hour(later):
+    other, store, clock = later
+    clock.at = 3600.0, lambda: store.set("lab/first/1", "found")
+    assert other.from_first("") == "found" and clock.now >= 3600
+    with pytest.raises(RuntimeError, match="The first process has said nothing for 12:00:00"):
+        other.from_first("")
 
 
-def test_a_silent_process_is_lost_within_half_a_minute(pair):
-    (one, other), clock = pair
-    other.beat()
-    one.beat()
-    clock.now = heartbeat.SILENCE - 1
-    assert one.beat() is None
-    clock.now = heartbeat.SILENCE + 1
-    assert "Process 0 ends: process 1 has given no sign of life for 25 s" in one.beat()
+def test_a_first_process_that_is_gone_ends_the_others_with_a_sentence(later, monkeypatch):
+    def gone(keys):
+        raise dist.DistNetworkError("connection reset")
 
-
-def test_a_process_that_left_is_not_lost_and_one_that_failed_is(pair):
-    (one, other), clock = pair
-    for kind, lost in ((None, False), (ValueError, True)):
-        other.beat()
-        one.beat()
-        other.thread.start = other.thread.join = lambda **_: None
-        other.__exit__(kind)
-        one.beat()
-        clock.now += heartbeat.SILENCE + 1
-        assert bool(one.beat()) == lost
-
-
-def test_a_store_that_never_answers_ends_a_process_that_is_cut_off(monkeypatch):
-    monkeypatch.setattr(heartbeat, "SILENCE", 0.1)
-    monkeypatch.setattr(heartbeat, "BEAT", 0.02)
-    answer, told = threading.Event(), threading.Event()
-
-    class Cut:
-        def set(self, *_):
-            answer.wait()
-            raise RuntimeError("connection reset")
-
-    heart = Heartbeat(Cut(), 1, 2, lambda sentence: told.set() if "cannot be reached" in sentence else None)
-    with heart:
-        assert told.wait(60)
-        answer.set()
-
-
-def test_a_store_that_is_gone_is_the_first_machine():
-    class Gone:
-        def set(self, *_):
-            raise RuntimeError("connection refused")
-
-    clock = Clock()
-    heart = Heartbeat(Gone(), 1, 2, lambda _: None, clock)
-    clock.now = 10
-    assert heart.beat() is None
-    clock.now = heartbeat.SILENCE + 1
-    assert "the machine of the first process cannot be reached" in heart.beat()
-
-
-WAITING = """
-    import os, sys, torch
-    from lab.training import distributed
-    from lab.training.processes import heartbeat
-    heartbeat.SILENCE, heartbeat.BEAT = 6.0, 0.2
-    with distributed.session(torch.device("cpu")) as processes:
-        torch.distributed.barrier()
-        print("met", flush=True)
-        if processes.rank == 1:
-            sys.stdin.read()
-        torch.distributed.barrier()
-"""
-
-
-def test_a_process_that_stands_still_ends_the_others_with_a_sentence(tmp_path):
-    (tmp_path / "waiting.py").write_text(textwrap.dedent(WAITING))
-    port = free_port()
-    started = []
-    for rank in range(2):
-        meet = {"RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-        started.append(
-            subprocess.Popen(
-                [sys.executable, str(tmp_path / "waiting.py")],
-                env={**os.environ, **{name: str(value) for name, value in meet.items()}},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-        )
-    try:
-        for one in started:
-            assert one.stdout.readline() == "met\n"
-        started[1].send_signal(signal.SIGSTOP)
-        _, said = started[0].communicate(timeout=600)
-        assert started[0].returncode == 1 and "process 1 has given no sign of life for 6 s" in said
-    finally:
-        for one in started:
-            one.kill()
-            one.wait()
+    other, _, _ = later
+    monkeypatch.setattr(dist.distributed_c10d, "_get_default_store", lambda: SimpleNamespace(check=gone))
+    with pytest.raises(RuntimeError) as error:
+        other.from_first("")
+    assert "Another process of this training ended" in explain(error.value)
 
 
 def free_port():

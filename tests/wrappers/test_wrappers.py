@@ -12,7 +12,7 @@ from pytorch_metric_learning.losses import ContrastiveLoss
 from safetensors.torch import load, save
 
 from lab import losses, wrappers
-from lab.kernels import Peak, unit
+from lab.kernels import unit
 from lab.training.forecast import peak_of
 
 DIM = 5
@@ -143,13 +143,14 @@ def test_with_contrastive_adds_up_where_every_query_has_a_positive():
 
 
 def test_what_a_wrapper_holds_is_a_guess_unless_it_says_so():
-    plain, theirs = losses.create("contrastive"), wrap("similarity_regulariser", torch.nn.Linear(2, 2))
+    plain, theirs = losses.create("smooth_ap"), wrap("similarity_regulariser", torch.nn.Linear(2, 2))
     assert wrap("similarity_regulariser", plain).peak == plain.peak
     assert wrap("simix", plain).peak == replace(plain.peak, guess=True)
     assert wrap("similarity_regulariser", wrap("simix", plain)).peak.guess
-    assert theirs.peak is None and wrap("simix", theirs).peak is None and peak_of(theirs, 2).guess
-    theirs.loss.call.peak = Peak(2)
-    assert wrappers.create("similarity_regulariser", loss=theirs.loss.call).peak == Peak(2)
+    assert theirs.peak is None and wrap("simix", theirs).peak is None
+    memory = wrappers.create("cross_batch_memory", loss=losses.create("contrastive"), size=64, dim=2, unique=True)
+    filled, measured = (peak_of(loss, torch.arange(32) // 4, 2) for loss in (memory, losses.create("contrastive")))
+    assert filled.guess and not measured.guess and 0 < measured.bytes(32, 2, 4) <= filled.bytes(32, 2, 4)
 
 
 @pytest.mark.parametrize("case", cases("rsk_simix"))

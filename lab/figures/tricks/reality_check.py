@@ -87,7 +87,8 @@ class RealityCheck(Figure):
         papers = {name: (row[0], row[1]) for name, row in (REPORTED | LATER).items()}
         methods = zip(numbers["names"], numbers["years"], numbers["value"], strict=True)
         fair = {name: (int(year), float(value)) for name, year, value in methods if year}
-        climbs = [np.polyfit(*zip(*rows.values(), strict=True), 1) for rows in (papers, fair)]
+        points = [np.array(list(rows.values()), float) for rows in (papers, fair)]
+        climbs = [np.polyfit(one[:, 0], one[:, 1], 1) for one in points]
         figure = self.canvas(
             f"by the papers' own numbers r@1 changes by <b>{_signed(climbs[0][0])}</b> points a year, under one fair "
             f"protocol {self.knobs.metric} by <b>{_signed(climbs[1][0])}</b>",

@@ -94,7 +94,7 @@ class HistogramTileLoop:
         return intervals
 
 
-def rehearse() -> None:
+def warm_up() -> None:
     """Count four rows, to learn whether this machine can compile the kernels."""
     loop = HistogramTileLoop(torch.eye(4), torch.tensor([0, 0, 1, 1]), exclude_self=True, low=-1.0, intervals=2)
     loop.backward(loop.forward(keep=True))

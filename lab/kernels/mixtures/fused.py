@@ -80,7 +80,7 @@ class MixedTileLoop:
         )  # fmt: skip
 
 
-def rehearse() -> None:
+def warm_up() -> None:
     """Run every kernel on eight rows, and compare with plain tensors.
 
     Raises:
@@ -95,14 +95,17 @@ def rehearse() -> None:
     blocks, step = blocks_of(8, mixture, pairs, 4), Sigmoid(0.1)
     assert blocks is not None, "classes are complete"
     # Whoever asks first may share a loss with others or be under autocast; what is tried here is neither.
-    with sharing.among(sharing.ALONE), torch.autocast(device, enabled=False):
+    with sharing.among(sharing.ALONE), torch.autocast(device, enabled=False), torch.enable_grad():
+        (x, z), leaf = parents.unbind(1), rows.clone().requires_grad_()
+        whole = torch.cat([leaf, torch.lerp(leaf[z], leaf[x], mixture.alpha[:, None])])
         loops = (
             MixedTileLoop(rows, blocks, pairs, step, True),
-            plain.PlainTileLoop(rows, None, mixture, pairs, step, True, False, None),
+            plain.PlainTileLoop(whole.detach(), None, pairs, step, True, False, None),
         )
         sums, exact = (loop.forward(True)[0] for loop in loops)
         weights, none = torch.ones_like(sums), rows.new_zeros(12)
-        gradient, exact_gradient = (loop.backward(weights, none)[0] for loop in loops)
+        gradient, of_whole = (loop.backward(weights, none)[0] for loop in loops)
+        (exact_gradient,) = torch.autograd.grad(whole, leaf, of_whole)
     for one, other in ((sums, exact), (gradient, exact_gradient)):
         if not torch.allclose(one, other, rtol=1e-3, atol=1e-3 * float(other.abs().max())):
             raise ArithmeticError("mixtures of Triton's kernels are not those of plain tensors")

@@ -203,7 +203,7 @@ class CompiledContext:
         return self.share.sum(torch.from_numpy(of_m))[0].numpy()
 
 
-def rehearse() -> None:
+def warm_up() -> None:
     """Compare four rows, to learn whether this machine can compile the loops."""
     rows = torch.eye(4)
     with sharing.among(sharing.ALONE):  # the others may have learnt it before

@@ -1,8 +1,14 @@
 """Rank sums on the CPU with compiled tiles: one tile of the similarity matrix serves both of its sides.
 
+       0  1  2  3   columns of tiles      a tile (i, j) of the triangle is S = X_i X_j'
+    0  d  a  a  a                         forward: its similarities count for the queries of rows i and, read downwards,
+    1     d  a  a                             of columns j: sums[q, p] += step(S[q, z] - s[q, p]) for each positive p
+    2        d  a                         backward: G = the slopes of both sides;  dX_i += G X_j,  dX_j += G' X_i
+    3           d                             (on the diagonal d, which comes last: dX_i += (G + G') X_i)
+
 Forward walks the upper triangle of tiles and backward walks it again, 4 n^2 d operations in all, against 6 n^2 d of a
 product and its two backward products. Two things make it less: tiles are kept in the gradient's own memory and while
-a small budget lasts, and a tile with few living gradients is kept as a list of them, so that backward needs none of its
+a small budget lasts, and a tile with few active gradients is kept as a list of them, so that backward needs none of its
 three products.
 
 What is left out: a gap below -cut counts as zero, and one outside +-cut has no gradient, where
@@ -24,8 +30,8 @@ from lab.core import threads
 from lab.kernels import sharing
 from lab.kernels.ranks import numba_pairs, numba_tiles, tiles
 from lab.kernels.ranks.diagonals import Layout
-from lab.kernels.ranks.layout import NEVER, Mixture, Shape, reach, shape_of
-from lab.kernels.ranks.tiles import LentGradient, MixedTiles, Tiles, symmetric
+from lab.kernels.ranks.layout import NEVER, Mixture, Shape, cutoff, shape_of
+from lab.kernels.ranks.tiles import GradientBuffer, MixedTiles, Tiles, symmetric
 from lab.surrogates import Heaviside, HMinus, HPlus, Sigmoid
 
 if TYPE_CHECKING:
@@ -35,10 +41,10 @@ KEPT_BYTES = 11 << 20
 """Budget for tiles that forward keeps for backward, beside those that lie in the gradient's own memory."""
 
 LISTED_BYTES = 64 << 20
-"""Budget for lists of living entries, 8 bytes each."""
+"""Budget for lists of active entries, 8 bytes each."""
 
 SPARSE = 0.08
-"""Share of living entries below which a list beats the tile's products."""
+"""Share of active entries below which a list beats the tile's products."""
 
 MASKED = -1e30
 """Similarity of what is not ranked."""
@@ -75,11 +81,11 @@ class CompiledTileLoop:
         self.places = self.share.places(self.tiles.places())
         # A tile of the diagonal holds pairs' own similarities: it comes last, when what they are owed is known.
         self.backward_places = threads.in_rounds(self.places, diagonal_last=True)
-        self.gradient: LentGradient | None = None
+        self.gradient: GradientBuffer | None = None
         self.pairs_of_tile = self._pairs_by_tile()
         self.kept: dict[Place, Tensor] = {}
         self.listed: dict[Place, tuple[np.ndarray, np.ndarray]] = {}
-        self.living: dict[Place, tuple[int, np.ndarray, np.ndarray]] = {}
+        self.active_tiles: dict[Place, tuple[int, np.ndarray, np.ndarray]] = {}
         self.room, self.list_room, self.sparse = KEPT_BYTES, LISTED_BYTES, SPARSE
 
     @property
@@ -91,12 +97,12 @@ class CompiledTileLoop:
     def forward(self, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
         """Rank sums [p], excess [n] and violations [n]; `keep` when a backward will follow."""
         if keep and not self.tiles.whole:
-            self.gradient = LentGradient(self.tiles, self.backward_places)
+            self.gradient = GradientBuffer(self.tiles, self.backward_places)
         self._sort_slots(self._own_similarities())
         low, high = self.layout.spans(self.scores)
         self._prepare()
-        below, above = reach(self.step, self.layout.order.size)
-        self.reach = -np.float32(below)
+        below, above = cutoff(self.step, self.layout.order.size)
+        self.cutoff = -np.float32(below)
         self.low, self.high = low + np.float32(below), np.minimum(high + np.float32(above), np.float32(-MASKED))
         sums = np.zeros(len(self.scores))
         excess, violations = np.zeros((2, self.layout.order.size))
@@ -104,7 +110,7 @@ class CompiledTileLoop:
 
         def survey(place: Place) -> tuple[Tensor, np.ndarray]:
             tile, ranked = self._tile(*place)
-            self.living[place] = self._survey(ranked, *place)
+            self.active_tiles[place] = self._survey(ranked, *place)
             return tile, ranked
 
         threads.in_turns(
@@ -128,12 +134,12 @@ class CompiledTileLoop:
     ) -> None:
         """Add what a tile holds to the sums of its rows and columns, and list what is to be listed of it."""
         i, j = place
-        _, top, column_alive = self.living[place]
+        _, top, column_alive = self.active_tiles[place]
         rows = slice(self.tiles.ranked_edges[i], self.tiles.ranked_edges[i + 1])
         if (top >= self.low[rows]).any() or column_alive.any():
             numba_tiles.add_values(
                 ranked, *self._corner(i, j), self.scores, self.power, self.exponent, self.centre, self.layout.base,
-                self.layout.counts, top, column_alive, self.reach, i != j, sums, self.shape, *self.kind,
+                self.layout.counts, top, column_alive, self.cutoff, i != j, sums, self.shape, *self.kind,
             )  # fmt: skip
         if self.margin < NEVER:
             numba_tiles.add_excess(ranked, *self._corner(i, j), self.margin, i != j, excess, violations)
@@ -152,15 +158,15 @@ class CompiledTileLoop:
         of_excess = excess_weights.numpy()[layout.order]
         owed = np.zeros(len(self.scores))
         of_slots = in_slots, of_excess, owed
-        if tiles.whole and (0, 0) in self.living and (0, 0) not in self.listed and self.living[0, 0][0]:
+        if tiles.whole and (0, 0) in self.active_tiles and (0, 0) not in self.listed and self.active_tiles[0, 0][0]:
             of_tile = self._slopes(self._tile(0, 0)[1], (0, 0), None, *of_slots)
             self.kept.pop((0, 0), None)  # the gradient took its place
             return tiles.in_given_order(tiles.gradient_of_whole(of_tile)), None
-        lent, self.gradient = self.gradient or LentGradient(tiles, ()), None
+        lent, self.gradient = self.gradient or GradientBuffer(tiles, ()), None
         gradient, rooms = lent.begin(), threading.local()
 
         def similarities(place: Place) -> np.ndarray | None:
-            return None if place in self.listed or not self.living[place][0] else self._tile(*place)[1]
+            return None if place in self.listed or not self.active_tiles[place][0] else self._tile(*place)[1]
 
         def spread(place: Place, ranked: np.ndarray | None) -> None:
             if place in self.listed:
@@ -197,10 +203,10 @@ class CompiledTileLoop:
     ) -> np.ndarray:  # fmt: skip
         """Gradient of a tile's similarities, in `room` or, without one, in their place."""
         (i, j), layout, of_tile = place, self.layout, ranked if room is None else room
-        _, top, column_alive = self.living[place]
+        _, top, column_alive = self.active_tiles[place]
         numba_tiles.add_slopes(
             ranked, of_tile, *self._corner(i, j), self.scores, self.power, self.exponent, self.centre, weights,
-            layout.base, layout.counts, top, column_alive, self.reach, i != j, owed, self.shape, self.margin,
+            layout.base, layout.counts, top, column_alive, self.cutoff, i != j, owed, self.shape, self.margin,
             of_excess, *self.kind,
         )  # fmt: skip
         if i == j and place in self.pairs_of_tile:
@@ -213,7 +219,7 @@ class CompiledTileLoop:
         """A centre, and each positive's factor 2^(scale (t - centre)) as power and exponent."""
         self.centre = (self.scores.min() + self.scores.max()) / 2
         factor = (self.scores - self.centre) * self.shape.scale
-        counts = 23 + math.log2(self.layout.order.size)  # 2^-counts is what `reach` leaves out
+        counts = 23 + math.log2(self.layout.order.size)  # 2^-counts is what `cutoff` leaves out
         narrow = bool(np.abs(factor).max() <= numba_tiles.WIDE_ITEM - counts)
         whole = np.zeros_like(factor) if narrow else np.rint(factor)
         self.power, self.exponent = np.exp2(factor - whole), whole.astype(np.int32)
@@ -297,7 +303,7 @@ class CompiledTileLoop:
 
     def _keep(self, i: int, j: int, tile: Tensor, ranked: np.ndarray) -> None:
         """Keep a tile, or set room aside for a list of it, while there is some."""
-        active = self.living[i, j][0]
+        active = self.active_tiles[i, j][0]
         if self.tiles.listable and active <= self.sparse * ranked.size and self.list_room >= 8 * active:
             self.listed[i, j] = np.empty(active, np.int32), np.empty(active, np.float32)
             self.list_room -= 8 * active
@@ -377,7 +383,7 @@ def _among(similarities: Tensor, ordered: Tensor, exclude_self: bool) -> tuple[n
     return similarities.contiguous().numpy(), ranked, pairs
 
 
-def rehearse() -> None:
+def warm_up() -> None:
     """Run every kernel on a batch of four, to learn whether this machine can compile them."""
     rows, pairs = torch.eye(4), torch.tensor([[0, 1], [1, 0], [2, 3], [3, 2]])
     rows[2, 3] = 1  # one pair is alike and the other is not

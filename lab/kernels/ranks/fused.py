@@ -108,7 +108,7 @@ def on_device(device: torch.device) -> AbstractContextManager:
     return torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
 
 
-def rehearse() -> None:
+def warm_up() -> None:
     """Run every kernel on a batch of four, to learn whether this machine can compile and launch them."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     rows, pairs = torch.eye(4, 16, device=device), torch.tensor([[0, 1], [1, 0], [2, 3], [3, 2]], device=device)

@@ -55,7 +55,7 @@ def shape_of(step: Surrogate | None) -> Shape | None:
     return Shape(*map(np.float32, (math.log2(math.e) / step.tau, *numbers, 1 / step.tau)))
 
 
-def reach(step: Any, ranked: int) -> tuple[float, float]:
+def cutoff(step: Any, ranked: int) -> tuple[float, float]:
     """Gaps below which the step counts nothing, and above which it has no gradient, for so many ranked items.
 
     step: one that has a `Shape`.

@@ -323,7 +323,7 @@ def _add_columns(
 @compiled
 def add_values(
     tile: np.ndarray, i0: int, j0: int, scores: np.ndarray, power: np.ndarray, exponent: np.ndarray, centre: F,
-    base: np.ndarray, counts: np.ndarray, top: np.ndarray, column_alive: np.ndarray, reach: F, both: bool,
+    base: np.ndarray, counts: np.ndarray, top: np.ndarray, column_alive: np.ndarray, cutoff: F, both: bool,
     sums: np.ndarray, shape: tuple, lifted: bool | None, narrow: bool | None,
 ) -> None:  # fmt: skip
     """Add the items of a tile to the rank sums of the row queries and, with `both`, of the column queries."""
@@ -339,7 +339,7 @@ def add_values(
         _take_columns(power, base, first, last_column, j0, columns, w_of)
         _take_columns(exponent, base, first, last_column, j0, columns, m_of)
         for a in range(rows):
-            ceiling = top[a] + reach
+            ceiling = top[a] + cutoff
             last_row = reached_by_row(scores, base, first, min(first + GROUP, counts[i0 + a]), i0 + a, ceiling)
             last_above = reached_by_columns(lowest, first, last_column, ceiling) if column_alive[a] else first
             if first < max(last_row, last_above):
@@ -366,7 +366,7 @@ def add_values(
 def add_slopes(
     tile: np.ndarray, gradient: np.ndarray, i0: int, j0: int, scores: np.ndarray, power: np.ndarray,
     exponent: np.ndarray, centre: F, weights: np.ndarray, base: np.ndarray, counts: np.ndarray, top: np.ndarray,
-    column_alive: np.ndarray, reach: F, both: bool, owed: np.ndarray, shape: tuple, margin: F,
+    column_alive: np.ndarray, cutoff: F, both: bool, owed: np.ndarray, shape: tuple, margin: F,
     excess_weights: np.ndarray, lifted: bool | None, narrow: bool | None,
 ) -> None:  # fmt: skip
     """Gradient of the tile's similarities, and what each positive's own similarity is owed.
@@ -387,7 +387,7 @@ def add_slopes(
         _take_columns(exponent, base, first, last_column, j0, columns, m_of)
         _take_columns(weights, base, first, last_column, j0, columns, weight_of)
         for a in range(rows):
-            ceiling = top[a] + reach
+            ceiling = top[a] + cutoff
             last_row = reached_by_row(scores, base, first, min(first + group, counts[i0 + a]), i0 + a, ceiling)
             last_above = reached_by_columns(lowest, first, last_column, ceiling) if column_alive[a] else first
             line[:] = F(0)

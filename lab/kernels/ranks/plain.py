@@ -17,7 +17,6 @@ from lab.kernels.products import add_product, product, repeats, tie
 from lab.kernels.ranks.layout import block_bytes
 
 if TYPE_CHECKING:
-    from lab.kernels.ranks.layout import Mixture
     from lab.surrogates import Surrogate
 
 BLOCK_BYTES = 4 << 20
@@ -30,91 +29,6 @@ ROW_WORK = 16
 """Positives whose comparisons take about as long as a row's products."""
 
 
-class Products:
-    """Similarities of queries to items, block by block, and the gradients that flow back through them."""
-
-    def __init__(self, queries: Tensor, items: Tensor):
-        self.queries, self.items, self.anchor = queries, items, queries
-        self.height, self.columns = len(queries), len(items)
-        self.repeated = repeats(items)
-
-    def position(self) -> Tensor:
-        """Where each query row comes in the loop, [q]."""
-        return torch.arange(len(self.queries), device=self.queries.device)
-
-    def rows(self, chosen: Tensor) -> Tensor:
-        """Similarities of the chosen query rows, [b r]."""
-        return tie(product(self.queries[chosen], self.items), self.repeated)
-
-    def start(self) -> None:
-        """Make room for the gradients."""
-        self.query_grad = torch.zeros_like(self.queries)
-        self.item_grad = self.query_grad if self.items is self.queries else torch.zeros_like(self.items)
-
-    def accumulate(self, chosen: Tensor, gradient: Tensor) -> None:
-        """Add the gradients of one block from that of its similarities, [b r]."""
-        self.query_grad.index_add_(0, chosen, product(gradient, self.items.T))
-        add_product(self.item_grad, gradient.T, self.queries[chosen])
-
-    def gradients(self) -> tuple[Tensor, Tensor | None]:
-        """Gradients of queries and items; one only when they are the same tensor."""
-        return self.query_grad, None if self.items is self.queries else self.item_grad
-
-
-class MixedProducts:
-    """Similarities among originals and virtual rows, all mixed from products of originals."""
-
-    def __init__(self, originals: Tensor, mixture: Mixture):
-        n, v = len(originals), len(mixture.parents)
-        self.originals, self.mixture, self.anchor = originals, mixture, originals
-        self.height = self.columns = n + v
-        originals_index = torch.arange(n, device=originals.device)
-        self.first = torch.cat([originals_index, mixture.parents[:, 0]])
-        self.second = torch.cat([originals_index, mixture.parents[:, 1]])
-        self.alpha = torch.cat([originals.new_ones(n), mixture.alpha])[:, None]
-
-    def position(self) -> Tensor:
-        """Virtual rows follow their first parent, so that a block needs few originals."""
-        order = torch.argsort(self.first, stable=True)
-        return torch.empty_like(order).index_copy_(0, order, torch.arange(len(order), device=order.device))
-
-    def _parents(self, chosen: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        needed, slot = torch.unique(torch.cat([self.first[chosen], self.second[chosen]]), return_inverse=True)
-        return needed, slot[: len(chosen)], slot[len(chosen) :], self.alpha[chosen]
-
-    def rows(self, chosen: Tensor) -> Tensor:
-        needed, first, second, alpha = self._parents(chosen)
-        among_originals = product(self.originals[needed], self.originals)
-        mixed = torch.lerp(among_originals[second], among_originals[first], alpha)
-        x, z = self.mixture.parents.unbind(1)
-        return torch.cat([mixed, torch.lerp(mixed[:, z], mixed[:, x], self.mixture.alpha)], 1)
-
-    def start(self) -> None:
-        self.grad = torch.zeros_like(self.originals)
-
-    def accumulate(self, chosen: Tensor, gradient: Tensor) -> None:
-        n, (x, z) = len(self.originals), self.mixture.parents.unbind(1)
-        of_mixed, of_virtual = gradient[:, :n].clone(), gradient[:, n:]
-        of_mixed.index_add_(1, x, of_virtual * self.mixture.alpha)
-        of_mixed.index_add_(1, z, of_virtual * (1 - self.mixture.alpha))
-        needed, first, second, alpha = self._parents(chosen)
-        of_originals = gradient.new_zeros(len(needed), n)
-        of_originals.index_add_(0, first, of_mixed * alpha)
-        of_originals.index_add_(0, second, of_mixed * (1 - alpha))
-        self.grad.index_add_(0, needed, product(of_originals, self.originals.T))
-        add_product(self.grad, of_originals.T, self.originals[needed])
-
-    def gradients(self) -> tuple[Tensor, None]:
-        return self.grad, None
-
-
-def products(queries: Tensor, items: Tensor | None, mixture: Mixture | None) -> Products | MixedProducts:
-    """The similarities to loop over; `items` None means the queries themselves."""
-    if mixture is not None:
-        return MixedProducts(queries, mixture)
-    return Products(queries, queries if items is None else items)
-
-
 class PlainTileLoop:
     """One batch ranked against some items, or among itself: `forward`, then `backward` as often as wanted."""
 
@@ -122,116 +36,81 @@ class PlainTileLoop:
         self,
         queries: Tensor,
         items: Tensor | None,
-        mixture: Mixture | None,
         positives: Tensor,
         step: Surrogate | None,
         exclude_self: bool,
         against: bool,
         margin: float | None,
     ):
-        self.given, self.positives = (queries, items, mixture), positives
-        self.rest, self.share = (step, exclude_self, against, margin), sharing.current()
+        self.queries, self.items = queries, queries if items is None else items
+        self.positives, self.step, self.margin = positives, step, margin
+        self.exclude_self, self.against = exclude_self, against
+        self.repeated, self.share = repeats(self.items), sharing.current()
 
     def forward(self, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
         """Rank sums [p], excess [q] and violations [q]. Nothing is kept, whether or not a backward will follow."""
-        parts = forward(products(*self.given), self.positives, *self.rest, share=self.share)
-        sums, excess, violations = self.share.sum(*parts)
+        sums = self.queries.new_zeros(len(self.positives))
+        excess, violations = self.queries.new_zeros(2, len(self.queries))
+        for chosen, pairs, local, item in self._blocks():
+            similarities = self._similarities(chosen)
+            itself = chosen if self.exclude_self else None
+            if self.step is not None:
+                for part in _parts(len(pairs), similarities):
+                    value = self.step.value(_gaps(similarities, local[part], item[part]))
+                    _leave_out(value, local[part], item[part], itself, local, item, self.against)
+                    sums[pairs[part]] = value.sum(1)
+            if self.margin is not None:
+                over = (similarities - self.margin).clamp_min_(0)
+                over = _unranked_as_zero(over, itself, local, item, self.against)
+                excess[chosen] = over.sum(1)
+                violations[chosen] = (over > 0).sum(1).to(over)
+        sums, excess, violations = self.share.sum(sums, excess, violations)
         return sums, excess, violations
 
     def backward(self, weights: Tensor, excess_weights: Tensor) -> tuple[Tensor, Tensor | None]:
         """Gradients of queries and items from those of the sums, [p], and of the excess, [q]."""
-        return backward(
-            products(*self.given),
-            self.positives,
-            *self.rest,
-            weights=weights,
-            excess_weights=excess_weights,
-            share=self.share,
-        )
+        one_set = self.items is self.queries
+        query_grad = torch.zeros_like(self.queries)
+        item_grad = query_grad if one_set else torch.zeros_like(self.items)
+        for chosen, pairs, local, item in self._blocks():
+            similarities = self._similarities(chosen)
+            itself = chosen if self.exclude_self else None
+            gradient = torch.zeros_like(similarities)
+            if self.margin is not None:
+                gradient = (similarities > self.margin) * excess_weights[chosen, None]
+                gradient = _unranked_as_zero(gradient, itself, local, item, self.against)
+            if self.step is not None:
+                for part in _parts(len(pairs), similarities):
+                    slope = self.step.derivative(_gaps(similarities, local[part], item[part]))
+                    _leave_out(slope, local[part], item[part], itself, local, item, self.against)
+                    slope *= weights[pairs[part], None]
+                    slope[torch.arange(len(slope), device=slope.device), item[part]] = -slope.sum(1)
+                    gradient.index_add_(0, local[part], slope)
+            query_grad.index_add_(0, chosen, product(gradient, self.items.T))
+            add_product(item_grad, gradient.T, self.queries[chosen])
+        return query_grad, None if one_set else item_grad
 
+    def _similarities(self, chosen: Tensor) -> Tensor:
+        """Of the chosen query rows to all items, [b r]."""
+        return tie(product(self.queries[chosen], self.items), self.repeated)
 
-def forward(
-    source: Products | MixedProducts,
-    positives: Tensor,
-    step: Surrogate | None,
-    exclude_self: bool,
-    against: bool,
-    margin: float | None,
-    share: sharing.Share = sharing.ALONE,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Sums of `lab.kernels.rank_sums`, [p], or with `against` of `negative_rank_sums`; excess and violations, [q].
-
-    What is not in this process's share is left at zero.
-    """
-    sums = source.anchor.new_zeros(len(positives))
-    excess, violations = source.anchor.new_zeros(2, source.height)
-    for chosen, pairs, local, item in _blocks(source, positives, margin is not None, share):
-        similarities = source.rows(chosen)
-        itself = chosen if exclude_self else None
-        if step is not None:
-            for part in _parts(len(pairs), similarities):
-                value = step.value(_gaps(similarities, local[part], item[part]))
-                _leave_out(value, local[part], item[part], itself, local, item, against)
-                sums[pairs[part]] = value.sum(1)
-        if margin is not None:
-            over = _unranked_as_zero((similarities - margin).clamp_min_(0), itself, local, item, against)
-            excess[chosen] = over.sum(1)
-            violations[chosen] = (over > 0).sum(1).to(over)
-    return sums, excess, violations
-
-
-def backward(
-    source: Products | MixedProducts,
-    positives: Tensor,
-    step: Surrogate | None,
-    exclude_self: bool,
-    against: bool,
-    margin: float | None,
-    weights: Tensor,
-    excess_weights: Tensor,
-    share: sharing.Share = sharing.ALONE,
-) -> tuple[Tensor, Tensor | None]:
-    """Gradients of queries and items from those of the sums, [p], and of the excess, [q]."""
-    source.start()
-    for chosen, pairs, local, item in _blocks(source, positives, margin is not None, share):
-        similarities = source.rows(chosen)
-        itself = chosen if exclude_self else None
-        gradient = torch.zeros_like(similarities)
-        if margin is not None:
-            gradient = (similarities > margin) * excess_weights[chosen, None]
-            gradient = _unranked_as_zero(gradient, itself, local, item, against)
-        if step is not None:
-            for part in _parts(len(pairs), similarities):
-                slope = step.derivative(_gaps(similarities, local[part], item[part]))
-                _leave_out(slope, local[part], item[part], itself, local, item, against)
-                slope *= weights[pairs[part], None]
-                slope[torch.arange(len(slope), device=slope.device), item[part]] = -slope.sum(1)
-                gradient.index_add_(0, local[part], slope)
-        source.accumulate(chosen, gradient)
-    return source.gradients()
-
-
-def _blocks(
-    source: Products | MixedProducts, positives: Tensor, every_row: bool, share: sharing.Share
-) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
-    """Query rows of each block of a share, which pairs are theirs, and each pair's row in the block and item.
-
-    Rows without pairs are left out unless asked for.
-    """
-    position = source.position()
-    order = torch.argsort(position[positives[:, 0]], stable=True)
-    counts = torch.bincount(positives[:, 0], minlength=source.height)
-    rows = torch.argsort(position)
-    rows = rows if every_row else rows[counts[rows] > 0]
-    counts = counts[rows]
-    owner = torch.repeat_interleave(torch.arange(len(rows), device=rows.device), counts)
-    ends = [0, *counts.cumsum(0).tolist()]
-    height = max(MIN_ROWS, block_bytes(source.anchor, BLOCK_BYTES) // (source.columns * source.anchor.element_size()))
-    mine = share.rows(counts + ROW_WORK)
-    for start in range(mine.start, mine.stop, height):
-        stop = min(start + height, mine.stop)
-        those = slice(ends[start], ends[stop])
-        yield rows[start:stop], order[those], owner[those] - start, positives[order[those], 1]
+    def _blocks(self) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
+        """Query rows of each block of this process's share, which pairs are theirs, each pair's row in the block, and
+        its item. Rows without pairs are left out unless they are compared with the margin."""
+        order = torch.argsort(self.positives[:, 0], stable=True)
+        counts = torch.bincount(self.positives[:, 0], minlength=len(self.queries))
+        rows = torch.arange(len(self.queries), device=counts.device)
+        rows = rows[counts > 0] if self.margin is None else rows
+        counts = counts[rows]
+        owner = torch.repeat_interleave(torch.arange(len(rows), device=rows.device), counts)
+        ends = [0, *counts.cumsum(0).tolist()]
+        row_bytes = len(self.items) * self.items.element_size()
+        height = max(MIN_ROWS, block_bytes(self.queries, BLOCK_BYTES) // max(1, row_bytes))
+        mine = self.share.rows(counts + ROW_WORK)
+        for start in range(mine.start, mine.stop, height):
+            stop = min(start + height, mine.stop)
+            those = slice(ends[start], ends[stop])
+            yield rows[start:stop], order[those], owner[those] - start, self.positives[order[those], 1]
 
 
 def _parts(pairs: int, similarities: Tensor) -> Iterator[slice]:

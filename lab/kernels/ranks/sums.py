@@ -53,8 +53,7 @@ def mixed_rank_sums(
 ) -> Tensor:
     """`rank_sums` of originals and their virtual mixtures among themselves, [p] (000 eq. 8-10).
 
-    Rows 0..n-1 are the originals, rows n..n+v-1 are alpha x + (1 - alpha) z. Similarities of virtual rows are mixed
-    from those of the originals, never recomputed.
+    Rows 0..n-1 are the originals, rows n..n+v-1 are alpha x + (1 - alpha) z.
 
     Args:
         originals: [n d].
@@ -62,26 +61,27 @@ def mixed_rank_sums(
         alpha: [v], weight of the first parent; constant.
         positives: int64 [p 2] among the n + v rows.
 
-    Time O(n^2 d + (n + v)^2 + p (n + v)); extra memory O(p), some tiles, and the gradient [n d]. On CUDA, with H-, with
-    pairs left out or with a class of more than 64 originals: O((n + v)^2 d + p (n + v)), and the mixtures' rows, too.
+    Time O(n^2 d + (n + v)^2 + p (n + v)); extra memory O(p), some tiles, and the gradient [n d]. In plain tensors,
+    and on CUDA with H-, with pairs left out or with a class of more than 64 originals, mixtures are rows of their own:
+    O((n + v)^2 d + p (n + v)), and their rows, too.
     """
     check_embeddings(originals, originals)
     check_pairs(parents, len(originals), len(originals), what="parents")
     check_positives(positives, len(originals) + len(parents), len(originals) + len(parents))
     if alpha.shape != parents.shape[:1]:
         raise ValueError(f"alpha must hold one weight a virtual row, [{len(parents)}], got {list(alpha.shape)}.")
-    mixture = Mixture(parents, alpha.detach().to(originals))
-    if paths.choose(originals, None, mixture, positives, step, exclude_self, False, None) == "triton":
+    mixture: Mixture | None = Mixture(parents, alpha.detach().to(originals))
+    chosen = paths.choose(originals, None, mixture, positives, step, exclude_self, False, None)
+    if chosen == "triton":
         mixture = replace(mixture, blocks=_blocks(len(originals), mixture, positives, step))
-        if mixture.blocks is None:
-            rows = _with_mixtures(originals, mixture)
-            return _RankSums.apply(rows, None, None, positives, step, exclude_self, False, None)[0]
+    if chosen == "plain" or (chosen == "triton" and mixture.blocks is None):
+        originals, mixture = _with_mixtures(originals, mixture), None
     return _RankSums.apply(originals, None, mixture, positives, step, exclude_self, False, None)[0]
 
 
 def _blocks(n: int, mixture: Mixture, positives: Tensor, step: Surrogate) -> Blocks | None:
     """How Triton's kernels mix inside the tile of the parents, or None where they do not."""
-    if not isinstance(step, Sigmoid) or not paths.rehearsed("mixtures.fused"):
+    if not isinstance(step, Sigmoid) or not paths.runs_here("mixtures.fused"):
         return None
     from lab.kernels.mixtures.blocks import blocks_of
     from lab.kernels.ranks.triton_tiles import ROWS
@@ -178,7 +178,7 @@ def _tile_loop(
         from lab.kernels.ranks.fused import FusedTileLoop
 
         return FusedTileLoop(queries, items, positives, *rest)
-    return plain.PlainTileLoop(queries, items, mixture, positives, *rest)
+    return plain.PlainTileLoop(queries, items, positives, *rest)
 
 
 class _RankSums(torch.autograd.Function):

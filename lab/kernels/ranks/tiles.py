@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from lab.kernels.products import add_product, product
-from lab.kernels.ranks import numba_tiles, turning
+from lab.kernels.ranks import numba_tiles, transpose
 from lab.kernels.ranks.diagonals import Layout
 from lab.kernels.ranks.layout import Mixture
 
@@ -110,7 +110,7 @@ class Tiles:
         """Add a tile's gradient to that of its rows, [n d], which is in the order of the layout."""
         of_i, of_j = (gradient[self.edges[t] : self.edges[t + 1]] for t in (i, j))
         if i == j:
-            turning.fold(of_tile.numpy())
+            transpose.fold(of_tile.numpy())
             add_product(of_i, of_tile, self.part(i))
         else:
             add_product(of_i, of_tile, self.part(j))
@@ -118,7 +118,7 @@ class Tiles:
 
     def gradient_of_whole(self, of_tile: np.ndarray) -> Tensor:
         """Gradient of the rows, [n d], from that of the one tile there is."""
-        turning.fold(of_tile)
+        transpose.fold(of_tile)
         return product(torch.from_numpy(of_tile), self.part(0).T)
 
     def spread_pairs(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray, gradient: Tensor) -> None:
@@ -168,8 +168,8 @@ class MixedTiles(Tiles):
         half = torch.empty(self.edges[i + 1] - self.edges[i], gradient.shape[1])
         numba_tiles.unmix_rows(gradient, *self.parents[i], half.numpy())
         tile = torch.empty(self.edges[j + 1] - self.edges[j], len(half))
-        numba_tiles.unmix_rows(turning.turned(half.numpy()), *self.parents[j], tile.numpy())
-        return torch.from_numpy(turning.turned(tile.numpy()))
+        numba_tiles.unmix_rows(transpose.transposed(half.numpy()), *self.parents[j], tile.numpy())
+        return torch.from_numpy(transpose.transposed(tile.numpy()))
 
     def spread_pairs(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray, gradient: Tensor) -> None:
         for a, of_a in ((self.first, self.alpha), (self.second, 1 - self.alpha)):
@@ -179,7 +179,7 @@ class MixedTiles(Tiles):
                 super().spread_pairs(a[first][some], b[second][some], share[some], gradient)
 
 
-class LentGradient:
+class GradientBuffer:
     """The gradient of the rows, [n d], whose memory keeps tiles until backward writes to it.
 
     A tile lies in the block of rows to which backward, taking tiles in the order of `places`, adds nothing before that
@@ -231,7 +231,7 @@ def symmetric(rows: Tensor) -> Tensor:
     """The similarities of rows with themselves, [n n]: one half is multiplied, the other is its mirror."""
     whole = rows.new_empty(len(rows), len(rows))
     for start in range(0, len(rows), STRIP):
-        turning.mirror(product(rows[start : start + STRIP], rows[start:]).numpy(), start, whole.numpy())
+        transpose.mirror(product(rows[start : start + STRIP], rows[start:]).numpy(), start, whole.numpy())
     return whole
 
 

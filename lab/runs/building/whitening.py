@@ -14,10 +14,10 @@ from lab.data.images import transforms
 from lab.data.images.loading import Loader
 from lab.evaluation.embedding import embed
 from lab.evaluation.precision import Precision
+from lab.evaluation.whitening import learnt
 from lab.runs.building.parts import testing_loader, workers_of
 from lab.runs.config import RunConfig
 from lab.training.loop import Parts
-from lab.training.whitening import learnt
 
 if TYPE_CHECKING:
     from lab.data import ImageSet

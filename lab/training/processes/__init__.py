@@ -1,1 +1,1 @@
-"""What several processes of one training need besides their collectives: shared statistics, signs of life."""
+"""What several processes of one training need besides collectives: a start, shared statistics, weights in parts."""

@@ -1,7 +1,6 @@
-"""Matrices turned over their diagonal, compiled by numba. Importing this file imports numba.
+"""Matrices transposed, compiled by numba. Importing this file imports numba.
 
-Sixteen by sixteen numbers are turned in registers: a matrix of 1,024 is folded in .35 to .5 ms so, in .7 by loops that
-turn 32 by 32 numbers in a buffer, and in 4 by torch.
+Sixteen by sixteen numbers are transposed in registers: a matrix of 1,024 is folded in .35 to .5 ms so, in 4 by torch.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from numba.extending import intrinsic
 from lab.kernels.ranks.numba_tiles import OPTIONS, compiled
 
 BLOCK = 16
-"""Rows and columns that are turned at a time: a line of the cache each."""
+"""Rows and columns that are transposed at a time: a line of the cache each."""
 
 LINE = ir.VectorType(ir.FloatType(), BLOCK)
 
@@ -38,7 +37,7 @@ def _line(builder: ir.IRBuilder, start: ir.Value, stride: ir.Value, row: int) ->
     return builder.inttoptr(address, LINE.as_pointer())
 
 
-def _transposed(builder: ir.IRBuilder, lines: list[ir.Value]) -> list[ir.Value]:
+def _transposed_lines(builder: ir.IRBuilder, lines: list[ir.Value]) -> list[ir.Value]:
     """The block's columns. Row and column of a number are eight bits; to mix line k with line k + 8, number by number,
     moves the first of these bits behind the last, so that four times do."""
     kind = ir.VectorType(ir.IntType(32), BLOCK)
@@ -54,12 +53,12 @@ def _transposed(builder: ir.IRBuilder, lines: list[ir.Value]) -> list[ir.Value]:
 
 
 @intrinsic
-def _turn_block(typing: Any, source: Any, stride: Any, target: Any, target_stride: Any) -> tuple:
+def _transpose_block(typing: Any, source: Any, stride: Any, target: Any, target_stride: Any) -> tuple:
     """Write the transpose of the block at one address to another."""
 
     def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
         start, stride, target, target_stride = arguments
-        _stored(builder, _transposed(builder, _loaded(builder, start, stride)), target, target_stride)
+        _stored(builder, _transposed_lines(builder, _loaded(builder, start, stride)), target, target_stride)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64, types.int64), build
@@ -71,40 +70,42 @@ def _fold_blocks(typing: Any, one: Any, other: Any, stride: Any) -> tuple:
 
     def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
         one, other, stride = arguments
-        turned = _transposed(builder, _loaded(builder, other, stride))
+        turned = _transposed_lines(builder, _loaded(builder, other, stride))
         sums = [builder.fadd(a, b) for a, b in zip(_loaded(builder, one, stride), turned, strict=True)]
         _stored(builder, sums, one, stride)
-        _stored(builder, _transposed(builder, sums), other, stride)
+        _stored(builder, _transposed_lines(builder, sums), other, stride)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), build
 
 
 @njit(inline="always", **OPTIONS)
-def _turn_part(matrix: np.ndarray, start: int, into: np.ndarray, top: int, left: int) -> None:
-    """Write all rows, from column `start` on, turned into a corner of another matrix; rows are contiguous."""
+def _transpose_part(matrix: np.ndarray, start: int, into: np.ndarray, top: int, left: int) -> None:
+    """Write all rows, from column `start` on, transposed into a corner of another matrix; rows are contiguous."""
     rows, columns = len(matrix), matrix.shape[1] - start
     source, target = matrix.ctypes.data + 4 * start, into.ctypes.data + 4 * left
     stride, target_stride = matrix.strides[0], into.strides[0]
     whole_rows, whole_columns = rows // BLOCK * BLOCK, columns // BLOCK * BLOCK
     for a in range(0, whole_rows, BLOCK):
         for z in range(0, whole_columns, BLOCK):
-            _turn_block(source + a * stride + 4 * z, stride, target + (top + z) * target_stride + 4 * a, target_stride)
+            _transpose_block(
+                source + a * stride + 4 * z, stride, target + (top + z) * target_stride + 4 * a, target_stride
+            )
     for a in range(rows):
         for z in range(whole_columns if a < whole_rows else 0, columns):
             into[top + z, left + a] = matrix[a, start + z]
 
 
 @compiled
-def turn(matrix: np.ndarray, into: np.ndarray) -> None:
+def transpose_into(matrix: np.ndarray, into: np.ndarray) -> None:
     """Write the transpose of a float32 matrix [m n] into another, [n m]."""
-    _turn_part(matrix, 0, into, 0, 0)
+    _transpose_part(matrix, 0, into, 0, 0)
 
 
-def turned(matrix: np.ndarray) -> np.ndarray:
+def transposed(matrix: np.ndarray) -> np.ndarray:
     """The transpose of a float32 matrix, in memory of its own that torch's products like."""
     into = torch.empty(matrix.shape[::-1]).numpy()
-    turn(matrix, into)
+    transpose_into(matrix, into)
     return into
 
 
@@ -113,7 +114,7 @@ def mirror(strip: np.ndarray, start: int, whole: np.ndarray) -> None:
     """Write some rows of a symmetric matrix [n n], given from the diagonal on, [h n - start], and the same columns."""
     rows = len(strip)
     whole[start : start + rows, start:] = strip
-    _turn_part(strip, rows, whole, start + rows, start)
+    _transpose_part(strip, rows, whole, start + rows, start)
     for a in range(rows):
         for z in range(a):
             whole[start + a, start + z] = whole[start + z, start + a]

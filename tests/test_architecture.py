@@ -40,12 +40,12 @@ PARTS: dict[str, tuple[str, ...]] = {
     "model": ("data", "galleries", "inspect", "runs", "search"),
     "report": ("data", "encoders", "evaluation", "figures", "maps", "papers", "runs", "search", "training"),
     "launchers": ("data", "install", "runs"),
-    "sweeps": ("launchers", "runs"),
+    "sweeps": ("launchers", "runs", "training"),
     "exporters": ("maps", "runs"),
-    "protocols": ("data", "evaluation", "metrics", "runs", "training"),
+    "protocols": ("data", "evaluation", "metrics", "runs", "sweeps", "training"),
     "claims": (
-        "data", "encoders", "evaluation", "install", "kernels", "metrics", "reranking", "runs", "search", "training",
-        "trials",
+        "data", "encoders", "evaluation", "install", "kernels", "launchers", "metrics", "reranking", "runs", "search",
+        "training", "trials",
     ),
 }  # fmt: skip
 """What each part of lab may import besides `core`. CONTRIBUTING's list is made from this table."""

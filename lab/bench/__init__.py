@@ -12,13 +12,17 @@ import pkgutil
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from lab.core.catalog import public
+from lab.core.formats import markdown_table
 
+if TYPE_CHECKING:
+    from lab.bench._compare import compared, earlier
     from lab.bench._measure import BenchRow
+    from lab.bench._plot import plot
+
+__all__ = ["BenchRow", "as_json", "as_table", "compared", "earlier", "machine", "measure", "plot", "sections"]
 
 QUICK: dict[str, dict[str, Any]] = {
     "large_batches": dict(
@@ -92,37 +96,20 @@ def as_table(rows: list[BenchRow], about: dict[str, Any]) -> str:
     """Rows and machine as Markdown: a line of facts, then a table a section."""
     parts = [", ".join(f"{name} {value}" for name, value in about.items()) + "."]
     for section in dict.fromkeys(row.section for row in rows):
-        lines = ["| what | setting | value | against | goal |", "|---|---|---|---|---|"]
-        lines += [_line(row) for row in rows if row.section == section]
-        parts.append(f"## {section[0].upper()}{section[1:]}\n\n" + "\n".join(lines))
+        lines = [
+            [
+                row.name,
+                row.setting,
+                f"{row.value:.3g} {row.unit}",
+                row.against,
+                "" if row.goal is None else f"{row.goal:g} {row.unit}",
+            ]
+            for row in rows
+            if row.section == section
+        ]
+        table = markdown_table(["what", "setting", "value", "against", "goal"], lines)
+        parts.append(f"## {section[0].upper()}{section[1:]}\n\n{table}")
     return "\n\n".join(parts) + "\n"
 
 
-def _line(row: BenchRow) -> str:
-    goal = "" if row.goal is None else f"{row.goal:g} {row.unit}"
-    return f"| {row.name} | {row.setting} | {row.value:.3g} {row.unit} | {row.against} | {goal} |"
-
-
-def earlier(file: str | Path) -> tuple[list[BenchRow], dict[str, Any]]:
-    """Rows and machine of a benchmark that was kept with `as_json`.
-
-    Raises:
-        ValueError: `file` holds no benchmark.
-    """
-    from lab.bench import _compare
-
-    return _compare.read(file)
-
-
-def compared(before: tuple[list[BenchRow], dict[str, Any]], rows: list[BenchRow], about: dict[str, Any]) -> str:
-    """What got slower or quicker since an earlier benchmark by more than the noise, as lines of text."""
-    from lab.bench import _compare
-
-    return _compare.as_text(*before, rows, about)
-
-
-def plot(rows: list[BenchRow]) -> go.Figure:
-    """Every ratio with its goal, and below, times and memory over n; a plotly figure."""
-    from lab.bench import _plot
-
-    return _plot.figure(rows)
+__getattr__ = public(__name__)

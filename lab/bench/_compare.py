@@ -58,7 +58,7 @@ def better_when_more(row: BenchRow) -> bool:
     return row.unit in MORE_IS_BETTER or (row.unit == "x" and (row.section == "search" or "times quicker" in row.name))
 
 
-def read(path: str | Path) -> tuple[list[BenchRow], dict]:
+def earlier(path: str | Path) -> tuple[list[BenchRow], dict]:
     """Rows and machine of a file that `lab bench --output FILE.json` wrote.
 
     Raises:
@@ -79,41 +79,39 @@ def changes(
 ) -> list[Change]:
     """Every row of these units that both runs hold, the one that got worst first. A power of n is a fit, and told by
     the rows that it is fitted to."""
-    old = {_key(row): row for row in before}
-    pairs = [(old[_key(row)], row) for row in after if _key(row) in old and row.unit in units]
-    all_changes = [Change(new, was.value, max(LEAST, _noise(was) + _noise(new))) for was, new in pairs]
+
+    def key(row: BenchRow) -> tuple[str, str, str, str]:
+        return row.section, row.name, row.setting, row.unit
+
+    def noise(row: BenchRow) -> float:
+        return UNKNOWN if row.spread is None else row.spread
+
+    old = {key(row): row for row in before}
+    pairs = [(old[key(row)], row) for row in after if key(row) in old and row.unit in units]
+    all_changes = [Change(new, was.value, max(LEAST, noise(was) + noise(new))) for was, new in pairs]
     return sorted(all_changes, key=lambda change: -change.worse)
 
 
-def as_text(before: Sequence[BenchRow], then: dict, after: Sequence[BenchRow], now: dict) -> str:
-    """What changed by more than the noise, as sentences, a line each."""
+def compared(before: tuple[Sequence[BenchRow], dict], after: Sequence[BenchRow], now: dict) -> str:
+    """What got worse or better since an earlier benchmark by more than the noise, as sentences, a line each."""
+    rows, then = before
     unlike = [name for name in MACHINE if then.get(name) != now.get(name)]
     units: tuple[str, ...] = (*TIMES, *TRAVEL)
-    left_out = ""
+    left_out = "times are left out"
     if "threads" in unlike:
         advice = f"; set OMP_NUM_THREADS={then['threads']}" if then.get("threads") else ""
         units, left_out = ALIKE, f"times, ratios and memory are left out{advice}"
     elif unlike:
-        units, left_out = TRAVEL, "times are left out"
-    compared = changes(before, after, units)
-    lines = []
+        units = TRAVEL
+    found, lines = changes(rows, after, units), []
+    if found:
+        lines.append(f"Compared with {then.get('date', 'an unknown date')}, {len(found)} rows.")
     if unlike:
-        words = ", ".join(
-            f"{name} {then.get(name, 'unknown')} then and {now.get(name, 'unknown')} now" for name in unlike
-        )
+        words = ", ".join(f"{one} {then.get(one, 'unknown')} then and {now.get(one, 'unknown')} now" for one in unlike)
         lines.append(f"The machines differ ({words}): {left_out}.")
-    if not compared and unlike:
+    if not found and unlike:
         return f"{lines[0]}\nNo row of the two benchmarks can be compared."
-    if not compared:
+    if not found:
         return "The two benchmarks have no row in common; measure the same sections at the same sizes."
-    lines.insert(0, f"Compared with {then.get('date', 'an unknown date')}, {len(compared)} rows.")
-    changed = [change.sentence for change in compared if change.matters]
+    changed = [change.sentence for change in found if change.matters]
     return "\n".join([*lines, *(changed or ["Nothing changed by more than the noise."])])
-
-
-def _key(row: BenchRow) -> tuple[str, str, str, str]:
-    return row.section, row.name, row.setting, row.unit
-
-
-def _noise(row: BenchRow) -> float:
-    return UNKNOWN if row.spread is None else row.spread

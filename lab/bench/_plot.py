@@ -14,7 +14,7 @@ LINES = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000
 SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "triangle-down", "star")
 
 
-def figure(rows: list[BenchRow]) -> go.Figure:
+def plot(rows: list[BenchRow]) -> go.Figure:
     """A panel of ratios a section, then a panel a unit for what was measured at several n."""
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots

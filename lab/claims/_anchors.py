@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import lab.metrics
-from lab.claims._study import SEEN_CLASSES, Point, Task
+from lab.claims._study import SEEN_CLASSES, DataSetup, Point
 from lab.core.results import Evidence
 from lab.evaluation.class_weights import class_evidence
 
 if TYPE_CHECKING:
-    from lab.claims._outcome import Outcome
+    from lab.claims._model import TrainedModel
 
 
-SEEN = Task("seen")
+SEEN = DataSetup("seen")
 DIM = 256
 CAM, CE, CL = "class anchors", "cross-entropy", "contrastive"
 LRS = (1e-3, 3e-3)
@@ -34,18 +34,18 @@ def loss(name: str, dim: int = DIM) -> dict:
     }[name]
 
 
-def point(name: str, setting: dict, dim: int = DIM, task: Task = SEEN, **sections: Any) -> Point:
+def point(name: str, setting: dict, dim: int = DIM, task: DataSetup = SEEN, **sections: Any) -> Point:
     """One loss of the paper at one place of an axis."""
     config = {"loss": loss(name, dim), "encoder": {"dim": dim}, **sections}
     return Point({"loss": name, **setting}, config, task)
 
 
-def accuracy(outcome: Outcome) -> dict[str, float]:
+def accuracy(model: TrainedModel) -> dict[str, float]:
     """Share of the queries that the nearest anchor (003, eq. 11), the classifier or, without class weights, the nearest
     neighbour gives their class."""
-    weights = class_evidence(outcome.parts.loss.state_dict(), outcome.parts.classes)
+    weights = class_evidence(model.parts.loss.state_dict(), model.parts.classes)
     if not weights:
-        return {"accuracy": outcome.evaluation.values["r@1"]}
+        return {"accuracy": model.evaluation.values["r@1"]}
     metric = lab.metrics.create("nearest_anchor_accuracy" if "anchors" in weights else "classifier_accuracy")
-    measurement = metric(Evidence(outcome.evaluation.ranking, outcome.query, outcome.searched, **weights))
+    measurement = metric(Evidence(model.evaluation.ranking, model.query, model.searched, **weights))
     return {"accuracy": next(iter(measurement.values.values()))}

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import lab.metrics
-from lab.claims._axes import arms
-from lab.claims._study import Point, Task
+from lab.claims._axes import arms, less
+from lab.claims._study import Contrast, DataSetup, Point
 
 if TYPE_CHECKING:
-    from lab.claims._outcome import Outcome
+    from lab.claims._model import TrainedModel
 
 
 CONTEXT = "contextual"
@@ -21,16 +21,13 @@ RIVALS = {
 }
 """Losses of the comparison. The contrastive one is the paper's own, on cosines."""
 
-LRS = (2.5e-4, 1e-3)
-"""Those of 0.00025, 0.001 and 0.004 that the study `losses` chose for ranking and pair losses."""
-
 
 def contextual(lam: float = 1.0, gamma: float = 0.0, **knobs: Any) -> dict:
     """The contextual loss, by itself unless told otherwise."""
     return {"name": "contextual", "lam": lam, "gamma": gamma, **knobs}
 
 
-def rivalry(setting: Mapping[str, Any], task: Task) -> list[Point]:
+def rivalry(setting: Mapping[str, Any], task: DataSetup) -> list[Point]:
     """The contextual part alone and its rivals at one place of an axis.
 
     The part alone has the same weights in each variant, so it stands there once.
@@ -39,7 +36,15 @@ def rivalry(setting: Mapping[str, Any], task: Task) -> list[Point]:
     return [alone, *arms(RIVALS, setting, task)]
 
 
-def train_score(outcome: Outcome) -> dict[str, float]:
+def ahead_of_rivals(place: str, setting: Mapping[str, Any]) -> tuple[Contrast, ...]:
+    """Contrasts: the contextual part above each of its rivals."""
+    return tuple(
+        less(f"{CONTEXT} - {n} at {place}", {"loss": CONTEXT, **setting}, {"loss": n, **setting}) for n in RIVALS
+    )
+
+
+def train_score(model: TrainedModel) -> dict[str, float]:
     """r@1 of the training images among each other."""
+    train = model.embedded(model.dataset.splits["train"].query)
     metrics = {"hit_rate_at_k": lab.metrics.create("hit_rate_at_k", k=(1,))}
-    return {"train r@1": outcome.evaluated(outcome.train, metrics=metrics).values["r@1"]}
+    return {"train r@1": model.evaluated(train, metrics=metrics).values["r@1"]}

@@ -1,168 +1,107 @@
-"""docs/claims.md: every claim with its verdict, the numbers behind it, and what was not run."""
+"""What came of the trainings: a page of verdicts, and of each study every number behind them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from lab import trials
-from lab.claims import _studies
-from lab.claims._axes import tried
-from lab.claims._study import LEAST, SEEDS, SEEN_AMONG, SEEN_CLASSES, TESTED, Study
+from lab.claims import _study
+from lab.claims._study import SEEDS, Study
 from lab.claims._sweep import current, file_of
-from lab.claims._verdicts import FAILS, HOLDS, LEVEL, MOST, NOT_RUN, UNTOLD, Answer, Judged, among_all, judge
-from lab.trials import Interval, Results, Scores, interval, key_of
-
-READING = Path(__file__).parent / "reading.md"
-"""What a person made of the numbers; stands at the top of the report."""
+from lab.claims._verdicts import FAILS, HOLDS, MOST, NOT_RUN, UNTOLD, Answer, Judged, among_all, judge
+from lab.core.formats import markdown_table
+from lab.trials import Interval, Results, Scores, Trial, interval, key_of
 
 ALL_OPTIONS = "chosen by seed"
 
 MARKS = {HOLDS: "**holds**", FAILS: "**does not hold here**", UNTOLD: "cannot be told", NOT_RUN: "not run"}
+COUNTED = {HOLDS: "hold", FAILS: "do not hold here", UNTOLD: "cannot be told", NOT_RUN: "were not run"}
 
 
-def report(names: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> str:
-    """The whole page as Markdown.
+@dataclass(frozen=True)
+class Judgement:
+    """A study with what came of it. trials: those that it asks for as it is declared now."""
+
+    study: Study
+    results: Results
+    trials: list[Trial]
+    claims: list[Judged]
+
+
+def judgements(names: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> dict[str, Judgement]:
+    """Every study by its name, the verdicts corrected for all comparisons of them all.
 
     Raises:
         ValueError: a results file is damaged.
     """
-    studies = {name: _studies.get(name) for name in names}
+    studies = {name: _study.get(name) for name in names}
     results = {name: trials.read(file_of(name, folder)) for name in names}
-    current_trials = {name: current(studies[name], results[name], seeds) for name in names}
-    verdicts = among_all({name: judge(studies[name], current_trials[name], seeds) for name in names})
-    parts = [
-        "# Do the claims hold?",
-        "<!-- written by `lab claims report`; edit lab/claims/reading.md and the studies instead -->",
-        READING.read_text(encoding="utf-8").strip(),
-        how(results, current_trials, verdicts, seeds),
-        summary(studies, verdicts),
-        *(section(name, studies[name], current_trials[name], verdicts[name], seeds) for name in names),
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    made = {name: current(studies[name], results[name], seeds) for name in names}
+    verdicts = among_all({name: judge(studies[name], made[name], seeds) for name in names})
+    return {name: Judgement(studies[name], results[name], made[name], verdicts[name]) for name in names}
 
 
-def how(results: dict[str, Results], trials: dict[str, list], verdicts: dict[str, list[Judged]], seeds: int) -> str:
-    """How the numbers were made and how they decide."""
-    made = sum(map(len, trials.values()))
-    cpu = sum(t.cpu for one in trials.values() for t in one)
-    sessions = [s for one in results.values() for s in one.sessions]
-    machines = sorted({s["machine"] for s in sessions})
-    versions = sorted({", ".join(f"{k} {v}" for k, v in s["versions"].items()) for s in sessions})
-    comparisons = sum(f.verdict != NOT_RUN for one in verdicts.values() for j in one for f in j.findings)
-    return f"""## How it was done
+def report(names: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> str:
+    """The page of verdicts as Markdown: docs/claims.md.
 
-{made:,} trainings, {cpu / 60:.0f} minutes of processor time, on {"; ".join(machines) or "no machine yet"}.
-Versions: {"; ".join(versions) or "none yet"}.
-
-- **Three tiers.** `head`: a linear embedding of 128 numbers on frozen EfficientNet-Lite0 features of Emoji-7 (seen at
-  128 pixels), batches of 128 with four images a class, 150 steps of AdamW. `cnn`: the whole small CNN, 100 steps.
-  `end_to_end`: a pretrained EfficientNet-Lite0 that learns as a whole at 64 pixels, batches of 64, 40 steps.
-{_short(trials)}  What a study changes stands in its table. The loop, samplers, losses and metrics are those of
-  `lab train`.
-- **Three sets.** Emoji-7, 1,014 emoji as seven vendors drew them; and, where a study says so, letters, 497 letters of
-  three scripts in ten typefaces, or digits, ten handwritten digits of some 180 images each.
-- **Seeds.** {seeds} a setting. The seed decides which classes train, validate and test, the weights and the batches.
-  Comparisons are paired: same seed, same classes, same batches. All seeds split the same classes: any two share
-  half of their test classes and three tenths of their training classes, so they are no {seeds} independent experiments.
-- **Choice.** All losses of a study had the same learning rates, and each seed takes the rate that did best on its
-  validation classes. Ranking losses had two variants as well, as printed (`paper`) and as the authors' code has it
-  (`released`): each seed takes what did best, and the rows below it show each variant by itself. Where a claim was
-  tried with fewer, the table of all claims says so, and its verdict is of those alone. The variants of the contextual
-  loss are two ways to weigh its parts; a study that gives the weights itself has none. Nothing is chosen on test
-  classes.
-- **Intervals** are Student's t, 95 %, over seeds, widened for what the seeds share: the variance of a mean is
-  s² (1/n + r), n being the seeds and r the classes that a seed tests on for each that it does not (Nadeau and Bengio,
-  2003). Half of the classes test, so r = 1 and intervals are {_wider("unseen", seeds)} times as wide as for
-  independent seeds. Where images of the training's classes test, a seed draws {SEEN_CLASSES} of {SEEN_AMONG} classes
-  (r = {_ratio("seen"):.2f}, {_wider("seen", seeds)} times); of digits, whose ten classes are always the same, it
-  tests a fifth of the images (r = {_ratio("digits"):.2f}, {_wider("digits", seeds)} times). More seeds would narrow
-  them little: it takes more classes. The correction is a rule of thumb; with it an interval may be read as
-  speaking of other classes of this kind, or of other images of the ten digits.
-- **Verdicts.** An expected advantage *holds* if its interval lies above 0, *does not hold here* if the interval lies
-  below half a point ({LEAST:g}), else it *cannot be told*. "No difference" holds if the interval lies within half a
-  point, "no loss" if it lies above minus half a point. A claim of several comparisons holds if all hold, and does not
-  hold if one of them fails at {LEVEL:.0%} divided by their number. Slopes and shares have bounds of their own in the
-  studies, a tenth of a point to one.
-- **Many comparisons.** Of {comparisons} comparisons some look like effects by chance. p is how often chance would give
-  the verdict that is nearest, here corrected for all {comparisons} by Holm's method; the column *Holm* tells whether a
-  claim's verdict stands then, too. One that does not is a hint.
-- **Effects.** The column *effect* is the mean in standard deviations over seeds. Where nothing can be told, *needed* is
-  the number of seeds that would tell if mean and deviation stayed as they are: seeds such as these, which share
-  classes; or, where no number of those would, seeds *apart*, each with classes of its own, which takes a larger set.
-
-`lab claims run --folder lab/trials/results` makes what is missing here; `lab claims report` writes this page again."""
-
-
-FIVE_MINUTES = 300
-"""Seconds of processor time that a training of a whole pretrained network should have."""
-
-
-def _short(trials: dict[str, list]) -> str:
-    """What trainings of the last tier cost, and what they would have cost at their full length."""
-    whole = [t.cpu for name, made in trials.items() if _studies.get(name).tier == "end_to_end" for t in made]
-    if not whole:
-        return ""
-    return (
-        f"  These took {sum(whole) / len(whole):.0f} seconds of a core each, where five minutes were the goal: all "
-        f"{len(whole)} would\n  have taken {FIVE_MINUTES * len(whole) / 3600:.0f} hours of it, more than there was.\n"
-    )
-
-
-def _ratio(protocol: str) -> float:
-    """As `Study.shared`."""
-    return TESTED[protocol] / (1 - TESTED[protocol])
-
-
-def _wider(protocol: str, seeds: int) -> str:
-    """How many times as wide intervals are as for independent seeds."""
-    return f"{math.sqrt(1 + seeds * _ratio(protocol)):.1f}"
-
-
-def summary(studies: dict[str, Study], verdicts: dict[str, list[Judged]]) -> str:
-    """One row a claim."""
-    every = [(name, judged) for name, judgements in verdicts.items() for judged in judgements]
-    counts = [f"{sum(j.verdict == v for _, j in every)} {words}" for v, words in _COUNTED.items()]
+    Raises:
+        ValueError: a results file is damaged.
+    """
+    found = judgements(names, folder, seeds)
     rows = [
-        f"| {j.claim.source} | {j.claim.says} | {MARKS[j.verdict]}{_share(j)} | {_stands(j)} "
-        f"| {tried(studies[name], j.claim)} | [{name}](#{name.replace('_', '-')}) |"
-        for name, j in every
+        [
+            f"{name}: {one.study.title} ({one.study.source})",
+            *(_said(one.claims, verdict) for verdict in (HOLDS, FAILS, UNTOLD, NOT_RUN)),
+        ]
+        for name, one in found.items()
     ]
-    sure = [sum(j.verdict == v and j.sure for _, j in every) for v in (HOLDS, FAILS)]
-    head = (
-        f"## All claims\n\nOf {len(every)} claims {', '.join(counts)}.{_missing(verdicts)} Corrected for all "
-        f"comparisons of this page, {sure[0]} still hold and {sure[1]} still do not.\n\n"
+    if not any(row[-1] for row in rows):
+        rows = [row[:-1] for row in rows]
+    head = ["study", HOLDS, FAILS, UNTOLD, NOT_RUN][: len(rows[0])]
+    return f"""# Do the claims hold?
+
+<!-- written by `lab claims report` -->
+
+What the papers say, tried on emoji, letters and digits: {sum(len(one.trials) for one in found.values()):,} short
+trainings, most of a linear map on the fixed features of a pretrained network, {seeds} seeds a setting. "Does not hold
+here" means that an effect does not show at this scale, not that a paper is wrong; "holds" means that it can be seen
+without a GPU. Verdicts follow from Student's t intervals over seeds, 95 %, widened for the classes that seeds share;
+most differences below two points cannot be told. Verdicts in bold stand corrected for all comparisons of this page
+(Holm's method), too; the others are hints.
+
+`lab claims show STUDY` tells a study's scores, comparisons and intervals; the site has all of them on one page, with
+how they were made and a reading. `lab claims run` tries them again.
+
+{counted(found)}
+
+{markdown_table(head, rows)}
+"""
+
+
+def counted(found: dict[str, Judgement]) -> str:
+    """How many claims have which verdict, and the command that makes what is missing."""
+    every = [judged for one in found.values() for judged in one.claims]
+    counts = [f"{sum(j.verdict == v for j in every)} {words}" for v, words in COUNTED.items()]
+    lacking = [name for name, one in found.items() if any(j.verdict == NOT_RUN for j in one.claims)]
+    rest = f" To run the rest: `lab claims run --only {' '.join(lacking)}`." if lacking else ""
+    sure = [sum(j.verdict == v and j.sure for j in every) for v in (HOLDS, FAILS)]
+    return (
+        f"Of {len(every)} claims {', '.join(counts)}.{rest} Corrected for all comparisons of this page, {sure[0]} "
+        f"still hold and {sure[1]} still do not."
     )
-    return head + "\n".join(
-        ["| paper | claim | here | Holm | tried with | study |", "|---|---|---|---|---|---|", *rows]
-    )
 
 
-def _stands(judged: Judged) -> str:
-    """Whether a verdict stands among all comparisons, where there is one."""
-    return ("stands" if judged.sure else "a hint") if judged.verdict in (HOLDS, FAILS) else ""
+def _said(claims: Sequence[Judged], verdict: str) -> str:
+    """The claims of one verdict, the sure ones bold."""
+    return " ".join(f"**{j.claim.says}**" if j.sure else j.claim.says for j in claims if j.verdict == verdict)
 
 
-_COUNTED = {HOLDS: "hold", FAILS: "do not hold here", UNTOLD: "cannot be told", NOT_RUN: "were not run"}
-
-
-def _missing(verdicts: dict[str, list[Judged]]) -> str:
-    """Names the studies that lack trainings, and the command that makes them."""
-    names = [name for name, judgements in verdicts.items() if any(j.verdict == NOT_RUN for j in judgements)]
-    return f" To run the rest: `lab claims run --only {' '.join(names)}`." if names else ""
-
-
-def _share(judged: Judged) -> str:
-    """How many of several comparisons hold."""
-    count = len(judged.findings)
-    if count == 1 or judged.verdict in (HOLDS, NOT_RUN):
-        return ""
-    return f" ({sum(f.verdict == HOLDS for f in judged.findings)} of {count} comparisons hold)"
-
-
-def section(name: str, study: Study, trials: list, verdicts: list[Judged], seeds: int) -> str:
+def section(name: str, judgement: Judgement, seeds: int = SEEDS) -> str:
     """One study: what was run, every setting, every comparison."""
+    study, trials = judgement.study, judgement.trials
     planned = len(study.trainings(seeds))
     failed = sum(bool(t.failed) for t in trials)
     cpu = sum(t.cpu for t in trials)
@@ -175,13 +114,15 @@ def section(name: str, study: Study, trials: list, verdicts: list[Judged], seeds
         + (f". {study.remark}" if study.remark else "."),
     ]
     if trials:
-        lines += [scores_table(study, trials), claims_table(verdicts)]
+        lines += [_scores_table(study, trials), _claims_tables(judgement.claims)]
     return "\n\n".join(lines)
 
 
-def scores_table(study: Study, trials: list) -> str:
+def _scores_table(study: Study, trials: list) -> str:
     """Mean test scores of every setting with their intervals, in points; under it its options, each by itself."""
-    columns = list(dict.fromkeys([study.column, "r@1", "MAP@R", *(_extra(study, trials))]))
+    known = {"r@1", "r@4", "MAP@R", "mAP"}
+    extra = [c for t in trials for c in t.test if c not in known] if study.extra else []
+    columns = list(dict.fromkeys([study.column, "r@1", "MAP@R", *extra]))
     axes = list(dict.fromkeys(axis for point in study.points for axis in point.setting))
     names = {t.digest: t.point.option for t in study.trainings(seeds=1)}
     options = ["option"] if any(names.values()) else []
@@ -196,7 +137,7 @@ def scores_table(study: Study, trials: list) -> str:
         cells += [_points(interval(list(scores.by_seed(c, **setting).values()), shared=study.shared)) for c in columns]
         cells += [_chosen(scores.chosen_of(**setting), {} if option else names)] * len(chosen)
         rows.append([*cells, str(len(by_seed))])
-    return _table([*axes, *options, *columns, *chosen, "seeds"], rows) if rows else "No setting is complete."
+    return markdown_table([*axes, *options, *columns, *chosen, "seeds"], rows) if rows else "No setting is complete."
 
 
 def _lines(study: Study, trials: list) -> Iterator[tuple[dict, str, list]]:
@@ -214,7 +155,7 @@ def _chosen(trials: list, names: dict[str, str]) -> str:
     return ", ".join(f"{one} x{words.count(one)}" for one in sorted(set(words)))
 
 
-def claims_table(verdicts: list[Judged]) -> str:
+def _claims_tables(verdicts: list[Judged]) -> str:
     """Every comparison of every claim."""
     blocks = []
     for j in verdicts:
@@ -232,20 +173,11 @@ def claims_table(verdicts: list[Judged]) -> str:
         ]
         blocks.append(
             f"{j.claim.source}: {j.claim.says} Here: {MARKS[j.verdict]}.\n\n"
-            + _table(["comparison", "mean and interval", "effect", "p (Holm)", "seeds", "needed", "verdict"], rows)
+            + markdown_table(
+                ["comparison", "mean and interval", "effect", "p (Holm)", "seeds", "needed", "verdict"], rows
+            )
         )
     return "\n\n".join(blocks)
-
-
-def _extra(study: Study, trials: list) -> list[str]:
-    """Columns that only this study measures."""
-    known = {"r@1", "r@4", "MAP@R", "mAP"}
-    return list(dict.fromkeys(c for t in trials for c in t.test if c not in known)) if study.extra else []
-
-
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
 def _plain(value: object) -> str:

@@ -1,17 +1,25 @@
-"""What a study declares: a claim of a paper, the trainings that try it, and the numbers that decide."""
+"""What a study declares: a claim of a paper, the trainings that try it, and the numbers that decide.
+
+A file of this folder that defines `STUDY` is a study; `names` and `get` find them.
+"""
 
 from __future__ import annotations
 
+import difflib
 import hashlib
+import importlib
 import json
+import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from lab.runs.config import RunConfig
+from lab.trials import key_of
 
 if TYPE_CHECKING:
-    from lab.claims._outcome import Outcome
+    from lab.claims._model import TrainedModel
 
 Tier = Literal["head", "cnn", "end_to_end"]
 
@@ -45,13 +53,13 @@ BASE: dict[Tier, dict[str, Any]] = {
     },
 }
 """What every training of a tier has in common. In the head tier only the encoder's head is trained, on its frozen
-features; see `lab.claims._features`. In the last tier the pretrained network learns as a whole, for
-as many steps as a minute of one core takes."""
+features; see `lab.claims._data.features`. In the last tier the pretrained network learns as a whole, for as many steps
+as a minute of one core takes."""
 
 
 @dataclass(frozen=True)
-class Task:
-    """What is trained and tested on; see `lab.claims._task`.
+class DataSetup:
+    """What is trained and tested on; see `lab.claims._data.prepared`.
 
     protocol: `unseen` takes the splits of the data set, whose test classes nothing was trained or chosen on (but for
         digits); `seen` makes others: new images of the training classes, searched among the training images, as in 003.
@@ -77,7 +85,7 @@ class Point:
 
     setting: dict[str, Any]
     config: dict[str, Any]
-    task: Task = Task()
+    task: DataSetup = DataSetup()
     option: str = ""
 
 
@@ -101,17 +109,22 @@ class Contrast:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says, in our words, and what would have to be true here. All contrasts must hold."""
+    """What a paper says, in our words, and what would have to be true here. All contrasts must hold.
 
-    source: str
+    source: paper and place, by default those of the study.
+    """
+
     says: str
     contrasts: tuple[Contrast, ...]
+    source: str = ""
 
 
 @dataclass(frozen=True)
 class Study:
     """One sweep: its points, each with every learning rate and seed, and the claims that it tries.
 
+    lrs: learning rates; by default those of 0.00025, 0.001 and 0.004 that the study `losses` chose for ranking and pair
+        losses.
     column: score that chooses the learning rate on the validation classes, and that claims read by default.
     extra: further test scores of a trained model; also of validation, where `column` is one of them.
     remark: what a reader should know about how this differs from the paper.
@@ -123,13 +136,17 @@ class Study:
     source: str
     points: tuple[Point, ...]
     claims: tuple[Claim, ...]
-    lrs: tuple[float, ...]
+    lrs: tuple[float, ...] = (2.5e-4, 1e-3)
     tier: Tier = "head"
     column: str = "MAP@R"
-    extra: Callable[[Outcome], dict[str, float]] | None = None
+    extra: Callable[[TrainedModel], dict[str, float]] | None = None
     remark: str = ""
     data: str = "emoji7"
     turn: int = 1_000
+
+    def __post_init__(self) -> None:
+        claims = tuple(replace(claim, source=claim.source or self.source) for claim in self.claims)
+        object.__setattr__(self, "claims", claims)
 
     def trainings(self, seeds: int = SEEDS) -> list[Training]:
         """Every training of the study, the seeds one after the other."""
@@ -183,8 +200,6 @@ class Training:
     @property
     def key(self) -> tuple:
         """As `lab.trials.Trial.key`."""
-        from lab.trials import key_of
-
         return key_of(self.point.setting), self.lr, self.seed, self.digest
 
 
@@ -200,3 +215,30 @@ def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
         )
         result[section] = {**before, **change} if joins else change
     return result
+
+
+def names() -> tuple[str, ...]:
+    """Names of all studies, in the order in which a sweep runs them: by their turn."""
+    return tuple(sorted(_files(), key=lambda name: (get(name).turn, name)))
+
+
+def get(name: str) -> Study:
+    """The study of that name.
+
+    Raises:
+        ValueError: there is none; lists those there are.
+        ImportError: its file defines no `STUDY`; names the file.
+    """
+    if name not in (known := _files()):
+        near = difflib.get_close_matches(str(name), known, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"There is no study {name!r}.{hint} Known: {', '.join(known)}.")
+    module = importlib.import_module(f"lab.claims.{name}")
+    study = getattr(module, "STUDY", None)
+    if not isinstance(study, Study):
+        raise ImportError(f"{module.__file__} must define STUDY, a lab.claims.Study, to be a study.")
+    return study
+
+
+def _files() -> list[str]:
+    return [m.name for m in pkgutil.iter_modules([str(Path(__file__).parent)]) if not m.name.startswith("_")]

@@ -5,24 +5,28 @@ Every training adds one line to its study's file in one write, so a kill loses a
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import lab.data
 from lab import trials
-from lab.claims import _studies
-from lab.claims._features import features
+from lab.claims import _study
+from lab.claims._data import features
 from lab.claims._study import BASE, SEEDS, Study, Training
 from lab.core.records import Embedding
 from lab.core.streams import result_of
 from lab.trials import Results, Trial
+
+if TYPE_CHECKING:
+    from lab.launchers import Launcher
 
 
 @dataclass(frozen=True)
@@ -65,9 +69,9 @@ def wanted(only: Sequence[str] = (), tier: str | None = None) -> list[str]:
         ValueError: no such study, or none of that tier among those named.
     """
     for name in only:
-        _studies.get(name)
-    chosen = [n for n in _studies.names() if not only or n in only]
-    fitting = [n for n in chosen if tier is None or _studies.get(n).tier == tier]
+        _study.get(name)
+    chosen = [n for n in _study.names() if not only or n in only]
+    fitting = [n for n in chosen if tier is None or _study.get(n).tier == tier]
     if not fitting:
         raise ValueError(f"None of {', '.join(chosen)} is of the tier {tier}; leave out --tier or name other studies.")
     return fitting
@@ -77,7 +81,7 @@ def state(names: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> list[
     """How far each study is."""
     states = []
     for name in names:
-        study = _studies.get(name)
+        study = _study.get(name)
         made = current(study, trials.read(file_of(name, folder)), seeds)
         failed = sum(bool(trial.failed) for trial in made)
         total = len(study.trainings(seeds))
@@ -91,7 +95,7 @@ def sweep(
     seeds: int = SEEDS,
     machine: str = "",
     limit: float | None = None,
-    mapped: Mapped | None = None,
+    launcher: Launcher | None = None,
     device: str = "cpu",
 ) -> Iterator[Ran | Embedding]:
     """Make what is missing, study by study.
@@ -100,7 +104,7 @@ def sweep(
         folder: holds one file a study.
         machine: how the results describe the machine.
         limit: seconds after which no further training begins.
-        mapped: as `map`, but in any order and wherever it likes (`Launcher.map`); by default here, one by one.
+        launcher: where trainings are made, in any order; by default here, one by one.
         device: what trains: cpu, cuda, cuda:1, or auto, a GPU where there is one.
 
     Raises:
@@ -114,71 +118,49 @@ def sweep(
         raise ValueError(f"A sweep needs at least one seed, got {seeds}.")
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / ".lock")
     try:
-        lock.acquire(timeout=0)
+        with FileLock(folder / ".lock", timeout=0):
+            todo, total = _missing(names, folder, seeds, device)
+            if launcher is None:  # told as it goes, where it can be
+                for data in sorted({training.study.data for _, training, _ in todo if training.study.tier == "head"}):
+                    yield from features(lab.data.create(data))
+            began = time.monotonic()
+            made = (launcher.map if launcher else map)(_made, todo)
+            in_time = itertools.takewhile(
+                lambda _: limit is None or time.monotonic() - began <= limit, itertools.count(1)
+            )
+            for number, (name, trial, where) in zip(in_time, made):  # noqa: B905  ends with either
+                _append(file_of(name, folder), trial, _session(_study.get(name), machine, where))
+                pace = (time.monotonic() - began) / number
+                yield Ran(name, trial, total - len(todo) + number, total, pace * (len(todo) - number))
     except Timeout:
         raise ValueError(
             f"Another sweep is at work in {folder}; wait for it, stop it, or use another folder."
         ) from None
-    try:
-        yield from _swept(names, folder, seeds, machine, limit, mapped, device)
-    finally:
-        lock.release()
-
-
-Mapped = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
-
-
-def _swept(
-    names: Sequence[str],
-    folder: Path,
-    seeds: int,
-    machine: str,
-    limit: float | None,
-    mapped: Mapped | None,
-    device: str,
-) -> Iterator[Ran | Embedding]:
-    todo: list[Piece] = []
-    total = 0
-    for name in names:
-        _repair(file_of(name, folder))
-        if device != "auto":  # elsewhere `auto` is found out by what trains
-            _refuse_mixture(file_of(name, folder), device.split(":")[0])
-        trainings = _studies.get(name).trainings(seeds)
-        made = {trial.key for trial in trials.read(file_of(name, folder)).trials}
-        todo += [(name, training, device) for training in trainings if training.key not in made]
-        total += len(trainings)
-    done, began = total - len(todo), time.monotonic()
-    if mapped is None:  # told as it goes, where it can be
-        for data in sorted({training.study.data for _, training, _ in todo if training.study.tier == "head"}):
-            yield from features(lab.data.create(data))
-    trials_made = (mapped or map)(_made, todo)
-    for number, (name, trial, where) in enumerate(_within(limit, began, trials_made), start=1):
-        _append(file_of(name, folder), trial, _session(_studies.get(name), machine, where))
-        pace = (time.monotonic() - began) / number
-        yield Ran(name, trial, done + number, total, pace * (len(todo) - number))
-
-
-def _within(limit: float | None, began: float, made: Iterable[Any]) -> Iterator[Any]:
-    """What is made until the time is up."""
-    if limit is None or time.monotonic() - began <= limit:
-        for one in made:
-            yield one
-            if limit is not None and time.monotonic() - began > limit:
-                return
 
 
 Piece = tuple[str, Training, str]
 """A study's name, one of its trainings, and the device that makes it."""
 
 
-Where = dict[str, str]
-"""What made a training: `device`, cpu or cuda, and `device_name`."""
+def _missing(names: Sequence[str], folder: Path, seeds: int, device: str) -> tuple[list[Piece], int]:
+    """The trainings that are still to be made, and how many there are in all."""
+    todo: list[Piece] = []
+    total = 0
+    for name in names:
+        path, trainings = file_of(name, folder), _study.get(name).trainings(seeds)
+        if path.is_file():
+            os.truncate(path, path.read_bytes().rfind(b"\n") + 1)  # a last line that a kill tore
+        if device != "auto":  # elsewhere `auto` is found out by what trains
+            _refuse_mixture(path, device.split(":")[0])
+        made = {trial.key for trial in trials.read(path).trials}
+        todo += [(name, training, device) for training in trainings if training.key not in made]
+        total += len(trainings)
+    return todo, total
 
 
-def _made(piece: Piece) -> tuple[str, Trial, Where]:
-    """One training, in this process or in one elsewhere, and what made it."""
+def _made(piece: Piece) -> tuple[str, Trial, dict[str, str]]:
+    """One training, in this process or in one elsewhere, and what made it: `device`, cpu or cuda, and its name."""
     from lab.claims._train import run
 
     name, training, device = piece
@@ -188,7 +170,7 @@ def _made(piece: Piece) -> tuple[str, Trial, Where]:
         return name, run(training, rows, device), _where(device)
 
 
-def _where(device: str) -> Where:
+def _where(device: str) -> dict[str, str]:
     """Of the machine that this runs on."""
     from lab.install.environment import device_name
     from lab.kernels.devices import device_of
@@ -213,7 +195,7 @@ def _rows(data: str) -> Any:
     return result_of(features(lab.data.create(data)))
 
 
-def _session(study: Study, machine: str, where: Where) -> dict:
+def _session(study: Study, machine: str, where: dict[str, str]) -> dict:
     """What stands beside the trials: with what, where and at which budget they were made."""
     import torch
 
@@ -238,20 +220,6 @@ def _append(path: Path, trial: Trial, session: dict) -> None:
     line = trial.as_json() + "\n"
     if not known or known[-1] != json.loads(json.dumps(session)):
         line = json.dumps({"session": session}, separators=(",", ":")) + "\n" + line
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    try:
-        os.write(descriptor, line.encode())
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _repair(path: Path) -> None:
-    """Cut off a torn last line."""
-    if not path.is_file():
-        return
-    content = path.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        with open(path, "r+b") as file:
-            file.truncate(whole)
+    with open(path, "ab", buffering=0) as file:  # in one write
+        file.write(line.encode())
+        os.fsync(file.fileno())

@@ -12,9 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lab.claims._outcome import Outcome
+from lab.claims._data import prepared
+from lab.claims._model import TrainedModel
 from lab.claims._study import Training
-from lab.claims._task import prepared
 from lab.data import ImageSet, Split
 from lab.data.images.loading import LoadedBatch
 from lab.encoders import Encoder, Head
@@ -89,13 +89,13 @@ def run(training: Training, features: Any, device: str = "cpu") -> Trial:
     scores: dict[str, Any] = {}
     for name in ("validation", "test"):
         split: Split = dataset.splits[name]
-        outcome = Outcome(config, dataset, parts, testing, unknown, unknown, None)
-        query = outcome.embedded(split.query)
-        gallery = None if split.gallery is None else outcome.embedded(split.gallery)
-        outcome = replace(outcome, query=query, gallery=gallery, evaluation=outcome.evaluated(query, gallery))
-        scores[name] = dict(outcome.evaluation.values)
+        model = TrainedModel(config, dataset, parts, testing, unknown, unknown, None)
+        query = model.embedded(split.query)
+        gallery = None if split.gallery is None else model.embedded(split.gallery)
+        model = replace(model, query=query, gallery=gallery, evaluation=model.evaluated(query, gallery))
+        scores[name] = dict(model.evaluation.values)
         if study.extra is not None and (name == "test" or study.column not in scores[name]):
-            scores[name] |= study.extra(outcome)
+            scores[name] |= study.extra(model)
     scores["validation"] = {study.column: scores["validation"][study.column]}
     return replace(base, **scores, cpu=time.process_time() - started)
 
@@ -104,8 +104,11 @@ def head_parts(config: RunConfig, dataset: ImageSet, features: np.ndarray) -> tu
     """What `parts_of` builds, with frozen features in the place of images, and the loader of those."""
     items = dataset.splits["train"].query
     classes, labels = np.unique(dataset.labels[items], return_inverse=True)
-    device = device_of(config.training.knobs.device)
-    encoder, loss = (part.to(device) for part in _seeded(config, features.shape[1], len(classes)))
+    device, knobs = device_of(config.training.knobs.device), config.encoder.knobs
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.training.knobs.seed)
+        head = FeatureHead(features.shape[1], knobs.dim, knobs.layer_norm, knobs.normalise)
+        encoder, loss = head.to(device), wrapped_loss(config, len(classes), knobs.dim).to(device)
     loader: Any = FeatureLoader(torch.from_numpy(features), dataset.labels)
     parts = Parts(
         encoder=encoder,
@@ -120,12 +123,3 @@ def head_parts(config: RunConfig, dataset: ImageSet, features: np.ndarray) -> tu
         device=device,
     )
     return parts, loader
-
-
-def _seeded(config: RunConfig, width: int, num_classes: int) -> tuple[nn.Module, nn.Module]:
-    knobs = config.encoder.knobs
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(config.training.knobs.seed)
-        encoder = FeatureHead(width, knobs.dim, knobs.layer_norm, knobs.normalise)
-        loss = wrapped_loss(config, num_classes, encoder.dim)
-    return encoder, loss

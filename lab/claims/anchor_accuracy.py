@@ -2,9 +2,8 @@
 
 from lab.claims import _anchors
 from lab.claims._anchors import CAM, CE
-from lab.claims._study import Claim, Contrast, Study
-
-ACCURACY = "accuracy"
+from lab.claims._axes import less
+from lab.claims._study import Claim, Study
 
 STUDY = Study(
     turn=31,
@@ -12,13 +11,11 @@ STUDY = Study(
     source="CAM, table 4",
     points=tuple(_anchors.point(name, {}, training={"steps": 400}) for name in (CAM, CE)),
     lrs=(1e-3, 3e-3, 1e-2),
-    column=ACCURACY,
+    column="accuracy",
     extra=_anchors.accuracy,
     claims=(
         Claim(
-            "CAM, table 4",
-            "Class anchors classify better than cross-entropy.",
-            (Contrast(f"{CAM} - {CE}", lambda s: s(loss=CAM) - s(loss=CE)),),
+            "Class anchors classify better than cross-entropy.", (less(f"{CAM} - {CE}", {"loss": CAM}, {"loss": CE}),)
         ),
     ),
     remark=_anchors.REMARK + " Accuracy is that of the nearest anchor and of the linear classifier, after 400 steps; "

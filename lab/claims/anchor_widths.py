@@ -1,18 +1,11 @@
 """003, figure 4: class anchors, cross-entropy and contrastive loss over the width of the embeddings."""
 
-from collections.abc import Callable
-
 from lab.claims import _anchors
 from lab.claims._anchors import CAM, CE, CL
-from lab.claims._axes import slope
+from lab.claims._axes import less, slope
 from lab.claims._study import Claim, Contrast, Study
 
 WIDTHS = (32, 64, 128, 256, 512)
-
-
-def score(s: Callable[..., float], loss: str, width: int) -> float:
-    return s(loss=loss, width=width)
-
 
 STUDY = Study(
     turn=18,
@@ -23,18 +16,16 @@ STUDY = Study(
     column="mAP",
     claims=(
         Claim(
-            "CAM, figure 4",
             "Cross-entropy and the contrastive loss get worse as embeddings get wider.",
             tuple(
-                Contrast(f"{n}: fall when the width doubles", lambda s, n=n: -slope(s, n, WIDTHS, score), least=0.001)
+                Contrast(f"{n}: fall when the width doubles", lambda s, n=n: -slope(s, n, "width", WIDTHS), least=0.001)
                 for n in (CE, CL)
             ),
         ),
         Claim(
-            "CAM, figure 4",
             "Class anchors are ahead of both at the largest width.",
             tuple(
-                Contrast(f"{CAM} - {n} at 512", lambda s, n=n: score(s, CAM, 512) - score(s, n, 512)) for n in (CE, CL)
+                less(f"{CAM} - {n} at 512", {"loss": CAM, "width": 512}, {"loss": n, "width": 512}) for n in (CE, CL)
             ),
         ),
     ),

@@ -1,8 +1,7 @@
 """000 table 2 and 001 table 3 once more, with the small CNN trained as a whole."""
 
-from lab.claims._axes import arms
+from lab.claims._axes import ahead, arms
 from lab.claims._study import Claim, Study
-from lab.claims.losses import ahead
 
 NAMES = ("recall_at_k", "smooth_ap", "sup_ap", "roadmap", "contrastive")
 
@@ -14,13 +13,13 @@ STUDY = Study(
     lrs=(1e-3, 2e-3),
     tier="cnn",
     claims=(
-        Claim("RS@k, table 2", "RS@k beats SmoothAP in r@1.", ahead("recall_at_k", "smooth_ap", column="r@1")),
-        Claim("ROADMAP, table 3", "SupAP beats SmoothAP.", ahead("sup_ap", "smooth_ap")),
-        Claim("ROADMAP, table 3", "Calibration adds to SupAP: ROADMAP beats SupAP.", ahead("roadmap", "sup_ap")),
+        Claim("RS@k beats SmoothAP in r@1.", ahead("recall_at_k", "smooth_ap", column="r@1"), source="RS@k, table 2"),
+        Claim("SupAP beats SmoothAP.", ahead("sup_ap", "smooth_ap"), source="ROADMAP, table 3"),
+        Claim("Calibration adds to SupAP: ROADMAP beats SupAP.", ahead("roadmap", "sup_ap"), source="ROADMAP, table 3"),
         Claim(
-            "RS@k, table 2",
             "RS@k beats the contrastive loss in r@1.",
             ahead("recall_at_k", "contrastive", column="r@1"),
+            source="RS@k, table 2",
         ),
     ),
 )

@@ -3,7 +3,8 @@
 from typing import Any
 
 from lab.claims import _context
-from lab.claims._study import Claim, Contrast, Point, Study
+from lab.claims._axes import less
+from lab.claims._study import Claim, Point, Study
 
 WHOLE = "whole"
 CHANGES: dict[str, dict[str, Any]] = {
@@ -20,11 +21,8 @@ CHANGES: dict[str, dict[str, Any]] = {
 LAM = (1.0, 0.8)
 
 
-def less(change: str, lam: float) -> Contrast:
-    return Contrast(
-        f"{WHOLE} less {change}, lambda {lam:g}",
-        lambda s: s(parts=WHOLE, **{"lambda": lam}) - s(parts=change, **{"lambda": lam}),
-    )
+def at(parts: str, lam: float) -> dict[str, str | float]:
+    return {"parts": parts, "lambda": lam}
 
 
 STUDY = Study(
@@ -32,14 +30,15 @@ STUDY = Study(
     title="Steps of the contextual similarity",
     source="Contextual, table 5",
     points=tuple(
-        Point({"parts": name, "lambda": lam}, {"loss": _context.contextual(lam, **knobs)})
+        Point(at(name, lam), {"loss": _context.contextual(lam, **knobs)})
         for lam in LAM
         for name, knobs in CHANGES.items()
     ),
-    lrs=_context.LRS,
     column="r@1",
     claims=tuple(
-        Claim("Contextual, table 5", words, tuple(less(change, lam) for lam in LAM))
+        Claim(
+            words, tuple(less(f"{WHOLE} less {change}, lambda {lam:g}", at(WHOLE, lam), at(change, lam)) for lam in LAM)
+        )
         for change, words in {
             "without M-": "M-, the strangers in common, is necessary.",
             "without query expansion": "Query expansion is necessary.",

@@ -7,21 +7,19 @@ from typing import TYPE_CHECKING
 import lab.metrics
 from lab.claims import _anchors
 from lab.claims._anchors import CAM, CE, CL
+from lab.claims._axes import less
 from lab.claims._study import Claim, Contrast, Point, Study
 from lab.core.results import Evidence
 
 if TYPE_CHECKING:
-    from lab.claims._outcome import Outcome
-
-NAMES = (CAM, CE, CL)
-ACCURACY = "accuracy"
+    from lab.claims._model import TrainedModel
 
 
-def measured(outcome: Outcome) -> dict[str, float]:
+def measured(model: TrainedModel) -> dict[str, float]:
     """P@20 and P@100 in the training images, and the accuracy of the classifier."""
     metric = lab.metrics.create("precision_at_k", k=(20, 100))
-    evidence = Evidence(outcome.evaluation.ranking, outcome.query, outcome.searched)
-    return {**metric(evidence).values, **_anchors.accuracy(outcome)}
+    evidence = Evidence(model.evaluation.ranking, model.query, model.searched)
+    return {**metric(evidence).values, **_anchors.accuracy(model)}
 
 
 def config(name: str) -> dict:
@@ -40,19 +38,18 @@ STUDY = Study(
     title="Precision far down the list, and accuracy, on digits",
     source="CAM, tables 1 and 4",
     data="digits",
-    points=tuple(Point({"loss": name}, config(name)) for name in NAMES),
+    points=tuple(Point({"loss": name}, config(name)) for name in (CAM, CE, CL)),
     lrs=(1e-3, 3e-3),
     tier="cnn",
     column="mAP",
     extra=measured,
     claims=(
         Claim(
-            "CAM, table 1",
             "Under class anchors precision stays level from 20 to 100: P@100 is within a point of P@20.",
             (Contrast("P@20 less P@100", lambda s: s("P@20", loss=CAM) - s("P@100", loss=CAM), "none", 0.01),),
+            source="CAM, table 1",
         ),
         Claim(
-            "CAM, table 1",
             "Under cross-entropy and the contrastive loss precision falls more from 20 to 100.",
             tuple(
                 Contrast(
@@ -61,16 +58,17 @@ STUDY = Study(
                 )
                 for n in (CE, CL)
             ),
+            source="CAM, table 1",
         ),
         Claim(
-            "CAM, table 1",
             "Class anchors have the highest P@100.",
-            tuple(Contrast(f"{CAM} - {n}", lambda s, n=n: s("P@100", loss=CAM) - s("P@100", loss=n)) for n in (CE, CL)),
+            tuple(less(f"{CAM} - {n}", {"loss": CAM}, {"loss": n}, "P@100") for n in (CE, CL)),
+            source="CAM, table 1",
         ),
         Claim(
-            "CAM, table 4",
             "Class anchors classify better than cross-entropy.",
-            (Contrast(f"{CAM} - {CE}", lambda s: s(ACCURACY, loss=CAM) - s(ACCURACY, loss=CE)),),
+            (less(f"{CAM} - {CE}", {"loss": CAM}, {"loss": CE}, "accuracy"),),
+            source="CAM, table 4",
         ),
     ),
     remark="Each fifth image tests and is searched in the training images, 125 or more a class; the seed draws which. "

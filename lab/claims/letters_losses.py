@@ -1,9 +1,8 @@
 """RS@k, table 2, and Contextual, table 2, in small on letters: a pretrained network that learns from end to end."""
 
 from lab.claims import _context, pretrained_losses
-from lab.claims._axes import arms
-from lab.claims._study import Claim, Contrast, Point, Study
-from lab.claims.losses import ahead
+from lab.claims._axes import ahead, arms, less
+from lab.claims._study import Claim, Point, Study
 
 SIMIX, MIXTURE = "RS@k with SiMix", "contextual mixture"
 
@@ -23,14 +22,14 @@ STUDY = Study(
     claims=(
         *pretrained_losses.STUDY.claims,
         Claim(
-            "RS@k, table 2",
             "SiMix adds to RS@k.",
-            (Contrast(f"{SIMIX} less RS@k", lambda s: s(loss=SIMIX) - s(loss="recall_at_k")),),
+            (less(f"{SIMIX} less RS@k", {"loss": SIMIX}, {"loss": "recall_at_k"}),),
+            source="RS@k, table 2",
         ),
         Claim(
-            "Contextual, table 2",
             "The contextual loss, mixed with the contrastive one, beats contrastive and multi-similarity in r@1.",
             ahead(MIXTURE, "contrastive", "multi_similarity", column="r@1"),
+            source="Contextual, table 2",
         ),
     ),
     remark="497 letters of three scripts in ten typefaces, halves of them to train and to test on as with Emoji-7.",

@@ -1,8 +1,7 @@
 """000 table 2 and 004 table 2 in small: a pretrained network that learns from end to end."""
 
-from lab.claims._axes import arms
+from lab.claims._axes import ahead, arms
 from lab.claims._study import Claim, Study
-from lab.claims.losses import ahead
 
 NAMES = ("recall_at_k", "smooth_ap", "contrastive", "multi_similarity")
 
@@ -15,16 +14,16 @@ STUDY = Study(
     tier="end_to_end",
     column="r@1",
     claims=(
-        Claim("RS@k, table 2", "RS@k beats SmoothAP in r@1.", ahead("recall_at_k", "smooth_ap", column="r@1")),
+        Claim("RS@k beats SmoothAP in r@1.", ahead("recall_at_k", "smooth_ap", column="r@1"), source="RS@k, table 2"),
         Claim(
-            "RS@k, table 2",
             "RS@k beats the contrastive loss in r@1.",
             ahead("recall_at_k", "contrastive", column="r@1"),
+            source="RS@k, table 2",
         ),
         Claim(
-            "Contextual, table 2",
             "Multi-similarity with its miner beats the contrastive loss in r@1.",
             ahead("multi_similarity", "contrastive", column="r@1"),
+            source="Contextual, table 2",
         ),
     ),
     remark="Where a machine has the time: `lab claims run --tier end_to_end --device cuda --seeds 20`; more steps and "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lab.claims import _context
-from lab.claims._axes import options
+from lab.claims._axes import less, variants
 from lab.claims._study import Claim, Contrast, Point, Study
 
 RECALL = {"name": "recall_at_k"}
@@ -24,43 +24,40 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-def variants(name: str) -> dict[str, dict[str, str]]:
-    """Option to knobs. SupAP and ROADMAP stand in the table once for each variant, RS@k chooses between its two."""
-    return options("recall_at_k") if name.startswith("RS@k") else {"": {}}
+def points(name: str, config: dict[str, Any]) -> list[Point]:
+    """SupAP and ROADMAP stand in the table once for each variant, RS@k chooses between its two."""
+    setting = {"training": name}
+    return variants(setting, **config) if name.startswith("RS@k") else [Point(setting, config)]
 
 
 def more(one: str, other: str) -> Contrast:
-    return Contrast(f"{one} less {other}", lambda s: s(training=one) - s(training=other))
+    return less(f"{one} less {other}", {"training": one}, {"training": other})
 
 
 STUDY = Study(
     turn=30,
     title="Batch size, SiMix, calibration and the contextual mixture, a pretrained network trained as a whole",
     source="RS@k, section 4.3 and figure 4; ROADMAP, table 3; Contextual, figure 7",
-    points=tuple(
-        Point({"training": name}, {**config, "loss": {**config["loss"], **knobs}}, option=option)
-        for name, config in CASES.items()
-        for option, knobs in variants(name).items()
-    ),
+    points=tuple(point for name, config in CASES.items() for point in points(name, config)),
     lrs=(3e-4, 1e-3),
     tier="end_to_end",
     column="r@1",
     claims=(
         Claim(
-            "RS@k, figure 4",
             "Larger batches are better, at an equal number of steps.",
             (more("RS@k, batch 64", "RS@k, batch 32"), more("RS@k, batch 128", "RS@k, batch 64")),
+            source="RS@k, figure 4",
         ),
-        Claim("RS@k, table 2", "SiMix adds to RS@k.", (more("RS@k with SiMix, batch 64", "RS@k, batch 64"),)),
+        Claim("SiMix adds to RS@k.", (more("RS@k with SiMix, batch 64", "RS@k, batch 64"),), source="RS@k, table 2"),
         Claim(
-            "ROADMAP, table 3",
             "Calibration adds to SupAP, as printed and as released.",
             (more("ROADMAP", "SupAP"), more("ROADMAP, released", "SupAP, released")),
+            source="ROADMAP, table 3",
         ),
         Claim(
-            "Contextual, figure 7",
             "A mixture of contextual and contrastive loss is better than either.",
             (more("contextual mixture", "contextual alone"), more("contextual mixture", "contrastive on cosines")),
+            source="Contextual, figure 7",
         ),
     ),
     remark="Two learning rates for all.",

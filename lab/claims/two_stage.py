@@ -12,26 +12,26 @@ from lab.claims._study import Claim, Contrast, Study
 from lab.core.results import Evidence
 
 if TYPE_CHECKING:
-    from lab.claims._outcome import Outcome
+    from lab.claims._model import TrainedModel
 
 
-def staged(outcome: Outcome) -> dict[str, float]:
+def staged(model: TrainedModel) -> dict[str, float]:
     """mAP of a search among the images of the nearest anchor, with both denominators, the comparisons it takes, and
     how often the nearest anchor is right."""
     index: Any = lab.search.create(
-        "two_stage", device=outcome.config.training.knobs.device, k=10, similarity=outcome.config.similarity
+        "two_stage", device=model.config.training.knobs.device, k=10, similarity=model.config.similarity
     )
-    index.build(outcome.searched, outcome.anchors, outcome.parts.classes)
-    ranking = index.rank(outcome.query, same_source=False)
-    evidence = Evidence(ranking, outcome.query, outcome.searched)
+    index.build(model.searched, model.anchors, model.parts.classes)
+    ranking = index.rank(model.query, same_source=False)
+    evidence = Evidence(ranking, model.query, model.searched)
     scores = {}
     for name, denominator in (("two-stage mAP", "positives"), ("two-stage mAP (retrieved)", "retrieved")):
         metric = lab.metrics.create("mean_average_precision", denominator=denominator)
         scores[name] = next(iter(metric(evidence).values.values()))
     return {
         **scores,
-        **_anchors.accuracy(outcome),
-        "share compared": float(ranking.comparisons.mean() / len(outcome.searched)),
+        **_anchors.accuracy(model),
+        "share compared": float(ranking.comparisons.mean() / len(model.searched)),
     }
 
 
@@ -45,12 +45,10 @@ STUDY = Study(
     extra=staged,
     claims=(
         Claim(
-            "CAM, table 2",
             "Two-stage search has a higher mAP than brute force (lost positives counted as lost).",
             (Contrast("two-stage less brute force", lambda s: s("two-stage mAP", loss=CAM) - s(loss=CAM)),),
         ),
         Claim(
-            "CAM, table 2",
             "It has a higher mAP if lost positives are forgiven.",
             (
                 Contrast(
@@ -60,7 +58,6 @@ STUDY = Study(
             ),
         ),
         Claim(
-            "CAM, table 2",
             "It takes less than half of the comparisons.",
             (
                 Contrast(

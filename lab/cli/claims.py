@@ -1,7 +1,8 @@
 """Try the papers' claims on emoji, letters and digits: short trainings that can be stopped and resumed, and a report.
 
 `lab claims list` names the studies; `lab claims run` makes what is missing, `--only STUDY ...` some of it;
-`lab claims status` shows the progress; `lab claims report` writes claims.md from the results.
+`lab claims status` shows the progress; `lab claims show STUDY` tells its scores and comparisons; `lab claims report`
+writes the page of all verdicts.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     from lab.cli import _launching
 
     flag = parser.add_argument
-    actions = ("list", "run", "status", "report")
+    actions = ("list", "run", "status", "show", "report")
     flag("action", nargs="?", choices=actions, default="list", help="what to show or do (default list)")
+    flag("study", nargs="?", metavar="STUDY", help="study that show tells")
     flag("--only", nargs="+", metavar="STUDY", default=(), help="studies to run (default all)")
     flag(
         "--tier",
@@ -56,9 +58,10 @@ def run(arguments: argparse.Namespace) -> None:
         raise ValueError(f"--seeds must be at most {MOST_SEEDS:,}, got {str(arguments.seeds)[:20]}.")
     if arguments.minutes is not None and not arguments.minutes > 0:
         raise ValueError(f"--minutes must be above 0, got {arguments.minutes:g}.")
-    folder = _folder(arguments)
-    act = {"list": _list, "run": _run, "status": _status, "report": _report}[arguments.action]
-    act(arguments, folder)
+    if (arguments.study is None) == (arguments.action == "show"):
+        raise ValueError("Name one study to show: lab claims show STUDY; elsewhere name studies with --only.")
+    act = {"list": _list, "run": _run, "status": _status, "show": _show, "report": _report}[arguments.action]
+    act(arguments, _folder(arguments))
 
 
 def _folder(arguments: argparse.Namespace) -> Path:
@@ -115,13 +118,20 @@ def _run(arguments: argparse.Namespace, folder: Path) -> None:
     machine = arguments.machine or (cores if device == "cpu" else f"{cores} and {device}")
     limit = None if arguments.minutes is None else 60 * arguments.minutes
     names = wanted(arguments.only, arguments.tier)
-    mapped = None if launcher is None else launcher.map
-    for _ in follow(sweep(names, folder, arguments.seeds, machine, limit, mapped, device), arguments.quiet):
+    for _ in follow(sweep(names, folder, arguments.seeds, machine, limit, launcher, device), arguments.quiet):
         pass
     states = state(names, folder, arguments.seeds)
     done, total = sum(s.done for s in states), sum(s.total for s in states)
     rest = "" if done == total else "; the same command continues"
     say(f"{done} of {total} trainings are in {folder}, {sum(s.cpu for s in states):.0f} CPU seconds in all{rest}.")
+
+
+def _show(arguments: argparse.Namespace, folder: Path) -> None:
+    import lab.claims
+
+    lab.claims.get(arguments.study)
+    found = lab.claims.judgements(lab.claims.names(), folder, arguments.seeds)
+    print(lab.claims.section(arguments.study, found[arguments.study], arguments.seeds))
 
 
 def _report(arguments: argparse.Namespace, folder: Path) -> None:

@@ -57,7 +57,6 @@ def _judge(protocol: JudgingProtocol, arguments: argparse.Namespace) -> int:
     import lab.runs
     from lab.cli import _config, _launching
     from lab.cli._progress import result_of
-    from lab.protocols import write_outcome
 
     flags = [flag for flag in _config.given_flags(arguments) if not flag.startswith(("--protocol.", "--on."))]
     flags += ["--name"] if arguments.name else []
@@ -71,7 +70,7 @@ def _judge(protocol: JudgingProtocol, arguments: argparse.Namespace) -> int:
     if arguments.device:
         run.config = run.config.changed("training.device", arguments.device)
     outcome = result_of(protocol.judge(run), arguments.quiet)
-    return _tell(outcome, write_outcome(run.path / "protocols", protocol.name, outcome), arguments)
+    return _tell(outcome, outcome.write(run.path / "protocols", protocol.name), arguments)
 
 
 def _conduct(protocol: Protocol, arguments: argparse.Namespace) -> int:
@@ -80,8 +79,8 @@ def _conduct(protocol: Protocol, arguments: argparse.Namespace) -> int:
     from lab.cli._launching import launcher_of
     from lab.cli._progress import result_of
     from lab.cli.train import StopOnSignal
-    from lab.protocols import Bench, Paused
     from lab.runs.store import check_name
+    from lab.sweeps import Bench, Paused
 
     base = lab.runs.open(arguments.run, arguments.runs).config_dict if arguments.run else None
     config = _config.config_of(arguments, base)
@@ -98,7 +97,7 @@ def _conduct(protocol: Protocol, arguments: argparse.Namespace) -> int:
         except Paused as paused:
             complain(str(paused))
             return stop.status or 130
-    return _tell(outcome, bench.conclude(outcome), arguments)
+    return _tell(outcome, outcome.write(bench.folder, "outcome"), arguments)
 
 
 def _tell(outcome: Outcome, path: Path, arguments: argparse.Namespace) -> int:

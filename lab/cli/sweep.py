@@ -19,7 +19,7 @@ from lab.cli._output import add_flags, say, show
 
 if TYPE_CHECKING:
     from lab.launchers import Launcher
-    from lab.sweeps import Plan, Trial
+    from lab.sweeps import Plan, SweptRun
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
@@ -65,17 +65,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _hand_over(plan: Plan, root: Path | str, launcher: Launcher) -> int:
-    from lab.sweeps.trials import enumerated, made
+    from lab import sweeps
 
     if not launcher.outlives:
         raise ValueError("This launcher's runs end with the command that started them; leave --no-wait out.")
-    runs = [made(plan, Path(root), number, values) for number, values in enumerated(plan)]
-    launcher.submit(runs)
+    runs = sweeps.hand_over(plan, root, launcher)
     say(f"{len(runs)} runs handed over; `lab runs` shows them.")
     return 0
 
 
-def _report(plan: Plan, trials: list[Trial], as_json: bool) -> None:
+def _report(plan: Plan, trials: list[SweptRun], as_json: bool) -> None:
     """Every run with its knobs, the best first."""
 
     ranked = sorted(trials, key=lambda trial: (trial.score is None, -(trial.score or 0)))

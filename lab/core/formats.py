@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -87,3 +88,15 @@ def plain_cell(text: str) -> str:
     """
     line = "".join(" " if character < " " else character for character in text)
     return f"'{line}" if line.lstrip().startswith(("=", "+", "-", "@")) else line
+
+
+def markdown_table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
+    """A table in Markdown; None is a dash.
+
+    >>> print(markdown_table(["loss", "r@1"], [["RS@k", None]]))
+    | loss | r@1 |
+    | --- | --- |
+    | RS@k | - |
+    """
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join('-' if cell is None else str(cell) for cell in line)} |" for line in lines)

@@ -50,6 +50,7 @@ class EncoderExporter(Exporter):
     """Base of the exporters that write the encoder: one of a person's own has to be given again."""
 
     own: OwnEncoder | None = None
+    Knobs = CheckpointKnobs
 
     def export(self, run: Run, path: Path | str | None = None, encoder: nn.Module | str | None = None) -> Path:
         """As every exporter does.

@@ -27,8 +27,7 @@ class Csv(Exporter):
 
     suffix = ".csv"
 
-    class Knobs(RowsKnobs):
-        pass
+    Knobs = RowsKnobs
 
     def write(self, run: Run, path: Path) -> None:
         rows = rows_of(run, self.knobs.splits)

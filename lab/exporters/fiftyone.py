@@ -38,8 +38,7 @@ class Fiftyone(Exporter):
         ['README.txt', 'data', 'labels.json', 'vectors.npz']
     """
 
-    class Knobs(RowsKnobs):
-        pass
+    Knobs = RowsKnobs
 
     def write(self, run: Run, path: Path) -> None:
         rows, images = rows_of(run, self.knobs.splits), run.dataset()

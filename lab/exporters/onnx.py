@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from lab.exporters._program import CheckpointKnobs, EncoderExporter, check_equal
+from lab.exporters._program import EncoderExporter, check_equal
 from lab.runs.folder import Run
 
 
@@ -30,9 +30,6 @@ class Onnx(EncoderExporter):
     suffix = ".onnx"
     needs = ("onnx", "onnxscript", "onnxruntime")
     extra = "onnx"
-
-    class Knobs(CheckpointKnobs):
-        pass
 
     def write(self, run: Run, path: Path) -> None:
         import onnxruntime

@@ -28,8 +28,7 @@ class Parquet(Exporter):
 
     suffix = ".parquet"
 
-    class Knobs(RowsKnobs):
-        pass
+    Knobs = RowsKnobs
 
     def write(self, run: Run, path: Path) -> None:
         rows = rows_of(run, self.knobs.splits)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from lab.exporters._program import CheckpointKnobs, EncoderExporter, Program, check_equal
+from lab.exporters._program import EncoderExporter, Program, check_equal
 from lab.runs.folder import Run
 
 
@@ -28,9 +28,6 @@ class Torch(EncoderExporter):
     """
 
     suffix = ".pt2"
-
-    class Knobs(CheckpointKnobs):
-        pass
 
     def write(self, run: Run, path: Path) -> None:
         path.write_bytes(saved(self.program(run)))

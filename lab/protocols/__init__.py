@@ -1,8 +1,9 @@
 """Protocols, one file each: `names()`, `create(name, **knobs)`, `get(name)`, `add(cls)`.
 
 A protocol says which runs a number needs, what is measured on them, and how far the number can be trusted.
-`create(name).judge(run)` measures a finished run; `create(name).conduct(config, Bench(folder))` trains what is needed,
-too, and goes on where it was interrupted. Both are generators of records that return an `Outcome`.
+`create(name).judge(run)` measures a finished run; `create(name).conduct(config, lab.sweeps.Bench(folder))`
+trains what is needed, too, and goes on where it was interrupted. Both are generators of records that return an
+`Outcome`.
 Derive your own from `Protocol`.
 """
 
@@ -13,12 +14,10 @@ from lab.core.catalog import Catalog, public
 if TYPE_CHECKING:
     from lab.core.knobs import Knobs, knob
     from lab.protocols._base import JudgingProtocol, Protocol
-    from lab.protocols._bench import Bench, Paused, write_outcome
     from lab.protocols._outcome import Outcome
 
 __all__ = [
-    "Bench", "JudgingProtocol", "Knobs", "Outcome", "Paused", "Protocol", "add", "broken", "create", "entries",
-    "get", "knob", "names", "write_outcome",
+    "JudgingProtocol", "Knobs", "Outcome", "Protocol", "add", "broken", "create", "entries", "get", "knob", "names",
 ]  # fmt: skip
 
 _catalog: "Catalog[Protocol]" = Catalog(__name__, __path__, "protocol", base="lab.protocols._base:Protocol")

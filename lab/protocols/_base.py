@@ -12,10 +12,10 @@ from lab.protocols._outcome import Outcome, OutcomeRow, joined, measured
 if TYPE_CHECKING:
     from lab.core.records import Record
     from lab.data import ImageSet
-    from lab.protocols._bench import Bench
     from lab.runs.config import RunConfig
     from lab.runs.evaluate import Examiner
     from lab.runs.folder import Run
+    from lab.sweeps import Bench
 
 Judgement = Generator["Record", None, Outcome]
 """Progress, and in the end what was found."""
@@ -45,7 +45,7 @@ class Protocol(HasKnobs):
 
         Raises:
             ValueError: data or configuration do not fit the protocol; says what does.
-            lab.protocols._bench.Paused: it was asked to stop; the same call goes on.
+            lab.sweeps.Paused: it was asked to stop; the same call goes on.
         """
         raise NotImplementedError(f"{type(self).__name__} must define conduct.")
 
@@ -82,19 +82,16 @@ class JudgingProtocol(Protocol):
 
     def configured(self, config: RunConfig) -> RunConfig:
         """The configuration to train with, when there is no run yet."""
-        return config
+        return config.changed("evaluation.splits", ())
 
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
         """Train one run a seed, and judge each."""
         config = self.configured(config)
         self.check(config.data.create())
+        runs = yield from bench.trained(seeded(config, self.knobs.seeds))
         outcomes = []
-        of_seed = {seed: config.changed("training.seed", seed) for seed in seeds(config, self.knobs.seeds)}
-        bench.ahead({f"seed-{seed}": changed for seed, changed in of_seed.items()})
-        for seed in of_seed:
-            run = yield from bench.trained(f"seed-{seed}", of_seed[seed])
-            stored = yield from bench.kept(f"seed-{seed}", lambda run=run: self._judged(run))
-            outcomes.append(Outcome.read(stored))
+        for name, run in runs.items():
+            outcomes.append(Outcome.read((yield from bench.kept(name, lambda run=run: self._judged(run)))))
         return joined(outcomes, over="seeds")
 
     def _judged(self, run: Run) -> Generator[Record, None, dict[str, Any]]:
@@ -108,12 +105,6 @@ class JudgingProtocol(Protocol):
             ValueError: says what is missing.
         """
 
-    def measuring(self, config: RunConfig) -> RunConfig:
-        """The configuration with this protocol's metrics in front of its own."""
-        names = {one["name"] for one in self.metrics}
-        further = [one for one in config.as_dict()["metrics"] if one["name"] not in names]
-        return config.changed("metrics", [*map(dict, self.metrics), *further])
-
     def examiner(self, run: Run) -> Examiner:
         """Measures the run by this protocol's metrics, if its data can be.
 
@@ -122,23 +113,33 @@ class JudgingProtocol(Protocol):
         """
         from lab.runs.evaluate import Examiner, open_trained
 
-        examiner = Examiner(open_trained(run, config=self.measuring(run.config)))
+        examiner = Examiner(open_trained(run, config=measuring(run.config, self.metrics)))
         self.check(examiner.trained.dataset)
         return examiner
 
-    def test_row(
-        self, examiner: Examiner, setting: Mapping[str, Any] | None = None
-    ) -> Generator[Record, None, OutcomeRow]:
+    def test_row(self, examiner: Examiner) -> Generator[Record, None, OutcomeRow]:
         """Embed and search the test split as it is; one row of single measurements."""
         query, gallery = yield from examiner.split("test")
         evaluation = yield from examiner.measure("test", query, gallery)
-        return measured(setting or {}, evaluation.values)
+        return measured({}, evaluation.values)
+
+
+def measuring(config: RunConfig, metrics: Sequence[Mapping[str, Any]]) -> RunConfig:
+    """The configuration with these metrics in front of its own."""
+    names = {one["name"] for one in metrics}
+    further = [one for one in config.as_dict()["metrics"] if one["name"] not in names]
+    return config.changed("metrics", [*map(dict, metrics), *further])
 
 
 def seeds(config: RunConfig, count: int) -> range:
     """As many seeds, beginning with the configuration's own."""
     first = config.training.knobs.seed
     return range(first, first + count)
+
+
+def seeded(config: RunConfig, count: int, before: str = "") -> dict[str, RunConfig]:
+    """Name of a run, such as `seed-0`, to the configuration with that seed; as many as `count`."""
+    return {f"{before}seed-{seed}": config.changed("training.seed", seed) for seed in seeds(config, count)}
 
 
 def lean(config: RunConfig) -> RunConfig:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from lab.core.estimates import Estimate
+from lab.core.files import write_json, write_text
+from lab.core.formats import markdown_table
 
 Setting = Mapping[str, str | int | float]
 
@@ -60,7 +63,8 @@ class Outcome:
         rows = self.table()
         lines = [f"# {self.protocol}", "", f"Source: {self.source}.", ""]
         if rows:
-            lines += [_line(rows[0]), _line(["---"] * len(rows[0])), *(_line(row.values()) for row in rows), ""]
+            cells = ([cell and str(cell).replace("|", "\\|") for cell in row.values()] for row in rows)
+            lines += [markdown_table(list(rows[0]), cells), ""]
         return "\n".join([*lines, *(f"- {sentence}" for sentence in self.sentences())]) + "\n"
 
     def sentences(self) -> list[str]:
@@ -83,12 +87,17 @@ class Outcome:
             "shown": list(self.shown),
         }
 
+    def write(self, folder: Path, name: str) -> Path:
+        """Write NAME.json and NAME.md; returns the latter."""
+        write_json(folder / f"{name}.json", self.as_json())
+        write_text(folder / f"{name}.md", self.as_markdown())
+        return folder / f"{name}.md"
+
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Outcome:
         """What `as_json` gave."""
         rows = tuple(OutcomeRow.read(row) for row in stored["rows"])
-        notes, knobs, columns = tuple(stored["notes"]), stored["knobs"], tuple(stored["shown"])
-        return cls(stored["protocol"], stored["source"], stored["over"], rows, notes, knobs, columns)
+        return cls(**{**stored, "rows": rows, "notes": tuple(stored["notes"]), "shown": tuple(stored["shown"])})
 
 
 def joined(outcomes: Sequence[Outcome], over: str) -> Outcome:
@@ -96,23 +105,21 @@ def joined(outcomes: Sequence[Outcome], over: str) -> Outcome:
     first = outcomes[0]
     if len(outcomes) == 1:
         return first
-    rows = []
-    for same in zip(*(one.rows for one in outcomes), strict=True):
-        columns = same[0].scores
-        rows.append(
-            OutcomeRow(same[0].setting, {c: Estimate.of([row.scores[c].mean for row in same]) for c in columns})
-        )  # fmt: skip
+    rows = [
+        measured(same[0].setting, *({c: row.scores[c].mean for c in same[0].scores} for row in same))
+        for same in zip(*(one.rows for one in outcomes), strict=True)
+    ]
     notes = tuple(dict.fromkeys(note for one in outcomes for note in one.notes))
     return replace(first, over=over, rows=tuple(rows), notes=notes)
 
 
-def measured(setting: Setting, values: Mapping[str, float]) -> OutcomeRow:
-    """A row of single measurements."""
-    return OutcomeRow(setting, {column: Estimate.of([value]) for column, value in values.items()})
-
-
-def _line(cells: Iterable[object]) -> str:
-    return "| " + " | ".join("-" if cell is None else str(cell).replace("|", "\\|") for cell in cells) + " |"
+def measured(setting: Setting, *measurements: Mapping[str, float]) -> OutcomeRow:
+    """A row of estimates over one or several measurements, each a mapping from column to value."""
+    columns: dict[str, list[float]] = {}
+    for values in measurements:
+        for column, value in values.items():
+            columns.setdefault(column, []).append(value)
+    return OutcomeRow(setting, {column: Estimate.of(values) for column, values in columns.items()})
 
 
 def _plain(value: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from lab.core.knobs import Knob, Knobs, describe
 from lab.protocols._base import scores_of
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
+from lab.sweeps import combinations
 
 
 def validation_score(run: Run) -> float:
@@ -43,7 +43,7 @@ def grid(vary: Sequence[str]) -> list[dict[str, Any]]:
                 f"{text!r}."
             )
         axes[path] = [yaml.safe_load(value) for value in values.split(":")]
-    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+    return combinations(axes)
 
 
 def changed(config: RunConfig, settings: Mapping[str, Any]) -> RunConfig:
@@ -55,7 +55,8 @@ def changed(config: RunConfig, settings: Mapping[str, Any]) -> RunConfig:
 
 def cell(settings: Mapping[str, Any]) -> str:
     """Settings in a table's cell."""
-    return " ".join(f"{path}={_short(value)}" for path, value in settings.items()) or "as configured"
+    short = {path: f"{value:.4g}" if isinstance(value, float) else value for path, value in settings.items()}
+    return " ".join(f"{path}={value}" for path, value in short.items()) or "as configured"
 
 
 def searched_knobs(knobs: type[Knobs]) -> list[Knob]:
@@ -75,7 +76,3 @@ def drawn(knob: Knob, random: np.random.Generator) -> float:
     bottom = knob.default - reach if low is None else low if high is not None else max(low, knob.default - reach)
     top = knob.default + reach if high is None else high if low is not None else min(high, knob.default + reach)
     return float(random.uniform(bottom, top))
-
-
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
 
-from lab.core.estimates import Estimate
 from lab.core.knobs import Knobs, knob
-from lab.core.records import Note, Record
-from lab.protocols._base import Judgement, Protocol, lean, scores_of, seeds, with_test, with_validation
-from lab.protocols._bench import Bench, RunDiverged
-from lab.protocols._outcome import OutcomeRow
+from lab.protocols._base import Judgement, Protocol, lean, scores_of, seeded, with_test, with_validation
+from lab.protocols._outcome import measured
 from lab.protocols._selection import cell, changed, grid, validation_score
 from lab.runs.config import RunConfig
+from lab.runs.folder import Run
+from lab.sweeps import Bench
 
 FIXED = ("data.", "evaluation.splits", "evaluation.checkpoint", "training.select_by")
 """What decides who validates and how: the same for every candidate."""
@@ -55,24 +53,19 @@ class ClassValidation(Protocol):
         dataset = base.data.create()
         with_test(dataset, self.name)
         with_validation(dataset, self.name)
-        configs = [changed(base, settings) for settings in candidates]  # refuses what is illegal before any training
-        rows, scores = [], []
-        bench.ahead({f"candidate-{i}": candidate for i, candidate in enumerate(configs)})
-        for i, (settings, candidate) in enumerate(zip(candidates, configs, strict=True)):
-            try:
-                run = yield from bench.trained(f"candidate-{i}", candidate)
-            except RunDiverged as diverged:
-                yield Note(str(diverged))
-                scores.append(-math.inf)
-                continue
-            scores.append(validation_score(run))
-            values = {f"{c}, validation": Estimate.of([v]) for c, v in scores_of(run, "validation").items()}
-            rows.append(OutcomeRow({"settings": cell(settings)}, values))
-        best = max(range(len(scores)), key=scores.__getitem__)
-        if scores[best] == -math.inf:
-            raise ValueError(f"None of the {len(scores)} candidates reached a number; lower the learning rate.")
-        final = yield from self._tested(changed(self._final(config), candidates[best]), bench)
-        rows.append(OutcomeRow({"settings": f"chosen: {cell(candidates[best])}"}, final))
+        settings = {f"candidate-{i}": one for i, one in enumerate(candidates)}
+        configs = {name: changed(base, one) for name, one in settings.items()}  # refuses what is illegal beforehand
+        runs = yield from bench.trained(configs, skip_diverged=True)
+        rows = [measured({"settings": cell(settings[name])}, _named(run, "validation")) for name, run in runs.items()]
+        scores = {name: validation_score(run) for name, run in runs.items()}
+        best = max(scores, key=scores.__getitem__, default=None)
+        if best is None or scores[best] == -math.inf:
+            raise ValueError(f"None of the {len(candidates)} candidates reached a number; lower the learning rate.")
+        final = self._candidate(config).changed("evaluation.splits", ("test",))
+        final = changed(final.changed("data.validation", 0.0) if self.knobs.retrain else final, settings[best])
+        tested = yield from bench.trained(seeded(final, self.knobs.seeds, "chosen-"))
+        chosen = {"settings": f"chosen: {cell(settings[best])}"}
+        rows.append(measured(chosen, *(_named(run, "test") for run in tested.values())))
         return self.outcome(rows, "seeds of the chosen settings", self._notes(config, len(candidates)))
 
     def _candidate(self, config: RunConfig) -> RunConfig:
@@ -82,20 +75,6 @@ class ClassValidation(Protocol):
         config = config.changed("evaluation.splits", ("validation",))
         return config.changed("evaluation.checkpoint", "last" if self.knobs.retrain else "best")
 
-    def _final(self, config: RunConfig) -> RunConfig:
-        config = self._candidate(config).changed("evaluation.splits", ("test",))
-        return config.changed("data.validation", 0.0) if self.knobs.retrain else config
-
-    def _tested(self, config: RunConfig, bench: Bench) -> Generator[Record, None, dict[str, Estimate]]:
-        scores: dict[str, list[float]] = {}
-        of_seed = {seed: config.changed("training.seed", seed) for seed in seeds(config, self.knobs.seeds)}
-        bench.ahead({f"chosen-seed-{seed}": changed for seed, changed in of_seed.items()})
-        for seed in of_seed:
-            run = yield from bench.trained(f"chosen-seed-{seed}", of_seed[seed])
-            for column, value in scores_of(run, "test").items():
-                scores.setdefault(f"{column}, test", []).append(value)
-        return {column: Estimate.of(values) for column, values in scores.items()}
-
     def _notes(self, config: RunConfig, candidates: int) -> list[str]:
         by = config.training.knobs.select_by
         how = "trained again on all training classes" if self.knobs.retrain else "its best checkpoint tested"
@@ -103,3 +82,8 @@ class ClassValidation(Protocol):
             f"{candidates} candidates, chosen by {by} on {self.knobs.validation:g} of the training classes; the winner "
             f"was {how}. The test was looked at once."
         ]
+
+
+def _named(run: Run, split: str) -> dict[str, float]:
+    """A run's scores, each column with its split."""
+    return {f"{column}, {split}": value for column, value in scores_of(run, split).items()}

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.core.estimates import Estimate
 from lab.core.knobs import Knobs, knob
 from lab.protocols._base import Judgement, Protocol, lean, scores_of, seeds, with_test
-from lab.protocols._outcome import OutcomeRow
+from lab.protocols._outcome import measured
 from lab.runs.config import RunConfig
 
 if TYPE_CHECKING:
     from lab.data import ImageSet
-    from lab.protocols._bench import Bench
+    from lab.sweeps import Bench
 
 
 class FewShot(Protocol):
@@ -38,18 +37,17 @@ class FewShot(Protocol):
         dataset = config.changed("data.shots", None).data.create()
         with_test(dataset, self.name)
         dataset.check_training()
-        rows = []
-        sizes, wanted = self.knobs.shots or doublings(largest_class(dataset)), seeds(config, self.knobs.seeds)
-        bench.ahead({f"shots-{n}-seed-{seed}": few(config, dataset, n, seed) for n in sizes for seed in wanted})
-        for shots in sizes:
-            scores: dict[str, list[float]] = {}
-            for seed in wanted:
-                run = yield from bench.trained(f"shots-{shots}-seed-{seed}", few(config, dataset, shots, seed))
-                for column, value in scores_of(run, "test").items():
-                    scores.setdefault(column, []).append(value)
-            rows.append(
-                OutcomeRow({"shots": shots}, {column: Estimate.of(values) for column, values in scores.items()})
-            )
+        largest = int(np.bincount(dataset.labels[dataset.splits["train"].items]).max())
+        sizes, wanted = self.knobs.shots or doublings(largest), seeds(config, self.knobs.seeds)
+        names = {shots: [f"shots-{shots}-seed-{seed}" for seed in wanted] for shots in sizes}
+        runs = yield from bench.trained(
+            {
+                name: few(config, dataset, shots, seed)
+                for shots in sizes
+                for name, seed in zip(names[shots], wanted, strict=True)
+            }
+        )
+        rows = [measured({"shots": n}, *(scores_of(runs[name], "test") for name in names[n])) for n in sizes]
         steps = config.training.knobs.steps
         return self.outcome(rows, "seeds", [f"Every size was trained for {steps:,} steps."])
 
@@ -58,11 +56,6 @@ def doublings(largest: int) -> tuple[int, ...]:
     """1, 2, 4, ... below `largest`, and `largest` itself."""
     powers = [2**i for i in range(largest.bit_length()) if 2**i < largest]
     return (*powers, largest)
-
-
-def largest_class(dataset: ImageSet) -> int:
-    """Images of the training class that has most."""
-    return int(np.bincount(dataset.labels[dataset.splits["train"].items]).max())
 
 
 def few(config: RunConfig, dataset: ImageSet, shots: int, seed: int) -> RunConfig:

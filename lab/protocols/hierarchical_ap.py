@@ -12,7 +12,6 @@ from lab.core.files import checked
 from lab.core.knobs import knob
 from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol, with_test
 from lab.protocols._outcome import measured
-from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 
 if TYPE_CHECKING:
@@ -41,9 +40,6 @@ class HierarchicalAp(JudgingProtocol):
         table: str | None = knob(
             None, "CSV file with the columns class, and middle or coarse or both, instead of attributes."
         )
-
-    def configured(self, config: RunConfig) -> RunConfig:
-        return config.changed("evaluation.splits", ())
 
     def check(self, dataset: ImageSet) -> None:
         with_test(dataset, self.name)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from lab.protocols._base import Judgement, JudgingProtocol, with_test
-from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 
 if TYPE_CHECKING:
@@ -23,9 +22,6 @@ class QueryGallery(JudgingProtocol):
 
     source = "DML deck, evaluation protocols; Contextual, table 8"
     metrics = ({"name": "hit_rate_at_k", "k": (1, 10, 20, 30, 40, 50)}, {"name": "mean_average_precision"})
-
-    def configured(self, config: RunConfig) -> RunConfig:
-        return config.changed("evaluation.splits", ())
 
     def check(self, dataset: ImageSet) -> None:
         with_test(dataset, self.name)

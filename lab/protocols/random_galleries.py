@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from lab.core.estimates import Estimate
 from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet
 from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol, with_test
-from lab.protocols._outcome import OutcomeRow, measured
-from lab.runs.config import RunConfig
+from lab.protocols._outcome import measured
 from lab.runs.folder import Run
 
 if TYPE_CHECKING:
@@ -44,9 +42,6 @@ class RandomGalleries(JudgingProtocol):
         sizes: tuple[Size, ...] = knob(("small", "medium", "large"), "Test sets of VehicleID to measure on.")
         repeats: int = knob(10, "Number of random galleries.", ge=1, le=1000)
 
-    def configured(self, config: RunConfig) -> RunConfig:
-        return config.changed("evaluation.splits", ())
-
     def check(self, dataset: ImageSet) -> None:
         with_test(dataset, self.name)
         if dataset.relevance:
@@ -70,13 +65,12 @@ class RandomGalleries(JudgingProtocol):
                 rows.append(measured({"test set": name}, once.values))
                 notes.append(f"{name}: {len(items):,} images, each searched among all others.")
                 continue
-            scores: dict[str, list[float]] = {}
+            drawn = []
             for query, gallery in galleries(whole.labels, self.knobs.repeats):
                 parts = (part(whole, query), part(whole, gallery))
                 one = yield from examiner.measure("test", *parts, dataset)
-                for column, value in one.values.items():
-                    scores.setdefault(column, []).append(value)
-            rows.append(OutcomeRow({"test set": name}, {c: Estimate.of(values) for c, values in scores.items()}))
+                drawn.append(one.values)
+            rows.append(measured({"test set": name}, *drawn))
             notes.append(f"{name}: {len(query):,} queries in galleries of {len(gallery):,}.")
         return self.outcome(rows, "random galleries", notes)
 

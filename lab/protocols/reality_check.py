@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from lab.core.estimates import Estimate
 from lab.core.knobs import Knobs, knob
 from lab.core.records import Note, Record
 from lab.core.results import EmbeddingSet
-from lab.protocols._base import Judgement, Protocol, lean, with_validation
-from lab.protocols._bench import Bench, RunDiverged
-from lab.protocols._outcome import OutcomeRow
+from lab.protocols._base import Judgement, Protocol, lean, measuring, with_validation
+from lab.protocols._outcome import OutcomeRow, measured
 from lab.protocols._selection import cell, changed, drawn, searched_knobs, validation_score
 from lab.protocols.standard_halves import disjoint_halves
 from lab.runs.config import DERIVED, RunConfig
 from lab.runs.folder import Run
+from lab.sweeps import Bench, RunDiverged
 
 TABLE = (
     "contrastive", "triplet_margin", "nt_xent", "proxy_nca", "margin", "normalized_softmax", "cos_face", "arc_face",
@@ -94,10 +93,10 @@ class RealityCheck(Protocol):
     def _base(self, config: RunConfig) -> RunConfig:
         if "folds" not in config.data.values:
             raise ValueError(f"{config.data.name} has no training classes to make folds of; choose another data set.")
-        names = {one["name"] for one in METRICS}
-        further = [one for one in config.as_dict()["metrics"] if one["name"] not in names]
-        config = lean(config).changed("metrics", [*map(dict, METRICS), *further])
-        return changed(config, {"evaluation.splits": ("validation",), "data.folds": self.knobs.folds, "wrappers": []})
+        return changed(
+            measuring(lean(config), METRICS),
+            {"evaluation.splits": ("validation",), "data.folds": self.knobs.folds, "wrappers": []},
+        )
 
     def _settings(self, base: RunConfig, loss: str) -> list[dict[str, Any]]:
         """What each trial of a loss changes; refuses an unknown loss before any training."""
@@ -132,42 +131,32 @@ class RealityCheck(Protocol):
         self, base: RunConfig, settings: Mapping[str, Any], name: str, bench: Bench
     ) -> Generator[Record, None, float]:
         """Mean validation score over the folds; -inf for settings that break down."""
-        scores = []
-        of_fold = [changed(base, {**settings, "data.fold": fold}) for fold in range(self.knobs.folds)]
-        bench.ahead({f"{name}-fold-{fold}": config for fold, config in enumerate(of_fold)})
-        for fold, config in enumerate(of_fold):
-            try:
-                run = yield from bench.trained(f"{name}-fold-{fold}", config)
-            except RunDiverged as diverged:
-                yield Note(str(diverged))
-                return -math.inf
-            scores.append(validation_score(run))
-        return float(np.mean(scores))
+        try:
+            runs = yield from bench.trained(self._of_folds(base, settings, name))
+        except RunDiverged as diverged:
+            yield Note(str(diverged))
+            return -math.inf
+        return float(np.mean([validation_score(run) for run in runs.values()]))
+
+    def _of_folds(self, base: RunConfig, settings: Mapping[str, Any], name: str) -> dict[str, RunConfig]:
+        return {
+            f"{name}-fold-{fold}": changed(base, {**settings, "data.fold": fold}) for fold in range(self.knobs.folds)
+        }
 
     def _final(
         self, base: RunConfig, settings: Mapping[str, Any], loss: str, bench: Bench
     ) -> Generator[Record, None, list[OutcomeRow]]:
         first = base.training.knobs.seed + 1  # the search has used the configured one
-        scores: dict[str, dict[str, list[float]]] = {"concatenated": {}, "separated": {}}
-        width = 0
+        kept = []
         for seed in range(first, first + self.knobs.reproductions):
-            runs = []
-            seeded = {**settings, "training.seed": seed}
-            of_fold = [changed(base, {**seeded, "data.fold": fold}) for fold in range(self.knobs.folds)]
-            bench.ahead({f"{loss}-seed-{seed}-fold-{fold}": config for fold, config in enumerate(of_fold)})
-            for fold, config in enumerate(of_fold):
-                runs.append((yield from bench.trained(f"{loss}-seed-{seed}-fold-{fold}", config)))
-            kept = yield from bench.kept(f"{loss}-seed-{seed}", lambda runs=runs: tested(runs))
-            width = kept["width"]
-            for how, values in scores.items():
-                for column, value in kept[how].items():
-                    values.setdefault(column, []).append(value)
+            name = f"{loss}-seed-{seed}"
+            runs = yield from bench.trained(self._of_folds(base, {**settings, "training.seed": seed}, name))
+            kept.append((yield from bench.kept(name, lambda runs=runs: tested(list(runs.values())))))
+        width = kept[-1]["width"]
         widths = {"concatenated": self.knobs.folds * width, "separated": width}
         return [
-            OutcomeRow(
-                {"loss": loss, "embeddings": how, "width": widths[how]}, {c: Estimate.of(v) for c, v in values.items()}
-            )
-            for how, values in scores.items()
+            measured({"loss": loss, "embeddings": how, "width": wide}, *(one[how] for one in kept))
+            for how, wide in widths.items()
         ]
 
 

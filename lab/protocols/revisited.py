@@ -11,7 +11,7 @@ import numpy as np
 from lab.core.knobs import knob
 from lab.core.records import Record
 from lab.core.results import EmbeddingSet
-from lab.protocols import _whitening
+from lab.evaluation import whitening
 from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol
 from lab.protocols._outcome import OutcomeRow, measured
 from lab.runs.config import RunConfig
@@ -82,7 +82,7 @@ class Revisited(JudgingProtocol):
 
     def configured(self, config: RunConfig) -> RunConfig:
         self._named()
-        return config.changed("evaluation.splits", ())
+        return super().configured(config)
 
     def judge(self, run: Run) -> Judgement:
         from lab.runs.evaluate import Examiner, open_trained
@@ -141,9 +141,9 @@ class Revisited(JudgingProtocol):
         seen = yield from self._embedded(examiner, dataset, chosen, "training images")
         width = self.knobs.width
         if self.knobs.whitening == "pca":
-            whiten = _whitening.pca(seen.vectors, width)
+            whiten = whitening.pca(seen.vectors, width)
         else:
-            whiten = _whitening.learnt(seen.vectors, seen.labels, width)
+            whiten = whitening.learnt(seen.vectors, seen.labels, width)
         return lambda embeddings: replace(embeddings, vectors=whiten(embeddings.vectors))
 
     def _embedded(

@@ -9,12 +9,12 @@ from typing import Any, Literal, get_args
 from lab.core.estimates import Estimate, paired
 from lab.core.knobs import Knobs, knob
 from lab.core.records import Record
-from lab.protocols._base import Judgement, Protocol, lean, seeds, with_test
-from lab.protocols._bench import Bench
-from lab.protocols._outcome import OutcomeRow
+from lab.protocols._base import Judgement, Protocol, lean, seeded, with_test
+from lab.protocols._outcome import OutcomeRow, measured
 from lab.protocols._selection import changed
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
+from lab.sweeps import Bench
 
 Name = Literal[
     "crop", "width", "temperature", "norm", "pooling", "fast", "balanced", "beta", "mixed", "flip", "rerank"
@@ -87,7 +87,9 @@ class Tricks(Protocol):
         if len(set(names)) < len(names):
             raise ValueError(f"tricks: each trick is switched on once, got {', '.join(names)}.")
         tricks = {name: self.trick(name, config) for name in names}
-        base = self._baseline(config, tricks)
+        base = lean(config).changed("evaluation.splits", ())
+        for trick in tricks.values():
+            base = changed(base, trick.off)
         for trick in tricks.values():
             changed(base, trick.on).sampler.create()  # refuses an impossible batch before anything is trained
         dataset = base.data.create()
@@ -179,12 +181,6 @@ class Tricks(Protocol):
         values = config.encoder.values
         return values.get("image_size") or _made_for(config)
 
-    def _baseline(self, config: RunConfig, tricks: Mapping[str, Trick]) -> RunConfig:
-        config = lean(config).changed("evaluation.splits", ())
-        for trick in tricks.values():
-            config = changed(config, trick.off)
-        return config
-
     def _measured(
         self, base: RunConfig, tricks: Mapping[str, Trick], on: Sequence[str], bench: Bench
     ) -> Generator[Record, None, dict[str, Estimate]]:
@@ -194,22 +190,16 @@ class Tricks(Protocol):
         config = base
         for name in trained:
             config = changed(config, tricks[name].on)
-        scores: dict[str, list[float]] = {}
         called = "_".join(sorted(trained)) or "baseline"
-        of_seed = {
-            f"{called}-seed-{seed}": config.changed("training.seed", seed) for seed in seeds(base, self.knobs.seeds)
-        }
-        bench.ahead(of_seed)
-        for name, seeded in of_seed.items():
-            run = yield from bench.trained(name, seeded)
+        runs = yield from bench.trained(seeded(config, self.knobs.seeds, f"{called}-"))
+        kept = []
+        for name, run in runs.items():
             using = run.config
             for trick in used:
                 using = changed(using, tricks[trick].on)
             label = "--".join([name, *sorted(used)])
-            values = yield from bench.kept(label, lambda run=run, using=using: self._examined(run, using))
-            for column, value in values.items():
-                scores.setdefault(column, []).append(value)
-        return {column: Estimate.of(values) for column, values in scores.items()}
+            kept.append((yield from bench.kept(label, lambda run=run, using=using: self._examined(run, using))))
+        return dict(measured({}, *kept).scores)
 
     def _examined(self, run: Run, config: RunConfig) -> Generator[Record, None, dict[str, float]]:
         from lab.runs.evaluate import Examiner, open_trained

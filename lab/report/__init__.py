@@ -5,8 +5,8 @@ found.records(), found.to_frame(), found.warnings
 lab.report.write(found, "latex")
 """
 
-from lab.report._line import Line
+from lab.report._facts import ReportLine
 from lab.report._lines import Report, report, setting, together
 from lab.report._write import FORMATS, write
 
-__all__ = ["FORMATS", "Line", "Report", "report", "setting", "together", "write"]
+__all__ = ["FORMATS", "Report", "ReportLine", "report", "setting", "together", "write"]

@@ -1,4 +1,4 @@
-"""What one has to know of a result before comparing its score with another's."""
+"""A line of a report, and what one has to know of it before comparing its scores with another's."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import lab.encoders
 import lab.papers.tables
+from lab.core.estimates import Estimate
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 
@@ -56,11 +57,43 @@ class Facts:
         return None if self.steps is None or self.batch is None else self.steps * self.batch
 
 
+@dataclass(frozen=True)
+class ReportLine:
+    """One line of a report.
+
+    name: the loss, with the knobs that set it apart; or a published method. data: with the part of it.
+    scores: column to what was found, shares in [0, 1]. runs, seeds: behind it, empty for a published line.
+    source: `own`, or paper and table of a published line. note: what else a reader has to know of a published line.
+    spread: column to the standard deviation over the trials of a paper that prints one.
+    """
+
+    name: str
+    data: str
+    facts: Facts
+    scores: dict[str, Estimate]
+    source: str
+    runs: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
+    note: str = ""
+    spread: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def published(self) -> bool:
+        """Whether a paper reports it, instead of having been measured here."""
+        return not self.runs
+
+    @property
+    def label(self) -> str:
+        """The name, with its source where that is a paper: how warnings speak of it."""
+        return f"{self.name} [{self.source}]" if self.published else self.name
+
+
 def of_run(run: Run, split: str) -> Facts:
     """The facts of an evaluated run."""
     config = run.config_of(split)
     encoder = config.encoder.values
     elsewhere = config.outside and run.used_checkpoint() is None  # `lab.train` trains encoders from outside here
+    chosen = {knob for knob, value in encoder.items() if value}
     data = {k: v for k, v in config.data.values.items() if k not in PLACES}
     if "distractors" in data:
         data["distractors"] = data["distractors"] is not None  # whether, not where
@@ -71,7 +104,7 @@ def of_run(run: Run, split: str) -> Facts:
         encoder=_printed(config),
         dim=_width(run, split) or encoder.get("dim"),
         size=_size(config),
-        weights=None if config.outside else _weights(encoder),
+        weights=None if config.outside else "pretrained" if {"pretrained", "weights"} & chosen else "random",
         steps=None if elsewhere else config.training.knobs.steps,
         batch=None if elsewhere else config.sampler.values.get("batch_size"),
         protocol={**data, **examined, "resize": config.testing.values.get("resize"), "queries": scores.get("queries")},
@@ -83,10 +116,6 @@ def of_row(row: lab.papers.tables.PublishedRow) -> Facts:
     """The facts of a published row, as far as its paper tells them."""
     more: dict[str, Any] = {"validated": not row.selected_on_test, "protocol": dict(row.protocol), "search": row.search}
     return Facts(row.data, row.encoder, row.dim, row.size, **more)
-
-
-def _weights(encoder: Mapping[str, Any]) -> str:
-    return "pretrained" if encoder.get("pretrained") or encoder.get("weights") else "random"
 
 
 def _printed(config: RunConfig) -> str:

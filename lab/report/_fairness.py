@@ -1,14 +1,18 @@
-"""Why lines of a report may not compare: one sentence for each reason, with the lines that it concerns."""
+"""Why lines of a report may not compare: a sentence for each reason, and marks on numbers measured in another way."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from string import ascii_lowercase
 from typing import Any
 
-from lab.report._line import Line
+from lab.report._facts import ReportLine
+
+UNSEARCHED = ("NMI", "AMI", "F1", "anchor accuracy", "classifier accuracy")
+"""Columns that no search has a part in."""
 
 
-def warnings(lines: Sequence[Line], split: str) -> tuple[str, ...]:
+def warnings(lines: Sequence[ReportLine], split: str) -> tuple[str, ...]:
     """Every reason that holds, the gravest first."""
     ours = [line for line in lines if not line.published]
     sentences = [
@@ -25,7 +29,7 @@ def warnings(lines: Sequence[Line], split: str) -> tuple[str, ...]:
     return tuple(sentence for sentence in sentences if sentence)
 
 
-def _different(what: str, lines: Sequence[Line], fact: Callable[[Line], Any], why: str) -> str | None:
+def _different(what: str, lines: Sequence[ReportLine], fact: Callable[[ReportLine], Any], why: str) -> str | None:
     """Lines of which a fact is known and not the same."""
     groups: dict[Any, list[str]] = {}
     for line in lines:
@@ -37,7 +41,7 @@ def _different(what: str, lines: Sequence[Line], fact: Callable[[Line], Any], wh
     return f"Different {what}: {listed}. {why}"
 
 
-def _protocols(all_lines: Sequence[Line]) -> str | None:
+def _protocols(all_lines: Sequence[ReportLine]) -> str | None:
     """Lines on one data set that were not measured on the same images in the same way.
 
     A published line counts where its protocol is told.
@@ -55,7 +59,7 @@ def _protocols(all_lines: Sequence[Line]) -> str | None:
     return f"Different split or protocol: {'; '.join(parts)}. Measure all in the same way." if parts else None
 
 
-def _budgets(ours: Sequence[Line]) -> str | None:
+def _budgets(ours: Sequence[ReportLine]) -> str | None:
     images = {line.label: line.facts.images for line in ours if line.facts.images is not None}
     if len(set(images.values())) < 2:
         return None
@@ -67,7 +71,7 @@ def _budgets(ours: Sequence[Line]) -> str | None:
     return f"Unequal budgets: {listed}. Longer training scores higher by itself."
 
 
-def _selected(ours: Sequence[Line], lines: Sequence[Line], split: str) -> str | None:
+def _selected(ours: Sequence[ReportLine], lines: Sequence[ReportLine], split: str) -> str | None:
     """Scores that something was chosen by."""
     parts = []
     if split == "validation" and (chosen := [line.label for line in ours if line.facts.validated]):
@@ -79,7 +83,7 @@ def _selected(ours: Sequence[Line], lines: Sequence[Line], split: str) -> str | 
     return f"Selected on {split}: {'; '.join(parts)}. Such scores are too good." if parts else None
 
 
-def _seeds(ours: Sequence[Line]) -> list[str]:
+def _seeds(ours: Sequence[ReportLine]) -> list[str]:
     return [
         f"Runs {', '.join(line.runs)} of {line.label} share a seed: they are not independent, and its interval is too "
         "narrow."
@@ -91,3 +95,35 @@ def _seeds(ours: Sequence[Line]) -> list[str]:
 def _listed(names: Sequence[str], most: int = 4) -> str:
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def apart(lines: Sequence[ReportLine], columns: Sequence[str]) -> dict[tuple[int, str], str]:
+    """Position of a line and column to what sets the number apart from those above it on the same data, if anything.
+
+    In each thing that can be told the first line that tells it sets the standard. A published line is compared in what
+    its paper tells, and in its search.
+    """
+    reasons = {}
+    for column in columns:
+        usual: dict[str, dict[str, object]] = {}
+        for at, line in enumerate(lines):
+            if column not in line.scores:
+                continue
+            mine, theirs = _measured(line, column), usual.setdefault(line.data, {})
+            parts = [f"{k} {mine[k]} instead of {theirs[k]}" for k in mine if k in theirs and mine[k] != theirs[k]]
+            if parts:
+                reasons[at, column] = ", ".join(parts)
+            usual[line.data] = {**mine, **theirs}
+    return reasons
+
+
+def letters(sentences: Sequence[str]) -> dict[str, str]:
+    """A letter for each different sentence, in their order: a, b, ... z, aa."""
+    different = list(dict.fromkeys(sentences))
+    return {reason: ascii_lowercase[at % 26] * (1 + at // 26) for at, reason in enumerate(different)}
+
+
+def _measured(line: ReportLine, column: str) -> dict[str, object]:
+    protocol = dict(line.facts.protocol)
+    usual = protocol.pop("search", "exact")
+    return protocol if column in UNSEARCHED else {**protocol, "search": line.facts.search.get(column, usual)}

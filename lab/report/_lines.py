@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import lab.papers.tables
 from lab.core.estimates import LEVEL, Estimate
-from lab.report import _facts, _fairness, _marks
-from lab.report._line import Line
+from lab.report import _facts, _fairness
+from lab.report._facts import ReportLine
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 
@@ -19,15 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HOW = (
-    "seed",
-    "device",
-    "workers",
-    "graph_memory",
-    "stream",
-    "checkpoint_every",
-    "keep_batches",
-    "keep_frames",
-)
+    "seed", "device", "workers", "graph_memory", "stream", "checkpoint_every", "keep_batches", "keep_frames",
+)  # fmt: skip
 """Knobs of training that do not set one experiment apart from another."""
 
 NAMED = 4
@@ -42,13 +35,13 @@ class Report:
     over: name of the line whose errors the others are said to reduce, None for no such numbers.
     """
 
-    lines: tuple[Line, ...]
+    lines: tuple[ReportLine, ...]
     columns: tuple[str, ...]
     split: str
     level: float
     over: str | None = None
 
-    def error_reduction(self, line: Line, column: str) -> float | None:
+    def error_reduction(self, line: ReportLine, column: str) -> float | None:
         """Share of the errors of the line `over`, on the same data, that this one does away with; None for itself, or
         where one of the two has no such score."""
         reference = next(
@@ -61,12 +54,12 @@ class Report:
     @cached_property
     def apart(self) -> dict[tuple[int, str], str]:
         """Position of a line and column to why this number does not belong with the others of its column."""
-        return _marks.apart(self.lines, self.columns)
+        return _fairness.apart(self.lines, self.columns)
 
     @cached_property
     def marks(self) -> dict[str, str]:
         """Each such reason to its letter."""
-        return _marks.letters(list(self.apart.values()))
+        return _fairness.letters(list(self.apart.values()))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -118,7 +111,7 @@ class Report:
             for at, line in enumerate(self.lines)
         ]
 
-    def _reductions(self, line: Line) -> dict[str, float]:
+    def _reductions(self, line: ReportLine) -> dict[str, float]:
         reductions = {column: self.error_reduction(line, column) for column in self.columns}
         return {column: value for column, value in reductions.items() if value is not None}
 
@@ -211,7 +204,7 @@ def together(settings: Sequence[dict[str, Any]]) -> list[list[int]]:
     return groups
 
 
-def _measured_lines(runs: Sequence[Run], split: str, columns: tuple[str, ...], level: float) -> list[Line]:
+def _measured_lines(runs: Sequence[Run], split: str, columns: tuple[str, ...], level: float) -> list[ReportLine]:
     settings = [setting(run.config_of(split)) for run in runs]
     groups = together(settings)
     firsts = [settings[group[0]] for group in groups]
@@ -227,10 +220,10 @@ def _measured_lines(runs: Sequence[Run], split: str, columns: tuple[str, ...], l
     ]
 
 
-def _line(runs: list[Run], name: str, split: str, columns: tuple[str, ...], level: float) -> Line:
+def _line(runs: list[Run], name: str, split: str, columns: tuple[str, ...], level: float) -> ReportLine:
     values = [(run.scores(split) or {})["values"] for run in runs]
     facts = _facts.of_run(runs[0], split)
-    return Line(
+    return ReportLine(
         name=name,
         data=" ".join(filter(None, (facts.data, facts.protocol.get("test_size")))),
         facts=facts,
@@ -268,7 +261,9 @@ def _value(value: Any) -> str:
     return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _published(measured: list[Line], runs: Sequence[Run], columns: tuple[str, ...], any_loss: bool) -> list[Line]:
+def _published(
+    measured: list[ReportLine], runs: Sequence[Run], columns: tuple[str, ...], any_loss: bool
+) -> list[ReportLine]:
     losses = {run.config.loss.name for run in runs}
     data = {line.facts.data for line in measured}
     tested = {line.data for line in measured}
@@ -279,6 +274,6 @@ def _published(measured: list[Line], runs: Sequence[Run], columns: tuple[str, ..
         if scores and part in tested:
             spread = {c: s for c, s in row.spread.items() if c in scores}
             rows.append(
-                Line(row.method, part, _facts.of_row(row), scores, row.told_source, note=row.note, spread=spread)
+                ReportLine(row.method, part, _facts.of_row(row), scores, row.told_source, note=row.note, spread=spread)
             )
     return rows

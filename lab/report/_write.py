@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from lab.core.estimates import Estimate
+from lab.core.formats import markdown_table
 from lab.report._lines import Report
 
 NOTHING = "-"
@@ -67,11 +68,10 @@ def _caption(report: Report) -> str:
 
 def _markdown(report: Report) -> str:
     head, body = _cells(report)
-    rows = [head, ["---", *["---"] * (len(head) - 1)], *body]
-    table = ["| " + " | ".join(c if at == 1 else _plain_markdown(c) for c in row) + " |" for at, row in enumerate(rows)]
+    table = markdown_table(list(map(_plain_markdown, head)), [list(map(_plain_markdown, row)) for row in body])
     notes = [_plain_markdown(note) for note in (_caption(report), *report.notes)]
     listed = [f"- {_plain_markdown(sentence)}" for sentence in report.warnings]
-    return "\n".join([*table, "", *notes, *(["", "Not directly comparable:", "", *listed] if listed else [])]) + "\n"
+    return "\n".join([table, "", *notes, *(["", "Not directly comparable:", "", *listed] if listed else [])]) + "\n"
 
 
 def _latex(report: Report) -> str:

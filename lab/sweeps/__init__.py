@@ -1,7 +1,7 @@
-"""Sweeps: many runs that differ in some knobs, planned in a file, trained wherever a launcher takes them.
+"""Many runs that differ in some knobs: a plan asks for settings and is told the scores, a bench trains each run once.
 
 `read_plan` reads a plan, `carry_out` makes the runs, hands them over and yields each as it ends. A sweep that is begun
-again makes only what is missing.
+again makes only what is missing. Protocols train on the same `Bench`.
 
 Example (`config` and `root` are those of `lab.runs`):
     >>> import lab
@@ -12,8 +12,19 @@ Example (`config` and `root` are those of `lab.runs`):
 
 from __future__ import annotations
 
-from lab.sweeps.carrying_out import carry_out
-from lab.sweeps.plans import Plan, Span, read_plan
-from lab.sweeps.trials import Trial
+from lab.sweeps.bench import Bench, Paused, RunDiverged
+from lab.sweeps.plans import Plan, Span, combinations, read_plan
+from lab.sweeps.search import SweptRun, carry_out, hand_over
 
-__all__ = ["Plan", "Span", "Trial", "carry_out", "read_plan"]
+__all__ = [
+    "Bench",
+    "Paused",
+    "Plan",
+    "RunDiverged",
+    "Span",
+    "SweptRun",
+    "carry_out",
+    "combinations",
+    "hand_over",
+    "read_plan",
+]

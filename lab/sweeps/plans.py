@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -128,8 +128,7 @@ class Plan:
         if self.search == "tpe":
             raise ValueError("tpe chooses from the scores of the runs before; there is no list of its settings.")
         if self.search == "grid":
-            columns = [values for values in self.vary.values() if isinstance(values, list)]
-            yield from (dict(zip(self.vary, values, strict=True)) for values in itertools.product(*columns))
+            yield from combinations(self.vary)
             return
         generator = random.Random(self.seed)
         for _ in range(self.size):
@@ -148,6 +147,11 @@ class Plan:
         for knob, value in values.items():
             config = config.changed(knob, value)
         return config
+
+
+def combinations(vary: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
+    """Every combination of one value each, the last knob changing first; one empty one of no knobs."""
+    return [dict(zip(vary, values, strict=True)) for values in itertools.product(*vary.values())]
 
 
 def read_plan(path: Path | str) -> Plan:

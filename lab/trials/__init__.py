@@ -67,11 +67,6 @@ class Results:
     sessions: tuple[dict[str, Any], ...] = ()
 
     @property
-    def cpu(self) -> float:
-        """Seconds of processor time in all."""
-        return sum(trial.cpu for trial in self.trials)
-
-    @property
     def data(self) -> str:
         """The data set that was trained on; the first sittings name none and took Emoji-7."""
         return next((session["data"] for session in self.sessions if "data" in session), "emoji7")
@@ -105,22 +100,18 @@ def read(path: Path | str) -> Results:
         return Results()
     trials: list[Trial] = []
     sessions: list[dict[str, Any]] = []
-    idle = False  # whether the latest sitting has added no trial, as when a kill tore its first one
-    text = path.read_text(encoding="utf-8")
-    lines = text.split("\n")[:-1]  # what follows the last newline is empty or torn
+    sitting: list[dict[str, Any]] = []  # the latest, until it adds a trial: a kill may have torn its first one
+    lines = path.read_text(encoding="utf-8").split("\n")[:-1]  # what follows the last newline is empty or torn
     for number, line in enumerate(lines, start=1):
         try:
             values = json.loads(line)
             if "session" in values:
-                if idle:
-                    sessions.pop()
-                sessions.append(values["session"])
-                idle = True
+                sitting = [values["session"]]
                 continue
             for scores in ("validation", "test"):
                 values[scores] = {k: math.nan if v is None else v for k, v in values.get(scores, {}).items()}
             trials.append(Trial(**values))
-            idle = False
+            sessions, sitting = [*sessions, *sitting], []
         except (ValueError, TypeError) as error:
             raise ValueError(f"{path}, line {number} is no trial ({error}); delete that line or the file.") from None
     if len(kinds := _kinds(sessions)) > 1:

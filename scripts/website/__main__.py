@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import lab.figures
-from scripts.website import config, lessons, links, places, reference, tables
+from scripts.website import claims, config, lessons, links, places, reference, tables
 from scripts.website.figures import FIRST, Figures, gallery
 
 BUILD = places.ROOT / "build" / "site"
@@ -35,7 +35,7 @@ def assemble(folder: Path, figures: Figures) -> None:
             _write(folder / "images" / "lessons" / name, picture)
     pages["lessons/index.md"] = _lessons(titles)
     pages |= gallery(figures, {name: list(dict.fromkeys(stems)) for name, stems in used.items()})
-    pages |= reference.pages() | {"results/published.md": tables.page()}
+    pages |= reference.pages() | {"results/published.md": tables.page(), "results/claims.md": claims.page()}
     home = (HERE / "home.md").read_text("utf-8")
     pages["index.md"] = home.replace("%FIGURE%", figures.live(FIRST)).replace("%COUNT%", str(len(lab.figures.names())))
     for page, text in pages.items():

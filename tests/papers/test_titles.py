@@ -16,7 +16,6 @@ import lab.reranking
 import lab.samplers
 import lab.search
 import lab.wrappers
-from lab.claims import _studies
 from lab.core.knobs import describe
 from lab.runs.config import SECTIONS
 
@@ -41,8 +40,8 @@ def sources():
     yield from ((f"{place}.{one.name}", one.source) for place, one in knobs())
     for package in (lab.figures, lab.protocols):
         yield from ((name, package.get(name).source) for name in package.names())
-    for name in _studies.names():
-        study = _studies.get(name)
+    for name in lab.claims.names():
+        study = lab.claims.get(name)
         yield from ((name, source) for source in (study.source, *(claim.source for claim in study.claims)))
     yield from ((row.method, row.source) for row in lab.papers.tables.rows())
 

@@ -11,8 +11,8 @@ import lab.data
 import lab.protocols
 import lab.runs
 from lab.__main__ import main
+from lab.evaluation.whitening import learnt, pca
 from lab.protocols._outcome import Outcome
-from lab.protocols._whitening import learnt, pca
 from lab.protocols.random_galleries import galleries
 from lab.runs.evaluate import Examiner, open_trained
 from tests.data.conftest import write_image

@@ -9,7 +9,7 @@ import pytest
 
 from lab.__main__ import main
 from lab.report import page
-from lab.report.page import _curves, _neighbours
+from lab.report.page import _curves, _queries
 from lab.runs.folder import Run
 
 
@@ -76,13 +76,13 @@ def test_the_numbers_are_those_of_the_runs(runs, made):
 def test_neighbours_are_right_and_leave_the_query_out(runs):
     stored = runs[0].embeddings("test")
     rows = np.array([0, 5, 9])
-    items, labels = _neighbours.nearest(runs[0], "test", rows, 3)
+    items, labels = _queries.nearest(runs[0], "test", rows, 3)
     for row, found, kinds in zip(rows, items, labels, strict=True):
         cosines = stored.vectors @ stored.vectors[row]
         cosines[row] = -2
         expected = np.argsort(-cosines, kind="stable")[:3]
         assert found.tolist() == stored.items[expected].tolist() and kinds.tolist() == stored.labels[expected].tolist()
-    first = _neighbours.first_is_right(runs[0], "test", np.arange(len(stored)))
+    first = _queries.nearest(runs[0], "test", np.arange(len(stored)), 1)[1][:, 0] == stored.labels
     assert first.mean() == pytest.approx(runs[0].scores("test")["values"]["r@1"], abs=0.01)
 
 

@@ -13,9 +13,9 @@ import lab.papers.tables
 import lab.report
 from lab.__main__ import main
 from lab.core.estimates import Estimate
-from lab.report import Line
+from lab.report import ReportLine
 from lab.report._facts import Facts, of_row
-from lab.report._marks import apart
+from lab.report._fairness import apart
 from lab.runs import Run, RunConfig
 
 
@@ -232,7 +232,7 @@ def test_no_two_published_numbers_of_unlike_measuring_share_a_column_unmarked(ba
     protocol never both stand without a mark."""
     rows = [row for row in lab.papers.tables.rows() if row.values][:: -1 if backwards else 1]
     lines = [
-        Line(row.method, " ".join(filter(None, (row.data, row.part))), of_row(row),
+        ReportLine(row.method, " ".join(filter(None, (row.data, row.part))), of_row(row),
              {column: Estimate.of([value]) for column, value in row.values.items()}, row.told_source)
         for row in rows
     ]  # fmt: skip
@@ -255,7 +255,7 @@ def test_no_two_published_numbers_of_unlike_measuring_share_a_column_unmarked(ba
 
 def test_what_the_first_line_does_not_tell_is_compared_among_the_others():
     def line(name, **protocol):
-        return Line(
+        return ReportLine(
             name, "svhn", Facts("svhn", "R18", 8, 32, protocol=protocol), {"mAP": Estimate.of([0.5])}, "a paper"
         )
 
@@ -278,7 +278,7 @@ def odd(make):
     found = lab.report.report([run])
     line = found.lines[0]
     return lab.report.Report(
-        (lab.report.Line(ODD, ODD, line.facts, line.scores, line.source, line.runs, line.seeds),),
+        (lab.report.ReportLine(ODD, ODD, line.facts, line.scores, line.source, line.runs, line.seeds),),
         found.columns,
         found.split,
         found.level,

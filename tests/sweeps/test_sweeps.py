@@ -95,7 +95,7 @@ def test_a_sweep_begun_again_makes_what_is_missing(base, tmp_path):
     again = [trial for trial in lab.sweeps.carry_out(longer, tmp_path, second) if trial]
     assert second.trained == ["s-3"] and [trial.new for trial in again] == [False, False, True]
     other = Plan.of({"name": "s", "config": base, "vary": {"training.seed": [5]}})
-    with pytest.raises(ValueError, match="There is a run s-1 already, with training.seed 0 where this sweep has 5"):
+    with pytest.raises(ValueError, match="There is a run .*s-1 already, with training.seed 0 and not 5"):
         list(lab.sweeps.carry_out(other, tmp_path, Here()))
 
 
@@ -125,23 +125,22 @@ def test_a_finished_run_without_the_score_is_not_handed_over_again(base, tmp_pat
 
 def test_a_run_behind_the_median_is_asked_to_stop(base, tmp_path):
     optuna = pytest.importorskip("optuna")
-    from lab.sweeps.tpe import _Study
+    from lab.sweeps.search import Tpe
 
     vary = {"training.seed": {"low": 0, "high": 99}}
     plan = Plan.of({"name": "p", "config": base, "vary": vary, "search": "tpe", "trials": 9, "prune": True})
-    study = _Study(plan)
+    search = Tpe(plan)
     for _ in range(6):
-        trial = study.study.ask(study.distributions)
+        trial = search.study.ask(search.distributions)
         trial.report(0.9, 2)
-        study.study.tell(trial, 0.9)
-    trial, values = study.ask(tmp_path / "p-7")
-    run = lab.runs.create(plan.configured(values), tmp_path, "p-7")
+        search.study.tell(trial, 0.9)
+    run = lab.runs.create(plan.configured(search.ask(tmp_path / "p-7")), tmp_path, "p-7")
     with lab.runs.Writer(run) as writer:
         writer.append({"kind": "validated", "step": 2, "values": {"MAP@R": 0.1}})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for _ in range(2):  # a second look tells Optuna nothing twice
-            study.prune({run.path: trial})
+            search.look()
     assert (run.path / stop_request.FILE).is_file()
     assert optuna.trial.TrialState.PRUNED.name == "PRUNED"
 

@@ -9,15 +9,17 @@ from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 
+import numpy as np
 import yaml
 
 import lab
+from lab.core.estimates import over_groups
 from lab.core.files import write_text
 from lab.core.formats import MB, size
 from lab.data import ImageSet
 from lab.report._lines import Report, report
 from lab.report._write import write
-from lab.report.page import _curves, _look, _map, _queries, _scores
+from lab.report.page import _curves, _look, _map, _queries
 from lab.runs import difference
 from lab.runs.folder import Run
 
@@ -45,9 +47,7 @@ def of(
     parts = [
         f"<h1>{escape(names)}</h1>",
         f"<p>{_what(runs)} Made with Rankscope {lab.__version__}; nothing on this page is loaded from elsewhere.</p>",
-        _section(
-            "Scores", f'<div class="wide" tabindex="0">{write(table, "html")}</div>{_scores.over_classes(runs, table)}'
-        ),
+        _section("Scores", f'<div class="wide" tabindex="0">{write(table, "html")}</div>{_over_classes(runs, table)}'),
         _section("Curves", _curves.of(runs)),
         *(_section(f"Map of {run.name}", _map.of(run, table.split)) for run in runs[:SHOWN]),
         *(_section(f"Queries of {run.name}", _queries.of(run, table.split, images)) for run in runs[:SHOWN]),
@@ -85,6 +85,30 @@ def _what(runs: Sequence[Run]) -> str:
 
 def _section(title: str, inside: str) -> str:
     return f"<section><h2>{escape(title)}</h2>\n{inside}\n</section>"
+
+
+def _over_classes(runs: Sequence[Run], report: Report) -> str:
+    """A table: one line a run. Columns that are no mean over queries have no interval."""
+    rows = []
+    for run in runs:
+        per_query, labels = run.per_query(report.split), run.embeddings(report.split).labels
+        values = (run.scores(report.split) or {})["values"]
+        rows.append([run.name, *(_cell(values.get(c), per_query.get(c), labels, report.level) for c in report.columns)])
+    caption = (
+        f"Each run by itself, in percent: ± half of the {100 * report.level:g} % interval over the classes of the "
+        "queries, for queries of one class are not independent. It says how far other classes would move "
+        "the score, not another seed."
+    )
+    return _look.table(caption, ["run", *report.columns], rows)
+
+
+def _cell(value: float | None, measured: np.ndarray | None, labels: np.ndarray, level: float) -> str | None:
+    if value is None:
+        return None
+    estimate = None if measured is None else over_groups(measured, labels, level)
+    if estimate is None or estimate.half is None or not np.isclose(estimate.mean, value, atol=1e-6):
+        return f"{100 * value:.1f}"
+    return f"{100 * value:.1f} ± {100 * estimate.half:.1f}"
 
 
 def _settings(runs: Sequence[Run]) -> str:

@@ -10,9 +10,9 @@ from html import escape
 import numpy as np
 from PIL import Image
 
+import lab.search
 from lab.core.explain import explain
 from lab.data import ImageSet
-from lab.report.page import _neighbours
 from lab.runs.folder import Run
 
 EACH, FOUND, SIDE = 4, 7, 96
@@ -48,6 +48,19 @@ def of(run: Run, split: str, images_of: Callable[[Run], ImageSet]) -> str:
     return f"<p>{legend}</p>{''.join(sections)}"
 
 
+def nearest(run: Run, split: str, rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Gallery items int64 [r k] (-1: none) and their labels, for the queries at `rows`, themselves left out."""
+    query, gallery = run.embeddings(split), run.embeddings(split, "gallery")
+    searched = query if gallery is None else gallery
+    index = lab.search.create("exact", device="cpu", similarity=run.config_of(split).similarity).build(searched)
+    _, places = index.neighbours(query.vectors[rows], k=min(k + (gallery is None), len(searched)))
+    items, labels = np.full((len(rows), k), -1), np.full((len(rows), k), -1)
+    for at, (row, neighbours) in enumerate(zip(rows, places, strict=True)):
+        others = [place for place in neighbours if place >= 0 and (gallery is not None or place != row)][:k]
+        items[at, : len(others)], labels[at, : len(others)] = searched.items[others], searched.labels[others]
+    return items, labels
+
+
 def _of_different_classes(order: np.ndarray, labels: np.ndarray) -> np.ndarray:
     _, first = np.unique(labels[order], return_index=True)
     return order[np.sort(first)[:EACH]]
@@ -55,7 +68,7 @@ def _of_different_classes(order: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 def _rows(run: Run, split: str, images: ImageSet, rows: np.ndarray, values: np.ndarray) -> Iterator[str]:
     query = run.embeddings(split)
-    items, labels = _neighbours.nearest(run, split, rows, FOUND)
+    items, labels = nearest(run, split, rows, FOUND)
     for row, neighbours, kinds in zip(rows, items, labels, strict=True):
         label = int(query.labels[row])
         name = str(images.class_names[label])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrainedModel:
     """A trained model with all that a study may measure on it."""
 
     config: RunConfig
@@ -37,11 +36,6 @@ class Outcome:
     def embedded(self, items: np.ndarray) -> EmbeddingSet:
         """Embed images of the data set, int64 [n]."""
         return result_of(embed(self.parts.encoder, self.testing, items, batch_size=1024))
-
-    @cached_property
-    def train(self) -> EmbeddingSet:
-        """The training images, as the final model embeds them."""
-        return self.embedded(self.dataset.splits["train"].query)
 
     @property
     def searched(self) -> EmbeddingSet:

@@ -1,0 +1,158 @@
+"""A folder of named runs, each trained once, however often one has to begin: here, or where a launcher takes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import lab.runs
+from lab.core.files import checked, write_json
+from lab.core.knobs import quoted
+from lab.core.records import Note, Record
+from lab.runs.config import RunConfig, difference
+from lab.runs.execute import findable
+from lab.runs.folder import FINISHED, Run
+
+
+class Paused(RuntimeError):
+    """Somebody asked to stop. What is finished stays; the same call goes on."""
+
+
+class RunDiverged(RuntimeError):
+    """A run that stopped because its loss, an embedding or a gradient was no number any more."""
+
+
+class Bench:
+    """Trains runs below `folder` and keeps what was measured. A killed process loses at most the run in flight.
+
+    A run that is finished is taken as it is; one that was interrupted goes on from its last checkpoint.
+
+    Args:
+        folder: made when it is first needed. The runs lie directly below it, so `lab runs --runs FOLDER` lists them.
+        stop: asked in every training step; when it says yes, the run is saved and `Paused` is raised.
+        launcher: trains the runs, one of `lab.launchers`; by default this process does, one after the other.
+    """
+
+    def __init__(self, folder: Path | str, stop: Callable[[], bool] = lambda: False, launcher: Any = None):
+        self.folder, self.stop, self.launcher = Path(folder), stop, launcher
+        self._at_work: set[Path] = set()
+
+    def begin(self, settings: dict[str, Any]) -> None:
+        """Write down what the folder is for, or check that it is for the same.
+
+        Raises:
+            ValueError: something else was begun there, or what was written down is damaged.
+        """
+        path, settings = self.folder / "protocol.json", json.loads(json.dumps(settings))
+        before = _stored(path) if path.is_file() else settings
+        if changed := [key for key in sorted({*before, *settings}) if before.get(key) != settings.get(key)]:
+            raise ValueError(
+                f"{self.folder} was begun with other settings ({', '.join(changed)} differ); choose another name, or "
+                "give the settings that it was started with."
+            )
+        if not path.is_file():
+            write_json(path, settings)
+
+    def opened(self, name: str, config: RunConfig) -> Run:
+        """The run of that name, made unless it is there.
+
+        Raises:
+            ValueError: it is there with another configuration, or what is there is no run.
+        """
+        path = self.folder / name
+        if not path.exists():
+            return lab.runs.create(findable(config), self.folder, name)
+        if not (path / "config.yaml").is_file():  # not ours: a run comes to be there as a whole
+            raise ValueError(f"{path} is no run: it holds no config.yaml. Move it away, and the run is made there.")
+        run = Run(path)
+        for knob, (there, here) in difference(run.config, findable(config)).items():
+            raise ValueError(
+                f"There is a run {path} already, with {knob} {quoted(there)} and not {quoted(here)}; choose another "
+                "name, or trash the old runs."
+            )
+        return run
+
+    def trained(
+        self, configs: Mapping[str, RunConfig], skip_diverged: bool = False
+    ) -> Generator[Record, None, dict[str, Run]]:
+        """Name to finished run, in this order; a launcher gets all of them at once.
+
+        Raises:
+            ValueError: there is a run of that name with another configuration, or a run cannot be trained.
+            RunDiverged: one broke down, now or at an earlier call; or it is told and left out.
+            Paused: it was asked to stop.
+        """
+        if self.launcher is not None:
+            self._submit([self.opened(name, config) for name, config in configs.items()])
+        finished = {}
+        for name, config in configs.items():
+            try:
+                finished[name] = yield from self._finished(self.opened(name, config))
+            except RunDiverged as diverged:
+                if not skip_diverged:
+                    raise
+                yield Note(str(diverged))
+        return finished
+
+    def _submit(self, runs: Sequence[Run]) -> None:
+        new = [run for run in runs if run.state != FINISHED and run.failure is None and run.path not in self._at_work]
+        if new:
+            self.launcher.submit(new)
+            self._at_work |= {run.path for run in new}
+
+    def _finished(self, run: Run) -> Generator[Record, None, Run]:
+        from lab.training.loop import Stopped
+
+        if run.state != FINISHED and run.failure is None:
+            yield Note(f"{self.folder.name}: training {run.name}.")
+            try:
+                if self.launcher is None:
+                    yield from lab.runs.execute(run, self.stop)
+                else:
+                    self._wait_for(run)
+            except Stopped as stopped:
+                raise RunDiverged(f"Run {run.name} failed: {stopped}") from None
+        if run.state == FINISHED:
+            return run
+        sentence = run.status.get("sentence", "")
+        if run.failure is not None:
+            raise RunDiverged(f"Run {run.name} failed: {sentence}")
+        raise Paused(f"Run {run.name} is {run.state}: {sentence} The same command continues from there.")
+
+    def _wait_for(self, run: Run) -> None:
+        self._submit([run])
+        for over in self.launcher.ended() if run.path in self._at_work else ():
+            if over is not None:
+                self._at_work.discard(over.path)
+            if run.path not in self._at_work:
+                return
+            if self.stop():
+                raise Paused(f"Stopped while {run.name} is at work; the same command continues from there.")
+
+    def kept(
+        self, name: str, work: Callable[[], Generator[Record, None, dict[str, Any]]]
+    ) -> Generator[Record, None, dict[str, Any]]:
+        """What `work` returns, a JSON object; done once and read from then on."""
+        path = self.folder / "measured" / f"{name}.json"
+        if path.is_file():
+            return _stored(path)
+        result = yield from work()
+        write_json(path, result)
+        return json.loads(json.dumps(result))
+
+
+def _stored(path: Path) -> dict[str, Any]:
+    """A JSON object that was written here.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    try:
+        stored = json.loads(checked(path).read_text(encoding="utf-8"))
+    except ValueError:
+        stored = None
+    if not isinstance(stored, dict):
+        raise ValueError(f"{path} is damaged; remove it, and the same command writes it anew.")
+    return stored

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import lab.metrics
 from lab.claims._study import SEEN_CLASSES, DataSetup, Point
 from lab.core.results import Evidence
-from lab.evaluation.class_weights import class_evidence
+from lab.evaluation.scores import class_evidence
 
 if TYPE_CHECKING:
     from lab.claims._model import TrainedModel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from lab.core.streams import followed
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
 
     from lab.core.results import Relevance
     from lab.metrics import Metric
@@ -120,3 +121,39 @@ def check_levels(metrics: Mapping[str, Metric], levels: Mapping[str, np.ndarray]
 def column_directions(metrics: Mapping[str, Metric], measured: Mapping[str, Measurement]) -> dict[str, bool]:
     """Column to whether a higher number is better."""
     return {column: metrics[name].higher_is_better for name, m in measured.items() for column in m.values}
+
+
+def is_anchors(name: str) -> bool:
+    """Whether a weight of a loss holds class anchors."""
+    return name.rpartition(".")[2] == "anchors"
+
+
+def anchors_in(state: Mapping[str, Tensor]) -> np.ndarray | None:
+    """Class anchors [c d] in the state of a loss, wrapped or not, if it has any."""
+    return next((value.cpu().numpy() for name, value in state.items() if is_anchors(name)), None)
+
+
+def classifier_in(state: Mapping[str, Tensor]) -> tuple[np.ndarray, np.ndarray] | None:
+    """Weight [c d] and bias [c] of the linear classifier in the state of a loss, wrapped or not, if it has one."""
+    place = next((name for name in state if f".{name}".endswith(".classifier.weight")), None)
+    if place is None:
+        return None
+    weight, bias = state[place].cpu().numpy(), state.get(place.removesuffix("weight") + "bias")
+    return weight, np.zeros(len(weight), np.float32) if bias is None else bias.cpu().numpy()
+
+
+def class_evidence(state: Mapping[str, Tensor], labels: np.ndarray) -> dict[str, Any]:
+    """What `evaluate` takes of a loss's class weights, by the names of its arguments.
+
+    Weights of some classes only, such as one of several processes has of a loss that is shared out, are left out.
+
+    Args:
+        state: of the loss. labels: int64 [c], the class label of each row of its weights.
+    """
+    anchors, classifier = anchors_in(state), classifier_in(state)
+    weights: dict[str, Any] = {}
+    if anchors is not None and len(anchors) == len(labels):
+        weights |= {"anchors": anchors, "anchor_labels": labels}
+    if classifier is not None and len(classifier[0]) == len(labels):
+        weights["classifier"] = Classifier(*classifier, labels)
+    return weights

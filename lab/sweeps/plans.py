@@ -128,7 +128,7 @@ class Plan:
         if self.search == "tpe":
             raise ValueError("tpe chooses from the scores of the runs before; there is no list of its settings.")
         if self.search == "grid":
-            yield from combinations(self.vary)
+            yield from combinations({name: values for name, values in self.vary.items() if isinstance(values, list)})
             return
         generator = random.Random(self.seed)
         for _ in range(self.size):

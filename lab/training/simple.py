@@ -46,6 +46,7 @@ def train(parts: Parts, steps: int, seed: int = 0, chunk: int | None = None) -> 
             with seeded(seed, LOSS, step):
                 value = loss(leaf, labels)  # all pairs, lists or classes of the batch at once
             value.backward()
+            assert leaf.grad is not None
             gradient_of(leaf.grad)
         optimiser.step()
         yield step, value.item()

@@ -70,12 +70,13 @@ def mixed_rank_sums(
     check_positives(positives, len(originals) + len(parents), len(originals) + len(parents))
     if alpha.shape != parents.shape[:1]:
         raise ValueError(f"alpha must hold one weight a virtual row, [{len(parents)}], got {list(alpha.shape)}.")
-    mixture: Mixture | None = Mixture(parents, alpha.detach().to(originals))
+    mixture = Mixture(parents, alpha.detach().to(originals))
     chosen = paths.choose(originals, None, mixture, positives, step, exclude_self, False, None)
     if chosen == "triton":
         mixture = replace(mixture, blocks=_blocks(len(originals), mixture, positives, step))
     if chosen == "plain" or (chosen == "triton" and mixture.blocks is None):
-        originals, mixture = _with_mixtures(originals, mixture), None
+        rows = _with_mixtures(originals, mixture)
+        return _RankSums.apply(rows, None, None, positives, step, exclude_self, False, None)[0]
     return _RankSums.apply(originals, None, mixture, positives, step, exclude_self, False, None)[0]
 
 

@@ -11,7 +11,7 @@ from torch import nn
 from lab.data.images import ahead, transforms
 from lab.data.images.loading import Loader
 from lab.data.streams.streamed_set import ClassSplit, DrawnRows
-from lab.evaluation.class_weights import is_anchors
+from lab.evaluation.scores import is_anchors
 from lab.evaluation.embedding import views
 from lab.evaluation.precision import Precision
 from lab.evaluation.scores import check_levels

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 import lab.encoders
 from lab.data.images.loading import Loader
-from lab.evaluation.class_weights import anchors_in, classifier_in
+from lab.evaluation.scores import anchors_in, classifier_in
 from lab.runs.building.parts import testing_loader
 from lab.runs.config import RunConfig
 from lab.training import checkpoint

@@ -14,10 +14,9 @@ from lab.core.records import Record, Validated
 from lab.core.results import Classifier, EmbeddingSet, Ranking
 from lab.core.streams import result_of
 from lab.data.images.loading import Loader
-from lab.evaluation.scores import class_evidence
 from lab.evaluation.embedding import embed
 from lab.evaluation.precision import Precision
-from lab.evaluation.scores import Evaluation, column_directions, evaluate
+from lab.evaluation.scores import Evaluation, class_evidence, column_directions, evaluate
 
 if TYPE_CHECKING:
     from lab.metrics import Metric

@@ -11,10 +11,9 @@ from torch import nn
 from lab.data.images import ahead, transforms
 from lab.data.images.loading import Loader
 from lab.data.streams.streamed_set import ClassSplit, DrawnRows
-from lab.evaluation.scores import is_anchors
 from lab.evaluation.embedding import views
 from lab.evaluation.precision import Precision
-from lab.evaluation.scores import check_levels
+from lab.evaluation.scores import check_levels, is_anchors
 from lab.kernels.devices import device_of
 from lab.runs.building.loss import wrapped_loss
 from lab.runs.config import RunConfig

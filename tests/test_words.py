@@ -13,7 +13,8 @@ TREES = {
 
 GIVEN_UP = {
     "sealed": "write_json", "clash": "packages_distributions", "without_compiler": "nothing", "bell": "notifications",
-    "ListedIndex": "inverted lists", "whereabouts": "location",
+    "ListedIndex": "inverted lists", "filed": "inverted lists", "whereabouts": "location", "shelf": "management",
+    "rehearse": "warm_up", "wishes": "stop_request", "Examiner": "Evaluator", "LentGradient": "gradient_buffer",
 }  # fmt: skip
 """Names that must not come back, and the word of the field in their place."""
 

@@ -15,7 +15,7 @@ from app.shared import page_frame
 from app.shared.background import Job
 from lab.evaluation.collection import Collection
 from lab.evaluation.comparison import OtherRanking, two_stage
-from lab.evaluation.two_stage import FiledGallery
+from lab.evaluation.two_stage import InvertedGallery
 
 NOTHING = ""
 
@@ -46,7 +46,7 @@ class ComparisonChoice:
             ValueError: it cannot be.
         """
         value = self.answer if isinstance(self.answer, OtherRanking) else self.answer.value
-        return two_stage(value) if isinstance(value, FiledGallery) else value
+        return two_stage(value) if isinstance(value, InvertedGallery) else value
 
     @property
     def waits_for(self) -> Job[Any] | None:
@@ -79,6 +79,6 @@ def _comparison(code: str, run: RunView, split: str, collection: Collection) -> 
     if kind == "search":
         return ComparisonChoice(code, split, run, cache.searched(run.name, split, run.stamp, name, collection))
     if kind == "two-stage":
-        return ComparisonChoice(code, split, run, cache.filed(run.name, split, run.stamp, collection))
+        return ComparisonChoice(code, split, run, cache.inverted(run.name, split, run.stamp, collection))
     other = run_choice.view(run_choice.library()[name])
     return ComparisonChoice(code, split, other, OtherRanking(name, cache.collection(name, split, other.stamp)))

@@ -25,7 +25,7 @@ from lab.data import ImageSet
 from lab.evaluation import comparison
 from lab.evaluation.collection import Collection
 from lab.evaluation.comparison import OtherRanking
-from lab.evaluation.two_stage import Anchors, FiledGallery
+from lab.evaluation.two_stage import Anchors, InvertedGallery
 from lab.kernels.devices import device_or_cpu
 
 if TYPE_CHECKING:
@@ -130,16 +130,16 @@ def searched(name: str, split: str, stamp: float, engine: str, _whole: Collectio
 
 
 @background.job("Assigning the gallery to the anchors", keep=3)
-def filed(name: str, split: str, stamp: float, _whole: Collection) -> FiledGallery:
+def inverted(name: str, split: str, stamp: float, _whole: Collection) -> InvertedGallery:
     """The same split filed under the run's class anchors, or under its class means when the run learnt none."""
     anchors = lab.runs.open(run_path(name)).anchors(split)
-    return FiledGallery(
+    return InvertedGallery(
         _whole, Anchors.means(_whole.gallery) if anchors is None else Anchors(*anchors, learnt=True)
     ).prepare()
 
 
 @background.job("Ranking queries for the curves", keep=3)
-def surveyed(name: str, split: str, stamp: float, _filed: FiledGallery) -> FiledGallery:
+def surveyed(name: str, split: str, stamp: float, _filed: InvertedGallery) -> InvertedGallery:
     """The same filed gallery, whose curves and losers are quick."""
     return _filed.survey()
 

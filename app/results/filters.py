@@ -31,10 +31,10 @@ def _adopt(names: list[str]) -> None:
     """Filter as a new address says: `filter` is an object of fields, each with the values that pass or with words."""
 
     def read(text: str) -> dict[str, list[str] | str]:
-        wishes = json.loads(text)
-        if not isinstance(wishes, dict):
+        choices = json.loads(text)
+        if not isinstance(choices, dict):
             raise ValueError("a filter must be an object")
-        return {name: list(map(str, one)) if isinstance(one, list) else str(one) for name, one in wishes.items()}
+        return {name: list(map(str, one)) if isinstance(one, list) else str(one) for name, one in choices.items()}
 
     address.adopt("filter", read, lambda sent: sent.keys() <= set(names), key="filter given", default={})
     sent = st.session_state.pop("filter given", None)

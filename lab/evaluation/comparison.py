@@ -13,7 +13,7 @@ import lab.reranking
 import lab.search
 from lab.core.results import EmbeddingSet, Evidence, Ranking
 from lab.evaluation.collection import COLUMNS, DEPTH, Collection, per_query
-from lab.evaluation.two_stage import FiledGallery
+from lab.evaluation.two_stage import InvertedGallery
 
 MOST_PAIRS = 4_000_000_000
 """Pairs of a query and an image beyond which nothing is re-ranked: these take five to eight minutes of one core, and
@@ -80,11 +80,13 @@ def reranked(method: str, whole: Collection) -> OtherRanking:
     return OtherRanking(title, whole, rank)
 
 
-def two_stage(filed: FiledGallery, probes: int = 1) -> OtherRanking:
+def two_stage(inverted: InvertedGallery, probes: int = 1) -> OtherRanking:
     """A split compared only with the images filed under the `probes` nearest class anchors of each query."""
-    whose = "learnt anchors" if filed.anchors.learnt else "class means"
-    title = f"two-stage by {whose}, {probes} of {filed.count:,} probed"
-    return OtherRanking(title, filed.collection, lambda query: filed.rank(query, probes), not filed.anchors.learnt)
+    whose = "learnt anchors" if inverted.anchors.learnt else "class means"
+    title = f"two-stage by {whose}, {probes} of {inverted.count:,} probed"
+    return OtherRanking(
+        title, inverted.collection, lambda query: inverted.rank(query, probes), not inverted.anchors.learnt
+    )
 
 
 def searched(engine: str, whole: Collection) -> OtherRanking:

@@ -51,9 +51,9 @@ class Filter:
     @property
     def as_address(self) -> str | None:
         """What passes, as an object; None when everything does."""
-        wishes: dict[str, Any] = {name: sorted(values) for name, values in self.wanted.items() if values}
-        wishes |= {name: words for name, words in self.words.items() if words}
-        return json.dumps(wishes, ensure_ascii=False, separators=(",", ":")) if wishes else None
+        choices: dict[str, Any] = {name: sorted(values) for name, values in self.wanted.items() if values}
+        choices |= {name: words for name, words in self.words.items() if words}
+        return json.dumps(choices, ensure_ascii=False, separators=(",", ":")) if choices else None
 
 
 def fields(images: ImageSet) -> list[str]:

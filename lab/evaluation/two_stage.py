@@ -71,7 +71,7 @@ class Curves:
 
 
 @dataclass(frozen=True)
-class FiledGallery:
+class InvertedGallery:
     """A split filed under anchors."""
 
     collection: Collection
@@ -92,12 +92,12 @@ class FiledGallery:
     def _exact(self) -> lab.search.Index:
         return self.collection.exact(DEPTH)
 
-    def prepare(self) -> FiledGallery:
+    def prepare(self) -> InvertedGallery:
         """File the gallery; returns itself, quick from now on except for what `survey` prepares."""
         _ = self._index, self._exact
         return self
 
-    def survey(self) -> FiledGallery:
+    def survey(self) -> InvertedGallery:
         """Rank the `sample`; returns itself, whose curves and losers are then quick."""
         _ = self._sampled
         return self

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lab.core.records import Record
     from lab.data import ImageSet
     from lab.runs.config import RunConfig
-    from lab.runs.evaluate import Examiner
+    from lab.runs.evaluate import Evaluator
     from lab.runs.folder import Run
     from lab.sweeps import Bench
 
@@ -105,19 +105,19 @@ class JudgingProtocol(Protocol):
             ValueError: says what is missing.
         """
 
-    def examiner(self, run: Run) -> Examiner:
+    def examiner(self, run: Run) -> Evaluator:
         """Measures the run by this protocol's metrics, if its data can be.
 
         Raises:
             ValueError: see `check`; or the run has no checkpoint.
         """
-        from lab.runs.evaluate import Examiner, open_trained
+        from lab.runs.evaluate import Evaluator, open_trained
 
-        examiner = Examiner(open_trained(run, config=measuring(run.config, self.metrics)))
+        examiner = Evaluator(open_trained(run, config=measuring(run.config, self.metrics)))
         self.check(examiner.trained.dataset)
         return examiner
 
-    def test_row(self, examiner: Examiner) -> Generator[Record, None, OutcomeRow]:
+    def test_row(self, examiner: Evaluator) -> Generator[Record, None, OutcomeRow]:
         """Embed and search the test split as it is; one row of single measurements."""
         query, gallery = yield from examiner.split("test")
         evaluation = yield from examiner.measure("test", query, gallery)

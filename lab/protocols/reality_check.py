@@ -162,11 +162,11 @@ class RealityCheck(Protocol):
 
 def tested(runs: Sequence[Run]) -> Generator[Record, None, dict[str, Any]]:
     """Test the models of all folds: each by itself, mean of the scores; and their embeddings side by side."""
-    from lab.runs.evaluate import Examiner, open_trained
+    from lab.runs.evaluate import Evaluator, open_trained
 
     single, embedded = [], []
     for run in runs:
-        examiner = Examiner(open_trained(run))
+        examiner = Evaluator(open_trained(run))
         query, _ = yield from examiner.split("test")
         evaluation = yield from examiner.measure("test", query, None)
         single.append(evaluation.values)

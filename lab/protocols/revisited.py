@@ -19,7 +19,7 @@ from lab.runs.folder import Run
 
 if TYPE_CHECKING:
     from lab.data import ImageSet
-    from lab.runs.evaluate import Examiner
+    from lab.runs.evaluate import Evaluator
 
 JUDGED = ("easy", "medium", "hard")
 VALIDATION = "sfm120k_validation"
@@ -85,11 +85,11 @@ class Revisited(JudgingProtocol):
         return super().configured(config)
 
     def judge(self, run: Run) -> Judgement:
-        from lab.runs.evaluate import Examiner, open_trained
+        from lab.runs.evaluate import Evaluator, open_trained
 
         self._named()
         config = run.config.changed("evaluation.scales", self.knobs.scales)
-        examiner = Examiner(open_trained(run, config=config))
+        examiner = Evaluator(open_trained(run, config=config))
         sets = list(self._sets())
         whiten = yield from self._whitening(examiner)
         scores: dict[tuple[str, str], dict[str, float]] = {}
@@ -126,7 +126,7 @@ class Revisited(JudgingProtocol):
         if self.knobs.validation is not None:
             yield lab.data.create(VALIDATION, root=self.knobs.validation)
 
-    def _whitening(self, examiner: Examiner) -> Generator[Record, None, Callable[[EmbeddingSet], EmbeddingSet]]:
+    def _whitening(self, examiner: Evaluator) -> Generator[Record, None, Callable[[EmbeddingSet], EmbeddingSet]]:
         """A function of embeddings."""
         if self.knobs.whitening == "none":
             return lambda embeddings: embeddings
@@ -147,7 +147,7 @@ class Revisited(JudgingProtocol):
         return lambda embeddings: replace(embeddings, vectors=whiten(embeddings.vectors))
 
     def _embedded(
-        self, examiner: Examiner, dataset: ImageSet, items: np.ndarray, what: str
+        self, examiner: Evaluator, dataset: ImageSet, items: np.ndarray, what: str
     ) -> Generator[Record, None, EmbeddingSet]:
         from lab.data.images import transforms
         from lab.data.images.loading import Loader
@@ -167,7 +167,7 @@ class Revisited(JudgingProtocol):
             ) from error
 
     def _measured(
-        self, examiner: Examiner, dataset: ImageSet, query: EmbeddingSet, gallery: EmbeddingSet
+        self, examiner: Evaluator, dataset: ImageSet, query: EmbeddingSet, gallery: EmbeddingSet
     ) -> Generator[Record, None, dict[str, float]]:
         import lab.metrics
         from lab.evaluation.scores import evaluate

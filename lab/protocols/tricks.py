@@ -202,9 +202,9 @@ class Tricks(Protocol):
         return dict(measured({}, *kept).scores)
 
     def _examined(self, run: Run, config: RunConfig) -> Generator[Record, None, dict[str, float]]:
-        from lab.runs.evaluate import Examiner, open_trained
+        from lab.runs.evaluate import Evaluator, open_trained
 
-        examiner = Examiner(open_trained(run, config=config))
+        examiner = Evaluator(open_trained(run, config=config))
         query, gallery = yield from examiner.split(self.knobs.split)
         evaluation = yield from examiner.measure(self.knobs.split, query, gallery)
         return evaluation.values

@@ -30,7 +30,7 @@ MAKING = ("checkpoint", "flip", "beta", "pooling", "scales")
 """Knobs of an evaluation that embeddings are made with; the others say how they are searched and measured."""
 
 
-class Examiner:
+class Evaluator:
     """Embeds images with a trained run, and measures searches, as its configuration says; it writes nothing.
 
     Raises:
@@ -183,7 +183,7 @@ def evaluate_run(
     trained = open_trained(run, config=config, encoder=encoder)
     if dataset is not None:
         trained.dataset = dataset
-    examiner = Examiner(trained)
+    examiner = Evaluator(trained)
     for name in splits or examiner.splits:
         if stop():
             break
@@ -206,7 +206,7 @@ def embed_along(run: Run, processes: Processes, dataset: ImageSet) -> Iterator[R
     """Embed this process's part of the splits that the first one measures, for as long as that one goes on."""
     trained = open_trained(run)
     trained.dataset = dataset
-    examiner = Examiner(trained)
+    examiner = Evaluator(trained)
     while name := processes.from_first(""):
         yield from examiner.split(name, processes)
     processes.lists(trained.loader.problems)
@@ -254,7 +254,7 @@ def _keep(
     yield result
 
 
-def examiner_of(run: Run, split: str = "test", encoder: Any = None) -> Examiner:
+def examiner_of(run: Run, split: str = "test", encoder: Any = None) -> Evaluator:
     """What embeds further images as the stored ones of `split` were embedded.
 
     Args:
@@ -269,7 +269,7 @@ def examiner_of(run: Run, split: str = "test", encoder: Any = None) -> Examiner:
             f"The {split} embeddings of {run.name} are of its {origin.words}, but it holds a {trained.checkpoint} "
             f"checkpoint of step {trained.step:,} now; embed them again: lab evaluate {run.path} --split {split}."
         )
-    return Examiner(trained)
+    return Evaluator(trained)
 
 
 def problems_sentence(problems: list[str]) -> str:

@@ -17,7 +17,6 @@ TRIALS: dict[str, list[tuple[str, ...]]] = {
     "kills": [("kills.py", "--trials", "500"), ("kills.py", "--trials", "0", "--points")],
     "disk": [("disk.py", "--trials", "0")],
     "ranks": [(*PYTEST, "tests/training")],
-    "losses": [("fuzz_losses.py", "--trials", "5000")],
     "files": [("fuzz_files.py", "60")],
     "inputs": [("bad_inputs.py", "--trials", "1000")],
     "browsers": [("browsers.py", "--sessions", "20", "--minutes", "12", "--loads", "1000")],

@@ -11,7 +11,7 @@ import lab.search
 from lab.core.results import EmbeddingSet, Evidence
 from lab.evaluation.collection import Collection, Places, per_query
 from lab.evaluation.comparison import OtherRanking, changes, only, ranks, reranked, searched, two_stage
-from lab.evaluation.two_stage import Anchors, FiledGallery
+from lab.evaluation.two_stage import Anchors, InvertedGallery
 
 
 def sections(page) -> dict:
@@ -147,9 +147,9 @@ def test_changes_leave_out_what_no_metric_counts():
 
 def test_every_answer_measures_the_columns_that_it_promises():
     whole = collection(5)
-    filed = FiledGallery(whole, Anchors.means(whole.gallery))
+    inverted = InvertedGallery(whole, Anchors.means(whole.gallery))
     approximate, by_context = searched("faiss_ivf_pq", whole), reranked("contextual", whole)
-    for answer in (whole, OtherRanking("b", whole), by_context, two_stage(filed), approximate):
+    for answer in (whole, OtherRanking("b", whole), by_context, two_stage(inverted), approximate):
         assert list(answer.measure()) == answer.columns
     assert approximate.title.startswith("searched by faiss_ivf_pq, recall@10 against exact search ")
     kept = Collection(None, whole.query, whole.gallery, stored={"mAP": np.zeros(30)})

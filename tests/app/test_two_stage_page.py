@@ -10,13 +10,13 @@ import pytest
 import lab.runs
 from lab.core.results import EmbeddingSet
 from lab.evaluation.collection import Collection
-from lab.evaluation.two_stage import Anchors, FiledGallery
+from lab.evaluation.two_stage import Anchors, InvertedGallery
 from lab.runs.folder import tensors
 from lab.runs.writer import Writer
 
 
 @pytest.fixture(scope="module")
-def filed() -> FiledGallery:
+def inverted() -> InvertedGallery:
     """Ninety images of nine loose classes, under anchors that lie a little beside their means."""
     random = np.random.default_rng(0)
     centres = random.normal(size=(9, 6))
@@ -25,13 +25,13 @@ def filed() -> FiledGallery:
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     embedded = EmbeddingSet(vectors, labels, np.arange(90) * 2)
     anchors = (centres + 0.2 * random.normal(size=(9, 6))).astype(np.float32)
-    return FiledGallery(Collection(None, embedded, embedded), Anchors(anchors, np.arange(9), learnt=True))
+    return InvertedGallery(Collection(None, embedded, embedded), Anchors(anchors, np.arange(9), learnt=True))
 
 
-def by_hand(filed: FiledGallery, row: int, probes: int) -> tuple[np.ndarray, set[int], int]:
+def by_hand(inverted: InvertedGallery, row: int, probes: int) -> tuple[np.ndarray, set[int], int]:
     """The exact order of a query's neighbours, the positions it reaches, and its comparisons."""
-    vectors = filed.collection.gallery.vectors.astype(float)
-    anchors = filed.anchors.vectors / np.linalg.norm(filed.anchors.vectors, axis=1, keepdims=True)
+    vectors = inverted.collection.gallery.vectors.astype(float)
+    anchors = inverted.anchors.vectors / np.linalg.norm(inverted.anchors.vectors, axis=1, keepdims=True)
     home = (vectors @ anchors.T).argmax(1)
     opened = np.argsort(-(anchors @ vectors[row]))[:probes]
     order = np.argsort(-(vectors @ vectors[row]), kind="stable")
@@ -40,12 +40,12 @@ def by_hand(filed: FiledGallery, row: int, probes: int) -> tuple[np.ndarray, set
 
 
 @pytest.mark.parametrize("probes", [1, 3, 9])
-def test_a_cost_tells_what_is_lost(filed, probes):
+def test_a_cost_tells_what_is_lost(inverted, probes):
     for row in (0, 17, 44):
-        cost = filed.cost(row * 2, probes, k=10)
-        order, reached, compared = by_hand(filed, row, probes)
+        cost = inverted.cost(row * 2, probes, k=10)
+        order, reached, compared = by_hand(inverted, row, probes)
         assert cost.lost.tolist() == [rank for rank, one in enumerate(order[:10]) if one not in reached]
-        labels = filed.collection.gallery.labels
+        labels = inverted.collection.gallery.labels
         matches = [one for one in order if labels[one] == labels[row]]
         assert cost.lost_matches.tolist() == [one for one in matches if one not in reached]
         assert cost.fast.comparisons[0] == compared
@@ -55,14 +55,14 @@ def test_a_cost_tells_what_is_lost(filed, probes):
         assert kept.tolist() == [one for one in order if one in reached]
 
 
-def test_curves_are_the_means_of_the_costs(filed):
-    curves = filed.curves(k=10)
+def test_curves_are_the_means_of_the_costs(inverted):
+    curves = inverted.curves(k=10)
     assert curves.queries == 90
     for probes in (1, 4, 9):
         found, matched, compared = [], [], []
-        labels = filed.collection.gallery.labels
+        labels = inverted.collection.gallery.labels
         for row in range(90):
-            order, reached, count = by_hand(filed, row, probes)
+            order, reached, count = by_hand(inverted, row, probes)
             mine = [one for one in order if labels[one] == labels[row]]
             found.append(np.mean([one in reached for one in order[:10]]))
             matched.append(np.mean([one in reached for one in mine]))
@@ -72,19 +72,19 @@ def test_curves_are_the_means_of_the_costs(filed):
         assert curves.comparisons[probes - 1] == pytest.approx(np.mean(compared))
 
 
-def test_losers_come_with_what_they_lose(filed):
-    items, lost = filed.losers(2, k=10)
+def test_losers_come_with_what_they_lose(inverted):
+    items, lost = inverted.losers(2, k=10)
     assert (np.diff(lost) <= 0).all() and (lost > 0).all()
     for item, count in list(zip(items.tolist(), lost.tolist(), strict=True))[:5]:
-        assert len(filed.cost(item, 2, 10).lost) == count
-    assert len(filed.losers(9, k=10)[0]) == 0
+        assert len(inverted.cost(item, 2, 10).lost) == count
+    assert len(inverted.losers(9, k=10)[0]) == 0
 
 
-def test_a_queries_way_ends_at_every_anchor(filed):
-    order = filed.order(34)
+def test_a_queries_way_ends_at_every_anchor(inverted):
+    order = inverted.order(34)
     assert sorted(order.tolist()) == list(range(9))
-    assert filed.sizes.sum() == 90
-    assert filed.matches(34).sum() == 9
+    assert inverted.sizes.sum() == 90
+    assert inverted.matches(34).sum() == 9
 
 
 def test_class_means_stand_in():
@@ -102,7 +102,7 @@ def test_the_page_says_whose_anchors_and_shows_what_is_lost(runs, open_page):
     assert "means of the classes of this gallery" in page.words()
     assert page.test.query_params["probes"] == "2"
     whole = Collection(None, embedded, embedded)
-    cost = FiledGallery(whole, Anchors.means(embedded)).cost(int(embedded.items[3]), 2, 24)
+    cost = InvertedGallery(whole, Anchors.means(embedded)).cost(int(embedded.items[3]), 2, 24)
     shown = page.section("lost", "lost")["cards"]
     assert [card["rank"] for card in shown] == (cost.lost + 1).tolist()
     metrics = {one.label: one.value for one in page.test.metric}

@@ -14,7 +14,7 @@ from lab.__main__ import main
 from lab.evaluation.whitening import learnt, pca
 from lab.protocols._outcome import Outcome
 from lab.protocols.random_galleries import galleries
-from lab.runs.evaluate import Examiner, open_trained
+from lab.runs.evaluate import Evaluator, open_trained
 from tests.data.conftest import write_image
 from tests.data.miniatures import JUDGED, WRITERS
 from tests.data.test_sfm120k_validation import IMAGES
@@ -404,7 +404,7 @@ def test_a_trained_run_is_used_otherwise_by_command(trained, squares, capsys):
     stored = run.scores("test")
     assert stored["evaluation"]["pooling"] == "mixed" and stored["evaluation"]["rerank_k"] == 4
     assert stored["values"] != plain["values"]
-    examiner = Examiner(open_trained(run, config=run.config_of("test")))
+    examiner = Evaluator(open_trained(run, config=run.config_of("test")))
     again, _ = finish(examiner.split("test"))
     np.testing.assert_allclose(again[0].vectors, run.embeddings("test").vectors, atol=1e-6)
 

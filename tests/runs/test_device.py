@@ -12,7 +12,7 @@ import lab.search
 from lab.__main__ import main
 from lab.evaluation.collection import Collection
 from lab.evaluation.comparison import reranked
-from lab.evaluation.two_stage import Anchors, FiledGallery
+from lab.evaluation.two_stage import Anchors, InvertedGallery
 from lab.kernels.devices import device_of, device_or_cpu
 from lab.maps import of_run
 from lab.runs.building.parts import parts_of
@@ -49,7 +49,7 @@ def test_a_run_on_the_cpu_and_its_pages_never_ask_for_the_gpu(somebodys_gpu, mad
     whole.ask(int(query.items[0]))
     whole.measure()
     reranked("contextual", whole)
-    FiledGallery(whole, Anchors.means(query)).prepare()
+    InvertedGallery(whole, Anchors.means(query)).prepare()
     assert of_run.sheet(made, "test").nearest_right.dtype == bool
 
 

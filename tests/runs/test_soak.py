@@ -13,7 +13,7 @@ import pytest
 SOAK = Path(__file__).parents[2] / "scripts" / "soak"
 
 
-TRIALS = {"kills": 2, "kills --points": 2, "disk": 2, "fuzz_losses": 8}
+TRIALS = {"kills": 2, "kills --points": 2, "disk": 2}
 """Scripts and how many trials of each; they are forked from one process."""
 
 

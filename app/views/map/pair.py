@@ -62,9 +62,9 @@ class MappedSpace:
         if not self.checkpoint:
             return whole
         from lab.runs.building.trained import open_trained  # torchvision and what it loads take seconds
-        from lab.runs.evaluate import Examiner
+        from lab.runs.evaluate import Evaluator
 
-        examiner = Examiner(open_trained(run, self.checkpoint))
+        examiner = Evaluator(open_trained(run, self.checkpoint))
         loader = examiner.trained.loader_of(cache.images(self.run.name, self.stamp))
         return result_of(examiner.embed(loader, whole.items))
 

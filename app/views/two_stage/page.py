@@ -16,7 +16,7 @@ from app.shared.background import Job
 from lab.core.knobs.sliders import ROUND
 from lab.core.results import Evidence, Ranking
 from lab.evaluation import comparison
-from lab.evaluation.two_stage import FLATTERED, FiledGallery, QueryCost
+from lab.evaluation.two_stage import FLATTERED, InvertedGallery, QueryCost
 from lab.metrics import positive_ranks
 
 SOURCES = {"random": "Random", "lost": "Most missed neighbours", "class": "Of one class"}
@@ -32,8 +32,8 @@ class Scene:
     """
 
     run: cache.RunView
-    filed: FiledGallery
-    surveying: Job[FiledGallery]
+    inverted: InvertedGallery
+    surveying: Job[InvertedGallery]
     item: int
     probes: int
     k: int
@@ -41,7 +41,7 @@ class Scene:
 
     def evidence(self, ranking: Ranking) -> Evidence:
         """A ranking of the query."""
-        return Evidence(ranking, self.filed.collection.one(self.item), self.filed.collection.gallery)
+        return Evidence(ranking, self.inverted.collection.one(self.item), self.inverted.collection.gallery)
 
 
 @page_frame.page(
@@ -53,7 +53,7 @@ def two_stage() -> None:
         split = page_frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
         whole = cache.collection(run.name, split, run.stamp)
     run_choice.need_classes(whole)
-    filed = background.or_wait(cache.filed(run.name, split, run.stamp, whole))
+    inverted = background.or_wait(cache.inverted(run.name, split, run.stamp, whole))
     with st.sidebar:
         address.adopt("query", int, lambda item: whole.row(item) is not None)
         st.divider()
@@ -66,22 +66,22 @@ def two_stage() -> None:
     searched = f"{len(whole.query):,} queries in {len(whole.gallery):,} images"
     st.caption(page_frame.as_text(f"{run.summary} · {split}, {searched} · {cache.provenance(run.name, split)}"))
     st.caption(
-        f"{filed.count:,} anchors, learnt by this run, one for each class that it was trained on."
-        if filed.anchors.learnt
-        else f"{filed.count:,} anchors: the means of the classes of this gallery, because this run learnt none "
+        f"{inverted.count:,} anchors, learnt by this run, one for each class that it was trained on."
+        if inverted.anchors.learnt
+        else f"{inverted.count:,} anchors: the means of the classes of this gallery, because this run learnt none "
         f"(class_anchor_margin does). {FLATTERED}"
     )
-    if filed.count < 2:
+    if inverted.count < 2:
         st.info("Two-stage search needs at least two anchors; choose a split with more classes.")
         return
-    probes = _probes(filed.count)
-    surveying = cache.surveyed(run.name, split, run.stamp, filed)
+    probes = _probes(inverted.count)
+    surveying = cache.surveyed(run.name, split, run.stamp, inverted)
     with below:
-        chosen = _queries(source, filed, surveying, probes, k)
+        chosen = _queries(source, inverted, surveying, probes, k)
     item = candidates.chosen_query(whole, chosen)
     candidates.draw(run, whole, chosen, item, key="raced candidates", on_pick=_pick)
     if item is not None:
-        scene = Scene(run, filed, surveying, item, probes, k, filed.cost(item, probes, k))
+        scene = Scene(run, inverted, surveying, item, probes, k, inverted.cost(item, probes, k))
         _tell(scene.cost, k)
         _draw_found(scene)
         _draw_charts(scene)
@@ -103,10 +103,12 @@ def _stops(count: int) -> set[int]:
     return {stop for stop in rounded if stop <= count} | {*range(1, min(20, count) + 1), count}
 
 
-def _queries(source: str, filed: FiledGallery, surveying: Job[FiledGallery], probes: int, k: int) -> Candidates:
-    everything = np.ones(len(filed.collection.query), bool)
+def _queries(
+    source: str, inverted: InvertedGallery, surveying: Job[InvertedGallery], probes: int, k: int
+) -> Candidates:
+    everything = np.ones(len(inverted.collection.query), bool)
     if source != "lost":
-        return candidates.choose(source, filed.collection, everything)
+        return candidates.choose(source, inverted.collection, everything)
     title = f"Queries that miss most of their nearest {k}"
     if surveying.value is None:
         return Candidates([], [], title, waits_for=surveying)
@@ -116,7 +118,7 @@ def _queries(source: str, filed: FiledGallery, surveying: Job[FiledGallery], pro
         items[first].tolist(),
         [f"{count} missed" for count in lost[first]],
         title,
-        f"{len(items):,} of {len(filed.sample):,} sampled queries miss some",
+        f"{len(items):,} of {len(inverted.sample):,} sampled queries miss some",
         f"None: with {probes:,} anchor{'s' * (probes > 1)} probed every query finds its nearest {k}.",
     )
 
@@ -160,12 +162,12 @@ def _average_precision(ranking: Ranking) -> str:
 
 
 def _draw_charts(scene: Scene) -> None:
-    filed, item, probes, k = scene.filed, scene.item, scene.probes, scene.k
+    inverted, item, probes, k = scene.inverted, scene.item, scene.probes, scene.k
     left, right = st.columns(2)
-    order = filed.order(item)[: max(BARS, probes)][:400]
-    names = [filed.name_of(int(anchor)) for anchor in order]
-    figure = charts.files(filed.sizes[order].tolist(), filed.matches(item)[order].tolist(), probes, names)
-    more = f", the first {len(order)} of {filed.count:,}" if len(order) < filed.count else ""
+    order = inverted.order(item)[: max(BARS, probes)][:400]
+    names = [inverted.name_of(int(anchor)) for anchor in order]
+    figure = charts.files(inverted.sizes[order].tolist(), inverted.matches(item)[order].tolist(), probes, names)
+    more = f", the first {len(order)} of {inverted.count:,}" if len(order) < inverted.count else ""
     left.markdown(f"**Anchors in the order of their similarity to this query**{more}")
     left.plotly_chart(figure, key="files", alt=f"Images assigned to each anchor; the first {probes} are searched")
     with right:
@@ -173,7 +175,7 @@ def _draw_charts(scene: Scene) -> None:
     if surveyed is None:
         return
     share = surveyed.curves(k)
-    visits = list(range(1, filed.count + 1))
+    visits = list(range(1, inverted.count + 1))
     curves = {
         f"nearest {k} that are compared": (visits, share.neighbours.tolist()),
         "true matches that are compared": (visits, share.matches.tolist()),
@@ -192,11 +194,11 @@ def _draw_charts(scene: Scene) -> None:
 
 
 def _draw_lost(scene: Scene) -> None:
-    filed, cost, k = scene.filed, scene.cost, scene.k
-    brute, unreached = scene.evidence(cost.brute), np.zeros(len(filed.collection.gallery), bool)
+    inverted, cost, k = scene.inverted, scene.cost, scene.k
+    brute, unreached = scene.evidence(cost.brute), np.zeros(len(inverted.collection.gallery), bool)
     unreached[cost.lost_matches] = True
-    lost = cards.neighbours(scene.run, filed.collection, brute, cost.lost)
-    beyond = cards.missed(scene.run, filed.collection, brute, k, ranked_answer.MISSED_SHOWN, unreached)
+    lost = cards.neighbours(scene.run, inverted.collection, brute, cost.lost)
+    beyond = cards.missed(scene.run, inverted.collection, brute, k, ranked_answer.MISSED_SHOWN, unreached)
     ranked = "with their rank by brute force"
     nothing = f"None: all of the nearest {k} are assigned to the probed anchors."
     sections = [
@@ -207,7 +209,7 @@ def _draw_lost(scene: Scene) -> None:
 
 
 def _draw_found(scene: Scene) -> None:
-    fast, whole = scene.cost.fast, scene.filed.collection
+    fast, whole = scene.cost.fast, scene.inverted.collection
     before = comparison.ranks(scene.evidence(scene.cost.brute))
     kept = int(min(scene.k, (fast.neighbours[0] >= 0).sum()))
     came = cards.neighbours(scene.run, whole, scene.evidence(fast), np.arange(kept))

@@ -133,10 +133,10 @@ def embedder_of(
             raise ValueError(
                 f"The run {run.name} embeds pictures as it was trained to; leave out weights, size, mean and std."
             )
-        from lab.runs.evaluate import Examiner, open_trained
+        from lab.runs.evaluate import Evaluator, open_trained
 
         trained = open_trained(run, config=run.config_of())
-        examiner, loader = Examiner(trained), trained.loader_of(images)
+        examiner, loader = Evaluator(trained), trained.loader_of(images)
         return Embedder(lambda items: examiner.embed(loader, items, "pictures"), maker_of_run(trained))
     import torch
 

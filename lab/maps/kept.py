@@ -68,8 +68,10 @@ def read(file: Path, of: str) -> dict[str, np.ndarray] | None:
 def places(run: Run, split: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """The kept maps of a split by method: items int64 [n], and where each lies, float32 [n 2].
 
-    Example (`run` is a run of which nobody has drawn a map):
+    Example (`root` is the folder of your runs):
+        >>> import lab, numpy as np
         >>> from lab.maps import kept
+        >>> run = lab.runs.from_embeddings(np.eye(4), ["a", "a", "b", "b"], runs=root)
         >>> kept.places(run, "test")
         {}
     """

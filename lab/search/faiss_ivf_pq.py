@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from lab.core import arrays
 from lab.core.catalog import name_of
@@ -62,6 +63,9 @@ class FaissIvfPq(CandidateIndex):
         sample: int = knob(262_144, "Vectors from which centroids and codes are learnt.", ge=1, scale="log")
         folder: str | None = knob(None, "Folder for the inverted lists; without one they are in memory.", path=True)
         seed: int = knob(0, "Random seed of the sample and of the k-means.", ge=0)
+
+    def __init__(self, device: str | torch.device = "auto", **knobs: Any):
+        super().__init__("cpu", **knobs)
 
     def build(self, gallery: EmbeddingSet, anchors: np.ndarray | None = None) -> FaissIvfPq:
         """Index a gallery of g items.

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import torch
 
 from lab.core.catalog import name_of
 from lab.core.knobs import knob
@@ -52,6 +53,9 @@ class Lancedb(CandidateIndex):
         folder: str | None = knob(
             None, "Folder, s3:// or gs:// address of the table; without one it is deleted with the index.", path=True
         )
+
+    def __init__(self, device: str | torch.device = "auto", **knobs: Any):
+        super().__init__("cpu", **knobs)
 
     def _make(self, gallery: EmbeddingSet) -> None:
         os.environ.setdefault("LANCE_LOG", "error")  # else it warns of every table that is not there yet

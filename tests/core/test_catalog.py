@@ -126,7 +126,7 @@ def test_a_name_of_a_file_is_not_taken(losses):
         losses.add(a_loss(), "roadmap")
 
 
-def test_a_broken_plug_in_is_a_sentence_and_hides_nothing(losses, monkeypatch, capsys):
+def test_a_broken_plug_in_is_a_sentence_and_hides_nothing(losses, monkeypatch, capsys, tmp_path):
     from lab import doctor
     from lab.__main__ import main
     from lab.core import catalog
@@ -143,6 +143,7 @@ def test_a_broken_plug_in_is_a_sentence_and_hides_nothing(losses, monkeypatch, c
         assert set(losses.broken()) == {"gone", "odd"} and "roadmap" in losses.entries()
         assert "cannot be loaded (ModuleNotFoundError" in losses.broken()["gone"]
         assert losses.broken()["odd"].endswith("is no class, so it cannot be a loss.")
+        monkeypatch.setenv("LAB_CACHE", str(tmp_path))  # a listing is kept by what is installed
         assert main(["losses", "--json"]) == 0
         said = capsys.readouterr().out
         assert "roadmap" in said and "cannot be loaded" in said

@@ -11,16 +11,17 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 MOST_LINES = {
-    "app": 10_600, "bench": 1_150, "claims": 2_300, "cli": 3_300, "core": 1_700, "data": 4_100, "encoders": 830,
-    "evaluation": 680, "exporters": 1_050, "figures": 7_300, "galleries": 340, "inspect": 3_000, "install": 270,
-    "kernels": 5_400, "launchers": 500, "losses": 3_300, "metrics": 1_000, "papers": 340, "protocols": 1_300,
-    "report": 1_100, "reranking": 700, "runs": 5_300, "samplers": 440, "search": 2_900, "sweeps": 270,
-    "training": 2_200, "trials": 230, "widgets": 830, "wrappers": 460, "single files": 1_550,
-    "tests": 30_000, "scripts": 3_000,
+    "app": 10_110, "bench": 1_360, "claims": 2_630, "cli": 3_640, "core": 2_240, "data": 4_110, "encoders": 890,
+    "evaluation": 1_470, "exporters": 1_220, "figures": 7_900, "galleries": 370, "inspect": 3_020, "install": 300,
+    "kernels": 5_710, "launchers": 780, "losses": 3_490, "maps": 720, "metrics": 1_040, "papers": 370,
+    "protocols": 1_540, "report": 1_790, "reranking": 810, "runs": 7_360, "samplers": 470, "search": 2_970,
+    "sweeps": 570, "training": 2_780, "trials": 240, "widgets": 940, "wrappers": 470, "single files": 1_560,
+    "tests": 35_440, "scripts": 2_890,
 }  # fmt: skip
-"""Room to its lines: the folders of `lab`, its files that lie in none, and the folders beside it."""
+"""Room to its lines: the folders of `lab`, its files that lie in none, and the folders beside it. These are today's sizes,
+rounded up to tens: rooms may only shrink, until lab and app hold 65,000 lines and 460,000 tokens together."""
 
-MOST_LINES_IN_ALL, MOST_TOKENS, MOST_TOKENS_A_LINE = 65_000, 460_000, 7.3
+MOST_LINES_IN_ALL, MOST_TOKENS, MOST_TOKENS_A_LINE = 72_800, 521_500, 7.3
 """Of lab and app together; comments and layout are no tokens."""
 
 LAYOUT = {

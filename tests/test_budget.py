@@ -18,7 +18,7 @@ MOST_LINES = {
     "sweeps": 570, "training": 2_780, "trials": 240, "widgets": 940, "wrappers": 470, "single files": 1_560,
     "tests": 35_440, "scripts": 2_890,
 }  # fmt: skip
-"""Room to its lines: the folders of `lab`, its files that lie in none, and the folders beside it. Today's sizes, rounded
+"""Room to its lines: the folders of `lab`, its loose files, and the folders beside it. These are today's sizes, rounded
 up to tens: rooms may only shrink, until lab and app hold 65,000 lines and 460,000 tokens together."""
 
 MOST_LINES_IN_ALL, MOST_TOKENS, MOST_TOKENS_A_LINE = 72_800, 521_500, 7.3

@@ -75,7 +75,7 @@ def link(address: str, port: int, token: str) -> str:
 
 
 def stands() -> bool:
-    """Whether who opens a page is asked for a token; in a headless test no server listens, so nobody can come in."""
+    """Whether visitors are asked for a token; in a headless test no server listens, so nobody can come in."""
     served = runtime.exists() and type(runtime.get_instance()) is runtime.Runtime
     return _stands or not served
 
@@ -101,7 +101,7 @@ class AccessControl:
             await answer(scope, receive, _adding_headers(send))
 
     async def _question(self, scope: Scope, receive: Receive) -> Response | None:
-        """What is answered instead of the page; None for who has the token."""
+        """What is answered instead of the page; None for a visitor with the token."""
         request = HTTPConnection(scope)
         if not self._token or scope["path"] == _HEALTH:
             return None

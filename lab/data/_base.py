@@ -91,7 +91,7 @@ class ImageSet(HasKnobs):
     level_attributes: level ("middle", "coarse") to the attribute that names its classes, where an entry has such.
     licence: of the images, in words; empty where this package does not know it.
     foreign: position to file of the images that stand for others, where the set `as_trained` has image noise.
-    least: pixels that either side of an image is needed in, for who shows or embeds small ones: larger JPEG files are
+    least: pixels that either side of an image needs when it is shown or embedded small: larger JPEG files are
     then decoded at a half, a quarter or an eighth of their size; None for all that they have.
 
     Raises:

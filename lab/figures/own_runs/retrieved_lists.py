@@ -93,7 +93,7 @@ class RetrievedLists(Figure):
         )  # fmt: skip
 
     def _captions(self, row: dict[str, Any], line: int, names: dict[int, str], width: int) -> Any:
-        """Mark and score below each image, and its name for who points at it."""
+        """Mark and score below each image, and its name when it is pointed at."""
         import plotly.graph_objects as go
 
         marks = [style.RIGHT if right else style.WRONG for right in row["right"]]

@@ -37,7 +37,7 @@ def of(
 
     Args:
         table: the table, by default that of the runs' test scores; its split is the one that is shown.
-        images: where the pictures of a run come from, for who may not show all that a run names.
+        images: where the pictures of a run come from, for pages that may not show all that a run names.
 
     Raises:
         ValueError: there is no run, one has no scores, or the page would be larger than `MOST`.

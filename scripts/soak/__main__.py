@@ -20,6 +20,7 @@ TRIALS: dict[str, list[tuple[str, ...]]] = {
     "files": [("fuzz_files.py", "60")],
     "inputs": [("bad_inputs.py", "--trials", "1000")],
     "browsers": [("browsers.py", "--sessions", "20", "--minutes", "12", "--loads", "1000")],
+    "lessons": [(*PYTEST, "tests/notebooks")],
     "recipes": [(*PYTEST, "tests/papers")],
     "site": [(*PYTEST, "tests/site", "tests/browser")],
     "ray": [(*PYTEST, "tests/launchers")],

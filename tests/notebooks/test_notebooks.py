@@ -173,6 +173,20 @@ def test_runs_and_its_exercises_can_be_solved(path, kernel):
         client.execute()
     finally:
         client.kc.stop_channels()
+    solves(notebook)
+
+
+@pytest.mark.soak
+@each
+def test_runs_as_a_reader_runs_it(path):
+    """With every step of its trainings, in a kernel of its own."""
+    notebook = solved(read(path))
+    NotebookClient(notebook, timeout=3600).execute()
+    solves(notebook)
+
+
+def solves(notebook):
+    """What the exercises of a tutorial that has run say of their solutions."""
     said = json.dumps([cell.outputs for cell in code(notebook)], ensure_ascii=False)
     assert "Not yet" not in said and "○" not in said
     assert said.count("✓ Exact.") + said.count("✓ Close:") >= 2

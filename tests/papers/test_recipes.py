@@ -89,7 +89,15 @@ def each_kind() -> list[str]:
     return chosen
 
 
-@pytest.mark.parametrize("name", each_kind())
+KINDS = each_kind()
+TRAINED = [
+    pytest.param(name, marks=() if name in KINDS else pytest.mark.soak)
+    for name, recipe in RECIPES.items()
+    if SMALL[family(recipe)]
+]
+
+
+@pytest.mark.parametrize("name", TRAINED)
 def test_a_recipe_trains_and_is_measured_as_published(name, sets, tmp_path):
     recipe = RECIPES[name]
     config = smaller(recipe, sets(recipe.sections["data"]["name"]), SMALL[family(recipe)])

@@ -33,8 +33,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from lab.core import arrays, files
-from lab.core.arrays import header as header
-from lab.core.arrays import read as tensors  # noqa: F401 (by their names among runs)
 from lab.core.catalog import OUTSIDE
 from lab.core.files import checked, write_text
 from lab.core.results import EmbeddingSet

@@ -12,11 +12,11 @@ import lab.losses
 import lab.runs
 from app.results import cache
 from app.views.inspect import inspector
+from lab.core.arrays import read as tensors
 from lab.core.results import EmbeddingSet
 from lab.runs.building import batches
 from lab.runs.building.batches import ChosenLoss
 from lab.runs.evaluate import evaluate_run
-from lab.runs.folder import tensors
 from lab.runs.writer import Writer
 
 PARTS = ("images", "wrong", "dead", "bounds", "change")

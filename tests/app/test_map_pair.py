@@ -9,9 +9,9 @@ import lab.maps
 import lab.runs
 from app import served
 from app.views.map import colouring, pair
+from lab.core.arrays import read as tensors
 from lab.inspect.spaces import Group
 from lab.maps import kept, of_run
-from lab.runs.folder import tensors
 
 
 def drawn(page) -> dict:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import lab.runs
+from lab.core.arrays import read as tensors
 from lab.core.results import EmbeddingSet
 from lab.evaluation.collection import Collection
 from lab.evaluation.two_stage import Anchors, InvertedGallery
-from lab.runs.folder import tensors
 from lab.runs.writer import Writer
 
 

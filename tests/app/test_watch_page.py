@@ -12,11 +12,12 @@ import pytest
 
 import lab.runs
 from app.shared import charts, location
+from lab.core.arrays import read as tensors
 from lab.core.files import read_json, write_json
 from lab.core.results import EmbeddingSet, Evidence
 from lab.report import curves as run_curves
 from lab.report.curves import Journal
-from lab.runs.folder import RUNNING, tensors
+from lab.runs.folder import RUNNING
 from lab.runs.launching import detached, machine
 from lab.runs.process import Sent, Worker
 from lab.runs.writer import Writer

@@ -122,7 +122,7 @@ def alone(config, root):
 
 def assert_same(one, other):
     """Records, weights and embeddings of two runs, to rounding."""
-    frames = [lab.runs.folder.tensors(run.path / "frames" / "step_00000003.safetensors") for run in (one, other)]
+    frames = [lab.core.arrays.read(run.path / "frames" / "step_00000003.safetensors") for run in (one, other)]
     np.testing.assert_allclose(frames[0]["vectors"], frames[1]["vectors"], atol=1e-5)
     np.testing.assert_array_equal(frames[0]["items"], frames[1]["items"])
     assert other.state == "finished"
@@ -131,7 +131,7 @@ def assert_same(one, other):
     for column in ("loss", "gradient_norm"):
         told = [[record[column] for record in run.metrics("stepped")] for run in (one, other)]
         assert told[0] == pytest.approx(told[1], rel=1e-4)
-    kept = [lab.runs.folder.tensors(run.batches()[3]) for run in (one, other)]
+    kept = [lab.core.arrays.read(run.batches()[3]) for run in (one, other)]
     assert np.array_equal(kept[0]["items"], kept[1]["items"]) and len(kept[0]["items"]) == 20
 
 

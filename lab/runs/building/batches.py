@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from lab.core.arrays import header
+from lab.core.arrays import read as tensors
 from lab.core.knobs.labels import entry_in_words
 from lab.core.results import EmbeddingSet
 from lab.evaluation.collection import Collection
 from lab.runs.config import RunConfig
-from lab.runs.folder import Run, header, tensors
+from lab.runs.folder import Run
 
 if TYPE_CHECKING:
     from lab.losses import Loss

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import lab.runs
-from app import access, run_events, served
+from app import access, run_events, served, visitors
 from app.page_style import PageStyle
 from app.shared import settings
 from app.upload_limit import UploadLimit
+from lab.core import files
 from lab.runs.launching.detached import reconcile
 
 MAIN = Path(__file__).with_name("main.py")
@@ -41,13 +42,19 @@ def main(arguments: list[str] | None = None) -> None:
         os.environ[settings.DATA] = os.pathsep.join(str(folder.resolve()) for folder in options.data)
     try:
         token = access.token(options.address, wanted=not options.no_token)
+        guests = access.guest_token(options.guests, token)
     except ValueError as error:
         sys.exit(f"app: {error}")
+    visitors.make_room()
     _configure(options.address, options.port)
     _load()
     threading.Thread(target=_reconcile, args=[options.runs], daemon=True).start()
+    files.guest = access.is_guest
     link = access.link(options.address, options.port, token)
-    _serve(token, f"Rankscope: {link} (runs in {options.runs}; stop with Ctrl-C)")
+    ready = f"Rankscope: {link} (runs in {options.runs}; stop with Ctrl-C)"
+    if guests:
+        ready += f"\nFor guests, who may look: {access.link(options.address, options.port, guests)}"
+    _serve(token, guests, ready)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -62,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--address", default="127.0.0.1", help="where to listen (default this machine)")
     parser.add_argument("--port", type=int, default=8501)
     parser.add_argument("--no-token", action="store_true", help="let every account of this machine in")
+    parser.add_argument("--guests", action="store_true", help="print an address for guests, too")
     return parser
 
 
@@ -105,7 +113,7 @@ def _reconcile(runs: Path) -> None:
         reconcile(runs)
 
 
-def _serve(token: str, ready: str) -> None:
+def _serve(token: str, guests: str, ready: str) -> None:
     """Serve until stopped; `ready` is printed once pages can be asked for."""
     import streamlit as st
     from starlette.middleware import Middleware
@@ -120,7 +128,12 @@ def _serve(token: str, ready: str) -> None:
         MAIN,
         lifespan=told,
         routes=(*served.ROUTES, *run_events.ROUTES),
-        middleware=[Middleware(access.AccessControl, token=token), Middleware(UploadLimit), Middleware(PageStyle)],
+        middleware=[
+            Middleware(visitors.Visitors),
+            Middleware(access.AccessControl, token=token, guests=guests),
+            Middleware(UploadLimit),
+            Middleware(PageStyle),
+        ],
     )
     as_configured = {name: config.get_option(name) for name in ("server.address", "server.port", "server.allowedHosts")}
     with contextlib.suppress(KeyboardInterrupt):

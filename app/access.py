@@ -22,9 +22,12 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-TOKEN = "LAB_TOKEN"
-"""Environment variable that may hold the token; without it one is made up."""
+from lab.core import files
+
+TOKEN, GUESTS = "LAB_TOKEN", "LAB_GUEST_TOKEN"
+"""Environment variables that may hold the tokens of the owner and of guests; without them they are made up."""
 SHORTEST = 16
 """Characters of a chosen token: the dashboard does not slow guesses down, so there must be too many of them."""
 
@@ -44,10 +47,14 @@ _QUESTION = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Ranks
 input, button {{ font: inherit; padding: .3em .6em }}</style>
 <h1>Rankscope</h1><form method="post"><label>Token <input type="password" name="token" autofocus></label>
 <button>Open</button></form><p>{words}</p></html>"""
+_GUEST = "_guest"
+"""In a session's state: what `is_guest` found."""
 _WHERE = "It was printed when the dashboard was started."
 
 _stands = False
 """Whether this process serves the dashboard and asks for a token."""
+_owner = ""
+"""The cookie of those who may change things, where there are guests."""
 
 
 def token(address: str, wanted: bool = True) -> str:
@@ -59,12 +66,30 @@ def token(address: str, wanted: bool = True) -> str:
         ValueError: none is wanted on an address that other machines reach, or the chosen one is too short.
     """
     chosen = os.environ.pop(TOKEN, "")
+    if wanted:
+        return _long_enough(TOKEN, chosen)
+    if address not in LOCAL:
+        raise ValueError(f"{address} is open to other machines, so pages must ask for a token: drop --no-token.")
+    return ""
+
+
+def guest_token(wanted: bool, token: str) -> str:
+    """What lets in who may look and change nothing; "" where no guests are wanted. token: the owner's.
+
+    Raises:
+        ValueError: the owner has none, or the chosen one is too short or the owner's.
+    """
+    chosen = os.environ.pop(GUESTS, "")
     if not wanted:
-        if address not in LOCAL:
-            raise ValueError(f"{address} is open to other machines, so pages must ask for a token: drop --no-token.")
         return ""
+    if not token or chosen == token:
+        raise ValueError("Guests need a token that differs from the owner's: drop --no-token, or choose another.")
+    return _long_enough(GUESTS, chosen)
+
+
+def _long_enough(variable: str, chosen: str) -> str:
     if chosen and len(chosen) < SHORTEST:
-        raise ValueError(f"{TOKEN} must have at least {SHORTEST} characters; leave it out, and one is made up.")
+        raise ValueError(f"{variable} must have at least {SHORTEST} characters; leave it out, and one is made up.")
     return chosen or secrets.token_urlsafe(24)
 
 
@@ -80,14 +105,28 @@ def stands() -> bool:
     return _stands or not served
 
 
-class AccessControl:
-    """ASGI middleware. token: what it asks for; "" for nothing."""
+def is_guest() -> bool:
+    """Whether this thread draws a page, or works, for a visitor who may only look: one who does not have the owner's
+    cookie. It is looked up once a session, since the cookies are gone as soon as the browser is."""
+    if hasattr(files.thread, "guest"):
+        return files.thread.guest
+    if not _owner or get_script_run_ctx(suppress_warning=True) is None:
+        return False
+    if _GUEST not in st.session_state:
+        st.session_state[_GUEST] = not any(_equal(one, _owner) for one in st.context.cookies.values())
+    return st.session_state[_GUEST]
 
-    def __init__(self, app: ASGIApp, token: str):
-        global _stands
-        _stands = True
-        self._app, self._token = app, token
-        self._cookie = hmac.digest(token.encode(), b"rankscope cookie", hashlib.sha256).hex()
+
+class AccessControl:
+    """ASGI middleware. token: what it asks for; "" for nothing. guests: another token, of those who may only look."""
+
+    def __init__(self, app: ASGIApp, token: str, guests: str = ""):
+        global _stands, _owner
+        self._app = app
+        self._cookies = {
+            one: hmac.digest(one.encode(), b"rankscope cookie", hashlib.sha256).hex() for one in (token, guests) if one
+        }
+        _stands, _owner = True, self._cookies[token] if guests else ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -103,32 +142,39 @@ class AccessControl:
     async def _question(self, scope: Scope, receive: Receive) -> Response | None:
         """What is answered instead of the page; None for a visitor with the token."""
         request = HTTPConnection(scope)
-        if not self._token or scope["path"] == _HEALTH:
+        if not self._cookies or scope["path"] == _HEALTH:
             return None
-        known = hmac.compare_digest(request.cookies.get(_cookie_name(request), "").encode(), self._cookie.encode())
+        brought = request.cookies.get(_cookie_name(request), "")
+        known = next((cookie for cookie in self._cookies.values() if _equal(cookie, brought)), "")
         method = scope.get("method", "")
         token = request.query_params.get("token") if method == "GET" else None
         if method == "POST" and not known:
             token = await _form(Request(scope, receive))
         if known and token is None:
             return None
-        if known or (token is not None and hmac.compare_digest(token.encode(), self._token.encode())):
-            return self._let_in(request)
+        right = next((cookie for one, cookie in self._cookies.items() if _equal(one, token or "")), known)
+        if right:
+            return self._let_in(request, right)
         if "text/html" not in request.headers.get("accept", ""):
             return PlainTextResponse(f"The dashboard needs its token first. {_WHERE}", 401)
         words = _WHERE if token is None else f"That is not the token. {_WHERE}"
         return HTMLResponse(_QUESTION.format(words=html.escape(words)), 401)
 
-    def _let_in(self, http: HTTPConnection) -> Response:
-        """The same address without the token, and a cookie that is good for it."""
+    @staticmethod
+    def _let_in(http: HTTPConnection, cookie: str) -> Response:
+        """The same address without the token, and the cookie that is good for it."""
         path = quote(http.scope["path"].lstrip("/\\"))  # or `//elsewhere` would lead there
         words = http.scope["query_string"].decode("latin-1").split("&")
         query = "&".join(word for word in words if word and not word.startswith("token="))
         answer = RedirectResponse(f"/{path}" + (f"?{query}" if query else ""), 303)
         answer.set_cookie(
-            _cookie_name(http), self._cookie, httponly=True, samesite="lax", secure=http.scope["scheme"] == "https"
+            _cookie_name(http), cookie, httponly=True, samesite="lax", secure=http.scope["scheme"] == "https"
         )
         return answer
+
+
+def _equal(one: str, other: str) -> bool:
+    return hmac.compare_digest(one.encode(), other.encode())
 
 
 def _stranger(request: HTTPConnection) -> Response | None:

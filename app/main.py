@@ -50,6 +50,8 @@ if access.stands():
     notifications.listen()
     steps.listen()
     palette.listen(PAGES)
+    if access.is_guest():
+        st.caption(":material/visibility: You are a guest: you may look at everything and change nothing.")
     page_frame.guarded(chosen.run)()
 else:
     st.error("Started like this the dashboard lets everybody in, so it shows nothing: start it with `lab app`.")

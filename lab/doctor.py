@@ -7,6 +7,7 @@ import importlib.metadata
 import importlib.util
 import os
 import platform
+import resource
 import shutil
 import sys
 from collections.abc import Iterator
@@ -59,6 +60,11 @@ def _system() -> Iterator[Component]:
     cores = len(process.cpu_affinity()) if hasattr(process, "cpu_affinity") else os.cpu_count()
     yield Component("cpu", f"{cores} cores usable")
     yield Component("memory", f"{size(memory.available)} of {size(memory.total)} free")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = "any number" if hard == resource.RLIM_INFINITY else f"{hard:,}"
+    few = 0 <= hard < 1024
+    advice = "The dashboard has room for some forty visitors; raise the limit (ulimit -Hn) for more." if few else ""
+    yield Component("open files", f"{soft:,} at once; {most} if asked for", "warning" if few else "ok", advice)
     free = shutil.disk_usage(".").free
     if free < GB:
         yield Component(

@@ -23,6 +23,7 @@ from typing import Any, Generic, TypeVar
 import streamlit as st
 
 from app.shared import address, page_frame
+from lab.core import files
 
 AT_WORK = 4
 """Jobs that run side by side; others wait for their turn."""
@@ -50,9 +51,11 @@ class Job(Generic[T]):
         self._value: T | None = None
         self._error: Exception | None = None
         self._over = threading.Event()
+        self._guest = files.guest()
         threading.Thread(target=self._run, args=(work,), name=words, daemon=True).start()
 
     def _run(self, work: Callable[[], T]) -> None:
+        files.thread.guest = self._guest
         with _turns:
             if time.monotonic() - self.seen <= FORGOTTEN:
                 try:

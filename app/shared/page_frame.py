@@ -13,6 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app.shared import address
 from lab.core.explain import explain
+from lab.core.formats import visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -194,4 +195,4 @@ def say_error(sentence: object) -> None:
 
 def as_text(words: str) -> str:
     """Words of a user or a file, escaped so that Markdown shows them as they are."""
-    return re.sub(r"([\\`*_{}\[\]<>|~$:&])", r"\\\1", words)
+    return re.sub(r"([\\`*_{}\[\]<>|~$:&])", r"\\\1", visible(words))

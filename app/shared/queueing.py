@@ -15,6 +15,7 @@ import yaml
 import lab.launchers
 import lab.runs
 from app.shared import location, settings
+from lab.core.files import check_allowed
 from lab.core.formats import duration
 from lab.install import children
 from lab.runs import Run, RunConfig, management
@@ -115,6 +116,7 @@ def _name(config: RunConfig, name: str, which: str) -> str | None:
 
 def stop(name: str) -> None:
     """Ask a run to stop, wait, then kill its group: in a process of its own, so that no page waits for it."""
+    check_allowed()
     subprocess.Popen(
         children.python("-m", "lab", "stop", name, "--runs", str(settings.runs_root())),
         env=children.environment(),

@@ -12,6 +12,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lab.core.formats import visible
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -116,7 +118,7 @@ def say(sentence: str) -> None:
 
 def complain(sentence: str) -> None:
     """Say in one line what went wrong and what to do."""
-    print("lab: " + " ".join(sentence.split()), file=sys.stderr, flush=True)
+    print("lab: " + visible(" ".join(sentence.split())), file=sys.stderr, flush=True)
 
 
 def print_json(value: Any) -> None:

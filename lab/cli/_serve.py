@@ -20,7 +20,13 @@ def add_token(parser: argparse.ArgumentParser) -> None:
 
 
 def dashboard(
-    runs: str, port: int, address: str = "127.0.0.1", data: Sequence[str] = (), token: bool = True, ray: str = ""
+    runs: str,
+    port: int,
+    address: str = "127.0.0.1",
+    data: Sequence[str] = (),
+    token: bool = True,
+    ray: str = "",
+    guests: bool = False,
 ) -> NoReturn:
     """Replace this process by the dashboard; does not return.
 
@@ -28,6 +34,7 @@ def dashboard(
         data: folders below which images may lie, by default home and the folder here.
         token: whether pages ask for one.
         ray: address of a cluster that runs may be sent to.
+        guests: whether there is an address for those who may only look, too.
 
     Raises:
         ValueError: the extra `app` is not installed, or the port cannot be one.
@@ -38,5 +45,6 @@ def dashboard(
         raise ValueError(f"--port must be between 1 and 65535, got {port}.")
     words = children.application("app", "--runs", runs, "--port", str(port), "--address", address)
     words += [word for folder in data for word in ("--data", folder)] + ([] if token else ["--no-token"])
+    words += ["--guests"] if guests else []
     sys.stdout.flush()
     os.execve(words[0], words, children.environment({"RAY_ADDRESS": ray} if ray else None))

@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag("--port", type=int, default=8501, help="port to listen on (default 8501)")
     flag("--address", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     add_token(parser)
+    flag("--guests", action="store_true", help="print an address for guests, too, who may look and change nothing")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -39,5 +40,11 @@ def run(arguments: argparse.Namespace) -> None:
 
     root = str(arguments.runs or default_root())
     _serve.dashboard(
-        root, arguments.port, arguments.address, arguments.data, token=not arguments.no_token, ray=arguments.ray
+        root,
+        arguments.port,
+        arguments.address,
+        arguments.data,
+        token=not arguments.no_token,
+        ray=arguments.ray,
+        guests=arguments.guests,
     )

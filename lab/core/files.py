@@ -8,16 +8,40 @@ the file. No torch here.
 from __future__ import annotations
 
 import errno
+import glob
 import json
 import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
+
+thread = threading.local()
+"""`guest`: whether a thread behind a page works for a guest, as its page did."""
+
+
+def _nobody() -> bool:
+    return False
+
+
+guest: Callable[[], bool] = _nobody
+"""Whether this thread works for somebody who may only look; the dashboard, which knows its visitors, answers."""
+
+
+def check_allowed() -> None:
+    """Refuse to write on behalf of a guest; whatever writes, stops or starts something asks here first.
+
+    Raises:
+        PermissionError: says so.
+    """
+    if guest():
+        raise PermissionError("Guests may look at everything and change nothing; ask the owner for the other address.")
+
 
 SETTINGS = ("runs", "cache", "kernels", "webhook")
 """What a person's file of settings may hold; each stands for the variable LAB_ and its capitals."""
@@ -81,6 +105,7 @@ def replacing(path: Path) -> Iterator[Path]:
     Raises:
         OSError: the disk is full or the folder cannot be written; `path` then holds what it held before.
     """
+    check_allowed()
     path = Path(path)
     make_folder(path.parent)
     # No name that can be guessed: in a folder from elsewhere a link could lie in wait under it.
@@ -103,6 +128,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 @contextmanager
 def making(folder: Path) -> Iterator[Path]:
     """Yield a new folder; it becomes `folder`, which must not be there yet, when the block ends well, else it goes."""
+    check_allowed()
     folder = Path(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}.tmp")  # a killed one may have left its own
@@ -112,6 +138,12 @@ def making(folder: Path) -> Iterator[Path]:
         os.rename(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def remove_left_overs(path: Path) -> None:
+    """Remove what a killed `replacing` or `making` of this path left beside it."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -168,6 +200,7 @@ def appending(path: Path) -> BinaryIO:
     Raises:
         OSError: it is a link or no ordinary file, or cannot be written.
     """
+    check_allowed()
     return open(path, "ab", opener=_ordinary)
 
 
@@ -189,6 +222,7 @@ def make_folder(path: Path) -> None:
 
 def set_aside(path: Path) -> None:
     """Rename a damaged file to NAME.damaged: what a person could still read of it is not lost."""
+    check_allowed()
     path.replace(path.with_name(f"{path.name}.damaged"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -74,6 +75,18 @@ def counted(count: int, thing: str, things: str = "") -> str:
     ('1 file', '1,200 files', '2 queries')
     """
     return f"{count:,} {thing if count == 1 else things or thing + 's'}"
+
+
+_HIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+
+
+def visible(text: str) -> str:
+    r"""A text whose control, direction and zero-width characters are written out, so that none of them acts.
+
+    >>> visible("\u202eevil")
+    '\\u202eevil'
+    """
+    return _HIDDEN.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def plain_cell(text: str) -> str:

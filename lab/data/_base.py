@@ -15,7 +15,7 @@ from PIL import Image
 from lab.core.arrays import Names
 from lab.core.catalog import name_of
 from lab.core.files import checked
-from lab.core.formats import plain_cell
+from lab.core.formats import plain_cell, visible
 from lab.core.knobs import HasKnobs, knob
 from lab.core.results import Relevance
 from lab.data._noise import NoiseKnobs, kept_classes, long_tail, relabelled, replaced
@@ -123,7 +123,7 @@ class ImageSet(HasKnobs):
         # Names that are made when they are asked for stay so: a hundred million of them would not fit.
         self.keys = records.keys if isinstance(records.keys, Names) else list(records.keys)
         self.labels = np.asarray(records.labels, dtype=np.int64)
-        self.class_names = list(records.class_names)
+        self.class_names = [visible(str(name)) for name in records.class_names]
         self.splits = dict(records.splits)
         self.super_labels = None if records.super_labels is None else np.asarray(records.super_labels, dtype=np.int64)
         self.super_names = list(records.super_names)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from lab.core.catalog import name_of
-from lab.core.files import making, replacing
+from lab.core.files import making, remove_left_overs, replacing
 from lab.core.knobs import HasKnobs
 from lab.runs.folder import Run
 
@@ -55,6 +55,7 @@ class Exporter(HasKnobs):
         path = Path(path or f"{run.name}{self.suffix or '-' + name_of(type(self))}")
         if path.exists():
             raise ValueError(f"{path} is there already; remove it, or name another place with --output.")
+        remove_left_overs(path)
         with (replacing if self.suffix else making)(path) as unfinished:
             self.write(run, unfinished)
         return path

@@ -36,7 +36,8 @@ class Csv(Exporter):
         about = (keys, rows.labels.tolist(), classes, rows.splits, rows.parts, *map(_cells, places.values()))
         with open(path, "w", newline="", encoding="utf-8") as file:
             out = csv.writer(file)
-            out.writerow(["key", "label", "class", "split", "part", *places, *(f"v{i}" for i in range(width))])
+            columns = ["key", "label", "class", "split", "part", *places, *(f"v{i}" for i in range(width))]
+            out.writerow(map(plain_cell, columns))
             for *row, vector in zip(*about, rows.vectors, strict=True):
                 out.writerow([*row, *map(str, vector)])
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from lab.core.files import write_json
+from lab.data.images.reading import check_header
 from lab.exporters._base import Exporter
 from lab.exporters._rows import RowsKnobs, rows_of
 from lab.runs.folder import Run
@@ -48,6 +49,7 @@ class Fiftyone(Exporter):
         for name, key in zip(names, rows.keys, strict=True):
             file = None if images.root is None else Path(images.root) / key
             if file is not None and file.is_file():
+                check_header(file)  # a stranger's run may name any file
                 shutil.copyfile(file, path / "data" / f"{name}{file.suffix.lower()}")
             else:
                 images.load(item_of[key]).save(path / "data" / f"{name}.png")

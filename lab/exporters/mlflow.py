@@ -17,7 +17,7 @@ MOST_PARAMS, LONGEST = 100, 500
 
 class Mlflow(Curves):
     """A new run of MLflow, named like the run, in the tracking store that MLFLOW_TRACKING_URI names, or in the one of
-    `--output` (an address, or the file of a database as sqlite:///runs.db). Names of metrics have `_at_` for `@`,
+    `--output` (an address, a database as runs.db, or a folder that gets one). Names of metrics have `_at_` for `@`,
     which MLflow does not take: `test/r_at_1`.
 
     The tests read it back with MLflow, and hand the numbers to a stand-in that fails.
@@ -37,7 +37,7 @@ class Mlflow(Curves):
 
     def export(self, run: Run, path: Path | str | None = None) -> str:
         self.check_installed()
-        log = self.copied(run, self.open(run, None if path is None else str(path)))
+        log = self.copied(run, self.open(run, None if path is None else _store(str(path))))
         log.close()
         return log.place
 
@@ -71,6 +71,16 @@ class _Tracked(Log):
 
     def drop(self) -> None:
         self._client.delete_run(self._id)
+
+
+def _store(place: str) -> str:
+    """The address of a tracking store. A plain path is a database, or the folder of one: MLflow's own files in a folder
+    are refused by MLflow itself since 3.15."""
+    if "://" in place:
+        return place
+    path = Path(place) if place.endswith(".db") else Path(place) / "mlflow.db"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return f"sqlite:///{path.resolve()}"
 
 
 def _allowed(name: str) -> str:

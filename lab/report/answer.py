@@ -35,7 +35,7 @@ def table(
     known = filters.fields(images)
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
-    writer.writerow(["query", "rank", "image", "right", "similarity", *known, *columns])
+    writer.writerow(map(plain_cell, ["query", "rank", "image", "right", "similarity", *known, *columns]))
     query = plain_cell(str(images.keys[int(evidence.query.items[0])]))
     items = evidence.gallery.items[ranking.neighbours[0, places]]
     facts = [filters.column(images, name, items) for name in known]

@@ -16,6 +16,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from lab.core.files import check_allowed
+
 FILE = ".lock"
 
 WAIT = 0.5
@@ -37,6 +39,7 @@ def take(folder: Path, file: str = FILE, wait: float = WAIT) -> FileLock:
         FileNotFoundError: there is no such folder, or it was renamed at this moment.
         OSError: the folder cannot be written.
     """
+    check_allowed()
     before = os.stat(folder).st_ino
     lock = FileLock(folder / file, timeout=wait, thread_local=False)
     try:

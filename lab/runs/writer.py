@@ -14,6 +14,7 @@ import numpy as np
 
 from lab.core import arrays as stored
 from lab.core.files import appending, make_folder, replacing, set_aside, to_disk, write_bytes, write_json
+from lab.core.formats import visible
 from lab.runs import lock
 from lab.runs.folder import ENDED, INTERRUPTED, RUNNING, Run, lost_sentence, numbered, read_json
 from lab.runs.launching import webhook
@@ -158,7 +159,7 @@ class Writer:
 
     def log(self, text: str) -> None:
         """Add to log.txt, with the time. Further lines are indented, so that no name can write a line of its own."""
-        lines = ["".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in line) for line in text.splitlines()]
+        lines = list(map(visible, text.splitlines()))
         with appending(self.path / "log.txt") as file:
             message = "\n    ".join(lines).rstrip()
             file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {message}\n".encode(errors="replace"))

@@ -29,12 +29,12 @@ PAGE = {"Accept": "text/html"}
 class Server:
     """The dashboard as its own process; `ask` sends one request and gives the answer, its body read."""
 
-    def __init__(self, folder, *flags):
+    def __init__(self, folder, *flags, before=()):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self.own, self.log = f"127.0.0.1:{self.port}", folder / "server.log"
-        words = [sys.executable, "-m", "lab", "app", "--runs", str(folder / "runs"), "--port", str(self.port), *flags]
+        words = [*before, sys.executable, "-m", "lab", "app", "--runs", str(folder / "runs"), "--port", str(self.port), *flags]
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 words,
@@ -44,10 +44,10 @@ class Server:
                 env={**os.environ, "LAB_TOKEN": TOKEN, "OMP_NUM_THREADS": "1"},
             )
 
-    def wait(self):
+    def wait(self, good=(200,)):
         for _ in range(1500):
             try:
-                assert self.ask("/_stcore/health").status == 200
+                assert self.ask("/_stcore/health").status in good
                 return self
             except OSError:
                 assert self.process.poll() is None, self.log.read_text()

@@ -22,6 +22,8 @@ REQUIRED: Any = ...
 
 LARGEST = 10**18
 """What no size, count or weight comes to; more than that overflows somewhere below, in words of the machine."""
+LONGEST = 1_000
+"""Values of a knob that takes several."""
 
 
 def knob(
@@ -102,6 +104,10 @@ class Knob:
         """Return what is wrong with `value` (already of the right type), or None."""
         if value is None:
             return None
+        if self.many and not value and self.default != () and not self.options:
+            return "must hold at least one value"
+        if self.many and len(value) > LONGEST:
+            return f"holds at most {LONGEST:,} values"
         if self.catalog and str(value) not in self.choices:
             return f"must satisfy {self.range}"
         if self.kind not in (int, float):

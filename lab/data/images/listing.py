@@ -81,7 +81,7 @@ def to_list(images: ImageSet) -> dict[str, Any] | None:
     """All that a reader found; None for a set that is more than a list."""
     kind = type(images)
     of_files = images.root is not None and kind.load is ImageSet.load and kind.path is ImageSet.path
-    if images.relevance or not (of_files or kind is Listed):
+    if images.relevance or not (of_files or kind is Listed) or any(map(_leaves, images.keys)):
         return None
     return {
         "root": None if images.root is None else str(images.root),
@@ -116,11 +116,18 @@ def from_list(name: str, knobs: dict[str, Any], listed: dict[str, Any]) -> Image
     try:
         root = None if kind is Listed and listed["root"] is None else Path(listed["root"])
         images = kind.of_records(_records(listed), settings, root, bool(listed["class_disjoint"]))
+        if root is not None and (outside := next(filter(_leaves, images.keys), None)):
+            raise ValueError(f"{outside!r} is not below the images' folder")
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ValueError(f"The list of the images is damaged ({error}); delete it to read them anew.") from None
     if root is not None and not root.is_dir():
         raise ValueError(f"There is no folder {root} any more; its images were moved or deleted.")
     return images
+
+
+def _leaves(key: str) -> bool:
+    """Whether a key, which is a path below the images' folder, leads out of it."""
+    return key.startswith("/") or ".." in key.split("/")
 
 
 def _records(listed: dict[str, Any]) -> ImageRecords:

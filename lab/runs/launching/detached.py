@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from lab.core.files import appending, write_json
+from lab.core.files import appending, check_allowed, write_json
 from lab.install import children
 from lab.runs import lock
 from lab.runs.folder import INTERRUPTED, QUEUED, RUNNING, SENT, STOPPED, Run, Snapshot
@@ -99,6 +99,7 @@ def stop(run: Run, grace: float = GRACE) -> str:
     Raises:
         ValueError: its process belongs to another account.
     """
+    check_allowed()
     found = run.snapshot()
     if found.under_way:
         deaf = found.sender is not None and found.sender.here and not found.sender.alive
@@ -133,6 +134,7 @@ def kill(run: Run) -> bool:
 
     The run resumes from its last checkpoint.
     """
+    check_allowed()
     worker = _process_of(run.snapshot())
     members = [] if worker is None else _members(worker)
     if worker is None or not members:

@@ -40,8 +40,9 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             message = self._unknown(unknown[1].split())
         from lab.core.explain import shortened
+        from lab.core.formats import visible
 
-        self.exit(2, f"{self.prog}: {shortened(message.rstrip('.'))} (see {self.prog} --help).\n")
+        self.exit(2, f"{self.prog}: {visible(shortened(message.rstrip('.')))} (see {self.prog} --help).\n")
 
     def _unknown(self, extra: list[str]) -> str:
         """What to do about words that no command takes in this place."""

@@ -136,10 +136,10 @@ def test_the_table_holds_the_list(small):
     evidence = small.ask(0)
     rows = list(
         csv.reader(
-            io.StringIO(answer.table(small, evidence, np.array([0, 2]), {"twice": lambda one: 2 * one}).decode())
+            io.StringIO(answer.table(small, evidence, np.array([0, 2]), {"=twice()": lambda one: 2 * one}).decode())
         )
     )
-    assert rows[0] == ["query", "rank", "image", "right", "similarity", "class", "super-class", "vendor", "twice"]
+    assert rows[0] == ["query", "rank", "image", "right", "similarity", "class", "super-class", "vendor", "'=twice()"]
     for row, place in zip(rows[1:], (0, 2), strict=True):
         item = int(evidence.gallery.items[evidence.ranking.neighbours[0, place]])
         pictures = small.images

@@ -1,0 +1,127 @@
+"""What a stranger's run, a stranger's names or an odd word cannot do: read other files, act in a table or a terminal,
+or end in words of Python's."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+
+import pytest
+
+import lab
+import lab.exporters
+import lab.runs
+from lab.__main__ import main
+from lab.core.formats import visible
+from lab.core.knobs import Knobs, describe
+
+HIDDEN = "\u202eevil\x1b[31m"
+
+
+@pytest.fixture
+def run(train_tiny, tiny, tmp_path):
+    return train_tiny(tmp_path, "theirs", **tiny)
+
+
+@pytest.mark.parametrize("key", ["../secret.png", "/etc/hostname", "class00/../../secret.png"])
+def test_a_list_that_leads_out_of_its_folder_is_refused(run, key):
+    path = run.path / "images.json"
+    listed = json.loads(path.read_text())
+    listed["keys"][0] = key
+    path.write_text(json.dumps(listed))
+    with pytest.raises(ValueError, match="is not below the images' folder.*read them anew"):
+        lab.runs.open(run.path).dataset()
+
+
+def test_a_manifest_may_name_images_anywhere_and_is_read_anew(pictures, tiny, train_tiny, tmp_path):
+    rows = [f"{one.resolve()},{one.parent.name}" for one in sorted(pictures.rglob("*.png"))]
+    (tmp_path / "mine.csv").write_text("\n".join(["path,label", *rows]))
+    data = {"name": "manifest", "path": str(tmp_path / "mine.csv"), "validation": 0.5, "test": 0.25}
+    run = train_tiny(tmp_path, "mine", **{**tiny, "data": data})
+    assert not (run.path / "images.json").exists() and run.dataset().load(0).size == (20, 20)
+
+
+def test_only_images_are_copied_into_an_export(run, pictures, tmp_path):
+    secret = pictures / run.dataset().keys[int(run.embeddings("test").items[0])]
+    content = secret.read_bytes()
+    try:
+        secret.write_bytes(b"-----BEGIN OPENSSH PRIVATE KEY-----")
+        with pytest.raises(ValueError, match="not an image"):
+            lab.exporters.create("fiftyone", splits=run.splits).export(run, tmp_path / "out")
+    finally:
+        secret.write_bytes(content)
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_a_killed_export_left_goes_with_the_next(run, tmp_path):
+    (tmp_path / ".rows.csv.0a1b2c3d.tmp").write_text("half")
+    (tmp_path / ".rows.csv.more.0a1b2c3d").write_text("another's")
+    lab.exporters.create("csv").export(run, tmp_path / "rows.csv")
+    assert [one.name for one in tmp_path.glob(".rows*")] == [".rows.csv.more.0a1b2c3d"]
+
+
+def test_mlflow_writes_into_a_folder(run, tmp_path):
+    from mlflow import MlflowClient
+
+    place = lab.exporters.create("mlflow").export(run, tmp_path / "tracked")
+    assert place == f"sqlite:///{tmp_path / 'tracked' / 'mlflow.db'}"
+    assert MlflowClient(place).get_experiment_by_name("rankscope")
+
+
+def test_hidden_characters_of_names_are_shown(pictures, tiny, tmp_path):
+    root = tmp_path / "odd"
+    for folder in sorted(pictures.iterdir()):
+        (root / folder.name).mkdir(parents=True)
+        for one in folder.iterdir():
+            (root / folder.name / one.name).write_bytes(one.read_bytes())
+    (root / "class00").rename(root / "\u202eevil")
+    images = lab.runs.RunConfig.of({**tiny, "data": {**tiny["data"], "root": str(root)}}).data.create()
+    assert "\\u202eevil" in images.class_names and "\u202eevil" not in images.class_names
+
+
+@pytest.mark.parametrize("words", [["stop", HIDDEN], ["query", HIDDEN, "y.png"], ["runs", "--" + HIDDEN]])
+def test_sentences_of_the_command_show_hidden_characters(words, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    try:
+        assert main(words) != 0
+    except SystemExit as ended:
+        assert ended.code == 2
+    said = capsys.readouterr().err
+    assert "\u202e" not in said and "\x1b" not in said and visible(HIDDEN) in said
+
+
+def knobs_of_many() -> list[tuple[type[Knobs], str]]:
+    """Every declared knob that takes several values."""
+    for module in pkgutil.walk_packages(lab.__path__, "lab."):
+        if not module.name.startswith(("lab._shipped", "lab.cli")) and "__main__" not in module.name:
+            importlib.import_module(module.name)
+    kinds, found = [Knobs], {}
+    while kinds:
+        kind = kinds.pop()
+        kinds += kind.__subclasses__()
+        for knob in describe(kind):
+            if knob.many and kind.__module__.startswith("lab."):
+                found[f"{kind.__module__}.{kind.__qualname__}.{knob.name}"] = (kind, knob)
+    return [found[name] for name in sorted(found)]
+
+
+def test_a_knob_of_several_values_takes_or_refuses_none_one_and_thousands():
+    knobs = knobs_of_many()
+    assert len(knobs) > 20
+    for kind, knob in knobs:
+        one = knob.options[0] if knob.options else {int: 2, float: 0.5}.get(knob.kind, "recall_at_k")
+        for value in ([], None, one, [one], [one] * 5000):
+            try:
+                kind(**{knob.name: value})
+            except ValueError as refused:
+                assert knob.name in str(refused), (kind, refused)
+            else:
+                assert value is not None or knob.optional, (kind, knob.name)
+                assert value != [] or knob.default == () or knob.options, (kind, knob.name, "is empty")
+                assert value is None or len(value) < 5000, (kind, knob.name)
+
+
+def test_no_scales_are_refused_before_anything_is_trained(tiny):
+    with pytest.raises(ValueError, match=r"scales must hold at least one value"):
+        lab.runs.RunConfig.of({**tiny, "evaluation": {"scales": []}})

@@ -124,13 +124,16 @@ def _opened(arguments: argparse.Namespace) -> Run:
     """The run to go on with, or a new one."""
     import lab.runs
     from lab.cli import _config
-    from lab.runs.execute import check_at_hand
+    from lab.runs.execute import check_at_hand, take_config
 
     if arguments.resume:
-        flags = _config.given_flags(arguments)
+        flags = [flag for flag in _config.given_flags(arguments) if flag != "--config"]
         if flags or arguments.name:
-            raise ValueError(f"A resumed run keeps its configuration; leave out {', '.join(flags) or '--name'}.")
+            left_out = ", ".join(flags) or "--name"
+            raise ValueError(f"A resumed run keeps its configuration, or takes --config FILE; leave out {left_out}.")
         run = lab.runs.open(arguments.resume, arguments.runs)
+        if arguments.config:
+            take_config(run, _config.config_of(arguments))
         check_at_hand(run)  # before it is put into the queue, where nobody would hear
         return run
     return lab.runs.create(_config.config_of(arguments), arguments.runs, arguments.name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,13 @@ from lab.core import arrays
 from lab.core.files import checked, read_json, set_aside
 from lab.core.records import Record
 from lab.runs import lock
+from lab.runs.config import RunConfig
+from lab.runs.execute import go_by_checkpoint
 from lab.runs.folder import DAMAGED, FINISHED, INTERRUPTED, SENT, Run
 from lab.runs.writer import Writer
 
 ANEW = "embeddings and scores of this split are made anew from the checkpoint"
+FROM_CHECKPOINT = "it is made anew from the checkpoint, which holds it"
 ASIDE = "it is set aside; nothing else needs it"
 JSON = ("meta.json", "images.json", "launch.json", SENT, "remarks.json", "marks.json", "relevance.json")
 HALF_MADE = re.compile(r"\.[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.[0-9a-f]{8}\.tmp")
@@ -48,6 +52,10 @@ def repair(run: Run) -> Iterator[Record]:
     """
     findings = check(run)
     with Writer(run) as writer:
+        if any(finding.mend == FROM_CHECKPOINT for finding in findings):
+            if (run.path / "config.yaml").exists():
+                set_aside(run.path / "config.yaml")
+            run.write_config(RunConfig.of(_kept_config(run), stored=True))
         for finding in findings:
             if finding.mend == ASIDE:
                 set_aside(run.path / finding.file)
@@ -85,12 +93,26 @@ def _refused(read: Callable[[Path], Any], path: Path) -> str:
 
 def _small_files(run: Run) -> Iterator[Finding]:
     if wrong := _refused(lambda _: run.config, run.path):
-        yield Finding("config.yaml", f"cannot be used: {wrong} Images and embeddings can still be read.")
-    if run.state == DAMAGED:
+        mend = FROM_CHECKPOINT if _kept_config(run) else ""
+        yield Finding("config.yaml", f"cannot be used: {wrong} Images and embeddings can still be read.", mend)
+    elif changed := go_by_checkpoint(Run(run.path)):
+        yield Finding("config.yaml", changed)
+    if (run.path / "config.yaml").exists() and run.state == DAMAGED:
         yield Finding("status.json", "says nothing sensible; the run can still be resumed.", "it is written anew")
     for name in JSON:
         if wrong := _refused(read_json, run.path / name):
             yield Finding(name, wrong, ASIDE)
+
+
+def _kept_config(run: Run) -> dict[str, Any] | None:
+    """The configuration in a checkpoint; None where there is none that can be read."""
+    from lab.training import checkpoint
+
+    for path in filter(None, map(run.checkpoint, ("last", "best"))):
+        with suppress(ValueError):
+            if kept := checkpoint.config_in(path):
+                return kept
+    return None
 
 
 def _records(run: Run) -> Iterator[Finding]:

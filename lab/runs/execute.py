@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from lab.training.distributed import Processes
     from lab.training.loop import Parts, Trainer
 
+CHANGEABLE = ("optimiser", "schedule", "training", "testing", "metrics", "evaluation")
+FIXED = ("training.seed", "training.whitening", "training.class_weights", "training.encoder_weights")
+"""Sections whose knobs a run may change when it goes on, and knobs of them that it may not."""
+
 HEARTBEAT = 1.0
 """Least seconds between two status files while all is well."""
 
@@ -217,7 +221,34 @@ def go_by_checkpoint(run: Run) -> str:
             config = config.changed(knob, changed.pop(knob)[1])
     run.config = config
     told = ", ".join(f"{knob} is {there} there and {ours} in the checkpoint" for knob, (ours, there) in changed.items())
-    return f"config.yaml was changed: {told}; {goes_on}." if told else ""
+    return f"config.yaml was changed: {told}; {goes_on}. --config FILE takes a change." if told else ""
+
+
+def take_config(run: Run, config: RunConfig) -> None:
+    """Let a run go on by another configuration: its last checkpoint and config.yaml hold that one from now on.
+
+    Raises:
+        ValueError: it differs in what a training cannot change on its way; names the first such knob.
+    """
+    from lab.training import checkpoint
+
+    go_by_checkpoint(run)
+    config = findable(config)
+    for knob, (ours, there) in difference(run.config, config).items():
+        if knob.partition(".")[0] not in CHANGEABLE or knob.endswith(".name") or knob in FIXED:
+            raise ValueError(
+                f"{knob} is {ours} in the run and {there} in the file: a run that goes on keeps its data, network, "
+                "batches, loss and seed. Train a new one for that."
+            )
+    with Writer(run) as writer:
+        path = run.checkpoint("last")
+        state = checkpoint.load(path) if path else {"progress": {"step": 0}}
+        if (step := state["progress"]["step"]) > config.training.knobs.steps:
+            raise ValueError(f"training.steps is {config.training.knobs.steps}, and the run made {step} already.")
+        if path:
+            checkpoint.save(path, {**state, "config": config.as_dict()})
+        run.write_config(config)
+        writer.log("The training goes on by the configuration given with --config.")
 
 
 def check_at_hand(run: Run, own: Own | None = None) -> None:

@@ -137,6 +137,11 @@ class Snapshot:
         return self.written_state == RUNNING and _reports(self.status, self.worker)
 
 
+def is_run(folder: Path) -> bool:
+    """Whether a folder is a run, be it a damaged one: it holds config.yaml, or what only runs hold."""
+    return any((folder / name).exists() for name in ("config.yaml", "meta.json", "checkpoints"))
+
+
 class Run:
     """One run folder. Every property reads the disk anew, except the configuration.
 
@@ -154,7 +159,7 @@ class Run:
 
     def __init__(self, path: Path | str):
         self.path = Path(path)
-        if not (self.path / "config.yaml").is_file():
+        if not is_run(self.path):
             raise ValueError(f"{self.path} is no run: it holds no config.yaml.")
 
     def __repr__(self) -> str:
@@ -167,6 +172,8 @@ class Run:
     @cached_property
     def config_dict(self) -> dict[str, Any]:
         """config.yaml, unchecked; needs no torch."""
+        if not (self.path / "config.yaml").exists():
+            raise ValueError(f"{self.path} lost its config.yaml; `lab runs check {self.name} --repair` makes it anew.")
         return read_yaml(self.path / "config.yaml")
 
     @cached_property
@@ -190,7 +197,9 @@ class Run:
         status, meta, launch, sent = map(self._json, ("status.json", "meta.json", "launch.json", SENT))
         worker, launched, sender = map(self._own_worker, (meta.get("worker"), launch, sent))
         written, job = status.get("state"), sent.get("job")
-        if not _sound(status):
+        if not (self.path / "config.yaml").exists():
+            status = {"state": DAMAGED, "sentence": "The run lost its config.yaml; `lab runs check` says what to do."}
+        elif not _sound(status):
             status = {"state": DAMAGED, "sentence": "The run has no readable status.json; resuming writes it anew."}
         elif written == RUNNING and not self._lives(status, worker):
             status |= {"state": INTERRUPTED, "sentence": lost_sentence(status)}

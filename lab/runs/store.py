@@ -6,7 +6,7 @@ import difflib
 from pathlib import Path
 
 from lab.core.files import setting
-from lab.runs.folder import NAME, Run
+from lab.runs.folder import NAME, Run, is_run
 
 
 def default_root() -> Path:
@@ -34,7 +34,7 @@ def open_run(path: Path | str, root: Path | str | None = None) -> Run:
     """
     candidates = [Path(path), (default_root() if root is None else Path(root)) / str(path)]
     for candidate in candidates:
-        if (candidate / "config.yaml").is_file():
+        if is_run(candidate):
             return Run(candidate)
     known = [run.name for run in list_runs(root)]
     near = difflib.get_close_matches(str(path), known, n=1)
@@ -63,7 +63,8 @@ def list_runs(root: Path | str | None = None) -> tuple[Run, ...]:
     for folder in root.iterdir():
         if not folder.name.startswith("."):
             try:
-                dated.append(((folder / "config.yaml").stat().st_mtime, Run(folder)))
+                run, written = Run(folder), folder / "config.yaml"
+                dated.append(((written if written.exists() else folder).stat().st_mtime, run))
             except (OSError, ValueError):  # no run, or gone since: somebody else may rename and delete
                 continue
     return tuple(run for _, run in sorted(dated, key=lambda one: one[0], reverse=True))

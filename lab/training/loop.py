@@ -152,7 +152,10 @@ class Trainer:
                 state["optimiser"] = encoder_shards.optimiser_state(state["optimiser"], self.parts.optimiser)
             self.parts.encoder.load_state_dict(state["encoder"])
             self.parts.loss.load_state_dict(self.held.restored(state["loss"]) if self.held else state["loss"])
+            groups = [{**group, "params": None} for group in self.parts.optimiser.param_groups]
             self.parts.optimiser.load_state_dict(state["optimiser"])
+            for group, asked in zip(self.parts.optimiser.param_groups, groups, strict=True):
+                group.update({**asked, "params": group["params"]})  # rates may have been changed meanwhile
             if self.held:
                 self.held.load(path.parent, state["class_shards"])
             self.precision.load_state_dict(state["scaler"])

@@ -125,3 +125,44 @@ def test_a_knob_of_several_values_takes_or_refuses_none_one_and_thousands():
 def test_no_scales_are_refused_before_anything_is_trained(tiny):
     with pytest.raises(ValueError, match=r"scales must hold at least one value"):
         lab.runs.RunConfig.of({**tiny, "evaluation": {"scales": []}})
+
+
+@pytest.mark.parametrize("harm", ["lost", "cut", "edited"])
+def test_a_run_that_lost_its_configuration_is_told_and_mended_from_the_checkpoint(run, harm, capsys, tmp_path):
+    path = run.path / "config.yaml"
+    whole = path.read_text()
+    if harm == "lost":
+        path.unlink()
+    else:
+        path.write_text(whole[: whole.index("training:")] if harm == "cut" else whole.replace("steps: 8", "steps: 800"))
+    there = ["--runs", str(tmp_path)]
+    assert main(["runs", *there]) == 0 and "theirs" in capsys.readouterr().out
+    assert main(["runs", "check", "theirs", *there]) == 1
+    said = capsys.readouterr().out
+    assert "config.yaml" in said and ("made anew from the checkpoint" in said) == (harm == "lost")
+    assert ("steps is 800 there and 8 in the checkpoint" in said) == (harm == "edited")
+    if harm == "lost":
+        with pytest.raises(ValueError, match="lost its config.yaml; `lab runs check theirs --repair`"):
+            _ = lab.runs.open(run.path).config
+        assert main(["runs", "check", "theirs", "--repair", *there]) == 0 and path.read_text() == whole
+        path.unlink()
+    assert main(["train", "--resume", "theirs", *there]) == 0
+    assert path.read_text() == whole and lab.runs.open(run.path).status["steps"] == 8
+
+
+def test_a_run_goes_on_by_another_configuration_where_it_is_told_to(run, capsys, tmp_path):
+    edited = tmp_path / "longer.yaml"
+    text = (run.path / "config.yaml").read_text()
+    resume = ["train", "--resume", "theirs", "--runs", str(tmp_path), "--config", str(edited)]
+    edited.write_text(text.replace("batch_size: 8", "batch_size: 16"))
+    assert main(resume) == 2
+    assert "sampler.batch_size is 8 in the run and 16 in the file" in capsys.readouterr().err
+    edited.write_text(text.replace("steps: 8", "steps: 6"))
+    assert main(resume) == 2 and "the run made 8 already" in capsys.readouterr().err
+    edited.write_text(text.replace("steps: 8", "steps: 10").replace("  lr: 0.001", "  lr: 0.002"))
+    assert main(resume) == 0
+    run = lab.runs.open(run.path)
+    assert run.status["step"] == 10 and run.config.optimiser.knobs.lr == 0.002
+    rates = [one["lr"] for one in run.metrics("stepped")]
+    factor = run.config.schedule.create().factor(10, 10)
+    assert len(rates) == 10 and rates[-1] == pytest.approx(0.002 * factor)

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from lab.core.files import write_json
-from lab.data.images.reading import check_header
 from lab.exporters._base import Exporter
 from lab.exporters._rows import RowsKnobs, rows_of
 from lab.runs.folder import Run
@@ -48,11 +47,11 @@ class Fiftyone(Exporter):
         (path / "data").mkdir()
         for name, key in zip(names, rows.keys, strict=True):
             file = None if images.root is None else Path(images.root) / key
+            picture = images.load(item_of[key])  # a stranger's run may name any file: what is no image ends here
             if file is not None and file.is_file():
-                check_header(file)  # a stranger's run may name any file
                 shutil.copyfile(file, path / "data" / f"{name}{file.suffix.lower()}")
             else:
-                images.load(item_of[key]).save(path / "data" / f"{name}.png")
+                picture.save(path / "data" / f"{name}.png")
         about = zip(names, rows.classes, rows.splits, rows.parts, rows.keys, strict=True)
         labels = {
             name: {"label": kind, "attributes": {"split": split, "part": part, "key": key}}

@@ -441,7 +441,7 @@ def lost_sentence(status: dict[str, Any]) -> str:
 def _reports(status: dict[str, Any], worker: Worker | None) -> bool:
     updated = status.get("updated")
     fresh = isinstance(updated, int | float) and time.time() - updated < STALE
-    return fresh and worker is not None and not worker.here
+    return fresh and worker is not None and (not worker.here or (worker.pid != os.getpid() and worker.alive))
 
 
 def _sound(status: dict[str, Any]) -> bool:

@@ -59,7 +59,7 @@ class Writer:
         if not gone and found.reports_from_elsewhere:
             self.close()
             raise lock.Held(_taken(run))
-        self._inode = os.stat(self.path).st_ino
+        self._inodes = {path: os.stat(path).st_ino for path in (self.path, self.path / lock.FILE)}
         self._last_status = 0.0
         self._remove_leftovers()
         if found.written_state == RUNNING:  # of a process that is gone, or it would hold the lock
@@ -206,13 +206,15 @@ class Writer:
                 to_disk(scores_path.parent)
 
     def _check_place(self) -> None:
-        """Refuse to write where the run is no more: a folder with a lone status.json would come to be there."""
-        try:
-            there = os.stat(self.path).st_ino == self._inode
-        except FileNotFoundError:
-            there = False
-        if not there:
-            raise FileNotFoundError(errno.ENOENT, "moved or deleted", str(self.path))
+        """Refuse to write where the run is no more (a folder with a lone status.json would come to be there), or where
+        somebody deleted the lock, since another may hold a new one."""
+        for path, number in self._inodes.items():
+            try:
+                there = os.stat(path).st_ino == number
+            except FileNotFoundError:
+                there = False
+            if not there:
+                raise FileNotFoundError(errno.ENOENT, "moved or deleted", str(path))
 
     def _remove_leftovers(self) -> None:
         """Remove what killed writers left half-written."""

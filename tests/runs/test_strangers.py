@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import pkgutil
 
 import pytest
@@ -15,6 +16,8 @@ import lab.runs
 from lab.__main__ import main
 from lab.core.formats import visible
 from lab.core.knobs import Knobs, describe
+from lab.runs import lock
+from lab.runs.process import Worker
 
 HIDDEN = "\u202eevil\x1b[31m"
 
@@ -166,3 +169,15 @@ def test_a_run_goes_on_by_another_configuration_where_it_is_told_to(run, capsys,
     rates = [one["lr"] for one in run.metrics("stepped")]
     factor = run.config.schedule.create().factor(10, 10)
     assert len(rates) == 10 and rates[-1] == pytest.approx(0.002 * factor)
+
+
+def test_a_deleted_lock_lets_nobody_else_in_and_stops_who_held_it(run):
+    with lab.runs.Writer(run) as holder:
+        holder.describe({"worker": run.signed(Worker.of(os.getppid())), "started": 0})  # a process that lives
+        holder.status("running")
+        (run.path / ".lock").unlink()
+        assert run.state == "running"
+        with pytest.raises(lock.Held):
+            lab.runs.Writer(run)
+        with pytest.raises(FileNotFoundError, match="moved or deleted.*lock"):
+            holder.sync()

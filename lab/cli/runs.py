@@ -176,6 +176,7 @@ def _check(arguments: argparse.Namespace) -> int:
     import lab.runs
     from lab.cli._progress import drain
     from lab.core.explain import explain
+    from lab.core.formats import counted
     from lab.runs import check
 
     root = Path(arguments.runs or lab.runs.default_root())
@@ -196,7 +197,7 @@ def _check(arguments: argparse.Namespace) -> int:
     ]
     for folder in [] if named else check.half_made(root):
         rows.append({"run": folder.name, "file": "", "found": "was never completed.", "--repair": "it is removed"})
-    show(rows, as_json=arguments.json, empty=f"{len(runs)} runs, nothing is damaged.")
+    show(rows, as_json=arguments.json, empty=f"{counted(len(runs), 'run')}, nothing is damaged.")
     return 1 if rows else 0
 
 

@@ -34,7 +34,18 @@ class Server:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self.own, self.log = f"127.0.0.1:{self.port}", folder / "server.log"
-        words = [*before, sys.executable, "-m", "lab", "app", "--runs", str(folder / "runs"), "--port", str(self.port), *flags]
+        words = [
+            *before,
+            sys.executable,
+            "-m",
+            "lab",
+            "app",
+            "--runs",
+            str(folder / "runs"),
+            "--port",
+            str(self.port),
+            *flags,
+        ]
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 words,

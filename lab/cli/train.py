@@ -130,7 +130,7 @@ def _opened(arguments: argparse.Namespace) -> Run:
         flags = [flag for flag in _config.given_flags(arguments) if flag != "--config"]
         if flags or arguments.name:
             left_out = ", ".join(flags) or "--name"
-            raise ValueError(f"A resumed run keeps its configuration, or takes --config FILE; leave out {left_out}.")
+            raise ValueError(f"A resumed run keeps its configuration; leave out {left_out}, or give --config FILE.")
         run = lab.runs.open(arguments.resume, arguments.runs)
         if arguments.config:
             take_config(run, _config.config_of(arguments))

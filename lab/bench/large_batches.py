@@ -55,17 +55,14 @@ def measure(
 
         return work
 
-    plans = plans_of(encoder, images, chunk)
+    whole = graph_bytes(encoder, images, chunk)
+    plans = {name: plan_of(encoder, images, chunk, int(share * whole)) for name, share in SHARES.items()}
     works = {"plain": step(None, [])} | {name: step(chunk, keep) for name, keep in plans.items()}
     seconds = medians(works, repeats, clock, ["plain"])
-    yield BenchRow("large_batches", "plain step", setting, seconds["plain"], "s", spread=seconds.spread("plain"))
+    yield seconds.row("plain", "large_batches", "plain step", setting)
     for name in plans:
-        ratio, spread, what = (
-            seconds[name] / seconds["plain"],
-            seconds.spread(name, "plain"),
-            f"two passes, {name} kept",
-        )
-        yield BenchRow("large_batches", what, setting, ratio, "x", "plain step", GOALS[name], spread=spread)
+        what = f"two passes, {name} kept"
+        yield seconds.row(name, "large_batches", what, setting, "plain", "plain step", goal=GOALS[name])
     yield from _memory(backbone, memory_batches, memory_image_size, chunk)
 
 
@@ -76,12 +73,6 @@ def parts(backbone: str, batch: int, image_size: int) -> tuple[torch.nn.Module, 
         "timm_model", backbone=backbone, pretrained=False, freeze_batchnorm=True, image_size=image_size, dim=512
     )
     return encoder, torch.randn(batch, 3, image_size, image_size), torch.arange(batch) // 4
-
-
-def plans_of(encoder: torch.nn.Module, images: torch.Tensor, chunk: int) -> dict[str, list[Kept]]:
-    """What each chunk keeps for each share of the whole graph's bytes."""
-    whole = graph_bytes(encoder, images, chunk)
-    return {name: plan_of(encoder, images, chunk, int(share * whole)) for name, share in SHARES.items()}
 
 
 def plan_of(encoder: torch.nn.Module, images: torch.Tensor, chunk: int, limit: int) -> list[Kept]:
@@ -107,20 +98,19 @@ def prepared_step(backbone: str, batch: int, image_size: int, chunk: int | None,
 
 
 def _memory(backbone: str, batches: tuple[int, ...], image_size: int, chunk: int) -> Iterator[BenchRow]:
-    ways = {
-        "plain step": (None, "all"),
-        "two passes, half kept": (chunk, "half"),
-        "two passes, none kept": (chunk, "none"),
-    }
-    for name, (size, kept) in ways.items():
+    ways = (
+        ("plain step", None, "all"),
+        ("two passes, half kept", chunk, "half"),
+        ("two passes, none kept", chunk, "none"),
+    )
+    for name, size, kept in ways:
         taken = [
             extra_megabytes(prepared_step, backbone=backbone, batch=n, image_size=image_size, chunk=size, kept=kept)
             for n in batches
         ]
         for n, megabytes in zip(batches, taken, strict=True):
-            yield BenchRow(
-                "large_batches", f"{name}, peak memory", f"n={n} {image_size} px {backbone}", megabytes, "MB", n=n
-            )
+            setting = f"n={n} {image_size} px {backbone}"
+            yield BenchRow("large_batches", f"{name}, peak memory", setting, megabytes, "MB", n=n)
         if len(batches) > 1:
             setting = f"n={batches[0]}-{batches[-1]} {image_size} px {backbone}"
             yield BenchRow("large_batches", f"{name}, growth of memory", setting, exponent(batches, taken), "power")

@@ -14,13 +14,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from lab.runs.config import RunConfig
 from lab.trials import key_of
-
-if TYPE_CHECKING:
-    from lab.claims._train import TrainedModel
 
 Tier = Literal["head", "cnn", "end_to_end"]
 
@@ -127,7 +124,7 @@ class Study:
     lrs: learning rates; by default those of 0.00025, 0.001 and 0.004 that the study `losses` chose for ranking and pair
         losses.
     column: score that chooses the learning rate on the validation classes, and that claims read by default.
-    extra: further test scores of a trained model; also of validation, where `column` is one of them.
+    extra: further test scores of a `lab.claims._train.TrainedModel`; also of validation, where `column` is one of them.
     remark: what a reader should know about how this differs from the paper.
     data: the data set, of those that need no download: `emoji7`, `letters` or `digits`.
     turn: place in a sweep. Those whose answers matter most come first, in case it is stopped; by default last.
@@ -140,7 +137,7 @@ class Study:
     lrs: tuple[float, ...] = (2.5e-4, 1e-3)
     tier: Tier = "head"
     column: str = "MAP@R"
-    extra: Callable[[TrainedModel], dict[str, float]] | None = None
+    extra: Callable[[Any], dict[str, float]] | None = None
     remark: str = ""
     data: str = "emoji7"
     turn: int = 1_000

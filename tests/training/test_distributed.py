@@ -15,7 +15,7 @@ import lab.runs
 import lab.runs.check
 from lab.core.streams import result_of
 from lab.runs import RunConfig
-from lab.runs.evaluate import examiner_of
+from lab.runs.evaluate import evaluator_of
 from lab.runs.execute import execute
 from lab.training import checkpoint
 from lab.training.distributed import Processes
@@ -210,7 +210,7 @@ def test_four_processes_lose_one_then_their_disk_and_go_on_with_clocks_apart(tmp
     ], done.stdout + done.stderr[-6000:]
     assert "Another process of this training ended" in done.stderr and "The disk is full" in done.stderr
     assert_same(one, four)
-    (query, _) = result_of(examiner_of(four, "test").split("test"))
+    (query, _) = result_of(evaluator_of(four, "test").split("test"))
     np.testing.assert_array_equal(four.embeddings("test").items, query.items)
     np.testing.assert_allclose(four.embeddings("test").vectors, query.vectors, atol=1e-6)  # another process, other bits
     assert not lab.runs.check.check(four)

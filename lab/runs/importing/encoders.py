@@ -7,6 +7,7 @@ import hashlib
 import importlib
 import sys
 import warnings
+import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -235,6 +236,8 @@ class _Exported(_Pixels):
 
     def __init__(self, path: Path):
         super().__init__()
+        if not zipfile.is_zipfile(path):  # before torch tells the log about it
+            raise ValueError("it is no archive")
         program = torch.export.load(str(path))
         self.program, example = program.module(), program.example_inputs  # positional and by name
         first = next(iter(example[0]), None) if example else None

@@ -19,7 +19,6 @@ from lab.runs.evaluate import evaluator_of
 from lab.runs.execute import execute
 from lab.training import checkpoint
 from lab.training.distributed import Processes
-from lab.training.graphs import Keep
 from lab.training.steps import gradients
 from tests import several
 
@@ -34,7 +33,7 @@ def a_step(rank, place):
         encoder, loss, images, labels = a_training()
         processes, reduced, all_reduce = Processes(), [], dist.all_reduce
         mine = torch.arange(13).tensor_split(2)[rank]
-        result = gradients(encoder, loss, images[mine], labels[mine], chunk=4, keep=[Keep.ALL], gather=processes)
+        result = gradients(encoder, loss, images[mine], labels[mine], chunk=4, keep=1, gather=processes)
         dist.all_reduce = lambda values: (reduced.append(1), all_reduce(values))
         assert processes.complete(encoder, loss, wish=rank == 1) and len(reduced) == 1
         assert encoder.unused.weight.grad is None and processes.from_first(f"said by {rank}") == "said by 0"

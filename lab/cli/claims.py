@@ -11,10 +11,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.cli._output import add_flags, say, show
-
-MOST_SEEDS = 1_000
-"""Every training of a study is listed before the first begins."""
+from lab.cli._output import add_flags, check_place, say, show
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
@@ -52,10 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
 
 
 def run(arguments: argparse.Namespace) -> None:
-    if arguments.seeds < 1:
-        raise ValueError(f"--seeds must be at least 1, got {arguments.seeds}.")
-    if arguments.seeds > MOST_SEEDS:
-        raise ValueError(f"--seeds must be at most {MOST_SEEDS:,}, got {str(arguments.seeds)[:20]}.")
+    if not 1 <= arguments.seeds <= 1_000:  # every training of a study is listed before the first begins
+        raise ValueError(f"--seeds must be from 1 to 1,000, got {str(arguments.seeds)[:20]}.")
     if arguments.minutes is not None and not arguments.minutes > 0:
         raise ValueError(f"--minutes must be above 0, got {arguments.minutes:g}.")
     if (arguments.study is None) == (arguments.action == "show"):
@@ -141,7 +136,6 @@ def _report(arguments: argparse.Namespace, folder: Path) -> None:
 
     checkout = shipped.checkout()
     target = Path(arguments.output or (checkout / "docs" / "claims.md" if checkout else "claims.md"))
-    if not target.parent.is_dir():
-        raise ValueError(f"There is no folder {target.parent} to write the report into; give --output FILE.")
+    check_place(target)
     write_text(target, report(select(arguments.only, arguments.tier), folder, arguments.seeds))
     print(target)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -74,6 +75,15 @@ def counted(count: int, thing: str, things: str = "") -> str:
     ('1 file', '1,200 files', '2 queries')
     """
     return f"{count:,} {thing if count == 1 else things or thing + 's'}"
+
+
+def finite(value: Any) -> Any:
+    """A value as JSON can hold it: NaN and infinity, which JSON lacks, become null."""
+    if isinstance(value, dict):
+        return {key: finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def plain_cell(text: str) -> str:

@@ -20,8 +20,9 @@ import yaml
 import lab.papers.recipes
 from lab.core import yaml_reader
 from lab.core.catalog import OUTSIDE
+from lab.core.explain import quoted
 from lab.core.files import checked, whole
-from lab.core.knobs import Knobs, Unchecked, describe, quoted
+from lab.core.knobs import Knobs, Unchecked, describe
 
 DERIVED = {"num_classes": 1000, "dim": 1000}
 """Knobs of losses that the data set and the encoder decide, with the surrogates that checks use before these exist."""

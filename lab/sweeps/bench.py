@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import lab.runs
+from lab.core.explain import quoted
 from lab.core.files import read_json, write_json
-from lab.core.knobs import quoted
 from lab.core.records import Note, Record
 from lab.runs.config import RunConfig, difference
 from lab.runs.execute import findable

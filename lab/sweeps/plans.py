@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from lab.core.explain import quoted
 from lab.core.files import checked
-from lab.core.knobs import REQUIRED, Knobs, knob, quoted
+from lab.core.knobs import REQUIRED, Knobs, knob
 from lab.runs.config import RunConfig, parse_yaml, read_yaml
 from lab.runs.store import check_name
 

@@ -181,7 +181,7 @@ def test_a_sweep_refuses_what_it_cannot_do(tmp_path, rows):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--seeds", "0"], "--seeds must be at least 1, got 0."),
+        (["--seeds", "0"], "--seeds must be from 1 to 1,000, got 0."),
         (["--minutes", "-1"], "--minutes must be above 0, got -1."),
         (["--only", "x"], "There is no study 'x'."),
         (["tau1"], "Name one study to show: lab claims show STUDY"),

@@ -42,7 +42,7 @@ from lab.inspect import AlikeRegions
 from lab.runs.building.fingerprints import maker_of_run, recorded
 from lab.runs.building.parts import testing_transform
 from lab.runs.building.trained import FromPixels
-from lab.runs.evaluate import Evaluator, examiner_of, problems_sentence
+from lab.runs.evaluate import Evaluator, evaluator_of, problems_sentence
 from lab.runs.folder import FINISHED, Run
 from lab.runs.images import Unlabelled, below, searched
 from lab.runs.own.modules import OwnEncoder, again
@@ -132,7 +132,7 @@ class Model:
     ):  # fmt: skip
         self.run, self.split = run, split
         self._given, self._wanted, self._knobs = gallery, index, dict(knobs or {})
-        self._examiner: Evaluator = examiner_of(run, split, own)
+        self._examiner: Evaluator = evaluator_of(run, split, own)
         self._searched: Searched | None = None
         self.problems: list[str] = []
         encoder, config = self._examiner.trained.encoder, self._examiner.config

@@ -19,7 +19,6 @@ from lab.install import children
 
 if TYPE_CHECKING:
     from lab.core.knobs import Knob
-    from lab.widgets import Live
 
 
 INSPECTED = ("recall_at_k", "sup_ap", "contextual", "triplet_margin", "contrastive")
@@ -43,56 +42,46 @@ def measure(
         command = children.python(*words)
         work = partial(subprocess.run, command, env=children.environment(), check=True, capture_output=True)
         taken = medians({what: work}, repeats)  # always by the clock: the work is another process's
-        spread = taken.spread(what)
-        yield BenchRow("interaction", what, "a process of its own", taken[what], "s", goal=goal, spread=spread)
-    yield from _figures(names or tuple(one for one in figures.names() if _answers_at_once(one)), repeats, clock)
+        yield taken.row(what, "interaction", what, "a process of its own", goal=goal)
+    names = names or tuple(one for one in figures.names() if figures.get(one).tier in ("instant", "static"))
+    yield _slowest("a figure is drawn", {one: figures.create(one).figure for one in names}, repeats, clock)
+    moves = {one: move for one in names if (move := _move(one))}
+    yield _slowest("a slider in a notebook moves its figure", moves, repeats, clock)
     yield from _inspector(n, repeats, clock)
-    yield _loading(images, repeats, clock)
-
-
-def _answers_at_once(name: str) -> bool:
-    return figures.get(name).tier in ("instant", "static")
+    loader = loading.Loader(data.create("emoji7"), transforms.training(32))
+    taken = medians({"batch": lambda: list(loader.batches([np.arange(images)]))}, repeats, clock)
+    yield taken.row("batch", "interaction", "a batch of images", f"{images} of 32 px", goal=0.1)
 
 
 def _slowest(name: str, works: dict[str, Callable], repeats: int, clock: Callable[[], float]) -> BenchRow:
     taken = medians(works, repeats, clock)
-    slowest = max(taken, key=lambda work: taken[work])
-    setting, spread = f"{slowest}, the slowest of {len(works)}", taken.spread(slowest)
-    return BenchRow("interaction", name, setting, taken[slowest], "s", goal=0.1, spread=spread)
+    slowest = max(taken, key=taken.__getitem__)
+    return taken.row(slowest, "interaction", name, f"{slowest}, the slowest of {len(works)}", goal=0.1)
 
 
-def _figures(names: tuple[str, ...], repeats: int, clock: Callable[[], float]) -> Iterator[BenchRow]:
+def _move(name: str) -> Callable[[], None] | None:
+    """Move the first slider of a live figure away or back; None where it has no slider."""
     from lab.widgets import show
 
-    yield _slowest("a figure is drawn", {one: figures.create(one).figure for one in names}, repeats, clock)
-    moves = {one: _move(show(one)) for one in names if any(_other(*knob) is not None for knob in _knobs(one))}
-    yield _slowest("a slider in a notebook moves its figure", moves, repeats, clock)
-
-
-def _knobs(name: str) -> list[tuple[Knob, Any]]:
     start = figures.create(name).knobs
-    return [(knob, getattr(start, knob.name)) for knob in describe(type(start))]
+    near = (
+        (knob.name, getattr(start, knob.name), _near(knob, getattr(start, knob.name))) for knob in describe(type(start))
+    )
+    first = next((one for one in near if one[2] is not None), None)
+    if first is None:
+        return None
+    knob, home, away = first
+    live = show(name)
+    live.widget()
+    return lambda: live.set(**{knob: away if getattr(live.figure.knobs, knob) == home else home})
 
 
-def _other(knob: Knob, value: Any) -> Any:
+def _near(knob: Knob, value: Any) -> Any:
     """A legal value of a slider a little away; None where the knob is no slider."""
     if knob.kind not in (int, float) or knob.many or knob.optional or knob.choices:
         return None
     near = (value + 1, value - 1) if knob.kind is int else (value * 1.05, value * 0.95)
     return next((one for one in near if one != value and knob.check(one) is None), None)
-
-
-def _move(live: Live) -> Callable[[], None]:
-    """Move the first slider of a live figure away or back."""
-    name = type(live.figure).__module__.rsplit(".", 1)[-1]
-    knob, home = next((knob, value) for knob, value in _knobs(name) if _other(knob, value) is not None)
-    away = _other(knob, home)
-    live.widget()
-
-    def work() -> None:
-        live.set(**{knob.name: away if getattr(live.figure.knobs, knob.name) == home else home})
-
-    return work
 
 
 def _inspector(n: int, repeats: int, clock: Callable[[], float]) -> Iterator[BenchRow]:
@@ -103,16 +92,6 @@ def _inspector(n: int, repeats: int, clock: Callable[[], float]) -> Iterator[Ben
         inspect.wrong_direction(pairs)
         inspect.dead_gradients(pairs)
 
-    works = {name: partial(look, losses.create(name)) for name in INSPECTED}
-    taken = medians(works, repeats, clock)
-    for name, seconds in taken.items():
-        what, spread = f"every pair inspected, {name}", taken.spread(name)
-        yield BenchRow("interaction", what, f"n={n} d=128", seconds, "s", goal=1, spread=spread)
-
-
-def _loading(images: int, repeats: int, clock: Callable[[], float]) -> BenchRow:
-    """Seconds of this process for a batch of the embedded set, cropped and flipped."""
-    loader = loading.Loader(data.create("emoji7"), transforms.training(32))
-    taken = medians({"batch": lambda: list(loader.batches([np.arange(images)]))}, repeats, clock)
-    setting, spread = f"{images} of 32 px", taken.spread("batch")
-    return BenchRow("interaction", "a batch of images", setting, taken["batch"], "s", goal=0.1, spread=spread)
+    taken = medians({name: partial(look, losses.create(name)) for name in INSPECTED}, repeats, clock)
+    for name in taken:
+        yield taken.row(name, "interaction", f"every pair inspected, {name}", f"n={n} d=128", goal=1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,7 @@ from torch import Tensor
 
 from lab import kernels, losses
 from lab.bench._embeddings import around, centres
-from lab.bench._measure import BenchRow, Medians, exponent, medians
+from lab.bench._measure import BenchRow, exponent, medians
 from lab.bench._memory import Prepare, extra_megabytes
 from lab.kernels import allocator
 from lab.kernels.products import available
@@ -30,7 +31,6 @@ NOISE = {"untrained": 8.0, "half-trained": 1.0}
 
 PRODUCTS = available()
 """Name to function, of every product of two matrices that this machine has."""
-BARE = "bare step by {}"
 FASTEST = "quickest bare step"
 
 PLAIN = "recall_at_k, plain tensors"
@@ -81,13 +81,14 @@ def measure(
         for kind in NOISE:
             rows, labels = batch(n, d, per_class, kind)
             works: dict[str, Callable[[], Any]] = {
-                BARE.format(product): partial(bare_step, rows, product) for product in PRODUCTS
+                f"bare step by {product}": partial(bare_step, rows, product) for product in PRODUCTS
             }
+            bare = list(works)
             works |= {name: step(name, rows, labels) for name in cases() if fits(name, n, d, per_class)}
-            works[PLAIN] = forced("plain", step("recall_at_k", rows, labels))
-            bare = [BARE.format(product) for product in PRODUCTS]
-            taken = medians(works, repeats, clock, bare, warm=n > sizes[0])
-            yield from _ratios(taken, kind, f"n={n} d={d} m={per_class} {kind}", n)
+            works[PLAIN] = step("recall_at_k", rows, labels, path="plain")
+            taken = medians(works, repeats, clock, bare)
+            goals = partial(goal_of, kind=kind, n=n)
+            yield from taken.rows("losses", f"n={n} d={d} m={per_class} {kind}", bare, FASTEST, goals, n=n)
             for name, time_taken in taken.items():
                 seconds.setdefault((name, kind), {})[n] = time_taken
     for (name, kind), by_size in seconds.items():
@@ -129,26 +130,17 @@ def fits(name: str, n: int, d: int, per_class: int) -> bool:
     return peak_of(loss, labels, d).bytes(n, d, per_class) <= HEAVY
 
 
-def step(name: str, rows: Tensor, labels: Tensor) -> Callable[[], None]:
-    """One forward and backward of a loss."""
+def step(name: str, rows: Tensor, labels: Tensor, path: str | None = None) -> Callable[[], None]:
+    """One forward and backward of a loss, on one path of the kernels if one is named."""
     loss = created(name, int(labels.max()) + 1, rows.shape[1])
     leaf = rows.clone().requires_grad_()
 
     def work() -> None:
         leaf.grad = None
-        loss(leaf, labels).backward()
+        with kernels.force(path) if path else nullcontext():
+            loss(leaf, labels).backward()
 
     return work
-
-
-def forced(path: str, work: Callable[[], None]) -> Callable[[], None]:
-    """The same work on one path of the kernels."""
-
-    def on_path() -> None:
-        with kernels.force(path):
-            work()
-
-    return on_path
 
 
 def prepared_step(name: str, n: int, d: int, per_class: int) -> Callable[[], None]:
@@ -195,17 +187,6 @@ def growth(name: str, kind: str, sizes: tuple[int, ...], values: list[float]) ->
         yield BenchRow("losses", name, f"n={sizes[0]}-{sizes[-1]} {kind}", exponent(sizes, values), "power")
 
 
-def _ratios(taken: Medians, kind: str, setting: str, n: int) -> Iterator[BenchRow]:
-    bare_steps = [BARE.format(product) for product in PRODUCTS]
-    quickest = min(bare_steps, key=taken.__getitem__)
-    for row, name in [*zip(bare_steps, bare_steps, strict=True), (FASTEST, quickest)]:
-        yield BenchRow("losses", row, setting, taken[name], "s", n=n, spread=taken.spread(name))
-    for name in taken:
-        if name not in bare_steps:
-            ratio, spread = taken[name] / taken[quickest], taken.spread(name, quickest)
-            yield BenchRow("losses", name, setting, ratio, "x", FASTEST, goal_of(name, kind, n), n, spread)
-
-
 def goal_of(name: str, kind: str, n: int) -> float | None:
     """The most bare steps that a row should take, where there is a goal."""
     case = Case(goals={1024: dict.fromkeys(NOISE, 2.0)}) if name == PLAIN else cases()[name][1]
@@ -242,7 +223,7 @@ def _against(
     theirs = []
     for n in sizes:
         works = {"theirs": prepare(n=n, **sized), "ours": prepared_step(name, n, **sized)}
-        taken = medians(works, repeats, clock, warm=n > sizes[0])
+        taken = medians(works, repeats, clock)
         theirs.append(taken["theirs"])
         setting = f"n={n} d={sized['d']} m={sized['per_class']} untrained"
         yield BenchRow("losses", f"{name}, times quicker", setting, taken["theirs"] / taken["ours"], "x", peer, n=n)

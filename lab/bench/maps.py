@@ -24,10 +24,9 @@ def measure(
     flat = maps.flatten(vectors, "umap")
     first = clock() - start
     works = {name: partial(maps.flatten, vectors, name) for name in ("pca", "umap")}
-    taken = medians(works, repeats, clock, warm=True)  # UMAP begins with PCA
-    yield BenchRow("maps", "pca", setting, taken["pca"], "s", spread=taken.spread("pca"))
+    taken = medians(works, repeats, clock)
+    yield taken.row("pca", "maps", "pca", setting)
     yield BenchRow("maps", "umap, compiling", setting, first, "s")
-    spread = taken.spread("umap")
-    yield BenchRow("maps", "umap, from exact neighbours", setting, taken["umap"], "s", goal=17, spread=spread)
+    yield taken.row("umap", "maps", "umap, from exact neighbours", setting, goal=17)
     for name, value in maps.honesty(vectors[:JUDGED], flat[:JUDGED]).items():
         yield BenchRow("maps", f"umap, {name}", f"n={min(size, JUDGED)} of {size}", value, "share")

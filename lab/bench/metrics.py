@@ -31,7 +31,6 @@ TILE = 1024
 
 PRODUCTS = available()
 """Name to function, of every product of two matrices that this machine has."""
-BARE = "bare product by {}"
 FASTEST = "quickest bare product"
 
 
@@ -53,8 +52,7 @@ def measure(
     for n in sizes:
         for kind in ("trained", "untrained"):
             setting = f"n={n} d={d} k={k} {kind}"
-            warm = n > sizes[0] or kind == "untrained"
-            yield from _one_pass(embeddings(n, d, kind), setting, k, repeats, clock, warm)
+            yield from _one_pass(embeddings(n, d, kind), setting, k, repeats, clock)
             megabytes = extra_megabytes(prepared, n=n, d=d, kind=kind, k=k)
             yield BenchRow("metrics", "compiled, memory beyond the embeddings", setting, megabytes, "MB", goal=300)
     yield from _against_library(library_size, d, repeats, clock)
@@ -83,25 +81,16 @@ def bare_product(images: EmbeddingSet, product: str) -> None:
 
 
 def _one_pass(
-    images: EmbeddingSet, setting: str, k: int, repeats: int, clock: Callable[[], float], warm: bool
+    images: EmbeddingSet, setting: str, k: int, repeats: int, clock: Callable[[], float]
 ) -> Iterator[BenchRow]:
     scores: dict[str, Any] = {}
-    bare = {BARE.format(product): partial(bare_product, images, product) for product in PRODUCTS}
     works: dict[str, Callable[[], object]] = {
-        **bare,
-        "compiled": lambda: scores.update(compiled=all_metrics(images, k, "compiled")),
+        f"bare product by {product}": partial(bare_product, images, product) for product in PRODUCTS
     }
-    if len(images) <= PLAIN_AT_MOST:
-        works["plain"] = lambda: scores.update(plain=all_metrics(images, k, "plain"))
-    seconds = medians(works, repeats, clock, list(bare), warm)
-    quickest = min(bare, key=seconds.__getitem__)
-    for row, name in [*zip(bare, bare, strict=True), (FASTEST, quickest)]:
-        yield BenchRow("metrics", row, setting, seconds[name], "s", spread=seconds.spread(name))
-    goals = {"compiled": 0.5}
-    for name, taken in seconds.items():
-        if name not in bare:
-            ratio, spread = taken / seconds[quickest], seconds.spread(name, quickest)
-            yield BenchRow("metrics", name, setting, ratio, "x", FASTEST, goals.get(name), spread=spread)
+    bare = list(works)
+    for path in ("compiled", "plain") if len(images) <= PLAIN_AT_MOST else ("compiled",):
+        works[path] = lambda path=path: scores.update({path: all_metrics(images, k, path)})
+    yield from medians(works, repeats, clock, bare).rows("metrics", setting, bare, FASTEST, {"compiled": 0.5}.get)
     same = all(other == scores["compiled"] for other in scores.values())
     yield BenchRow("metrics", "paths that give the same values", setting, float(same), "share", goal=1)
 
@@ -121,5 +110,5 @@ def _against_library(n: int, d: int, repeats: int, clock: Callable[[], float]) -
     setting = f"n={n} d={d} trained"
     against = "pytorch-metric-learning, full mAP"
     yield BenchRow("metrics", "times quicker", setting, library / ours, "x", against, goal=40)
-    apart = abs(theirs["mean_average_precision"] - scores["mAP"])
-    yield BenchRow("metrics", "difference in mAP", setting, float(np.round(apart, 9)), "share", against)
+    difference = abs(theirs["mean_average_precision"] - scores["mAP"])
+    yield BenchRow("metrics", "difference in mAP", setting, float(np.round(difference, 9)), "share", against)

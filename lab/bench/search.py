@@ -58,8 +58,8 @@ def measure(
             "two-stage, 2 anchors": create("two_stage", k=k, probes=2, device="cpu").build(gallery, anchors=places),
             "faiss ivf, 8 probes": search.create("faiss_ivf", k=k, lists=lists, probes=8, device="cpu").build(gallery),
         }
-        yield from _speeds("one at a time", brute, indexes, query_vectors, setting, 60, repeats, clock, single=True)
-        yield from _speeds("in batch", brute, indexes, query_vectors, setting, 20, repeats, clock, single=False)
+        for single in (True, False):
+            yield from _speeds(brute, indexes, query_vectors, setting, repeats, clock, single)
         for name, index in indexes.items():
             neighbours = index.neighbours(query_vectors, k)[1]
             recall = np.mean([len(np.intersect1d(a, b)) / k for a, b in zip(neighbours, right, strict=True)])
@@ -67,17 +67,15 @@ def measure(
 
 
 def _speeds(
-    how: str,
     brute: dict[str, Callable],
     indexes: dict[str, Any],
     query_vectors: np.ndarray,
     setting: str,
-    goal: float,
     repeats: int,
     clock: Callable[[], float],
     single: bool,
 ) -> Iterator[BenchRow]:
-    times = 25 if single else 1
+    how, times, goal = ("one at a time", 25, 60.0) if single else ("in batch", 1, 20.0)
     # Another query each time: a file that was just read would come from the cache.
     turn = cycle(np.split(query_vectors, len(query_vectors)) if single else [query_vectors])
     finders = brute | {name: lambda some, index=index: index.neighbours(some) for name, index in indexes.items()}
@@ -92,5 +90,4 @@ def _speeds(
         yield BenchRow("search", f"{name}, {how}", setting, taken * each, "us", spread=seconds.spread(name))
     for name in indexes:
         aim = goal if name.startswith("two-stage, 1") else None
-        ratio, spread = seconds[best] / seconds[name], seconds.spread(best, name)
-        yield BenchRow("search", f"{name}, {how}", setting, ratio, "x", best, aim, spread=spread)
+        yield seconds.row(best, "search", f"{name}, {how}", setting, name, best, goal=aim)

@@ -1,7 +1,7 @@
-"""Do the papers' claims hold here? One file a study: a claim, the trainings that try it, the numbers that decide.
+"""Do the papers' claims hold here? A study is a claim, the trainings that try it, the numbers that decide.
 
 `lab claims run` makes the trainings, each once, and can be stopped and resumed at any time; `lab claims report` writes
-the page of verdicts, docs/claims.md, and `lab claims show` tells one study. A file that defines `STUDY` is a study.
+the page of verdicts, docs/claims.md, and `lab claims show` tells one study.
 """
 
 from typing import TYPE_CHECKING
@@ -11,8 +11,8 @@ from lab.core.catalog import public
 
 if TYPE_CHECKING:
     from lab.claims._report import judgements, report, section
-    from lab.claims._sweep import Ran, state, sweep, wanted
+    from lab.claims._sweep import Ran, select, state, sweep
 
-__all__ = ["Ran", "Study", "get", "judgements", "names", "report", "section", "state", "sweep", "wanted"]
+__all__ = ["Ran", "Study", "get", "judgements", "names", "report", "section", "select", "state", "sweep"]
 
 __getattr__ = public(__name__)

@@ -61,6 +61,11 @@ def ahead(one: str, *others: str, column: str = "MAP@R") -> tuple[Contrast, ...]
     return tuple(less(f"{one} - {other}, {column}", {"loss": one}, {"loss": other}, column) for other in others)
 
 
+def along(axis: str, one: float, other: float, **expected: Any) -> Contrast:
+    """The score at one place of a study's only axis less that at another."""
+    return less(f"{axis} = {one:g} less {axis} = {other:g}", {axis: one}, {axis: other}, **expected)
+
+
 def doubling(values: Sequence[float], sizes: Sequence[float]) -> float:
     """Least-squares slope of values [n] over log2 of sizes [n]: change for each doubling."""
     return float(np.polyfit(np.log2(np.asarray(sizes, dtype=float)), np.asarray(values, dtype=float), 1)[0])

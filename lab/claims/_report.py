@@ -51,16 +51,17 @@ def report(names: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> str:
         ValueError: a results file is damaged.
     """
     found = judgements(names, folder, seeds)
+
+    def says(one: Judgement, verdict: str) -> str:
+        those = [j for j in one.claims if j.verdict == verdict]
+        return " ".join(f"**{j.claim.says}**" if j.sure else j.claim.says for j in those)
+
+    shown = [HOLDS, FAILS, UNTOLD]
+    shown += [NOT_RUN] * any(j.verdict == NOT_RUN for one in found.values() for j in one.claims)
     rows = [
-        [
-            f"{name}: {one.study.title} ({one.study.source})",
-            *(_said(one.claims, verdict) for verdict in (HOLDS, FAILS, UNTOLD, NOT_RUN)),
-        ]
+        [f"{name}: {one.study.title} ({one.study.source})", *(says(one, verdict) for verdict in shown)]
         for name, one in found.items()
     ]
-    if not any(row[-1] for row in rows):
-        rows = [row[:-1] for row in rows]
-    head = ["study", HOLDS, FAILS, UNTOLD, NOT_RUN][: len(rows[0])]
     return f"""# Do the claims hold?
 
 <!-- written by `lab claims report` -->
@@ -77,7 +78,7 @@ how they were made and a reading. `lab claims run` tries them again.
 
 {counted(found)}
 
-{markdown_table(head, rows)}
+{markdown_table(["study", *shown], rows)}
 """
 
 
@@ -94,31 +95,24 @@ def counted(found: dict[str, Judgement]) -> str:
     )
 
 
-def _said(claims: Sequence[Judged], verdict: str) -> str:
-    """The claims of one verdict, the sure ones bold."""
-    return " ".join(f"**{j.claim.says}**" if j.sure else j.claim.says for j in claims if j.verdict == verdict)
-
-
 def section(name: str, judgement: Judgement, seeds: int = SEEDS) -> str:
     """One study: what was run, every setting, every comparison."""
     study, trials = judgement.study, judgement.trials
-    planned = len(study.trainings(seeds))
     failed = sum(bool(t.failed) for t in trials)
-    cpu = sum(t.cpu for t in trials)
-    rates = ", ".join(f"{lr:g}" for lr in study.lrs)
     lines = [
         f"## {name.replace('_', '-')}",
-        f"*{study.title}.* {study.source}. Tier `{study.tier}`, learning rate{'s' * (len(study.lrs) > 1)} {rates}. "
-        f"{len(trials)} of {planned} trainings were run ({cpu:.0f} CPU seconds)"
+        f"*{study.title}.* {study.source}. Tier `{study.tier}`, learning rate{'s' * (len(study.lrs) > 1)} "
+        f"{', '.join(f'{lr:g}' for lr in study.lrs)}. {len(trials)} of {len(study.trainings(seeds))} trainings were "
+        f"run ({sum(t.cpu for t in trials):.0f} CPU seconds)"
         + (f"; {failed} diverged" if failed else "")
         + (f". {study.remark}" if study.remark else "."),
     ]
     if trials:
-        lines += [_scores_table(study, trials), _claims_tables(judgement.claims)]
+        lines += [_scores_table(study, trials), *map(_claim_table, judgement.claims)]
     return "\n\n".join(lines)
 
 
-def _scores_table(study: Study, trials: list) -> str:
+def _scores_table(study: Study, trials: list[Trial]) -> str:
     """Mean test scores of every setting with their intervals, in points; under it its options, each by itself."""
     known = {"r@1", "r@4", "MAP@R", "mAP"}
     extra = [c for t in trials for c in t.test if c not in known] if study.extra else []
@@ -130,17 +124,17 @@ def _scores_table(study: Study, trials: list) -> str:
     rows = []
     for setting, option, kept in _lines(study, trials):
         scores = Scores(kept, study.column, None if option else study.options())
-        by_seed = scores.by_seed(**setting)
-        if not by_seed:
+        if not (by_seed := scores.by_seed(**setting)):
             continue
         cells = [_plain(setting.get(axis, "")) for axis in axes] + [option or ALL_OPTIONS] * len(options)
         cells += [_points(interval(list(scores.by_seed(c, **setting).values()), shared=study.shared)) for c in columns]
-        cells += [_chosen(scores.chosen_of(**setting), {} if option else names)] * len(chosen)
-        rows.append([*cells, str(len(by_seed))])
+        words = [f"{t.lr:g} {'' if option else names.get(t.digest, '')}".strip() for t in scores.chosen_of(**setting)]
+        counts = (f"{one} x{words.count(one)}" for one in sorted(set(words)))  # such as `0.001 released x3`
+        rows.append([*cells, *[", ".join(counts)] * len(chosen), str(len(by_seed))])
     return markdown_table([*axes, *options, *columns, *chosen, "seeds"], rows) if rows else "No setting is complete."
 
 
-def _lines(study: Study, trials: list) -> Iterator[tuple[dict, str, list]]:
+def _lines(study: Study, trials: list[Trial]) -> Iterator[tuple[dict, str, list[Trial]]]:
     """Setting, option and the trials that count: every setting by all of its options, then by each."""
     digests = {(key_of(t.point.setting), t.point.option): t.digest for t in study.trainings(seeds=1)}
     for key in dict.fromkeys(key for key, _ in digests):
@@ -149,35 +143,23 @@ def _lines(study: Study, trials: list) -> Iterator[tuple[dict, str, list]]:
             yield dict(key), option, [t for t in trials if t.digest == digests[key, option]]
 
 
-def _chosen(trials: list, names: dict[str, str]) -> str:
-    """What was chosen how often, as `0.001 released x3`."""
-    words = [f"{trial.lr:g} {names.get(trial.digest, '')}".strip() for trial in trials]
-    return ", ".join(f"{one} x{words.count(one)}" for one in sorted(set(words)))
-
-
-def _claims_tables(verdicts: list[Judged]) -> str:
-    """Every comparison of every claim."""
-    blocks = []
-    for j in verdicts:
-        rows = [
-            [
-                f.contrast.words,
-                _signed(f.interval, f.contrast.points),
-                _effect(f.effect),
-                _chance(f.holm),
-                str(f.interval.n),
-                _needed(f),
-                f.verdict,
-            ]
-            for f in j.findings
+def _claim_table(judged: Judged) -> str:
+    """Every comparison of a claim."""
+    rows = [
+        [
+            f.contrast.words,
+            _signed(f.interval, f.contrast.points),
+            "-" if math.isnan(f.effect) else f"{f.effect:+.1f}",
+            "-" if math.isnan(f.holm) else "< .01" if f.holm < 0.01 else f"{f.holm:.2f}",
+            str(f.interval.n),
+            _needed(f),
+            f.verdict,
         ]
-        blocks.append(
-            f"{j.claim.source}: {j.claim.says} Here: {MARKS[j.verdict]}.\n\n"
-            + markdown_table(
-                ["comparison", "mean and interval", "effect", "p (Holm)", "seeds", "needed", "verdict"], rows
-            )
-        )
-    return "\n\n".join(blocks)
+        for f in judged.findings
+    ]
+    head = ["comparison", "mean and interval", "effect", "p (Holm)", "seeds", "needed", "verdict"]
+    title = f"{judged.claim.source}: {judged.claim.says} Here: {MARKS[judged.verdict]}."
+    return f"{title}\n\n{markdown_table(head, rows)}"
 
 
 def _plain(value: object) -> str:
@@ -192,11 +174,6 @@ def _points(interval: Interval) -> str:
     return f"{100 * interval.mean:.1f} ± {100 * half:.1f}" if math.isfinite(half) else f"{100 * interval.mean:.1f}"
 
 
-def _effect(effect: float) -> str:
-    """In standard deviations over seeds."""
-    return "-" if math.isnan(effect) else f"{effect:+.1f}"
-
-
 def _needed(answer: Answer) -> str:
     """Seeds that would tell: such as these, or with classes of their own where no number of these would."""
     if answer.verdict != UNTOLD or math.isnan(answer.effect):
@@ -205,11 +182,6 @@ def _needed(answer: Answer) -> str:
     if math.isfinite(like_these):
         return f"{like_these:.0f}"
     return f"{independent:.0f} apart" if math.isfinite(independent) else f"> {MOST:,} apart"
-
-
-def _chance(p: float) -> str:
-    """A corrected probability, to two places."""
-    return "-" if math.isnan(p) else "< .01" if p < 0.01 else f"{p:.2f}"
 
 
 def _signed(interval: Interval, points: bool) -> str:

@@ -1,6 +1,6 @@
 """What a study declares: a claim of a paper, the trainings that try it, and the numbers that decide.
 
-A file of this folder that defines `STUDY` is a study; `names` and `get` find them.
+Every `Study` in a file of this folder is found by `names` and `get`, under the name of its variable.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ import json
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from lab.runs.config import RunConfig
 from lab.trials import key_of
-
-if TYPE_CHECKING:
-    from lab.claims._model import TrainedModel
 
 Tier = Literal["head", "cnn", "end_to_end"]
 
@@ -126,7 +124,7 @@ class Study:
     lrs: learning rates; by default those of 0.00025, 0.001 and 0.004 that the study `losses` chose for ranking and pair
         losses.
     column: score that chooses the learning rate on the validation classes, and that claims read by default.
-    extra: further test scores of a trained model; also of validation, where `column` is one of them.
+    extra: further test scores of a `lab.claims._train.TrainedModel`; also of validation, where `column` is one of them.
     remark: what a reader should know about how this differs from the paper.
     data: the data set, of those that need no download: `emoji7`, `letters` or `digits`.
     turn: place in a sweep. Those whose answers matter most come first, in case it is stopped; by default last.
@@ -139,7 +137,7 @@ class Study:
     lrs: tuple[float, ...] = (2.5e-4, 1e-3)
     tier: Tier = "head"
     column: str = "MAP@R"
-    extra: Callable[[TrainedModel], dict[str, float]] | None = None
+    extra: Callable[[Any], dict[str, float]] | None = None
     remark: str = ""
     data: str = "emoji7"
     turn: int = 1_000
@@ -207,19 +205,27 @@ def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
     """Sections of both; a section's knobs are joined unless the change names another entry."""
     result = dict(base)
     for section, change in changes.items():
-        before: Any = result.get(section)
-        joins = (
-            isinstance(before, dict)
-            and isinstance(change, dict)
-            and change.get("name", before.get("name")) == before.get("name")
-        )
-        result[section] = {**before, **change} if joins else change
+        before = result.get(section)
+        joins = isinstance(before, dict) and isinstance(change, dict)
+        if joins and change.get("name", before.get("name")) == before.get("name"):
+            change = {**before, **change}
+        result[section] = change
     return result
+
+
+@cache
+def _studies() -> dict[str, Study]:
+    found: dict[str, Study] = {}
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        if not module.name.startswith("_"):
+            values = vars(importlib.import_module(f"lab.claims.{module.name}"))
+            found |= {name: value for name, value in values.items() if isinstance(value, Study)}
+    return dict(sorted(found.items(), key=lambda one: (one[1].turn, one[0])))
 
 
 def names() -> tuple[str, ...]:
     """Names of all studies, in the order in which a sweep runs them: by their turn."""
-    return tuple(sorted(_files(), key=lambda name: (get(name).turn, name)))
+    return tuple(_studies())
 
 
 def get(name: str) -> Study:
@@ -227,18 +233,9 @@ def get(name: str) -> Study:
 
     Raises:
         ValueError: there is none; lists those there are.
-        ImportError: its file defines no `STUDY`; names the file.
     """
-    if name not in (known := _files()):
+    if name not in (known := _studies()):
         near = difflib.get_close_matches(str(name), known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"There is no study {name!r}.{hint} Known: {', '.join(known)}.")
-    module = importlib.import_module(f"lab.claims.{name}")
-    study = getattr(module, "STUDY", None)
-    if not isinstance(study, Study):
-        raise ImportError(f"{module.__file__} must define STUDY, a lab.claims.Study, to be a study.")
-    return study
-
-
-def _files() -> list[str]:
-    return [m.name for m in pkgutil.iter_modules([str(Path(__file__).parent)]) if not m.name.startswith("_")]
+    return known[name]

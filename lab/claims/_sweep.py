@@ -5,7 +5,6 @@ Every training adds one line to its study's file in one write, so a kill loses a
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import time
@@ -62,7 +61,7 @@ def current(study: Study, results: Results, seeds: int = SEEDS) -> list[Trial]:
     return [trial for trial in results.trials if trial.key in keys]
 
 
-def wanted(only: Sequence[str] = (), tier: str | None = None) -> list[str]:
+def select(only: Sequence[str] = (), tier: str | None = None) -> list[str]:
     """Names of studies, in the order of the sweep.
 
     Raises:
@@ -70,8 +69,8 @@ def wanted(only: Sequence[str] = (), tier: str | None = None) -> list[str]:
     """
     for name in only:
         _study.get(name)
-    chosen = [n for n in _study.names() if not only or n in only]
-    fitting = [n for n in chosen if tier is None or _study.get(n).tier == tier]
+    chosen = [name for name in _study.names() if not only or name in only]
+    fitting = [name for name in chosen if tier is None or _study.get(name).tier == tier]
     if not fitting:
         raise ValueError(f"None of {', '.join(chosen)} is of the tier {tier}; leave out --tier or name other studies.")
     return fitting
@@ -83,8 +82,7 @@ def state(names: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> list[
     for name in names:
         study = _study.get(name)
         made = current(study, trials.read(file_of(name, folder)), seeds)
-        failed = sum(bool(trial.failed) for trial in made)
-        total = len(study.trainings(seeds))
+        total, failed = len(study.trainings(seeds)), sum(bool(trial.failed) for trial in made)
         states.append(State(name, total, len({t.key for t in made}), failed, sum(t.cpu for t in made)))
     return states
 
@@ -120,19 +118,18 @@ def sweep(
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(folder / ".lock", timeout=0):
-            todo, total = _missing(names, folder, seeds, device)
-            if launcher is None:  # told as it goes, where it can be
-                for data in sorted({training.study.data for _, training, _ in todo if training.study.tier == "head"}):
+            pieces, total = _missing(names, folder, seeds, device)
+            if launcher is None:  # said as it goes, where it can be
+                for data in sorted({one.study.data for _, one, _ in pieces if one.study.tier == "head"}):
                     yield from features(lab.data.create(data))
-            began = time.monotonic()
-            made = (launcher.map if launcher else map)(_made, todo)
-            in_time = itertools.takewhile(
-                lambda _: limit is None or time.monotonic() - began <= limit, itertools.count(1)
-            )
-            for number, (name, trial, where) in zip(in_time, made):  # noqa: B905  ends with either
-                _append(file_of(name, folder), trial, _session(_study.get(name), machine, where))
-                pace = (time.monotonic() - began) / number
-                yield Ran(name, trial, total - len(todo) + number, total, pace * (len(todo) - number))
+            began, results = time.monotonic(), iter((launcher.map if launcher else map)(_made, pieces))
+            for left in reversed(range(len(pieces))):
+                if limit is not None and time.monotonic() - began > limit:
+                    return
+                name, trial, place = next(results)
+                _append(file_of(name, folder), trial, _session(_study.get(name), machine, place))
+                pace = (time.monotonic() - began) / (len(pieces) - left)
+                yield Ran(name, trial, total - left, total, pace * left)
     except Timeout:
         raise ValueError(
             f"Another sweep is at work in {folder}; wait for it, stop it, or use another folder."
@@ -145,18 +142,19 @@ Piece = tuple[str, Training, str]
 
 def _missing(names: Sequence[str], folder: Path, seeds: int, device: str) -> tuple[list[Piece], int]:
     """The trainings that are still to be made, and how many there are in all."""
-    todo: list[Piece] = []
+    pieces: list[Piece] = []
     total = 0
     for name in names:
         path, trainings = file_of(name, folder), _study.get(name).trainings(seeds)
         if path.is_file():
             os.truncate(path, path.read_bytes().rfind(b"\n") + 1)  # a last line that a kill tore
+        results = trials.read(path)
         if device != "auto":  # elsewhere `auto` is found out by what trains
-            _refuse_mixture(path, device.split(":")[0])
-        made = {trial.key for trial in trials.read(path).trials}
-        todo += [(name, training, device) for training in trainings if training.key not in made]
+            _refuse_mixture(path, results, device.split(":")[0])
+        made = {trial.key for trial in results.trials}
+        pieces += [(name, training, device) for training in trainings if training.key not in made]
         total += len(trainings)
-    return todo, total
+    return pieces, total
 
 
 def _made(piece: Piece) -> tuple[str, Trial, dict[str, str]]:
@@ -167,11 +165,10 @@ def _made(piece: Piece) -> tuple[str, Trial, dict[str, str]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # batches without a positive, where labels are wrong: nothing to act on
         rows = _rows(training.study.data) if training.study.tier == "head" else None
-        return name, run(training, rows, device), _where(device)
+        return name, run(training, rows, device), _place(device)
 
 
-def _where(device: str) -> dict[str, str]:
-    """Of the machine that this runs on."""
+def _place(device: str) -> dict[str, str]:
     from lab.install.environment import device_name
     from lab.kernels.devices import device_of
 
@@ -179,13 +176,12 @@ def _where(device: str) -> dict[str, str]:
     return {"device": found.type, "device_name": device_name(str(found))}
 
 
-def _refuse_mixture(path: Path, device: str) -> None:
+def _refuse_mixture(path: Path, results: Results, device: str) -> None:
     """A study's scores are compared, and a GPU rounds and draws otherwise than a processor."""
-    held = trials.read(path).device
-    if held and held != device:
+    if results.device not in ("", device):
         raise ValueError(
-            f"{path} holds trainings of the device {held}, and those of the device {device} must not be compared with "
-            f"them; choose another folder, or the device {held}."
+            f"{path} holds trainings of the device {results.device}, and those of the device {device} must not be "
+            f"compared with them; choose another folder, or the device {results.device}."
         )
 
 
@@ -195,7 +191,7 @@ def _rows(data: str) -> Any:
     return result_of(features(lab.data.create(data)))
 
 
-def _session(study: Study, machine: str, where: dict[str, str]) -> dict:
+def _session(study: Study, machine: str, place: dict[str, str]) -> dict:
     """What stands beside the trials: with what, where and at which budget they were made."""
     import torch
 
@@ -204,7 +200,7 @@ def _session(study: Study, machine: str, where: dict[str, str]) -> dict:
     return {
         "versions": versions(),
         "machine": machine,
-        **where,
+        **place,
         "threads": torch.get_num_threads(),
         "data": study.data,
         "tier": study.tier,
@@ -215,10 +211,9 @@ def _session(study: Study, machine: str, where: dict[str, str]) -> dict:
 
 def _append(path: Path, trial: Trial, session: dict) -> None:
     """Add one line, and before it who adds it unless that is known from the last sitting."""
-    _refuse_mixture(path, session["device"])
-    known = trials.read(path).sessions
-    line = trial.as_json() + "\n"
-    if not known or known[-1] != json.loads(json.dumps(session)):
+    results, line = trials.read(path), trial.as_json() + "\n"
+    _refuse_mixture(path, results, session["device"])
+    if not results.sessions or results.sessions[-1] != json.loads(json.dumps(session)):
         line = json.dumps({"session": session}, separators=(",", ":")) + "\n" + line
     with open(path, "ab", buffering=0) as file:  # in one write
         file.write(line.encode())

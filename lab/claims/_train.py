@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from typing import Any, cast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -13,17 +14,72 @@ import torch.nn.functional as F
 from torch import nn
 
 from lab.claims._data import prepared
-from lab.claims._model import TrainedModel
 from lab.claims._study import Training
-from lab.data import ImageSet, Split
+from lab.core.results import EmbeddingSet, Evidence
+from lab.core.streams import result_of
+from lab.data import ImageSet
 from lab.data.images.loading import LoadedBatch
 from lab.encoders import Encoder, Head
+from lab.evaluation.embedding import embed
+from lab.evaluation.scores import Evaluation, evaluate
 from lab.kernels.devices import device_of
 from lab.runs.building.loss import wrapped_loss
-from lab.runs.building.parts import parts_of, testing_loader
+from lab.runs.building.parts import metrics_of, parts_of, testing_loader
 from lab.runs.config import RunConfig
 from lab.training.loop import Parts, Stopped, Trainer
 from lab.trials import Trial
+
+if TYPE_CHECKING:
+    from lab.metrics import Metric
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """A trained model with all that a study may measure on one split."""
+
+    config: RunConfig
+    dataset: ImageSet
+    parts: Parts
+    testing: Any  # a loader of images or of features
+    split: str
+
+    def embedded(self, items: np.ndarray) -> EmbeddingSet:
+        """Embed images of the data set, int64 [n]."""
+        return result_of(embed(self.parts.encoder, self.testing, items, batch_size=1024))
+
+    @cached_property
+    def query(self) -> EmbeddingSet:
+        return self.embedded(self.dataset.splits[self.split].query)
+
+    @cached_property
+    def searched(self) -> EmbeddingSet:
+        """The gallery, or the queries, where those are searched among themselves."""
+        gallery = self.dataset.splits[self.split].gallery
+        return self.query if gallery is None else self.embedded(gallery)
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        return self.evaluated(self.query, None if self.searched is self.query else self.searched)
+
+    @property
+    def anchors(self) -> np.ndarray | None:
+        """Class anchors [c d] of the loss, if it has any."""
+        named = dict(self.parts.loss.named_parameters())
+        return named["anchors"].detach().cpu().numpy() if "anchors" in named else None
+
+    def measured(self, metric: Metric, **more: Any) -> dict[str, float]:
+        """What one metric says of the ranking; `more` are fields of its evidence."""
+        return metric(Evidence(self.evaluation.ranking, self.query, self.searched, **more)).values
+
+    def evaluated(
+        self, query: EmbeddingSet, gallery: EmbeddingSet | None = None, metrics: Mapping[str, Metric] | None = None
+    ) -> Evaluation:
+        """Search and measure, with the metrics of the configuration unless others are given."""
+        evaluation = evaluate(
+            query, gallery, metrics or metrics_of(self.config), k=self.config.evaluation.knobs.k,
+            similarity=self.config.similarity, device=self.config.training.knobs.device,
+        )  # fmt: skip
+        return result_of(evaluation)
 
 
 class FeatureHead(nn.Module):
@@ -72,8 +128,8 @@ def run(training: Training, features: Any, device: str = "cpu") -> Trial:
     dataset = prepared(config.data.create(), training.point.task, training.seed)
     base = Trial(dict(training.point.setting), training.lr, training.seed, training.digest)
     if study.tier == "head":
-        testing: Any
-        parts, testing = head_parts(config, dataset, features)
+        parts = head_parts(config, dataset, features)
+        testing: Any = parts.loader
     else:
         parts = replace(parts_of(config, dataset), validator=None)
         if study.tier == "end_to_end" and parts.device.type == "cpu":  # three fifths of the time
@@ -85,14 +141,9 @@ def run(training: Training, features: Any, device: str = "cpu") -> Trial:
     except Stopped as stopped:
         return replace(base, failed=str(stopped).split(";")[0][:200], cpu=time.process_time() - started)
 
-    unknown: Any = None
     scores: dict[str, Any] = {}
     for name in ("validation", "test"):
-        split: Split = dataset.splits[name]
-        model = TrainedModel(config, dataset, parts, testing, unknown, unknown, None)
-        query = model.embedded(split.query)
-        gallery = None if split.gallery is None else model.embedded(split.gallery)
-        model = replace(model, query=query, gallery=gallery, evaluation=model.evaluated(query, gallery))
+        model = TrainedModel(config, dataset, parts, testing, name)
         scores[name] = dict(model.evaluation.values)
         if study.extra is not None and (name == "test" or study.column not in scores[name]):
             scores[name] |= study.extra(model)
@@ -100,8 +151,8 @@ def run(training: Training, features: Any, device: str = "cpu") -> Trial:
     return replace(base, **scores, cpu=time.process_time() - started)
 
 
-def head_parts(config: RunConfig, dataset: ImageSet, features: np.ndarray) -> tuple[Parts, FeatureLoader]:
-    """What `parts_of` builds, with frozen features in the place of images, and the loader of those."""
+def head_parts(config: RunConfig, dataset: ImageSet, features: np.ndarray) -> Parts:
+    """What `parts_of` builds, with frozen features in the place of images."""
     items = dataset.splits["train"].query
     classes, labels = np.unique(dataset.labels[items], return_inverse=True)
     device, knobs = device_of(config.training.knobs.device), config.encoder.knobs
@@ -110,7 +161,7 @@ def head_parts(config: RunConfig, dataset: ImageSet, features: np.ndarray) -> tu
         head = FeatureHead(features.shape[1], knobs.dim, knobs.layer_norm, knobs.normalise)
         encoder, loss = head.to(device), wrapped_loss(config, len(classes), knobs.dim).to(device)
     loader: Any = FeatureLoader(torch.from_numpy(features), dataset.labels)
-    parts = Parts(
+    return Parts(
         encoder=encoder,
         loss=loss,
         sampler=config.sampler.create().bind(labels, seed=config.training.knobs.seed),
@@ -122,4 +173,3 @@ def head_parts(config: RunConfig, dataset: ImageSet, features: np.ndarray) -> tu
         validator=None,
         device=device,
     )
-    return parts, loader

@@ -55,17 +55,12 @@ class Answer:
         from scipy.special import stdtrit
 
         shared = self.shared if shared is None else shared
-        n, distance = np.arange(2, MOST + 1), _distance(self.contrast, self.interval.mean)
+        n, mean, least = np.arange(2, MOST + 1), self.interval.mean, self.contrast.least
+        distance = {  # from the furthest bound that would still let a verdict be given
+            "positive": max(mean, least - mean), "none": abs(least - abs(mean)), "no loss": abs(mean + least)
+        }[self.contrast.expects]  # fmt: skip
         enough = n[stdtrit(n - 1, 1 - LEVEL / 2) * self.spread * np.sqrt(1 / n + shared) < distance]
         return float(enough[0]) if len(enough) else math.inf
-
-
-def _distance(contrast: Contrast, mean: float) -> float:
-    """How far a mean lies from the furthest bound that would still let a verdict be given."""
-    least = contrast.least
-    if contrast.expects == "none":
-        return abs(least - abs(mean))
-    return abs(mean + least) if contrast.expects == "no loss" else max(mean, least - mean)
 
 
 @dataclass(frozen=True)
@@ -110,16 +105,25 @@ def judged(claim: Claim, numbers: Sequence[Mapping[int, float]], seeds: int = SE
 
 def finding(contrast: Contrast, values: Sequence[float], seeds: int = SEEDS, shared: float = HALF) -> Answer:
     """One contrast judged on one number a seed; fewer numbers than seeds decide nothing."""
+    from scipy.special import stdtr, stdtrit
+
     estimate = interval(values, 1 - LEVEL, shared)
     if estimate.n < max(2, seeds):
         return Answer(contrast, estimate, NOT_RUN, shared=shared)
-    least = contrast.least
+    least, freedom = contrast.least, estimate.n - 1
+    error = (estimate.high - estimate.mean) / stdtrit(freedom, 1 - LEVEL / 2)
+
+    def leads(lead: float) -> float:
+        """One-sided probability of a mean that leads by so much, if there were no lead."""
+        if error == 0:
+            return 0.5 if lead == 0 else float(lead < 0)
+        return float(stdtr(freedom, -lead / error))
 
     def above(bound: float) -> float:
-        return _chance(estimate, estimate.mean - bound)
+        return leads(estimate.mean - bound)
 
     def below(bound: float) -> float:
-        return _chance(estimate, bound - estimate.mean)
+        return leads(bound - estimate.mean)
 
     holds, fails = {
         "positive": (above(0), below(least)),
@@ -129,16 +133,6 @@ def finding(contrast: Contrast, values: Sequence[float], seeds: int = SEEDS, sha
     verdict = HOLDS if 2 * holds < LEVEL else FAILS if 2 * fails < LEVEL else UNTOLD
     p = min(1.0, 2 * (holds if verdict == HOLDS else min(holds, fails)))
     return Answer(contrast, estimate, verdict, p, spread=float(deviation(values)), shared=shared)
-
-
-def _chance(estimate: Interval, lead: float) -> float:
-    """One-sided probability of a mean that leads by so much, if there were no lead."""
-    from scipy.special import stdtr, stdtrit
-
-    error = (estimate.high - estimate.mean) / stdtrit(estimate.n - 1, 1 - LEVEL / 2)
-    if error == 0:
-        return 0.5 if lead == 0 else float(lead < 0)
-    return float(stdtr(estimate.n - 1, -lead / error))
 
 
 def among_all(verdicts: Mapping[str, Sequence[Judged]]) -> dict[str, list[Judged]]:

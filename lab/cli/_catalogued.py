@@ -7,7 +7,6 @@ import inspect
 import zlib
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from lab.cli._kept import installed, kept
 from lab.cli._output import add_flags, show
@@ -28,24 +27,14 @@ def run(arguments: argparse.Namespace, package: ModuleType) -> None:
     entry = package.get(arguments.name)
     if not arguments.json:
         print(f"{arguments.name}: {inspect.getdoc(entry)}\n")
-    show(_explained(entry), as_json=arguments.json, empty="It has no knobs.")
-
-
-def _explained(entry: Any) -> list[dict]:
     from lab.core.knobs import describe
 
-    return [
-        {
-            "knob": k.name,
-            "default": "required" if k.required else str(k.default),
-            "range": k.range,
-            "scale": k.scale,
-            "unit": k.unit,
-            "source": k.source,
-            "help": k.help,
-        }
-        for k in describe(entry.Knobs)
+    rows = [
+        {"knob": knob.name, "default": "required" if knob.required else str(knob.default)}
+        | {fact: getattr(knob, fact) for fact in ("range", "scale", "unit", "source", "help")}
+        for knob in describe(entry.Knobs)
     ]
+    show(rows, as_json=arguments.json, empty="It has no knobs.")
 
 
 def _state(package: ModuleType) -> str:
@@ -58,20 +47,13 @@ def _state(package: ModuleType) -> str:
 
 def listed(package: ModuleType) -> list[dict]:
     """Name, purpose and knobs, of a loss its family, too, of every entry of a catalogued package."""
-    rows = [_summary(package, name) for name in package.entries()]
-    blank = dict.fromkeys(rows[0], "")
-    return rows + [{**blank, "name": name, "purpose": sentence} for name, sentence in package.broken().items()]
-
-
-def _summary(package: ModuleType, name: str) -> dict:
     from lab.core.knobs import describe
 
-    entry = package.get(name)
-    purpose = (inspect.getdoc(entry) or "").split("\n\n")[0]
-    family = {"family": entry.family} if hasattr(entry, "family") else {}
-    return {
-        "name": name,
-        **family,
-        "purpose": " ".join(purpose.split()),
-        "knobs": " ".join(k.name for k in describe(entry.Knobs)),
-    }
+    rows = []
+    for name, entry in package.entries().items():
+        purpose = " ".join((inspect.getdoc(entry) or "").split("\n\n")[0].split())
+        family = {"family": entry.family} if hasattr(entry, "family") else {}
+        knobs = " ".join(knob.name for knob in describe(entry.Knobs))
+        rows.append({"name": name, **family, "purpose": purpose, "knobs": knobs})
+    blank = dict.fromkeys(rows[0], "")
+    return rows + [{**blank, "name": name, "purpose": sentence} for name, sentence in package.broken().items()]

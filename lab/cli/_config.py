@@ -24,7 +24,8 @@ def add_sections(parser: argparse.ArgumentParser, words: list[str], sections: Se
     Raises:
         ValueError: an unknown name was chosen, or the YAML file cannot be read.
     """
-    chosen = _first_look(words, sections)
+    named = [SECTIONS[name] for name in sections if SECTIONS[name].package]
+    chosen = merged(_flags.early(words, config="store", **{s.name: "append" if s.many else "store" for s in named}))
     help = "YAML file that holds any of the sections below, or the name of a recipe (see `lab recipes`)"
     parser.add_argument("--config", metavar="FILE", help=help)
     for name in sections:
@@ -135,20 +136,6 @@ def _add_choice(parser: argparse.ArgumentParser, section: Section) -> None:
     else:
         help = f"{section.help}: {names} (default {section.default})"
     parser.add_argument(f"--{section.name}", metavar="NAME", action="append" if section.many else "store", help=help)
-
-
-def _first_look(words: list[str], sections: Sequence[str]) -> dict[str, Any]:
-    """The sections as far as they decide which knobs there are: the YAML file, and the names among the flags."""
-    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    early.add_argument("--config")
-    for name in sections:
-        if SECTIONS[name].package:
-            early.add_argument(f"--{name}", action="append" if SECTIONS[name].many else "store")
-    try:
-        known, _ = early.parse_known_args(words)
-    except argparse.ArgumentError:
-        return {}  # a flag without its value; the full parser will say so
-    return merged(known)
 
 
 def _chosen(section: Section, value: Any) -> list[tuple[str, str | None]]:

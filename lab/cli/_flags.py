@@ -35,14 +35,18 @@ def add_knobs(
         )
 
 
-def early(words: Sequence[str], *flags: str, **facts: Any) -> Any:
-    """The value of a flag among the words, before all flags are known; None where it is not given."""
+def early(words: Sequence[str], **actions: Any) -> argparse.Namespace:
+    """The values of some flags among the words, before all flags are known; None where one is not given.
+
+    actions: flag to what it does: store, or append where it may be given several times.
+    """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    parser.add_argument(*flags, dest="found", **facts)
+    for name, action in actions.items():
+        parser.add_argument(f"--{name}", action=action)
     try:
-        return parser.parse_known_args(words)[0].found
+        return parser.parse_known_args(words)[0]
     except argparse.ArgumentError:
-        return None  # a flag without its value; the full parser will say so
+        return parser.parse_args([])  # a flag without its value; the full parser will say so
 
 
 def collect(arguments: argparse.Namespace, prefix: str, knobs: type[Knobs]) -> dict[str, Any]:
@@ -53,22 +57,20 @@ def collect(arguments: argparse.Namespace, prefix: str, knobs: type[Knobs]) -> d
     """
     values = {}
     for declared in describe(knobs):
-        name = f"{prefix}.{declared.name}"
-        if hasattr(arguments, name):
-            values[declared.name] = _typed(declared, getattr(arguments, name), name)
+        flag = f"{prefix}.{declared.name}"
+        words = getattr(arguments, flag, None)  # a list of them for a knob of many values, else one
+        if words is None:
+            continue
+        if not declared.many:
+            values[declared.name] = _one(declared, words, flag)
+        elif [word.lower() for word in words] == ["none"]:
+            values[declared.name] = None if declared.optional else ()
+        else:
+            split = " ".join(words).replace(",", " ").split()
+            values[declared.name] = tuple(_one(declared, word, flag) for word in split)
+            if not split:
+                raise ValueError(f"--{flag} is empty; `none` is an empty list.")
     return values
-
-
-def _typed(declared: Knob, words: Any, flag: str) -> Any:
-    """words: a list of them for a knob of many values, else one."""
-    if declared.many and [word.lower() for word in words] == ["none"]:
-        return None if declared.optional else ()
-    if declared.many:
-        values = tuple(_one(declared, word, flag) for part in words for word in part.replace(",", " ").split())
-        if not values:
-            raise ValueError(f"--{flag} is empty; `none` is an empty list.")
-        return values
-    return _one(declared, words, flag)
 
 
 def _one(declared: Knob, word: str, flag: str) -> Any:
@@ -82,18 +84,13 @@ def _one(declared: Knob, word: str, flag: str) -> Any:
         raise ValueError(f"--{flag} must be true or false, got {word!r}.")
     if declared.kind in (int, float):
         try:
-            return _number(declared.kind, word)
+            if declared.kind is int and "e" in word.lower() and float(word).is_integer():
+                return int(float(word))  # a whole number may be written as 1e3
+            return declared.kind(word)
         except (ValueError, OverflowError):
             whole = "a whole number, " if declared.kind is int else ""
             raise ValueError(f"--{flag} must be {whole}{declared.range}, got {word!r}.") from None
     return word
-
-
-def _number(kind: type, word: str) -> Any:
-    """The number that a word writes; a whole one may be written as 1e3."""
-    if kind is int and "e" in word.lower() and float(word).is_integer():
-        return int(float(word))
-    return kind(word)
 
 
 def _metavar(declared: Knob) -> str:

@@ -48,9 +48,15 @@ def lines_of(run: Run, name: str, from_end: bool = False) -> Iterator[str]:
 
 def at_work(run: Run) -> bool:
     """Whether the run waits or works."""
-    from lab.runs.folder import QUEUED, RUNNING
+    return run.state in ("queued", "running")
 
-    return run.state in (QUEUED, RUNNING)
+
+def coming(run: Run) -> Iterator[dict[str, Any]]:
+    """The records of a run's metrics.jsonl that come until it is no longer at work."""
+    from lab.runs.folder import stored_record
+
+    lines = (stored_record(line.encode()) for line in lines_of(run, "metrics.jsonl", from_end=True))
+    return (record for record in lines if record is not None)
 
 
 def record_of(line: dict[str, Any]) -> Record | None:

@@ -21,7 +21,7 @@ def add_on(parser: argparse.ArgumentParser, words: Sequence[str], default: str =
     place = "in this process" if default == HERE else "the queue of this machine"
     trains = f"where to train: {', '.join(launchers.names())}, or ray://HOST:PORT (default {place})"
     parser.add_argument("--on", default=default, metavar="WHERE", help=help or trains)
-    name = (_flags.early(words, "--on") or default).partition("://")[0]
+    name = (_flags.early(words, on="store").on or default).partition("://")[0]
     if name in launchers.names():
         _flags.add_knobs(parser, "on", launchers.get(name).Knobs, f"launcher ({name})")
 

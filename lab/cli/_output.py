@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import sys
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab.core.formats import visible
+from lab.core.formats import finite, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,6 +21,10 @@ COMMON: dict[str, tuple[str, dict[str, Any]]] = {
     "run": ("run", {"help": "name or folder of the run"}),
     "runs": ("--runs", {"metavar": "FOLDER", "help": "folder of runs (default $LAB_RUNS, else runs)"}),
     "json": ("--json", {"action": "store_true", "help": "print JSON instead of a table"}),
+    "token": (
+        "--no-token",
+        {"action": "store_true", "help": "require no token: every account of this machine has full access"},
+    ),
     "encoder": (
         "--encoder",
         {"metavar": "MODULE:FUNCTION", "help": "a function that makes the encoder, for a run of your own encoder"},
@@ -74,6 +77,14 @@ def console(stderr: bool = False) -> Console:
     return Console(stderr=stderr, color_system=None if os.environ.get("NO_COLOR") else "auto")
 
 
+def show_path(path: Path, as_json: bool, **facts: Any) -> None:
+    """Print where something was written; in JSON with more facts about it."""
+    if as_json:
+        print_json({**facts, "path": str(path)})
+    else:
+        print(path)
+
+
 def check_place(path: str | Path) -> None:
     """Refuse to begin work whose result could not be written.
 
@@ -123,12 +134,4 @@ def complain(sentence: str) -> None:
 
 def print_json(value: Any) -> None:
     """Print a JSON value; NaN and infinity, which JSON lacks, become null."""
-    print(json.dumps(_plain(value), indent=2, default=str, allow_nan=False))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    print(json.dumps(finite(value), indent=2, default=str, allow_nan=False))

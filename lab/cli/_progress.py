@@ -60,20 +60,13 @@ def _task(record: Any) -> tuple[str, int, int, str] | None:
 
 def _bars(records: Iterable[T]) -> Iterator[T]:
     """Bars: what is done, how much of it, time elapsed and left."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )  # fmt: skip
+    from rich import progress as rich
 
     columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-        TimeElapsedColumn(), TextColumn("ETA"), TimeRemainingColumn(), TextColumn("{task.fields[note]}"),
+        rich.TextColumn("{task.description}"), rich.BarColumn(), rich.MofNCompleteColumn(), rich.TimeElapsedColumn(),
+        rich.TextColumn("ETA"), rich.TimeRemainingColumn(), rich.TextColumn("{task.fields[note]}"),
     )  # fmt: skip
-    with Progress(*columns, console=console(stderr=True)) as progress:
+    with rich.Progress(*columns, console=console(stderr=True)) as progress:
         tasks: dict[str, TaskID] = {}
         best = ""
         for record in records:

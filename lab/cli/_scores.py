@@ -20,11 +20,16 @@ def rows_of(run: Run) -> list[dict]:
     ]
 
 
+def values_of(run: Run) -> dict[str, dict]:
+    """Each split's scores, empty where it has none."""
+    return {split: (run.scores(split) or {}).get("values", {}) for split in run.splits}
+
+
 def show_scores(run: Run, *, as_json: bool) -> None:
     """Scores of every evaluated split on stdout; state and sentence on stderr."""
     status = run.status
     if as_json:
-        scores = {split: (run.scores(split) or {}).get("values", {}) for split in run.splits}
+        scores = values_of(run)
         of = {split: run.origin(split, "scores").words for split in scores}
         print_json({"run": str(run.path), "state": status["state"], "scores": scores, "of": of})
         return
@@ -35,33 +40,24 @@ def show_scores(run: Run, *, as_json: bool) -> None:
 
 def told_import(run: Any, as_json: bool) -> int:
     """Say what a run that was made at once holds, and where to look at it."""
-    sizes = {split: [len(one) for one in _parts(run, split)] for split in run.splits}
-    if as_json:
-        scores = {split: (run.scores(split) or {}).get("values", {}) for split in run.splits}
-        print_json({"run": str(run.path), "queries": {split: of[0] for split, of in sizes.items()}, "scores": scores})
-        return 0
-    print(f"Run {run.name}: " + ", ".join(_counted(split, *of) for split, of in sizes.items()))
-    if not any(run.scores(split) for split in run.splits):
-        print(f"Nothing was measured{_why_not(run)}")
-    say(f"Look at it: lab app --runs {run.path.parent}")
-    return 0
-
-
-def _parts(run: Any, split: str) -> list[Any]:
-    """The embeddings of the queries, and of the gallery where it is another part."""
-    return [one for part in ("query", "gallery") if (one := run.embeddings(split, part)) is not None]
-
-
-def _counted(split: str, queries: int, gallery: int | None = None) -> str:
-    if gallery is None:
-        return f"{queries:,} vectors in the {split} split"
-    return f"{queries:,} queries and a gallery of {gallery:,} in the {split} split"
-
-
-def _why_not(run: Any) -> str:
     import numpy as np
 
-    labels = [np.concatenate([one.labels for one in _parts(run, split)]) for split in run.splits]
-    if all(len(np.unique(of)) == len(of) for of in labels):
-        return ": no class has two images, so nothing is a true match."
-    return f"; `lab evaluate {run.path}` does it."
+    def labels_of(split: str) -> list[np.ndarray]:
+        """Of the queries, and of the gallery where it is another part."""
+        return [one.labels for part in ("query", "gallery") if (one := run.embeddings(split, part)) is not None]
+
+    labels, scores = {split: labels_of(split) for split in run.splits}, values_of(run)
+    if as_json:
+        print_json({"run": str(run.path), "queries": {s: len(of[0]) for s, of in labels.items()}, "scores": scores})
+        return 0
+    counts = {split: [f"{len(one):,}" for one in of] for split, of in labels.items()}
+    words = {1: "{} vectors", 2: "{} queries and a gallery of {}"}
+    told = [f"{words[len(of)].format(*of)} in the {split} split" for split, of in counts.items()]
+    print(f"Run {run.name}: {', '.join(told)}")
+    if not any(scores.values()):
+        whole = [np.concatenate(of) for of in labels.values()]
+        no_match = all(len(np.unique(of)) == len(of) for of in whole)
+        why = ": no class has two images, so nothing is a true match." if no_match else ""
+        print(f"Nothing was measured{why or f'; `lab evaluate {run.path}` does it.'}")
+    say(f"Look at it: lab app --runs {run.path.parent}")
+    return 0

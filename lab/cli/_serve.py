@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import os
 import sys
@@ -10,13 +9,6 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from lab.install import children
-
-
-def add_token(parser: argparse.ArgumentParser) -> None:
-    """`--no-token`."""
-    parser.add_argument(
-        "--no-token", action="store_true", help="require no token: every account of this machine has full access"
-    )
 
 
 def dashboard(

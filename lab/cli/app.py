@@ -11,8 +11,6 @@ from lab.cli._output import add_flags
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from lab.cli._serve import add_token
-
     flag = parser.add_argument
     add_flags(parser, "runs")
     flag(
@@ -30,21 +28,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     flag("--port", type=int, default=8501, help="port to listen on (default 8501)")
     flag("--address", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
-    add_token(parser)
+    add_flags(parser, "token")
     flag("--guests", action="store_true", help="print an address for guests, too, who may look and change nothing")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    from lab.cli import _serve
+    from lab.cli._serve import dashboard
     from lab.runs import default_root
 
-    root = str(arguments.runs or default_root())
-    _serve.dashboard(
-        root,
-        arguments.port,
-        arguments.address,
-        arguments.data,
-        token=not arguments.no_token,
-        ray=arguments.ray,
-        guests=arguments.guests,
-    )
+    root, token = str(arguments.runs or default_root()), not arguments.no_token
+    dashboard(root, arguments.port, arguments.address, arguments.data, token, arguments.ray, arguments.guests)

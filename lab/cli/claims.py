@@ -11,10 +11,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.cli._output import add_flags, say, show
-
-MOST_SEEDS = 1_000
-"""Every training of a study is listed before the first begins."""
+from lab.cli._output import add_flags, check_place, say, show
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
@@ -52,10 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
 
 
 def run(arguments: argparse.Namespace) -> None:
-    if arguments.seeds < 1:
-        raise ValueError(f"--seeds must be at least 1, got {arguments.seeds}.")
-    if arguments.seeds > MOST_SEEDS:
-        raise ValueError(f"--seeds must be at most {MOST_SEEDS:,}, got {str(arguments.seeds)[:20]}.")
+    if not 1 <= arguments.seeds <= 1_000:  # every training of a study is listed before the first begins
+        raise ValueError(f"--seeds must be from 1 to 1,000, got {str(arguments.seeds)[:20]}.")
     if arguments.minutes is not None and not arguments.minutes > 0:
         raise ValueError(f"--minutes must be above 0, got {arguments.minutes:g}.")
     if (arguments.study is None) == (arguments.action == "show"):
@@ -79,10 +74,10 @@ def _folder(arguments: argparse.Namespace) -> Path:
 
 def _list(arguments: argparse.Namespace, folder: Path) -> None:
     import lab.claims
-    from lab.claims import wanted
+    from lab.claims import select
 
     rows = []
-    for name in wanted(arguments.only, arguments.tier):
+    for name in select(arguments.only, arguments.tier):
         study = lab.claims.get(name)
         trainings, claims = len(study.trainings(arguments.seeds)), len(study.claims)
         counts = {"source": study.source, "trainings": trainings, "claims": claims}
@@ -91,11 +86,11 @@ def _list(arguments: argparse.Namespace, folder: Path) -> None:
 
 
 def _status(arguments: argparse.Namespace, folder: Path) -> None:
-    from lab.claims import state, wanted
+    from lab.claims import select, state
 
     rows = [
         {"study": s.study, "done": s.done, "of": s.total, "diverged": s.failed, "CPU seconds": round(s.cpu, 1)}
-        for s in state(wanted(arguments.only, arguments.tier), folder, arguments.seeds)
+        for s in state(select(arguments.only, arguments.tier), folder, arguments.seeds)
     ]
     show(rows, as_json=arguments.json)
     say(f"Of the results in {folder}.")
@@ -105,7 +100,7 @@ def _run(arguments: argparse.Namespace, folder: Path) -> None:
     import os
     import platform
 
-    from lab.claims import state, sweep, wanted
+    from lab.claims import select, state, sweep
     from lab.cli._launching import launcher_of
     from lab.cli._progress import follow
     from lab.kernels.devices import device_of
@@ -117,7 +112,7 @@ def _run(arguments: argparse.Namespace, folder: Path) -> None:
     cores = f"{os.cpu_count()} {platform.machine()} cores"
     machine = arguments.machine or (cores if device == "cpu" else f"{cores} and {device}")
     limit = None if arguments.minutes is None else 60 * arguments.minutes
-    names = wanted(arguments.only, arguments.tier)
+    names = select(arguments.only, arguments.tier)
     for _ in follow(sweep(names, folder, arguments.seeds, machine, limit, launcher, device), arguments.quiet):
         pass
     states = state(names, folder, arguments.seeds)
@@ -135,13 +130,12 @@ def _show(arguments: argparse.Namespace, folder: Path) -> None:
 
 
 def _report(arguments: argparse.Namespace, folder: Path) -> None:
-    from lab.claims import report, wanted
+    from lab.claims import report, select
     from lab.core.files import write_text
     from lab.install import shipped
 
     checkout = shipped.checkout()
     target = Path(arguments.output or (checkout / "docs" / "claims.md" if checkout else "claims.md"))
-    if not target.parent.is_dir():
-        raise ValueError(f"There is no folder {target.parent} to write the report into; give --output FILE.")
-    write_text(target, report(wanted(arguments.only, arguments.tier), folder, arguments.seeds))
+    check_place(target)
+    write_text(target, report(select(arguments.only, arguments.tier), folder, arguments.seeds))
     print(target)

@@ -11,7 +11,6 @@ import argparse
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.cli._output import add_flags, complain, say, show
@@ -31,28 +30,27 @@ SHORT = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from lab.cli._serve import add_token
-
     flag = parser.add_argument
     flag("--steps", type=int, metavar="N", help="training steps of each loss (default as in the presets)")
     flag("--port", type=int, default=8501, help="port of the dashboard (default 8501)")
     flag("--no-serve", action="store_true", help="do everything except opening the dashboard")
-    add_token(parser)
-    add_flags(parser, "runs", "json")
+    add_flags(parser, "token", "runs", "json")
 
 
 def run(arguments: argparse.Namespace) -> int:
     import torch
 
-    from lab.runs import default_root
+    import lab.runs
 
     # For so small a network a second thread gains little, and on a busy machine waiting for it costs everything.
     torch.set_num_threads(1)
-    root = arguments.runs or default_root()
-    for preset in PRESETS.values():
-        _config(preset, arguments.steps)  # refuses a number of steps before anything begins
+    root = arguments.runs or lab.runs.default_root()
+    configs = {title: _config(preset, arguments.steps) for title, preset in PRESETS.items()}
     rows = [_raw_pixels()]
-    runs = _created(root, arguments.steps)
+    runs = {
+        title: lab.runs.create(config, root, lab.runs.free_name(root, f"demo-{config.loss.name}"))
+        for title, config in configs.items()
+    }
     with _at_once(runs, arguments.steps) as beside:
         for title, run in runs.items():
             say(f"\nTraining {title} ...")
@@ -85,17 +83,6 @@ def _raw_pixels() -> dict:
     device = config.training.knobs.device
     evaluated = result_of(evaluate(vectors, None, metrics_of(config), device=device, what="raw pixels"))
     return _row("raw pixels", evaluated.values, time.perf_counter() - started, "")
-
-
-def _created(root: Path | str, steps: int | None) -> dict[str, Run]:
-    """Title to a run of each preset, queued."""
-    import lab.runs
-
-    configs = {title: _config(preset, steps) for title, preset in PRESETS.items()}
-    return {
-        title: lab.runs.create(config, root, lab.runs.free_name(root, f"demo-{config.loss.name}"))
-        for title, config in configs.items()
-    }
 
 
 @contextmanager
@@ -133,12 +120,10 @@ def _trained(title: str, run: Run) -> dict:
 
 def _followed(title: str, run: Run) -> dict:
     """Show what another process trains, until it is done."""
-    from lab.cli._following import lines_of, record_of
+    from lab.cli._following import coming, record_of
     from lab.cli._progress import drain
-    from lab.runs.folder import stored_record
 
-    lines = (stored_record(line.encode()) for line in lines_of(run, "metrics.jsonl", from_end=True))
-    drain(record for line in lines if line is not None and (record := record_of(line)) is not None)
+    drain(record for one in coming(run) if (record := record_of(one)) is not None)
     return _finished(title, run)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from lab.cli._output import add_flags, print_json
+from lab.cli._output import add_flags, show_path
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     add_flags(parser, "run", "runs", "json", "encoder")
     flag("--to", required=True, metavar="NAME", help=f"what to write: {', '.join(exporters.names())}")
     flag("--output", metavar="PATH", help="where to write (default here, named after the run)")
-    if name := _flags.early(words, "--to", nargs="?"):
+    if name := _flags.early(words, to="store").to:
         _flags.add_knobs(parser, "export", exporters.get(name).Knobs, f"export ({name})")
 
 
@@ -35,8 +35,5 @@ def run(arguments: argparse.Namespace) -> int:
     if own and not isinstance(exporter, exporters.EncoderExporter):
         raise ValueError(f"--encoder goes with torch, onnx and huggingface, which write it; not with {arguments.to}.")
     path = exporter.export(run, arguments.output, *own)
-    if arguments.json:
-        print_json({"run": str(run.path), "to": arguments.to, "path": str(path)})
-    else:
-        print(path)
+    show_path(path, arguments.json, run=str(run.path), to=arguments.to)
     return 0

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     flag("--search", choices=offered, help="index to search with (default exact)")
     flag("--k", type=int, default=10, help="neighbours to show (default 10)")
     flag("--least", type=float, metavar="SCORE", help="show only neighbours of at least this score")
-    if (name := _flags.early(words, "--search")) in offered:  # asked for: an index takes seconds to load
+    if (name := _flags.early(words, search="store").search) in offered:  # asked for: an index takes seconds to load
         _flags.add_knobs(parser, "search", search.get(name).Knobs, f"index ({name})", without=("k", "similarity"))
 
 

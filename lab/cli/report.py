@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from lab.cli._output import add_flags, check_place, print_json
+from lab.cli._output import add_flags, check_place, print_json, show_path
 from lab.core.files import write_text
 
 ENDS = {"md": "markdown", "tex": "latex", "html": "html"}
@@ -57,10 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
         from lab.report import page
 
         path = page.save(runs, arguments.html, table)
-        if arguments.json:
-            print_json({"path": str(path), "bytes": path.stat().st_size})
-        else:
-            print(path)
+        show_path(path, arguments.json, bytes=path.stat().st_size)
         return
     if arguments.json:
         print_json({"lines": table.records(), "notes": table.notes, "warnings": table.warnings})

@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     if _alone():
         run = _begun(arguments) or _opened(arguments)  # torchrun may be left with one process
         if not arguments.queue:
-            return _kept(run, arguments, exporters)
+            return _go(run, arguments, exporters)
         from lab.runs.launching.queue import Queue
 
         queue = Queue(run.path.parent)
@@ -82,18 +82,12 @@ def run(arguments: argparse.Namespace) -> int:
     config = resumed.config if resumed else _config.config_of(arguments)
     with distributed.session(device_of(config.training.knobs.device)) as processes:
         path = processes.from_first(str((_begun(arguments) or _opened(arguments)).path) if processes.first else "")
-        return (_kept if processes.first else _go)(lab.runs.open(path), arguments, exporters, processes)
+        return _go(lab.runs.open(path), arguments, exporters, processes)
 
 
 def _alone() -> bool:
     """Whether torchrun has not started this process as one of several; asked before torch is there."""
-    return _told("WORLD_SIZE", 1) == 1
-
-
-def _told(variable: str, usual: int) -> int:
-    """The number that torchrun gives in a variable; whatever else stands there is not from torchrun."""
-    word = os.environ.get(variable, "")
-    return int(word) if word.isdecimal() else usual
+    return os.environ.get("WORLD_SIZE", "1") == "1"
 
 
 def _begun(arguments: argparse.Namespace) -> Run | None:
@@ -108,7 +102,7 @@ def _begun(arguments: argparse.Namespace) -> Run | None:
     from lab.runs.folder import FINISHED
     from lab.runs.store import default_root
 
-    restarted = _told("TORCHELASTIC_RESTART_COUNT", 0) > 0
+    restarted = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
     if arguments.resume or "WORLD_SIZE" not in os.environ or not (restarted or arguments.name):
         return None
     root = Path(arguments.runs or default_root())
@@ -139,19 +133,6 @@ def _opened(arguments: argparse.Namespace) -> Run:
     return lab.runs.create(_config.config_of(arguments), arguments.runs, arguments.name)
 
 
-def _kept(
-    run: Run, arguments: argparse.Namespace, exporters: Sequence[Curves], processes: Processes | None = None
-) -> int:
-    """Train; a new run that was refused before its first step leaves no folder, for the sentence on the screen is all
-    that is to know of it."""
-    try:
-        return _go(run, arguments, exporters, processes)
-    except ValueError:
-        if not arguments.resume and not run.begun:
-            shutil.rmtree(run.path, ignore_errors=True)
-        raise
-
-
 def _launched(arguments: argparse.Namespace, launcher: Launcher) -> int:
     """Hand one run, or one a seed, to a launcher and see it through."""
     import lab.runs
@@ -169,10 +150,10 @@ def _launched(arguments: argparse.Namespace, launcher: Launcher) -> int:
     else:
         config = _config.config_of(arguments)
         first, name = config.training.knobs.seed, arguments.name or f"{config.loss.name}-{config.data.name}"
-        wanted = range(first, first + arguments.seeds)
-        for seed in wanted:
+        seeds = range(first, first + arguments.seeds)
+        for seed in seeds:
             lab.runs.check_available(arguments.runs or lab.runs.default_root(), f"{name}-seed-{seed}")
-        of_seed = {f"{name}-seed-{seed}": config.changed("training.seed", seed) for seed in wanted}
+        of_seed = {f"{name}-seed-{seed}": config.changed("training.seed", seed) for seed in seeds}
         runs = [lab.runs.create(one, arguments.runs, called) for called, one in of_seed.items()]
     launcher.submit(runs)
     say(f"{len(runs)} handed over to {arguments.on}: {', '.join(run.name for run in runs)}.")
@@ -205,26 +186,33 @@ def _live(arguments: argparse.Namespace) -> list:
 def _go(
     run: Run, arguments: argparse.Namespace, exporters: Sequence[Curves] = (), processes: Processes | None = None
 ) -> int:
+    """Train; a new run that was refused before its first step leaves no folder, for the sentence on the screen is all
+    that is to know of it."""
     import lab.runs
     from lab.cli._progress import drain
     from lab.cli._scores import show_scores
     from lab.training.stopwatch import in_words, summed
 
     first = processes is None or processes.first
-    with StopOnSignal() as stop:
-        records = lab.runs.execute(run, stop, processes)
-        if exporters and first:
-            from lab.exporters import following
+    try:
+        with StopOnSignal() as stop:
+            records = lab.runs.execute(run, stop, processes)
+            if exporters and first:
+                from lab.exporters import following
 
-            records = following(run, exporters, records)
-        drain(records, quiet=arguments.quiet or not first)
-    if first:
-        spent = summed(step.get("spent") or {} for step in run.metrics("stepped"))
-        if spent and not arguments.quiet:
-            say(in_words(spent))
-        show_scores(run, as_json=arguments.json)
-        return 0 if run.state == "finished" else stop.status or 1
-    return stop.status
+                records = following(run, exporters, records)
+            drain(records, quiet=arguments.quiet or not first)
+    except ValueError:
+        if first and not arguments.resume and not run.begun:
+            shutil.rmtree(run.path, ignore_errors=True)
+        raise
+    if not first:
+        return stop.status
+    spent = summed(step.get("spent") or {} for step in run.metrics("stepped"))
+    if spent and not arguments.quiet:
+        say(in_words(spent))
+    show_scores(run, as_json=arguments.json)
+    return 0 if run.state == "finished" else stop.status or 1
 
 
 class StopOnSignal:
@@ -239,8 +227,8 @@ class StopOnSignal:
         self._terminals = [stream for stream in (1, 2) if os.isatty(stream)]
         signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         main = threading.current_thread() is threading.main_thread()  # Ray Train runs this in another, which hears none
-        wanted = [which for which in signals if main and self._heard(which)]
-        self._before = {which: signal.signal(which, self._wish) for which in wanted}
+        heard = [which for which in signals if main and signal.getsignal(which) is not signal.SIG_IGN]
+        self._before = {which: signal.signal(which, self._wish) for which in heard}
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -249,10 +237,6 @@ class StopOnSignal:
 
     def __call__(self) -> bool:
         return self.status != 0
-
-    @staticmethod
-    def _heard(which: signal.Signals) -> bool:
-        return signal.getsignal(which) is not signal.SIG_IGN
 
     def _wish(self, which: int, _: FrameType | None) -> None:
         if self.status:

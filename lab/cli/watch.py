@@ -18,22 +18,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    import itertools
     import json
 
     import lab.runs
-    from lab.cli._following import lines_of, record_of
+    from lab.cli._following import coming, record_of
     from lab.cli._progress import drain
-    from lab.runs.folder import FINISHED, stored_record
 
     run = lab.runs.open(arguments.run, arguments.runs)
-    past = run.metrics()[-LAST:]
-    fresh = (stored_record(line.encode()) for line in lines_of(run, "metrics.jsonl", from_end=True))
-    records_of = (one for records in (past, fresh) for one in records if one is not None)
+    records = itertools.chain(run.metrics()[-LAST:], coming(run))
     if arguments.json:
-        for one in records_of:
+        for one in records:
             print(json.dumps(one), flush=True)
     else:
-        drain(record for one in records_of if (record := record_of(one)) is not None)
+        drain(record for one in records if (record := record_of(one)) is not None)
     status = run.status
     say(" ".join(filter(None, (f"{run.name}: {status['state']}.", status.get("sentence")))))
-    return 0 if status["state"] == FINISHED else 1
+    return 0 if status["state"] == "finished" else 1

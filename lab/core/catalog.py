@@ -8,7 +8,6 @@ Adding an entry is adding a file. Other distributions declare theirs as entry po
 from __future__ import annotations
 
 import ast
-import difflib
 import importlib
 import importlib.metadata
 import inspect
@@ -19,6 +18,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+
+from lab.core.explain import near, quoted
 
 Entry = TypeVar("Entry")
 
@@ -60,17 +61,17 @@ class Catalog(Generic[Entry]):
         if name in self._added:
             return self._added[name]
         if module := self._files().get(name):
-            return _remember(_only_class(importlib.import_module(module), self.kind), name)
-        if plugin := self._plugins().get(name):
-            return _remember(self._loaded(plugin), name)
-        from lab.core.knobs import quoted  # not before a message needs it: listing names imports nothing
-
-        near = difflib.get_close_matches(str(name)[:100], self.names(), n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(
-            f"There is no {self.kind} {quoted(name)}.{hint} Known: {', '.join(self.names())}. One from another package "
-            "is known as soon as that package is installed, one from a notebook once it is added there."
-        )
+            entry = _only_class(importlib.import_module(module), self.kind)
+        elif plugin := self._plugins().get(name):
+            entry = self._loaded(plugin)
+        else:
+            hint = f" Did you mean {meant!r}?" if (meant := near(name, self.names())) else ""
+            raise ValueError(
+                f"There is no {self.kind} {quoted(name)}.{hint} Known: {', '.join(self.names())}. One from another "
+                "package is known as soon as that package is installed, one from a notebook once it is added there."
+            )
+        _names[entry] = name
+        return entry
 
     def entries(self) -> dict[str, type[Entry]]:
         """Name to class of everything that can be loaded: a broken plug-in is left out, a malformed file is not."""
@@ -105,12 +106,13 @@ class Catalog(Generic[Entry]):
         Raises:
             ValueError: the class does not fit, or an entry that was not added here has this name.
         """
-        name = name or _snake_case(getattr(entry, "__name__", ""))
+        words = r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"  # where the next word of a class's name begins
+        name = name or re.sub(words, "_", getattr(entry, "__name__", "")).lower()
         if name in self._files() or name in self._plugins():
             raise ValueError(f"There is a {self.kind} {name!r} already; add yours under another name.")
         if wrong := self._misfit(entry):
             raise ValueError(f"{getattr(entry, '__name__', entry)!s} {wrong}.")
-        self._added[name] = _remember(entry, name)
+        self._added[name], _names[entry] = entry, name
         return entry
 
     def groups(self) -> dict[str, tuple[str, ...]]:
@@ -180,15 +182,6 @@ def public(package: str) -> Callable[[str], Any]:
 
 
 _names: dict[type, str] = {}
-
-
-def _remember(entry: type, name: str) -> type:
-    _names[entry] = name
-    return entry
-
-
-def _snake_case(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
 @cache

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
 import re
+from collections.abc import Iterable
+from typing import Any
 
 MOST = 1_200
 """Characters of a message; the longest of our own lists every knob of a section."""
@@ -51,3 +54,21 @@ def explain(error: BaseException, resumable: bool = False) -> str:
 def shortened(text: str) -> str:
     """A text, cut where it is too long for a message."""
     return text if len(text) <= MOST else f"{text[: MOST // 2]} ... {text[-MOST // 4 :]}"
+
+
+def quoted(value: Any) -> str:
+    """A value as a message shows it, cut where it is too long."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes out no number of more than 4,300 digits
+        return "a number of thousands of digits"
+    return text if len(text) <= 120 else f"{text[:80]}... ({len(text):,} characters)"
+
+
+def near(word: object, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """The known word that a misspelt one is nearest to, or nothing.
+
+    >>> near("smoth_ap", ["roadmap", "smooth_ap"]), near("x", ["roadmap"])
+    ('smooth_ap', '')
+    """
+    return next(iter(difflib.get_close_matches(str(word)[:100], list(known), 1, cutoff)), "")

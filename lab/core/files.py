@@ -7,13 +7,11 @@ the file. No torch here.
 
 from __future__ import annotations
 
-import errno
 import glob
 import json
 import os
 import secrets
 import shutil
-import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -198,18 +196,11 @@ def appending(path: Path) -> BinaryIO:
     """Open a file to add to it, made if need be; never through a link, which leads to somebody's own file.
 
     Raises:
-        OSError: it is a link or no ordinary file, or cannot be written.
+        OSError: it is a link, or cannot be written.
     """
     check_allowed()
-    return open(path, "ab", opener=_ordinary)
-
-
-def _ordinary(path: str, flags: int) -> int:
-    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(errno.ELOOP, "no ordinary file", str(path))
-    return descriptor
+    ordinary = os.O_NOFOLLOW | os.O_NONBLOCK
+    return open(path, "ab", opener=lambda name, flags: os.open(name, flags | ordinary, 0o666))
 
 
 def make_folder(path: Path) -> None:
@@ -235,23 +226,18 @@ def to_disk(path: Path) -> None:
         os.close(descriptor)
 
 
-_KINDS = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket"))
-
-
 def other_kind(path: Path) -> str:
-    """What a path leads to that is no regular file, in words; "" for a file, or for nothing: who opens it says that."""
-    try:
-        mode = os.stat(path).st_mode
-    except (OSError, ValueError):
+    """What a path leads to that is no file, in words; "" for a file, or for nothing: who opens it says that."""
+    if os.path.isfile(path) or not os.path.exists(path):
         return ""
-    return "" if stat.S_ISREG(mode) else next((words for is_one, words in _KINDS if is_one(mode)), "a device")
+    return "a folder" if os.path.isdir(path) else "a pipe, socket or device"
 
 
 def checked(path: Path) -> Path:
     """The path of a file that is about to be opened.
 
     Raises:
-        ValueError: it is a folder, a named pipe, a socket or a device.
+        ValueError: it is a folder, a pipe, a socket or a device.
     """
     if kind := other_kind(path):
         raise ValueError(f"{path} is {kind}, not a file.")

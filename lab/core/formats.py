@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -87,6 +88,15 @@ def visible(text: str) -> str:
     '\\u202eevil'
     """
     return _HIDDEN.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def finite(value: Any) -> Any:
+    """A value as JSON can hold it: NaN and infinity, which JSON lacks, become null."""
+    if isinstance(value, dict):
+        return {key: finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def plain_cell(text: str) -> str:

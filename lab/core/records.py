@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from lab.core.formats import finite
 from lab.core.results import EmbeddingSet
 
 
@@ -21,7 +21,7 @@ class Record:
     def as_json(self) -> dict[str, Any]:
         """The record as a JSON object; NaN and infinity become null, as JSON has neither."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.repr}
-        return {"kind": self.kind, **_finite(values)}
+        return {"kind": self.kind, **finite(values)}
 
 
 @dataclass(frozen=True)
@@ -129,11 +129,3 @@ class Evaluated(Record):
 
 TRANSIENT = (Embedding, Searching, Batched, Saving)
 """Records that are shown, or kept elsewhere than among the metrics."""
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {k: _finite(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(v) for v in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

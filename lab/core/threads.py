@@ -28,11 +28,9 @@ _beginning: dict[int, threading.Lock] = {}
 """Held while helpers begin, so that two threads do not make a pool each; by process, for a fork may copy a held one."""
 
 
-def _nothing() -> None:
-    """What is done about a failure where nobody waits for anybody."""
-
-
-def each(pieces: Iterable[Piece], work: Callable[[Piece], object], on_failure: Callable[[], object] = _nothing) -> None:
+def each(
+    pieces: Iterable[Piece], work: Callable[[Piece], object], on_failure: Callable[[], object] = lambda: None
+) -> None:
     """work(piece) for every piece, some at a time, begun in their order.
 
     Helpers do all the pieces and the caller only waits for them: so Ctrl-C, which reaches the caller's thread alone,
@@ -195,32 +193,29 @@ class _Turns:
 
 
 def _pool(size: int) -> ThreadPoolExecutor:
-    """So many helping threads, all of them begun, each with one thread of torch to itself."""
-    key = os.getpid(), size
-    with _beginning.setdefault(os.getpid(), threading.Lock()):
-        return _helpers.get(key) or _helpers.setdefault(key, _begun(size))
-
-
-def _begun(size: int) -> ThreadPoolExecutor:
-    """Threads whose number of torch is set before anything else goes on.
+    """So many helping threads, all of them begun, each with one thread of torch to itself.
 
     torch keeps that number for each thread, and beside it one with which new threads begin, which a helper changes when
     it begins: so it is put back when the last of them has. A thread that asks torch for the first time meanwhile gets
     one and keeps it.
     """
-    threads, all_there = torch.get_num_threads(), threading.Barrier(size + 1)
-    pool = ThreadPoolExecutor(size, "lab-helper", initializer=_begin)
-    try:
-        for _ in range(size):
-            pool.submit(all_there.wait)
-        all_there.wait()
-    except BaseException:
-        all_there.abort()
-        pool.shutdown(wait=True)
-        raise
-    finally:
-        torch.set_num_threads(threads)
-    return pool
+    key = os.getpid(), size
+    with _beginning.setdefault(os.getpid(), threading.Lock()):
+        if key not in _helpers:
+            threads, all_there = torch.get_num_threads(), threading.Barrier(size + 1)
+            pool = ThreadPoolExecutor(size, "lab-helper", initializer=_begin)
+            try:
+                for _ in range(size):
+                    pool.submit(all_there.wait)
+                all_there.wait()
+            except BaseException:
+                all_there.abort()
+                pool.shutdown(wait=True)
+                raise
+            finally:
+                torch.set_num_threads(threads)
+            _helpers[key] = pool
+        return _helpers[key]
 
 
 def _begin() -> None:

@@ -14,7 +14,8 @@ AHEAD = 3
 """Processes that load images ahead of a run on a GPU that does not say how many, where the machine is not known yet."""
 
 INDIFFERENT = ("seed", "steps", "validate_every", "checkpoint_every", "device", "clip", "keep_frames", "select_by")
-"""Knobs of training that change nothing about what a step takes; the last asks for metrics, which are left out, too."""
+UNLIKE = ("optimiser", "schedule", "metrics", "evaluation")
+"""Knobs of training, and sections, that change nothing about what a step takes."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,8 @@ def needs_of(config: RunConfig, gpus: bool, memory: float | None = None) -> Need
     workers = (AHEAD if on_gpu else 0) if knobs.workers is None else knobs.workers
     if memory is not None:
         return Needs(1 + workers, int(on_gpu), int(memory * 1e9))
-    alike = config.as_dict()
+    alike = {name: value for name, value in config.as_dict().items() if name not in UNLIKE}
     alike["training"] = {name: value for name, value in alike["training"].items() if name not in INDIFFERENT}
-    for section in ("optimiser", "schedule", "metrics", "evaluation"):
-        alike.pop(section, None)
     alike["training"] |= {"device": "cpu", "workers": workers}
     step, loading = _bytes_of(RunConfig.of(alike).as_yaml())
     return Needs(1 + workers, int(on_gpu), PROCESS * (1 + workers) + loading + (0 if on_gpu else step))
@@ -58,7 +57,7 @@ def _bytes_of(configuration: str) -> tuple[int, int]:
     from lab.runs.launching import preflight
 
     config = RunConfig.of(parse_yaml(configuration, "a run"))
-    parts = parts_of(config, config.data.create())
+    parts = parts_of(config)
     batch = preflight.first_batch(config, parts)
     ahead = preflight.read_ahead(config, batch, parts.loader.workers)
     return preflight.forecast(config, parts, batch.images, batch.labels).total, ahead

@@ -13,7 +13,7 @@ from lab.core.knobs import Knobs, knob
 from lab.launchers._base import PAUSE, Launcher
 from lab.launchers._needs import Needs, needs_of
 from lab.runs import lock
-from lab.runs.folder import FAILED, FINISHED, QUEUED, Run
+from lab.runs.folder import FAILED, FINISHED, QUEUED, STOPPED, Run
 from lab.runs.launching import detached, stop_request
 from lab.runs.process import Worker
 from lab.runs.writer import Writer
@@ -91,24 +91,21 @@ class Ray(Launcher):
     def _settle(self, ray: ModuleType, reference: Any, run: Run) -> None:
         """Say in the run how its task ended, where its folder does not say so yet."""
         try:
-            outcome = ray.get(reference)
+            sentence = ray.get(reference)
         except ray.exceptions.RayError as error:  # its process or node died more often than it may
             if run.path in self._taken_back or stop_request.pending(run):
                 detached.taken_back(run)
                 return
             sentence = f"Ray gave this run up: {_first_line(error)} It can be resumed from its last checkpoint."
+        if sentence and run.written_state != FAILED:
             with Writer(run, gone=True) as writer:
-                writer.log(f"{sentence}\n{error}")
                 writer.status(FAILED, phase="failed", sentence=sentence)
-            return
-        if outcome.state == FAILED and run.written_state != FAILED:  # it could not even begin
-            with Writer(run) as writer:
-                writer.status(FAILED, phase="failed", sentence=outcome.sentence)
 
     def _take_back(self, ray: ModuleType) -> None:
         """Cancel what was asked to stop and is not at work, as far as its folder tells; the others hear it there."""
         for reference, run in self._tasks.items():
-            if run.path not in self._taken_back and run.written_state == QUEUED and stop_request.pending(run):
+            waits = run.written_state in (QUEUED, STOPPED)
+            if run.path not in self._taken_back and waits and stop_request.pending(run):
                 self._taken_back.add(run.path)
                 ray.cancel(reference)
 
@@ -150,21 +147,17 @@ class Ray(Launcher):
         address = self.knobs.address
         try:
             if not ray.is_initialized():
-                ray.init(address=address, **quiet)
+                try:
+                    ray.init(address=address, **quiet)
+                except ConnectionError:
+                    if address != "auto":
+                        raise
+                    ray.init(**quiet)
         except Exception as error:  # a version that differs, a port that is no Ray's, a disk that is full
-            absent = isinstance(error, ConnectionError)
-            if not (absent and address == "auto"):
-                start = " Start one with `ray start --head`, or leave the address out." if absent else ""
-                reason = (
-                    f"There is no Ray cluster at {address}"
-                    if absent
-                    else f"The Ray cluster at {address} cannot be used"
-                )
-                raise ValueError(f"{reason}: {_first_line(error)}{start}") from None
-            try:
-                ray.init(**quiet)
-            except Exception as error:
-                raise ValueError(f"Ray cannot be started on this machine: {_first_line(error)}") from None
+            hint = " Start one with `ray start --head`, or leave the address out."
+            hint = hint if isinstance(error, ConnectionError) else ""
+            where = "on this machine" if address == "auto" else f"at {address}"
+            raise ValueError(f"There is no Ray cluster {where} that can be used: {_first_line(error)}{hint}") from None
         self._gpus = bool(ray.cluster_resources().get("GPU"))
         return ray
 

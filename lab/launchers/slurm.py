@@ -107,7 +107,7 @@ class Slurm(Launcher):
         if not runs:
             return
         before = [run.status["updated"] for run in runs]
-        jobs = executor.map_array(Training(), [str(run.path.resolve()) for run in runs])
+        jobs = executor.map_array(SlurmJob(), [str(run.path.resolve()) for run in runs])
         for run, job in zip(runs, jobs, strict=True):
             detached.sign(run, self.place, Worker.this(), self.outlives, job.job_id)
         self._jobs += map(_Job, runs, jobs, before)
@@ -115,17 +115,16 @@ class Slurm(Launcher):
     def _found_again(self, run: Run) -> bool:
         """Take over a run whose job waits, or is at work, since a command handed it over that was interrupted."""
         found = run.snapshot()
-        before, job_id = found.place, found.job
-        if job_id is None or before is None or before != self.place or found.state not in (QUEUED, RUNNING):
+        if found.place != self.place or found.job is None or found.state not in (QUEUED, RUNNING):
             return False
-        if before.knobs.get("cluster", "slurm") != "slurm":
+        if self.knobs.cluster != "slurm":
             return False  # its process is gone, and with it the job
         import submitit
 
-        job = submitit.SlurmJob(run.path.parent / FOLDER, job_id)
+        job = submitit.SlurmJob(run.path.parent / FOLDER, found.job)
         if job.done():
             return False
-        detached.sign(run, before, Worker.this(), self.outlives, job_id)
+        detached.sign(run, self.place, Worker.this(), self.outlives, found.job)
         self._jobs.append(_Job(run, job, found.status["updated"]))
         return True
 
@@ -147,12 +146,12 @@ class Slurm(Launcher):
     def _take_back(self) -> None:
         """Cancel the jobs of runs that were asked to stop and have not begun."""
         for one in self._jobs:
-            if one.run.written_state == QUEUED and stop_request.pending(one.run):
+            if one.run.written_state in (QUEUED, STOPPED) and stop_request.pending(one.run):
                 one.job.cancel(check=False)
                 detached.taken_back(one.run)
 
 
-class Training:
+class SlurmJob:
     """A job: the training in a process of its own. submitit calls `checkpoint` when the time limit comes near."""
 
     def __init__(self) -> None:
@@ -176,25 +175,20 @@ class Training:
         from submitit.helpers import DelayedSubmission
 
         run = Run(Path(path))
-        if self._asked_while_ending(run) or run.state not in (STOPPED, INTERRUPTED, QUEUED):
-            return None
-        with suppress(lock.Held, OSError), Writer(run) as writer:  # or its state says less, and it goes on all the same
-            writer.status(QUEUED, phase="waiting", sentence="Its time was up; it waits for Slurm.", eta_seconds=None)
-        return DelayedSubmission(Training(), path)
-
-    def _asked_while_ending(self, run: Run) -> bool:
-        """End the process; whether somebody has asked the run to stop, of which the training takes the sign down."""
         to_stop = stop_request.pending(run)
         if self._process is not None:
             self._process.terminate()
             until = time.monotonic() + GRACE
             while self._process.poll() is None and time.monotonic() < until:
                 time.sleep(LOOK)
-                to_stop = to_stop or stop_request.pending(run)
+                to_stop = to_stop or stop_request.pending(run)  # which the training takes away
             self._process.kill()
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(GRACE)
-        return to_stop or stop_request.pending(run)
+            self._process.wait()
+        if to_stop or stop_request.pending(run) or run.state not in (STOPPED, INTERRUPTED, QUEUED):
+            return None
+        with suppress(lock.Held, OSError), Writer(run) as writer:  # or its state says less, and it goes on all the same
+            writer.status(QUEUED, phase="waiting", sentence="Its time was up; it waits for Slurm.", eta_seconds=None)
+        return DelayedSubmission(SlurmJob(), path)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_process": None}  # a process does not travel

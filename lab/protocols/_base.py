@@ -54,13 +54,7 @@ class Protocol(HasKnobs):
     ) -> Outcome:
         """What was found, with this protocol's name, source and settings."""
         knobs = self.knobs.model_dump(mode="json")
-        return Outcome(self.name, self.source, over, tuple(rows), tuple(notes), knobs, tuple(columns))
-
-
-class JudgingKnobs(Knobs):
-    """What every protocol can be told that judges finished runs."""
-
-    seeds: int = knob(1, "Number of runs to train, each with another seed, if no run is named.", ge=1, le=1000)
+        return Outcome(self.name, self.source, over, knobs, tuple(rows), tuple(notes), tuple(columns))
 
 
 class JudgingProtocol(Protocol):
@@ -69,8 +63,10 @@ class JudgingProtocol(Protocol):
     metrics: what it measures, as a configuration lists metrics; further ones of the run's configuration are added.
     """
 
-    Knobs: ClassVar[type[JudgingKnobs]] = JudgingKnobs
     metrics: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+
+    class Knobs(Knobs):
+        seeds: int = knob(1, "Number of runs to train, each with another seed, if no run is named.", ge=1, le=1000)
 
     def judge(self, run: Run) -> Judgement:
         """Measure a finished run; writes nothing.
@@ -91,7 +87,7 @@ class JudgingProtocol(Protocol):
         runs = yield from bench.trained(seeded(config, self.knobs.seeds))
         outcomes = []
         for name, run in runs.items():
-            outcomes.append(Outcome.read((yield from bench.kept(name, lambda run=run: self._judged(run)))))
+            outcomes.append(Outcome.read((yield from bench.kept(name, self._judged(run)))))
         return joined(outcomes, over="seeds")
 
     def _judged(self, run: Run) -> Generator[Record, None, dict[str, Any]]:
@@ -105,7 +101,7 @@ class JudgingProtocol(Protocol):
             ValueError: says what is missing.
         """
 
-    def examiner(self, run: Run) -> Evaluator:
+    def evaluator(self, run: Run) -> Evaluator:
         """Measures the run by this protocol's metrics, if its data can be.
 
         Raises:
@@ -113,14 +109,14 @@ class JudgingProtocol(Protocol):
         """
         from lab.runs.evaluate import Evaluator, open_trained
 
-        examiner = Evaluator(open_trained(run, config=measuring(run.config, self.metrics)))
-        self.check(examiner.trained.dataset)
-        return examiner
+        evaluator = Evaluator(open_trained(run, config=measuring(run.config, self.metrics)))
+        self.check(evaluator.trained.dataset)
+        return evaluator
 
-    def test_row(self, examiner: Evaluator) -> Generator[Record, None, OutcomeRow]:
+    def test_row(self, evaluator: Evaluator) -> Generator[Record, None, OutcomeRow]:
         """Embed and search the test split as it is; one row of single measurements."""
-        query, gallery = yield from examiner.split("test")
-        evaluation = yield from examiner.measure("test", query, gallery)
+        query, gallery = yield from evaluator.split("test")
+        evaluation = yield from evaluator.measure("test", query, gallery)
         return measured({}, evaluation.values)
 
 

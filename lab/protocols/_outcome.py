@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +22,6 @@ class OutcomeRow:
     setting: Setting
     scores: Mapping[str, Estimate]
 
-    def as_json(self) -> dict[str, Any]:
-        return {"setting": dict(self.setting), "scores": {k: _plain(v.as_dict()) for k, v in self.scores.items()}}
-
-    @classmethod
-    def read(cls, stored: Mapping[str, Any]) -> OutcomeRow:
-        """What `as_json` gave."""
-        return cls(stored["setting"], {k: Estimate.read(v) for k, v in stored["scores"].items()})
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -43,9 +35,9 @@ class Outcome:
     protocol: str
     source: str
     over: str
+    knobs: Mapping[str, Any]
     rows: tuple[OutcomeRow, ...]
     notes: tuple[str, ...] = ()
-    knobs: Mapping[str, Any] = field(default_factory=dict)
     shown: tuple[str, ...] = ()
 
     def table(self) -> list[dict[str, Any]]:
@@ -77,15 +69,7 @@ class Outcome:
         return notes
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "protocol": self.protocol,
-            "source": self.source,
-            "over": self.over,
-            "knobs": dict(self.knobs),
-            "rows": [row.as_json() for row in self.rows],
-            "notes": list(self.notes),
-            "shown": list(self.shown),
-        }
+        return _plain(asdict(self))
 
     def write(self, folder: Path, name: str) -> Path:
         """Write NAME.json and NAME.md; returns the latter."""
@@ -96,7 +80,10 @@ class Outcome:
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Outcome:
         """What `as_json` gave."""
-        rows = tuple(OutcomeRow.read(row) for row in stored["rows"])
+        rows = tuple(
+            OutcomeRow(row["setting"], {name: Estimate.read(one) for name, one in row["scores"].items()})
+            for row in stored["rows"]
+        )
         return cls(**{**stored, "rows": rows, "notes": tuple(stored["notes"]), "shown": tuple(stored["shown"])})
 
 
@@ -126,6 +113,6 @@ def _plain(value: Any) -> Any:
     """For JSON, which has no NaN."""
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

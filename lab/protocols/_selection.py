@@ -11,7 +11,6 @@ import yaml
 
 from lab.core.knobs import Knob, Knobs, describe
 from lab.protocols._base import scores_of
-from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 from lab.sweeps import combinations
 
@@ -44,13 +43,6 @@ def grid(vary: Sequence[str]) -> list[dict[str, Any]]:
             )
         axes[path] = [yaml.safe_load(value) for value in values.split(":")]
     return combinations(axes)
-
-
-def changed(config: RunConfig, settings: Mapping[str, Any]) -> RunConfig:
-    """The configuration with several knobs changed."""
-    for path, value in settings.items():
-        config = config.changed(path, value)
-    return config
 
 
 def cell(settings: Mapping[str, Any]) -> str:

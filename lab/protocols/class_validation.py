@@ -7,10 +7,10 @@ import math
 from lab.core.knobs import Knobs, knob
 from lab.protocols._base import Judgement, Protocol, lean, scores_of, seeded, with_test, with_validation
 from lab.protocols._outcome import measured
-from lab.protocols._selection import cell, changed, grid, validation_score
+from lab.protocols._selection import cell, grid, validation_score
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
-from lab.sweeps import Bench
+from lab.sweeps import Bench, changed
 
 FIXED = ("data.", "evaluation.splits", "evaluation.checkpoint", "training.select_by")
 """What decides who validates and how: the same for every candidate."""
@@ -33,11 +33,7 @@ class ClassValidation(Protocol):
     class Knobs(Knobs):
         vary: tuple[str, ...] = knob((), "Settings to vary, as SECTION.KNOB=VALUE:VALUE; empty: a single candidate.")
         validation: float = knob(
-            0.5,
-            "Fraction of the training classes that are kept for validation.",
-            gt=0,
-            lt=1,
-            source="RS@k, section 4.2",
+            0.5, "Fraction of the training classes kept for validation.", gt=0, lt=1, source="RS@k, section 4.2"
         )
         retrain: bool = knob(True, "Train the best candidate again on all training classes.")
         seeds: int = knob(1, "Number of trainings of the best candidate, each with another seed.", ge=1, le=1000)
@@ -66,22 +62,24 @@ class ClassValidation(Protocol):
         tested = yield from bench.trained(seeded(final, self.knobs.seeds, "chosen-"))
         chosen = {"settings": f"chosen: {cell(settings[best])}"}
         rows.append(measured(chosen, *(_named(run, "test") for run in tested.values())))
-        return self.outcome(rows, "seeds of the chosen settings", self._notes(config, len(candidates)))
+        how = "trained again on all training classes" if self.knobs.retrain else "its best checkpoint tested"
+        note = (
+            f"{len(candidates)} candidates, chosen by {config.training.knobs.select_by} on {self.knobs.validation:g} "
+            f"of the training classes; the winner was {how}. The test was looked at once."
+        )
+        return self.outcome(rows, "seeds of the chosen settings", [note])
 
     def _candidate(self, config: RunConfig) -> RunConfig:
         if "validation" not in config.data.values:
             raise ValueError(f"{config.data.name} has no training classes that could validate; choose other data.")
-        config = lean(config).changed("data.validation", self.knobs.validation)
-        config = config.changed("evaluation.splits", ("validation",))
-        return config.changed("evaluation.checkpoint", "last" if self.knobs.retrain else "best")
-
-    def _notes(self, config: RunConfig, candidates: int) -> list[str]:
-        by = config.training.knobs.select_by
-        how = "trained again on all training classes" if self.knobs.retrain else "its best checkpoint tested"
-        return [
-            f"{candidates} candidates, chosen by {by} on {self.knobs.validation:g} of the training classes; the winner "
-            f"was {how}. The test was looked at once."
-        ]
+        return changed(
+            lean(config),
+            {
+                "data.validation": self.knobs.validation,
+                "evaluation.splits": ("validation",),
+                "evaluation.checkpoint": "last" if self.knobs.retrain else "best",
+            },
+        )
 
 
 def _named(run: Run, split: str) -> dict[str, float]:

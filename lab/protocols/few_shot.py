@@ -10,10 +10,10 @@ from lab.core.knobs import Knobs, knob
 from lab.protocols._base import Judgement, Protocol, lean, scores_of, seeds, with_test
 from lab.protocols._outcome import measured
 from lab.runs.config import RunConfig
+from lab.sweeps import Bench, changed
 
 if TYPE_CHECKING:
     from lab.data import ImageSet
-    from lab.sweeps import Bench
 
 
 class FewShot(Protocol):
@@ -38,16 +38,13 @@ class FewShot(Protocol):
         with_test(dataset, self.name)
         dataset.check_training()
         largest = int(np.bincount(dataset.labels[dataset.splits["train"].items]).max())
-        sizes, wanted = self.knobs.shots or doublings(largest), seeds(config, self.knobs.seeds)
-        names = {shots: [f"shots-{shots}-seed-{seed}" for seed in wanted] for shots in sizes}
-        runs = yield from bench.trained(
-            {
-                name: few(config, dataset, shots, seed)
-                for shots in sizes
-                for name, seed in zip(names[shots], wanted, strict=True)
-            }
-        )
-        rows = [measured({"shots": n}, *(scores_of(runs[name], "test") for name in names[n])) for n in sizes]
+        sizes, draws = self.knobs.shots or doublings(largest), seeds(config, self.knobs.seeds)
+        configs = {f"shots-{shots}-seed-{seed}": few(config, dataset, shots, seed) for shots in sizes for seed in draws}
+        runs = yield from bench.trained(configs)
+        rows = [
+            measured({"shots": shots}, *(scores_of(runs[f"shots-{shots}-seed-{seed}"], "test") for seed in draws))
+            for shots in sizes
+        ]
         steps = config.training.knobs.steps
         return self.outcome(rows, "seeds", [f"Every size was trained for {steps:,} steps."])
 
@@ -60,8 +57,7 @@ def doublings(largest: int) -> tuple[int, ...]:
 
 def few(config: RunConfig, dataset: ImageSet, shots: int, seed: int) -> RunConfig:
     """The configuration with so many images of each class, drawn by seed, and batches that can be made of them."""
-    for path, value in {"data.shots": shots, "data.shot_seed": seed, "training.seed": seed}.items():
-        config = config.changed(path, value)
+    config = changed(config, {"data.shots": shots, "data.shot_seed": seed, "training.seed": seed})
     sampler = config.sampler.values
     if "short_classes" in sampler and sampler.get("per_class", 1) > shots:
         return config.changed("sampler.short_classes", "repeat")

@@ -10,7 +10,7 @@ import numpy as np
 
 from lab.core.files import checked
 from lab.core.knobs import knob
-from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol, with_test
+from lab.protocols._base import Judgement, JudgingProtocol, with_test
 from lab.protocols._outcome import measured
 from lab.runs.folder import Run
 
@@ -32,7 +32,7 @@ class HierarchicalAp(JudgingProtocol):
     source = "Contextual, appendix I.4, table 9"
     metrics = ({"name": "hit_rate_at_k", "k": (1,)}, {"name": "hierarchical_ap"})
 
-    class Knobs(JudgingKnobs):
+    class Knobs(JudgingProtocol.Knobs):
         middle: str | None = knob(None, "Attribute that is the middle level; by default that of the data set.")
         coarse: str | None = knob(
             None, "Attribute (or super_class) that is the coarse level; by default that of the data set."
@@ -46,10 +46,10 @@ class HierarchicalAp(JudgingProtocol):
         self._levels(dataset)
 
     def judge(self, run: Run) -> Judgement:
-        examiner = self.examiner(run)
-        levels = self._levels(examiner.trained.dataset)
-        query, gallery = yield from examiner.split("test")
-        evaluation = yield from examiner.measure("test", query, gallery, levels=levels)
+        evaluator = self.evaluator(run)
+        levels = self._levels(evaluator.trained.dataset)
+        query, gallery = yield from evaluator.split("test")
+        evaluation = yield from evaluator.measure("test", query, gallery, levels=levels)
         sizes = {"fine": query.labels} | {name: labels[query.items] for name, labels in levels.items()}
         counts = ", ".join(f"{len(np.unique(labels)):,} {name}" for name, labels in sizes.items())
         return self.outcome([measured({}, evaluation.values)], "seeds", [f"Classes among the queries: {counts}."])
@@ -91,21 +91,11 @@ def levels_from_table(dataset: ImageSet, path: Path) -> dict[str, np.ndarray]:
         raise ValueError(
             f"{path} needs the columns class, and middle or coarse or both; it has {', '.join(columns) or 'none'}."
         )
-    listed = {line["class"]: line for line in lines}
-    tested = np.unique(dataset.labels[dataset.splits["test"].items])
-    missing = [dataset.class_names[c] for c in tested if dataset.class_names[c] not in listed]
-    if missing:
-        raise ValueError(
-            f"{path} lacks {len(missing)} of {len(tested)} tested classes of {dataset.name}, the first: {missing[0]!r}."
-        )
-    blank = [
-        (dataset.class_names[c], level) for level in levels for c in tested if not listed[dataset.class_names[c]][level]
-    ]
-    if blank:  # classes without a name would otherwise be one big class
-        raise ValueError(f"{path} does not say the {blank[0][1]} class of {blank[0][0]!r}; fill in every tested class.")
-    return {
-        level: np.unique([listed.get(c, {}).get(level) or "" for c in dataset.class_names], return_inverse=True)[1][
-            dataset.labels
-        ]
-        for level in levels
-    }
+    of_class = {line["class"]: line for line in lines}
+    names = {level: [of_class.get(one, {}).get(level) or "" for one in dataset.class_names] for level in levels}
+    for c in np.unique(dataset.labels[dataset.splits["test"].items]):
+        for level in levels:
+            if not names[level][c]:  # classes without a name would otherwise be one big class
+                name = dataset.class_names[c]
+                raise ValueError(f"{path} does not say the {level} class of {name!r}; fill in every tested class.")
+    return {level: np.unique(names[level], return_inverse=True)[1][dataset.labels] for level in levels}

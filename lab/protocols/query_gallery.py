@@ -41,9 +41,9 @@ class QueryGallery(JudgingProtocol):
             )
 
     def judge(self, run: Run) -> Judgement:
-        examiner = self.examiner(run)
-        dataset = examiner.trained.dataset
-        row = yield from self.test_row(examiner)
+        evaluator = self.evaluator(run)
+        dataset = evaluator.trained.dataset
+        row = yield from self.test_row(evaluator)
         split = dataset.splits["test"]
         gallery = cast("np.ndarray", split.gallery)  # there is one, or the check had said so
         lost = int((~np.isin(dataset.labels[split.query], dataset.labels[gallery])).sum())

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from lab.core.knobs import knob
-from lab.core.results import EmbeddingSet
-from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol, with_test
+from lab.protocols._base import Judgement, JudgingProtocol, with_test
 from lab.protocols._outcome import measured
 from lab.runs.folder import Run
 
@@ -35,7 +34,7 @@ class RandomGalleries(JudgingProtocol):
     source = "Liu et al. 2016 (PKU VehicleID); RS@k, section 4.1"
     metrics = ({"name": "hit_rate_at_k", "k": (1, 5)}, {"name": "mean_average_precision"})
 
-    class Knobs(JudgingKnobs):
+    class Knobs(JudgingProtocol.Knobs):
         gallery: Literal["random", "all"] = knob(
             "random", "One random image of each class, or every test image as in the code of RS@k."
         )
@@ -54,21 +53,20 @@ class RandomGalleries(JudgingProtocol):
             )
 
     def judge(self, run: Run) -> Judgement:
-        examiner = self.examiner(run)
+        evaluator = self.evaluator(run)
         rows, notes = [], []
-        for name, dataset in self._sets(examiner.trained):
+        for name, dataset in self._sets(evaluator.trained):
             self.check(dataset)
             items = dataset.splits["test"].items
-            whole = yield from examiner.embed(examiner.trained.loader_of(dataset), items, f"{name} images")
+            whole = yield from evaluator.embed(evaluator.trained.loader_of(dataset), items, f"{name} images")
             if self.knobs.gallery == "all":
-                once = yield from examiner.measure("test", whole, None, dataset)
+                once = yield from evaluator.measure("test", whole, None, dataset)
                 rows.append(measured({"test set": name}, once.values))
                 notes.append(f"{name}: {len(items):,} images, each searched among all others.")
                 continue
             drawn = []
             for query, gallery in galleries(whole.labels, self.knobs.repeats):
-                parts = (part(whole, query), part(whole, gallery))
-                one = yield from examiner.measure("test", *parts, dataset)
+                one = yield from evaluator.measure("test", whole.take(query), whole.take(gallery), dataset)
                 drawn.append(one.values)
             rows.append(measured({"test set": name}, *drawn))
             notes.append(f"{name}: {len(query):,} queries in galleries of {len(gallery):,}.")
@@ -97,8 +95,3 @@ def galleries(labels: np.ndarray, repeats: int) -> Iterator[tuple[np.ndarray, np
         random = np.random.default_rng(repeat)
         chosen = np.array([mine[random.integers(len(mine))] for mine in members])
         yield np.setdiff1d(np.arange(len(labels)), chosen), np.sort(chosen)
-
-
-def part(whole: EmbeddingSet, places: np.ndarray) -> EmbeddingSet:
-    """Some rows of an embedding set."""
-    return whole.take(places)

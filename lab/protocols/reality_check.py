@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import Knob, Knobs, knob
 from lab.core.records import Note, Record
 from lab.core.results import EmbeddingSet
 from lab.protocols._base import Judgement, Protocol, lean, measuring, with_validation
 from lab.protocols._outcome import OutcomeRow, measured
-from lab.protocols._selection import cell, changed, drawn, searched_knobs, validation_score
+from lab.protocols._selection import cell, drawn, searched_knobs, validation_score
 from lab.protocols.standard_halves import disjoint_halves
 from lab.runs.config import DERIVED, RunConfig
 from lab.runs.folder import Run
-from lab.sweeps import Bench, RunDiverged
+from lab.sweeps import Bench, RunDiverged, changed
 
 TABLE = (
     "contrastive", "triplet_margin", "nt_xent", "proxy_nca", "margin", "normalized_softmax", "cos_face", "arc_face",
@@ -105,15 +105,12 @@ class RealityCheck(Protocol):
         if not kind.needs_positives and "per_class" in base.sampler.values:
             fixed["sampler.per_class"] = 1
         moved = [one for one in searched_knobs(kind.Knobs) if not self.knobs.vary or one.name in self.knobs.vary]
-        settings = [fixed]
-        for trial in range(1, self.knobs.trials):
-            random = np.random.default_rng((self.knobs.search_seed, trial))
-            settings.append(fixed | self._draw(base, fixed, moved, random))
-        return settings
+        draws = [self._draw(base, fixed, moved, trial) for trial in range(1, self.knobs.trials)]
+        return [fixed, *(fixed | settings for settings in draws)]
 
-    def _draw(self, base: RunConfig, fixed: dict[str, Any], moved: Sequence, random: np.random.Generator) -> dict:
+    def _draw(self, base: RunConfig, fixed: dict[str, Any], moved: Sequence[Knob], trial: int) -> dict[str, Any]:
         """Settings of a loss's knobs that its own checks let pass."""
-        loss = fixed["loss"]["name"]
+        random = np.random.default_rng((self.knobs.search_seed, trial))
         for _ in range(DRAWS):
             settings = {f"loss.{one.name}": drawn(one, random) for one in moved}
             config = changed(base, fixed | settings)
@@ -125,6 +122,7 @@ class RealityCheck(Protocol):
             except ValueError:
                 continue  # a combination that the loss itself refuses
             return settings
+        loss = fixed["loss"]["name"]
         raise ValueError(f"{self.name}: {loss} refused {DRAWS} draws of its knobs; name those to search in vary.")
 
     def _score(
@@ -151,12 +149,11 @@ class RealityCheck(Protocol):
         for seed in range(first, first + self.knobs.reproductions):
             name = f"{loss}-seed-{seed}"
             runs = yield from bench.trained(self._of_folds(base, {**settings, "training.seed": seed}, name))
-            kept.append((yield from bench.kept(name, lambda runs=runs: tested(list(runs.values())))))
+            kept.append((yield from bench.kept(name, tested(list(runs.values())))))
         width = kept[-1]["width"]
-        widths = {"concatenated": self.knobs.folds * width, "separated": width}
         return [
             measured({"loss": loss, "embeddings": how, "width": wide}, *(one[how] for one in kept))
-            for how, wide in widths.items()
+            for how, wide in (("concatenated", self.knobs.folds * width), ("separated", width))
         ]
 
 
@@ -166,12 +163,12 @@ def tested(runs: Sequence[Run]) -> Generator[Record, None, dict[str, Any]]:
 
     single, embedded = [], []
     for run in runs:
-        examiner = Evaluator(open_trained(run))
-        query, _ = yield from examiner.split("test")
-        evaluation = yield from examiner.measure("test", query, None)
+        evaluator = Evaluator(open_trained(run))
+        query, _ = yield from evaluator.split("test")
+        evaluation = yield from evaluator.measure("test", query, None)
         single.append(evaluation.values)
         embedded.append(query)
-    whole = yield from examiner.measure("test", concatenated(embedded), None)
+    whole = yield from evaluator.measure("test", concatenated(embedded), None)
     return {
         "width": int(embedded[0].vectors.shape[1]),
         "separated": {column: float(np.mean([values[column] for values in single])) for column in single[0]},

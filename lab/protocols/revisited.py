@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -12,8 +12,8 @@ from lab.core.knobs import knob
 from lab.core.records import Record
 from lab.core.results import EmbeddingSet
 from lab.evaluation import whitening
-from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol
-from lab.protocols._outcome import OutcomeRow, measured
+from lab.protocols._base import Judgement, JudgingProtocol
+from lab.protocols._outcome import measured
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 
@@ -23,27 +23,7 @@ if TYPE_CHECKING:
 
 JUDGED = ("easy", "medium", "hard")
 VALIDATION = "sfm120k_validation"
-
-
 PLAIN, CROWDED = "the set's own", "with distractors"
-
-
-def _galleries(dataset: ImageSet, gallery: EmbeddingSet) -> dict[str, EmbeddingSet]:
-    """What the queries are searched in: the set's own images and, where there are distractors, all of them, too."""
-    plain = np.array([not dataset.keys[item].startswith("distractors/") for item in gallery.items])
-    if plain.all():
-        return {PLAIN: gallery}
-    return {PLAIN: gallery.take(plain), CROWDED: gallery}
-
-
-def _means(scores: Mapping[tuple[str, str], Mapping[str, float]]) -> list[OutcomeRow]:
-    """As RS@k prints them: the mean over medium and hard, sets and galleries; and over those with distractors alone."""
-    crowded = {place: values for place, values in scores.items() if place[1] == CROWDED}
-    wanted = {"mean": scores} | ({f"mean, {CROWDED}": crowded} if crowded else {})
-    return [
-        measured({"set": name}, {"mAP": float(np.mean([v[c] for v in some.values() for c in ("mAP-M", "mAP-H")]))})
-        for name, some in wanted.items()
-    ]
 
 
 class Revisited(JudgingProtocol):
@@ -61,7 +41,7 @@ class Revisited(JudgingProtocol):
 
     source = "Radenovic et al. 2018; RS@k, section 4 and table 3"
 
-    class Knobs(JudgingKnobs):
+    class Knobs(JudgingProtocol.Knobs):
         oxford: str | None = knob(None, "Folder that holds Revisited Oxford.")
         paris: str | None = knob(None, "Folder that holds Revisited Paris.")
         validation: str | None = knob(
@@ -89,23 +69,30 @@ class Revisited(JudgingProtocol):
 
         self._named()
         config = run.config.changed("evaluation.scales", self.knobs.scales)
-        examiner = Evaluator(open_trained(run, config=config))
+        evaluator = Evaluator(open_trained(run, config=config))
         sets = list(self._sets())
-        whiten = yield from self._whitening(examiner)
+        whiten = yield from self._whitening(evaluator)
         scores: dict[tuple[str, str], dict[str, float]] = {}
         for dataset in sets:
             split = dataset.splits["test"]
             searched = cast("np.ndarray", split.gallery)  # these sets have one
-            query = whiten((yield from self._embedded(examiner, dataset, split.query, f"{dataset.name} queries")))
-            gallery = whiten((yield from self._embedded(examiner, dataset, searched, f"{dataset.name} images")))
-            for which, among in _galleries(dataset, gallery).items():
-                scores[dataset.name, which] = yield from self._measured(examiner, dataset, query, among)
+            query = whiten((yield from self._embedded(evaluator, dataset, split.query, f"{dataset.name} queries")))
+            gallery = whiten((yield from self._embedded(evaluator, dataset, searched, f"{dataset.name} images")))
+            plain = np.array([not dataset.keys[item].startswith("distractors/") for item in gallery.items])
+            galleries = {PLAIN: gallery} if plain.all() else {PLAIN: gallery.take(plain), CROWDED: gallery}
+            for which, among in galleries.items():
+                scores[dataset.name, which] = yield from self._measured(evaluator, dataset, query, among)
         rows = [
             measured({"set": name} | ({"gallery": which} if self.knobs.distractors else {}), values)
             for (name, which), values in scores.items()
         ]
         published = {place: values for place, values in scores.items() if place[0] != VALIDATION}
-        rows += [] if len({name for name, _ in published}) < 2 else _means(published)
+        if len({name for name, _ in published}) > 1:  # as RS@k prints them: the mean over medium and hard
+            crowded = {place: values for place, values in published.items() if place[1] == CROWDED}
+            for name, some in {"mean": published, f"mean, {CROWDED}": crowded}.items():
+                if some:
+                    mean = np.mean([values[c] for values in some.values() for c in ("mAP-M", "mAP-H")])
+                    rows.append(measured({"set": name}, {"mAP": float(mean)}))
         scales = ", ".join(f"{scale:.3g}" for scale in self.knobs.scales)
         notes = [f"Scales {scales}; whitening {self.knobs.whitening}, {query.vectors.shape[1]} directions kept."]
         return self.outcome(rows, "seeds", notes)
@@ -126,48 +113,44 @@ class Revisited(JudgingProtocol):
         if self.knobs.validation is not None:
             yield lab.data.create(VALIDATION, root=self.knobs.validation)
 
-    def _whitening(self, examiner: Evaluator) -> Generator[Record, None, Callable[[EmbeddingSet], EmbeddingSet]]:
+    def _whitening(self, evaluator: Evaluator) -> Generator[Record, None, Callable[[EmbeddingSet], EmbeddingSet]]:
         """A function of embeddings."""
         if self.knobs.whitening == "none":
             return lambda embeddings: embeddings
-        dataset = examiner.trained.dataset
+        dataset = evaluator.trained.dataset
         if "train" not in dataset.splits:
             raise ValueError(
                 f"{dataset.name} has no training images to learn the whitening from; use --protocol.whitening none."
             )
-        items = dataset.splits["train"].items
-        chosen = items[np.argsort(dataset.labels[items], kind="stable")]  # whole classes, so that pairs match
-        chosen = chosen[: self.knobs.images]
-        seen = yield from self._embedded(examiner, dataset, chosen, "training images")
-        width = self.knobs.width
-        if self.knobs.whitening == "pca":
-            whiten = whitening.pca(seen.vectors, width)
-        else:
-            whiten = whitening.learnt(seen.vectors, seen.labels, width)
+        items, width = dataset.splits["train"].items, self.knobs.width
+        by_class = items[np.argsort(dataset.labels[items], kind="stable")]  # whole classes, so that pairs match
+        seen = yield from self._embedded(evaluator, dataset, by_class[: self.knobs.images], "training images")
+        pca = self.knobs.whitening == "pca"
+        whiten = whitening.pca(seen.vectors, width) if pca else whitening.learnt(seen.vectors, seen.labels, width)
         return lambda embeddings: replace(embeddings, vectors=whiten(embeddings.vectors))
 
     def _embedded(
-        self, examiner: Evaluator, dataset: ImageSet, items: np.ndarray, what: str
+        self, evaluator: Evaluator, dataset: ImageSet, items: np.ndarray, what: str
     ) -> Generator[Record, None, EmbeddingSet]:
         from lab.data.images import transforms
         from lab.data.images.loading import Loader
         from lab.runs.building.parts import workers_of
 
-        encoder = examiner.trained.encoder
+        encoder = evaluator.trained.encoder
         seen = transforms.whole(self.knobs.longest, encoder.mean, encoder.std)
-        loader = Loader(dataset, seen, workers=workers_of(examiner.config, dataset, self.knobs.longest, 1))
+        loader = Loader(dataset, seen, workers=workers_of(evaluator.config, dataset, self.knobs.longest, 1))
         try:
-            return (yield from examiner.embed(loader, items, what, batch_size=1))
+            return (yield from evaluator.embed(loader, items, what, batch_size=1))
         except (AssertionError, RuntimeError) as error:
             if "memory" in str(error):
                 raise
             raise ValueError(
-                f"{examiner.config.encoder.name} could not embed {what} in their own proportions "
+                f"{evaluator.config.encoder.name} could not embed {what} in their own proportions "
                 f"({' '.join(str(error).split())[:160]}); revisited needs an encoder that takes images of any shape."
             ) from error
 
     def _measured(
-        self, examiner: Evaluator, dataset: ImageSet, query: EmbeddingSet, gallery: EmbeddingSet
+        self, evaluator: Evaluator, dataset: ImageSet, query: EmbeddingSet, gallery: EmbeddingSet
     ) -> Generator[Record, None, dict[str, float]]:
         import lab.metrics
         from lab.evaluation.scores import evaluate
@@ -177,9 +160,9 @@ class Revisited(JudgingProtocol):
             query,
             gallery,
             metrics,
-            similarity="cosine" if self.knobs.whitening != "none" else examiner.config.similarity,
+            similarity="cosine" if self.knobs.whitening != "none" else evaluator.config.similarity,
             relevant=dataset.judged("test", query.items, gallery.items),
-            device=examiner.config.training.knobs.device,
+            device=evaluator.config.training.knobs.device,
             what=f"{dataset.name} queries",
         )
         return {"mAP": evaluation.values["mAP-E"]} if dataset.name == VALIDATION else evaluation.values

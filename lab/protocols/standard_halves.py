@@ -39,10 +39,17 @@ class StandardHalves(JudgingProtocol):
         disjoint_halves(dataset, self.name)
 
     def judge(self, run: Run) -> Judgement:
-        examiner = self.examiner(run)
-        dataset = examiner.trained.dataset
-        row = yield from self.test_row(examiner)
-        return self.outcome([row], "seeds", _notes(dataset))
+        evaluator = self.evaluator(run)
+        splits, labels = evaluator.trained.dataset.splits, evaluator.trained.dataset.labels
+        row = yield from self.test_row(evaluator)
+        counts = {name: len(np.unique(labels[split.items])) for name, split in splits.items()}
+        notes = [f"{counts.get('train', 0):,} classes trained, {counts['test']:,} others tested."]
+        if "validation" in counts:
+            notes.append(
+                f"{counts['validation']:,} classes of the training half validated instead of training, so the run saw "
+                "less than published ones did."
+            )
+        return self.outcome([row], "seeds", notes)
 
 
 def disjoint_halves(dataset: ImageSet, protocol: str) -> None:
@@ -62,14 +69,3 @@ def disjoint_halves(dataset: ImageSet, protocol: str) -> None:
             f"{protocol} searches the test images among each other, but {dataset.name} has queries and a gallery; use "
             "the protocol query_gallery (for VehicleID random_galleries, for landmarks revisited)."
         )
-
-
-def _notes(dataset: ImageSet) -> list[str]:
-    counts = {name: len(np.unique(dataset.labels[split.items])) for name, split in dataset.splits.items()}
-    notes = [f"{counts.get('train', 0):,} classes trained, {counts['test']:,} others tested."]
-    if "validation" in counts:
-        notes.append(
-            f"{counts['validation']:,} classes of the training half validated instead of training, so the run saw less "
-            "than published ones did."
-        )
-    return notes

@@ -11,10 +11,9 @@ from lab.core.knobs import Knobs, knob
 from lab.core.records import Record
 from lab.protocols._base import Judgement, Protocol, lean, seeded, with_test
 from lab.protocols._outcome import OutcomeRow, measured
-from lab.protocols._selection import changed
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
-from lab.sweeps import Bench
+from lab.sweeps import Bench, changed
 
 Name = Literal[
     "crop", "width", "temperature", "norm", "pooling", "fast", "balanced", "beta", "mixed", "flip", "rerank"
@@ -26,13 +25,17 @@ ONE_BY_ONE, ALONE = "one after the other", "alone"
 
 @dataclass(frozen=True)
 class Trick:
-    """A switch. off, on: what it changes in a configuration, by dotted path; trains: whether a model must be trained
-    anew for it, or only be used in another way. label: with its setting, for tables and figures."""
+    """A switch. off, on: what it changes in a configuration, by dotted path. label: with its setting, for tables and
+    figures."""
 
     label: str
-    trains: bool
     off: Mapping[str, Any]
     on: Mapping[str, Any]
+
+    @property
+    def trains(self) -> bool:
+        """Whether a model must be trained anew for it, or only be used in another way."""
+        return not all(path.startswith("evaluation.") for path in self.off)
 
 
 class Tricks(Protocol):
@@ -79,17 +82,16 @@ class Tricks(Protocol):
         )
 
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
-        names = self.knobs.tricks or tuple(name for name in get_args(Name) if self._against(name, config) is None)
+        against = {name: self._against(name, config) for name in get_args(Name)}
+        names = self.knobs.tricks or tuple(name for name, why in against.items() if why is None)
         for name in names:
-            against = self._against(name, config)
-            if against:
-                raise ValueError(f"tricks: {name} does not fit this configuration: {against}")
+            if against[name]:
+                raise ValueError(f"tricks: {name} does not fit this configuration: {against[name]}")
         if len(set(names)) < len(names):
             raise ValueError(f"tricks: each trick is switched on once, got {', '.join(names)}.")
         tricks = {name: self.trick(name, config) for name in names}
         base = lean(config).changed("evaluation.splits", ())
-        for trick in tricks.values():
-            base = changed(base, trick.off)
+        base = changed(base, {path: value for trick in tricks.values() for path, value in trick.off.items()})
         for trick in tricks.values():
             changed(base, trick.on).sampler.create()  # refuses an impossible batch before anything is trained
         dataset = base.data.create()
@@ -110,11 +112,10 @@ class Tricks(Protocol):
             )
             for how, on in plans
         ]
-        left = [name for name in get_args(Name) if name not in names and self._against(name, config)]
         notes = [
             f"Measured on the {self.knobs.split} split; gains are over the row before, or alone over the baseline."
         ]
-        notes += [f"Left out: {name}, because {self._against(name, config)}" for name in left]
+        notes += [f"Left out: {name}, because {why}" for name, why in against.items() if why and name not in names]
         column = config.training.knobs.select_by
         return self.outcome(rows, "seeds", notes, columns=(column, f"{column} gain"))
 
@@ -122,38 +123,30 @@ class Tricks(Protocol):
         """The switch of that name, with the settings of these knobs."""
         k = self.knobs
         if name == "crop":
-            size = self._crop(config)
+            size = _crop(config)
             larger = k.crop or round(size * 256 / 227)
-            return Trick(f"crop {larger}", True, _seen(config, size, size), _seen(config, size, larger))
-        if name == "width":
-            width = config.encoder.values["dim"]
-            wider = k.width or 2 * width
-            return Trick(f"width {wider}", True, {"encoder.dim": width}, {"encoder.dim": wider})
-        if name == "temperature":
-            path = "loss.temperature"
-            return Trick(f"temperature {k.temperature:.3g}", True, {path: 1.0}, {path: k.temperature})
-        if name == "pooling":
-            return Trick(f"{k.pooling} pooling", True, {"encoder.pooling": "avg"}, {"encoder.pooling": k.pooling})
-        if name == "norm":
-            path = "encoder.layer_norm"
-            return Trick("LayerNorm", True, {path: False}, {path: True})
-        if name == "fast":
-            path, rate = "optimiser.anchors_lr", config.optimiser.values["lr"]
-            return Trick(f"proxies {k.fast:g} times as fast", True, {path: None}, {path: k.fast * rate})
+            return Trick(f"crop {larger}", _seen(config, size, size), _seen(config, size, larger))
         if name == "balanced":
             size = config.sampler.values["batch_size"]
             uniform = {"sampler": {"name": "uniform", "batch_size": size}}
             drawn = {"name": "m_per_class", "batch_size": size, "per_class": k.per_class, "short_classes": "leave_out"}
-            return Trick("class-balanced batches", True, uniform, {"sampler": drawn})
-        if name == "beta":
-            return Trick(f"beta {k.beta:g}", False, {"evaluation.beta": 0.0}, {"evaluation.beta": k.beta})
-        if name == "mixed":
-            path = "evaluation.pooling"
-            return Trick("mixed inference", False, {path: "trained"}, {path: "mixed"})
-        if name == "flip":
-            return Trick("flip averaging", False, {"evaluation.flip": False}, {"evaluation.flip": True})
-        changes = {"evaluation.rerank": k.reranker, "evaluation.rerank_k": k.rerank_k}
-        return Trick(f"re-ranking, {k.reranker}", False, {"evaluation.rerank": "none"}, changes)
+            return Trick("class-balanced batches", uniform, {"sampler": drawn})
+        if name == "rerank":
+            changes = {"evaluation.rerank": k.reranker, "evaluation.rerank_k": k.rerank_k}
+            return Trick(f"re-ranking, {k.reranker}", {"evaluation.rerank": "none"}, changes)
+        width = config.encoder.values.get("dim")
+        wider, rate = k.width or 2 * (width or 0), k.fast * config.optimiser.values["lr"]
+        label, path, off, on = {
+            "width": (f"width {wider}", "encoder.dim", width, wider),
+            "temperature": (f"temperature {k.temperature:.3g}", "loss.temperature", 1.0, k.temperature),
+            "pooling": (f"{k.pooling} pooling", "encoder.pooling", "avg", k.pooling),
+            "norm": ("LayerNorm", "encoder.layer_norm", False, True),
+            "fast": (f"proxies {k.fast:g} times as fast", "optimiser.anchors_lr", None, rate),
+            "beta": (f"beta {k.beta:g}", "evaluation.beta", 0.0, k.beta),
+            "mixed": ("mixed inference", "evaluation.pooling", "trained", "mixed"),
+            "flip": ("flip averaging", "evaluation.flip", False, True),
+        }[name]
+        return Trick(label, {path: off}, {path: on})
 
     def _against(self, name: str, config: RunConfig) -> str | None:
         """Why a trick does not fit, or None."""
@@ -174,39 +167,31 @@ class Tricks(Protocol):
             return "its backbone pools by itself; give --encoder.pooling avg."
         return None
 
-    def _crop(self, config: RunConfig) -> int:
-        """The baseline's crop: as configured, else what the encoder was made for."""
-        if config.augmentation.knobs.size:
-            return config.augmentation.knobs.size
-        values = config.encoder.values
-        return values.get("image_size") or _made_for(config)
-
     def _measured(
         self, base: RunConfig, tricks: Mapping[str, Trick], on: Sequence[str], bench: Bench
     ) -> Generator[Record, None, dict[str, Estimate]]:
         """Column to estimate over the seeds, with these tricks switched on."""
-        trained = [name for name in on if tricks[name].trains]
-        used = [name for name in on if not tricks[name].trains]
+        trained, used = ([name for name in on if tricks[name].trains is trains] for trains in (True, False))
         config = base
         for name in trained:
             config = changed(config, tricks[name].on)
-        called = "_".join(sorted(trained)) or "baseline"
-        runs = yield from bench.trained(seeded(config, self.knobs.seeds, f"{called}-"))
+        prefix = "_".join(sorted(trained)) or "baseline"
+        runs = yield from bench.trained(seeded(config, self.knobs.seeds, f"{prefix}-"))
         kept = []
         for name, run in runs.items():
             using = run.config
             for trick in used:
                 using = changed(using, tricks[trick].on)
             label = "--".join([name, *sorted(used)])
-            kept.append((yield from bench.kept(label, lambda run=run, using=using: self._examined(run, using))))
+            kept.append((yield from bench.kept(label, self._evaluated(run, using))))
         return dict(measured({}, *kept).scores)
 
-    def _examined(self, run: Run, config: RunConfig) -> Generator[Record, None, dict[str, float]]:
+    def _evaluated(self, run: Run, config: RunConfig) -> Generator[Record, None, dict[str, float]]:
         from lab.runs.evaluate import Evaluator, open_trained
 
-        examiner = Evaluator(open_trained(run, config=config))
-        query, gallery = yield from examiner.split(self.knobs.split)
-        evaluation = yield from examiner.measure(self.knobs.split, query, gallery)
+        evaluator = Evaluator(open_trained(run, config=config))
+        query, gallery = yield from evaluator.split(self.knobs.split)
+        evaluation = yield from evaluator.measure(self.knobs.split, query, gallery)
         return evaluation.values
 
 
@@ -225,11 +210,12 @@ def _seen(config: RunConfig, before: int, size: int) -> dict[str, int]:
     return changes | ({"encoder.image_size": size} if "image_size" in config.encoder.values else {})
 
 
-def _made_for(config: RunConfig) -> int:
-    """The side of the images that the configured encoder was made for."""
+def _crop(config: RunConfig) -> int:
+    """The baseline's crop in pixels: as configured, else what the encoder was made for."""
     import importlib
 
-    size = getattr(importlib.import_module("lab.encoders").get(config.encoder.name), "input_size", None)
+    size = config.augmentation.knobs.size or config.encoder.values.get("image_size")
+    size = size or getattr(importlib.import_module("lab.encoders").get(config.encoder.name), "input_size", None)
     if size is None:
         raise ValueError(
             f"tricks: what {config.encoder.name} was made for is known only once it is built; give the baseline's crop "

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from lab.core import arrays
-from lab.core.files import checked, read_json, set_aside
+from lab.core.files import read_json, set_aside
 from lab.core.records import Record
 from lab.runs import lock
 from lab.runs.config import RunConfig
 from lab.runs.execute import go_by_checkpoint
-from lab.runs.folder import DAMAGED, FINISHED, INTERRUPTED, SENT, Run
+from lab.runs.folder import DAMAGED, FINISHED, INTERRUPTED, SENT, Run, stored_record
 from lab.runs.writer import Writer
 
 ANEW = "embeddings and scores of this split are made anew from the checkpoint"
@@ -39,8 +39,7 @@ class Finding:
 
 def check(run: Run) -> list[Finding]:
     """Read everything that lies in a run folder; changes nothing."""
-    looks = (_small_files, _records, _checkpoints, _splits, _arrays)
-    return [finding for look in looks for finding in look(run)]
+    return [*_small_files(run), *_splits(run), *_arrays(run)]
 
 
 def repair(run: Run) -> Iterator[Record]:
@@ -50,7 +49,9 @@ def repair(run: Run) -> Iterator[Record]:
         ValueError: the run is being written, or a split's data or checkpoint cannot be read.
         OSError: the disk is full or the folder cannot be written.
     """
-    findings = check(run)
+    from lab.runs.evaluate import evaluate_run
+
+    findings, records = check(run), run.metrics()
     with Writer(run) as writer:
         if any(finding.mend == FROM_CHECKPOINT for finding in findings):
             if (run.path / "config.yaml").exists():
@@ -59,11 +60,19 @@ def repair(run: Run) -> Iterator[Record]:
         for finding in findings:
             if finding.mend == ASIDE:
                 set_aside(run.path / finding.file)
+            if finding.file == "metrics.jsonl":
+                for record in records:
+                    writer.append(record)
         if run.state == DAMAGED:
             writer.status(**_state_found(run))
-        if any(f.file == "metrics.jsonl" and f.mend for f in findings):
-            writer.mend_records(_step(run))
-        yield from _evaluated_anew(run, writer, {Path(f.file).stem for f in findings if f.mend == ANEW})
+        for split in sorted(Path(finding.file).stem for finding in findings if finding.mend == ANEW):
+            config = run.config
+            with suppress(ValueError):
+                config = run.config_of(split)
+            name = config.evaluation.knobs.checkpoint
+            if not _whole_checkpoint(run, name):
+                config = config.changed("evaluation.checkpoint", "last" if name == "best" else "best")
+            yield from evaluate_run(run, writer, config, (split,))
 
 
 def half_made(root: Path) -> list[Path]:
@@ -71,7 +80,7 @@ def half_made(root: Path) -> list[Path]:
     if not root.is_dir():
         return []
     folders = [folder for folder in root.iterdir() if HALF_MADE.fullmatch(folder.name) and folder.is_dir()]
-    return sorted(folder for folder in folders if lock.held(folder) is False)
+    return sorted(folder for folder in folders if not lock.held(folder))
 
 
 def remove_half_made(root: Path) -> None:
@@ -102,6 +111,10 @@ def _small_files(run: Run) -> Iterator[Finding]:
     for name in JSON:
         if wrong := _refused(read_json, run.path / name):
             yield Finding(name, wrong, ASIDE)
+    records = run.path / "metrics.jsonl"
+    *lines, _ = records.read_bytes().split(b"\n") if records.is_file() else [b""]  # a kill tears the last
+    if broken := [number for number, line in enumerate(lines, 1) if stored_record(line) is None]:
+        yield Finding(records.name, f"has {len(broken)} unreadable lines, the first is line {broken[0]}.", ASIDE)
 
 
 def _kept_config(run: Run) -> dict[str, Any] | None:
@@ -115,44 +128,24 @@ def _kept_config(run: Run) -> dict[str, Any] | None:
     return None
 
 
-def _records(run: Run) -> Iterator[Finding]:
-    path = run.path / "metrics.jsonl"
-    if wrong := _refused(checked, path):
-        yield Finding("metrics.jsonl", wrong, ASIDE)
-        return
-    records, broken = run.records_and_damage()
-    if broken:
-        mend = "the file is set aside, and what can be read is written anew"
-        yield Finding("metrics.jsonl", f"has {len(broken)} unreadable lines, the first is line {broken[0]}.", mend)
-    step, steps = _step(run), [r.get("step") for r in records if r["kind"] == "stepped"]
-    if step and not any(r["kind"] == "saved" and r.get("step") == step and r.get("name") == "last" for r in records):
-        yield Finding("metrics.jsonl", f"lacks the line about the checkpoint of step {step}.", "it is added")
-    if missing := sorted(set(range(1, step + 1)) - {*steps}):
-        yield Finding("metrics.jsonl", f"lacks {len(missing)} steps from {missing[0]} on; curves have a gap there.")
-    if len({*steps}) < len(steps):
-        yield Finding("metrics.jsonl", "holds steps twice: two processes wrote it.")
-
-
 def _loaded(path: Path) -> dict[str, Any]:
     from lab.training import checkpoint
 
     return checkpoint.load(path)
 
 
-def _checkpoints(run: Run) -> Iterator[Finding]:
-    for path in sorted((run.path / "checkpoints").glob("[!.]*.safetensors")):
-        if wrong := _refused(_loaded, path):
-            yield Finding(str(path.relative_to(run.path)), wrong)
+def _whole_checkpoint(run: Run, name: str) -> bool:
+    path = run.checkpoint(name)
+    return path is not None and not _refused(_loaded, path)
 
 
 def _splits(run: Run) -> Iterator[Finding]:
     """Embeddings and scores, and whether they belong together."""
-    can = any((path := run.checkpoint(name)) and not _refused(_loaded, path) for name in ("best", "last"))
+    mend = ANEW if any(_whole_checkpoint(run, name) for name in ("best", "last")) else ""
     files = [path for folder in ("embeddings", "scores") for path in (run.path / folder).glob("[!.]*")]
-    stored = {path.stem for path in files if path.suffix in (".safetensors", ".json")}
-    for split in sorted(stored):
+    for split in sorted({path.stem for path in files if path.suffix in (".safetensors", ".json")}):
         if wrong := _wrong_with(run, split):
-            yield Finding(f"embeddings/{split}.safetensors", wrong, ANEW if can else "")
+            yield Finding(f"embeddings/{split}.safetensors", wrong, mend)
 
 
 def _wrong_with(run: Run, split: str) -> str:
@@ -172,39 +165,18 @@ def _wrong_with(run: Run, split: str) -> str:
 
 
 def _arrays(run: Run) -> Iterator[Finding]:
-    for folder in ("batches", "frames", "failure", "maps"):
+    readers = {"checkpoints": _loaded, **dict.fromkeys(("batches", "frames", "failure", "maps"), arrays.read)}
+    for folder, read in readers.items():
         for path in sorted((run.path / folder).glob("[!.]*.safetensors")):
-            if wrong := _refused(arrays.read, path) or _refused(arrays.header, path):
-                yield Finding(str(path.relative_to(run.path)), wrong, ASIDE)
-
-
-def _step(run: Run) -> int:
-    """The step of the last checkpoint; 0 where there is none that can be read."""
-    path = run.checkpoint("last")
-    try:
-        return 0 if path is None else int(_loaded(path)["progress"]["step"])
-    except (ValueError, KeyError, TypeError):
-        return 0
+            if wrong := _refused(read, path):
+                yield Finding(str(path.relative_to(run.path)), wrong, "" if folder == "checkpoints" else ASIDE)
 
 
 def _state_found(run: Run) -> dict[str, Any]:
     """What a status must say, from the checkpoint and the scores that are there."""
-    step, steps = _step(run), run.config.training.knobs.steps
+    path, steps = run.checkpoint("last"), run.config.training.knobs.steps
+    step = _loaded(path)["progress"]["step"] if path and _whole_checkpoint(run, "last") else 0
     if run.config.outside and run.splits and run.used_checkpoint() is None:
         step = steps = 0
     state = FINISHED if step == steps and (not steps or run.scores() is not None) else INTERRUPTED
     return {"state": state, "phase": state, "step": step, "steps": steps, "sentence": "Its status was damaged."}
-
-
-def _evaluated_anew(run: Run, writer: Writer, splits: set[str]) -> Iterator[Record]:
-    from lab.runs.evaluate import evaluate_run
-
-    for split in sorted(splits):
-        try:
-            config = run.config_of(split)
-        except ValueError:
-            config = run.config
-        name = config.evaluation.knobs.checkpoint
-        if not (path := run.checkpoint(name)) or _refused(_loaded, path):
-            config = config.changed("evaluation.checkpoint", "last" if name == "best" else "best")
-        yield from evaluate_run(run, writer, config, (split,))

@@ -20,8 +20,9 @@ import yaml
 import lab.papers.recipes
 from lab.core import yaml_reader
 from lab.core.catalog import OUTSIDE
+from lab.core.explain import quoted
 from lab.core.files import checked, whole
-from lab.core.knobs import Knobs, Unchecked, describe, quoted
+from lab.core.knobs import Knobs, Unchecked, describe
 
 DERIVED = {"num_classes": 1000, "dim": 1000}
 """Knobs of losses that the data set and the encoder decide, with the surrogates that checks use before these exist."""
@@ -85,20 +86,6 @@ SECTIONS = {
 }
 
 
-def _not_here(knobs: type[Knobs], values: Mapping[str, Any]) -> dict[str, str]:
-    """Catalogued names among stored knobs that no installed package brings, each with a sentence."""
-    gone = {}
-    for knob in describe(knobs):
-        value = values.get(knob.name)
-        if not knob.catalog or value is None or value in knob.choices:
-            continue
-        try:
-            importlib.import_module(knob.catalog).get(value)
-        except ValueError as error:
-            gone[knob.name] = str(error)
-    return gone
-
-
 def derived_knobs(section: Section, knobs: type[Knobs]) -> tuple[str, ...]:
     """Knobs of a loss or wrapper that nobody gives: they follow from the data set and the encoder."""
     if section.name not in ("loss", "wrappers"):
@@ -130,10 +117,7 @@ class Choice:
             value = {"name": value}
         if value is not None and not isinstance(value, Mapping):
             raise ValueError(f"{section.name} must be a name or a mapping of knobs, got {quoted(value)}.")
-        values = dict(value or {})
-        if odd := [key for key in values if not isinstance(key, str)]:  # YAML allows them; None is a key, too: `: 3`
-            raise ValueError(f"{section.name} has knobs by name, got {quoted(odd[0])} for one.")
-        name = None
+        values, name = {str(key): value for key, value in (value or {}).items()}, None  # YAML has keys of other kinds
         if section.package:
             name = values.pop("name", None if section.many else section.default)
             if name is None:
@@ -150,10 +134,16 @@ class Choice:
         for knob in derived:
             if knob in values:
                 raise ValueError(f"{section.name} {name}: {knob} follows from the data and the encoder; leave it out.")
-        gone = _not_here(declared, values) if stored else {}
+        gone: dict[str, str] = {}  # names of catalogues that no installed package brings, each with a sentence
+        for knob in describe(declared) if stored else ():
+            if knob.catalog and values.get(knob.name) not in (None, *knob.choices):
+                try:
+                    importlib.import_module(knob.catalog).get(values[knob.name])
+                except ValueError as error:
+                    gone[knob.name] = str(error)
         knobs = declared(**{k: v for k, v in values.items() if k not in gone}, **{k: DERIVED[k] for k in derived})
-        if gone:  # the names stand as they were stored; whoever builds what they name is refused in the same words
-            knobs = knobs.model_copy(update={k: values[k] for k in gone})
+        # The names stand as they were stored; whoever builds what they name is refused in the same words.
+        knobs = knobs.model_copy(update={k: values[k] for k in gone}) if gone else knobs
         return cls(section.name, name, knobs, derived, " ".join(gone.values()))
 
     @property
@@ -234,8 +224,13 @@ class RunConfig:
         chosen: dict[str, Any] = {
             name: _chosen(section, sections.get(name), stored) for name, section in SECTIONS.items()
         }
-        _check_device(chosen["training"].knobs.device)
-        return cls(**{**chosen, "encoder": _free_if_asked(chosen["encoder"], chosen["loss"], sections.get("encoder"))})
+        device, encoder, explicit = chosen["training"].knobs.device, chosen["encoder"], sections.get("encoder")
+        if not re.fullmatch(r"auto|cpu|cuda(:\d{1,4})?", device):  # whether it is there is found out where it trains
+            raise ValueError(f"training: device must be auto, cpu, cuda or cuda:N, got {quoted(device)}.")
+        follows = "normalise" in encoder.values and not (isinstance(explicit, Mapping) and "normalise" in explicit)
+        if follows and _lengths_matter(chosen["loss"].name):  # its anchors lie anywhere (003)
+            chosen["encoder"] = Choice.of(SECTIONS["encoder"], {**encoder.as_dict(), "normalise": False})
+        return cls(**chosen)
 
     @classmethod
     def load(cls, path: Path | str) -> RunConfig:
@@ -277,10 +272,6 @@ class RunConfig:
         choices = (one for _, chosen in self for one in (chosen if isinstance(chosen, tuple) else (chosen,)))
         return tuple(one.missing for one in choices if one.missing)
 
-    @property
-    def _stored(self) -> bool:
-        return bool(self.missing) or self.foreign
-
     def paths(self) -> Iterator[tuple[str, Path]]:
         """Every knob that names a file or folder of this machine, as `section.knob`, with the whole path."""
         for knob, value in self._places():
@@ -317,13 +308,13 @@ class RunConfig:
         """
         section, _, knob = path.partition(".")
         changed = self.as_dict()
-        if not knob:
-            if section == "loss":
-                changed = without_followed_lengths(changed)
-            return RunConfig.of({**changed, section: value}, stored=self._stored)
-        if not isinstance(changed.get(section), dict):
+        if knob and not isinstance(changed.get(section), dict):
             raise ValueError(f"{path!r} names no single knob; give the whole section {section!r}, or one of its knobs.")
-        return RunConfig.of({**changed, section: {**changed[section], knob: value}}, stored=self._stored)
+        if knob:
+            value = {**changed[section], knob: value}
+        elif section == "loss":
+            changed = without_followed_lengths(changed)
+        return RunConfig.of({**changed, section: value}, stored=bool(self.missing) or self.foreign)
 
     def flags(self) -> list[str]:
         """Words that, after `lab train`, give this configuration: names and knobs, where they are not the default ones.
@@ -341,16 +332,16 @@ class RunConfig:
             if section.package and names != default:
                 words += [word for one in names or ("none",) for word in (f"--{name}", one)]
             for one in entries:
-                words += _knob_flags(f"{name}.{one.name}" if section.many else name, one, self._defaults(one))
+                prefix = f"{name}.{one.name}" if section.many else name
+                for knob, field in type(one.knobs).model_fields.items():
+                    usual = field.default
+                    if (name, knob) == ("encoder", "normalise") and _lengths_matter(self.loss.name):
+                        usual = False
+                    if knob in one.values and (field.is_required() or one.values[knob] != usual):
+                        value = one.values[knob]  # a flag needs a word, so an empty list is called none
+                        listed = (value or (None,)) if isinstance(value, tuple) else (value,)
+                        words += [f"--{prefix}.{knob}", *map(word, listed)]
         return words
-
-    def _defaults(self, chosen: Choice) -> dict[str, Any]:
-        """What its knobs are where nobody says otherwise; one that has to be given is not among them."""
-        declared = type(chosen.knobs).model_fields
-        defaults = {knob: field.default for knob, field in declared.items() if not field.is_required()}
-        if chosen.section == "encoder" and _lengths_matter(self.loss.name):
-            defaults["normalise"] = False
-        return defaults
 
 
 def without_followed_lengths(sections: Mapping[str, Any]) -> dict[str, Any]:
@@ -426,12 +417,6 @@ def parse_yaml(text: str, name: str) -> dict[str, Any]:
     return read or {}
 
 
-def _check_device(name: str) -> None:
-    """Refuse what no machine that this runs on can train on; whether the device is there is found out there."""
-    if not re.fullmatch(r"auto|cpu|cuda(:\d{1,4})?", name):
-        raise ValueError(f"training: device must be auto, cpu, cuda or cuda:N, got {quoted(name)}.")
-
-
 def _chosen(section: Section, value: Any, stored: bool) -> Choice | tuple[Choice, ...]:
     if not section.many:
         return Choice.of(section, value, stored)
@@ -446,27 +431,9 @@ def _chosen(section: Section, value: Any, stored: bool) -> Choice | tuple[Choice
     return chosen
 
 
-def _free_if_asked(encoder: Choice, loss: Choice, value: Any) -> Choice:
-    """Leave lengths alone in front of a loss whose anchors lie anywhere (003), unless a person said otherwise."""
-    explicit = isinstance(value, Mapping) and "normalise" in value
-    if explicit or "normalise" not in encoder.values or not _lengths_matter(loss.name):
-        return encoder
-    return Choice.of(SECTIONS["encoder"], {**encoder.as_dict(), "normalise": False})
-
-
 def _lengths_matter(loss: str) -> bool:
     losses = importlib.import_module("lab.losses")
     return loss in losses.names() and loss not in losses.broken() and losses.get(loss).lengths_matter
-
-
-def _knob_flags(prefix: str, chosen: Choice, defaults: Mapping[str, Any]) -> list[str]:
-    words = []
-    for knob, value in chosen.values.items():
-        if knob not in defaults or value != defaults[knob]:
-            # A flag needs a word, so an empty list is called none.
-            listed = (value or (None,)) if isinstance(value, tuple) else (value,)
-            words += [f"--{prefix}.{knob}", *map(word, listed)]
-    return words
 
 
 def word(value: Any) -> str:

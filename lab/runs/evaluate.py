@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -40,6 +40,7 @@ class Evaluator:
     def __init__(self, trained: Trained):
         self.trained, self.config = trained, trained.config
         self.device = device_of(self.config.training.knobs.device)
+        self.precision = Precision(self.config.training.knobs.precision, self.device)
         trained.encoder.to(self.device)
         check_search(self.config, trained.anchors is not None)
         self.metrics = metrics_of(self.config)
@@ -49,16 +50,10 @@ class Evaluator:
     ) -> Generator[Record, None, EmbeddingSet]:
         """Embed the images at `items` (int64 [n]), `batch_size` at once (by default as configured)."""
         knobs = self.config.evaluation.knobs
+        how: dict[str, Any] = {"flip": knobs.flip, "scales": knobs.scales, "beta": knobs.beta}
+        at_once = batch_size or knobs.batch_size
         return embed(
-            self.trained.encoder,
-            loader,
-            items,
-            what=what,
-            batch_size=batch_size or knobs.batch_size,
-            flip=knobs.flip,
-            scales=knobs.scales,
-            beta=knobs.beta,
-            precision=Precision(self.config.training.knobs.precision, self.device),
+            self.trained.encoder, loader, items, what=what, batch_size=at_once, precision=self.precision, **how
         )
 
     def embed_of(
@@ -70,8 +65,7 @@ class Evaluator:
     def rows(self, images: torch.Tensor) -> torch.Tensor:
         """Embeddings [n d] of normalised images [n 3 h w], with gradients, as `embed` makes them."""
         knobs = self.config.evaluation.knobs
-        precision = Precision(self.config.training.knobs.precision, self.device)
-        return rows_of(self.trained.encoder, images, knobs.flip, knobs.scales, knobs.beta, precision)
+        return rows_of(self.trained.encoder, images, knobs.flip, knobs.scales, knobs.beta, self.precision)
 
     def split(
         self, name: str, processes: Processes | None = None
@@ -88,20 +82,16 @@ class Evaluator:
         split = dataset.splits.get(name)
         if split is None:
             raise ValueError(f"{dataset.name} has no split {name!r}; it has {', '.join(dataset.splits)}.")
-        query = yield from self._shared(loader, split.query, f"{name} images", processes)
-        gallery = None
-        if split.gallery is not None:
-            gallery = yield from self._shared(loader, split.gallery, f"{name} gallery", processes)
-        return query, gallery
-
-    def _shared(
-        self, loader: Loader, items: np.ndarray, what: str, processes: Processes | None
-    ) -> Generator[Record, None, EmbeddingSet]:
-        if processes is None:
-            return (yield from self.embed(loader, items, what))
-        share = processes.part_of(items, self.config.evaluation.knobs.batch_size)
-        part = (yield from self.embed(loader, share, what)) if len(share) else None
-        return processes.whole(part, self.device)
+        parts = {"images": split.query, "gallery": split.gallery}
+        embedded: dict[str, EmbeddingSet | None] = dict.fromkeys(parts)
+        for what, items in parts.items():
+            if items is not None and processes is not None:
+                share = processes.part_of(items, self.config.evaluation.knobs.batch_size)
+                part = (yield from self.embed(loader, share, f"{name} {what}")) if len(share) else None
+                embedded[what] = processes.whole(part, self.device)
+            elif items is not None:
+                embedded[what] = yield from self.embed(loader, items, f"{name} {what}")
+        return cast(EmbeddingSet, embedded["images"]), embedded["gallery"]
 
     @property
     def splits(self) -> list[str]:
@@ -140,20 +130,10 @@ def _measured(
     images: ImageSet, **about: Any,
 ) -> Generator[Record, None, Evaluation]:  # fmt: skip
     """Search embeddings of a split as a configuration says, and measure. about: levels, anchors, classifier."""
-    searched = query if gallery is None else gallery
-    return evaluate(
-        query,
-        gallery,
-        metrics,
-        k=config.evaluation.knobs.k,
-        similarity=config.similarity,
-        relevant=images.judged(name, query.items, searched.items),
-        reranker=reranker_of(config),
-        device=config.training.knobs.device,
-        what=f"{name} queries",
-        search=config.evaluation.knobs.search,
-        **about,
-    )
+    knobs, searched = config.evaluation.knobs, query if gallery is None else gallery
+    about |= {"relevant": images.judged(name, query.items, searched.items), "reranker": reranker_of(config)}
+    about |= {"k": knobs.k, "search": knobs.search, "device": config.training.knobs.device}
+    return evaluate(query, gallery, metrics, similarity=config.similarity, what=f"{name} queries", **about)
 
 
 def evaluate_run(
@@ -183,17 +163,17 @@ def evaluate_run(
     trained = open_trained(run, config=config, encoder=encoder)
     if dataset is not None:
         trained.dataset = dataset
-    examiner = Evaluator(trained)
-    for name in splits or examiner.splits:
+    evaluator = Evaluator(trained)
+    for name in splits or evaluator.splits:
         if stop():
             break
         if processes is not None:
             processes.from_first(name)
-        query, gallery = yield from examiner.split(name, processes)
-        evaluation = yield from examiner.measure(name, query, gallery)
+        query, gallery = yield from evaluator.split(name, processes)
+        evaluation = yield from evaluator.measure(name, query, gallery)
         facts = {"checkpoint": trained.checkpoint, "step": trained.step}
         facts |= {"evaluation": trained.config.evaluation.as_dict()}
-        yield from _keep(writer, name, evaluation, _columns(query, gallery) | examiner.anchors, facts)
+        yield from _keep(writer, name, evaluation, _columns(query, gallery) | evaluator.anchors, facts)
     problems = trained.loader.problems
     if processes is not None:
         processes.from_first("")
@@ -206,9 +186,9 @@ def embed_along(run: Run, processes: Processes, dataset: ImageSet) -> Iterator[R
     """Embed this process's part of the splits that the first one measures, for as long as that one goes on."""
     trained = open_trained(run)
     trained.dataset = dataset
-    examiner = Evaluator(trained)
+    evaluator = Evaluator(trained)
     while name := processes.from_first(""):
-        yield from examiner.split(name, processes)
+        yield from evaluator.split(name, processes)
     processes.lists(trained.loader.problems)
 
 
@@ -254,7 +234,7 @@ def _keep(
     yield result
 
 
-def examiner_of(run: Run, split: str = "test", encoder: Any = None) -> Evaluator:
+def evaluator_of(run: Run, split: str = "test", encoder: Any = None) -> Evaluator:
     """What embeds further images as the stored ones of `split` were embedded.
 
     Args:

@@ -11,21 +11,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lab.core import records
 from lab.core.explain import explain
 from lab.core.files import make_folder, to_disk, write_json, write_text
 from lab.core.formats import counted
-from lab.core.records import (
-    TRANSIENT,
-    Batched,
-    Embedding,
-    Evaluated,
-    Note,
-    Record,
-    Saving,
-    Searching,
-    Stepped,
-    Validated,
-)  # fmt: skip
+from lab.core.records import Batched, Evaluated, Note, Record, Saving, Stepped, Validated
 from lab.runs import lock
 from lab.runs.config import RunConfig, difference
 from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
@@ -115,16 +105,10 @@ def check_available(root: Path | str, name: str) -> None:
     """
     check_name(name)
     folder = Path(root) / name
-    if folder.exists() and not _never_began(folder):
+    run = Run(folder) if (folder / "config.yaml").is_file() else None
+    refused = run and run.state in (FAILED, STOPPED, INTERRUPTED) and not run.begun and not working(run)
+    if folder.exists() and not refused:
         raise ValueError(f"There is a run {name!r} in {root} already; choose another name or resume that one.")
-
-
-def _never_began(folder: Path) -> bool:
-    """Whether a folder is what a refused run left behind: no step was made, and nobody is about to make one."""
-    if not (folder / "config.yaml").is_file():
-        return False
-    run = Run(folder)
-    return run.state in (FAILED, STOPPED, INTERRUPTED) and not run.begun and not working(run)
 
 
 def fill(folder: Path, config: RunConfig) -> None:
@@ -178,7 +162,7 @@ def execute(
         yield from _along(run, stop, processes)
         return
     with Writer(run) as writer:
-        if not run.snapshot().waits:  # a request that was left while it waited is meant for this training
+        if not run.snapshot().under_way:  # else a request that was left while it waited is meant for this training
             stop_request.clear(run)
         if changed:
             run.write_config(run.config)
@@ -220,8 +204,10 @@ def go_by_checkpoint(run: Run) -> str:
         if name in (run.config_dict.get(section) or {}):
             config = config.changed(knob, changed.pop(knob)[1])
     run.config = config
-    told = ", ".join(f"{knob} is {there} there and {ours} in the checkpoint" for knob, (ours, there) in changed.items())
-    return f"config.yaml was changed: {told}; {goes_on}. --config FILE takes a change." if told else ""
+    facts = ", ".join(
+        f"{knob} is {there} there and {ours} in the checkpoint" for knob, (ours, there) in changed.items()
+    )
+    return f"config.yaml was changed: {facts}; {goes_on}. --config FILE takes a change." if facts else ""
 
 
 def take_config(run: Run, config: RunConfig) -> None:
@@ -263,11 +249,13 @@ def check_at_hand(run: Run, own: Own | None = None) -> None:
         return  # what is wrong with it is said, and kept in the folder, when the training begins
     if config.imported:
         raise ValueError(f"Run {run.name} holds embeddings that were made elsewhere, so there is nothing to train.")
-    at_hand = {name: own is not None and getattr(own, name) is not None for name in ("encoder", "loss")}
-    missing = [name for name, there in at_hand.items() if getattr(config, name).outside and not there]
+    missing = {
+        name: getattr(config, name).values.get("what")
+        for name in ("encoder", "loss")
+        if getattr(config, name).outside and getattr(own, name, None) is None
+    }
     if missing:
-        whats = {name: getattr(config, name).values.get("what") for name in missing}
-        called = " and ".join(f"{'an' if name == 'encoder' else 'a'} {name} ({what})" for name, what in whats.items())
+        called = " and ".join(f"{'an' if name == 'encoder' else 'a'} {name} ({what})" for name, what in missing.items())
         again = ", ".join(f"{name}=..." for name in missing)
         raise ValueError(
             f"Run {run.name} was trained with {called} of your own, which its folder does not hold; go on in Python "
@@ -356,9 +344,8 @@ class _Execution:
         scores: dict[str, Any] = {}
         if self.processes is not None:
             self.processes.from_first("its checkpoints are written")
-        encoder = self.own and self.own.encoder
-        shared: dict[str, Any] = {"processes": self.processes, "stop": self.stop}
-        for record in evaluate_run(self.run, self.writer, dataset=dataset, encoder=encoder, **shared):
+        given: dict[str, Any] = {"dataset": dataset, "encoder": self.own and self.own.encoder}
+        for record in evaluate_run(self.run, self.writer, **given, processes=self.processes, stop=self.stop):
             yield self._kept(record)
             if isinstance(record, Evaluated):
                 scores[record.split] = record.as_json()["values"]  # NaN has no place in JSON
@@ -390,19 +377,12 @@ class _Execution:
     def _kept(self, record: Record) -> Record:
         """Write what a record says to the folder, and hand it on."""
         knobs = self.run.config.training.knobs
-        if not isinstance(record, TRANSIENT):
+        if not isinstance(record, records.TRANSIENT):
             self.writer.append({**record.as_json(), "at": round(time.time(), 3)})
         if isinstance(record, Stepped):
-            self.writer.status(
-                RUNNING,
-                every=HEARTBEAT,
-                phase="training",
-                step=record.step,
-                steps=record.steps,
-                loss=record.as_json()["loss"],
-                eta_seconds=record.eta_seconds,
-            )
-        elif isinstance(record, Embedding | Searching):
+            facts = {"step": record.step, "steps": record.steps, "eta_seconds": record.eta_seconds}
+            self.writer.status(RUNNING, every=HEARTBEAT, phase="training", loss=record.as_json()["loss"], **facts)
+        elif isinstance(record, records.Embedding | records.Searching):
             self.writer.status(RUNNING, every=HEARTBEAT)  # a sign of life: validating can take long
         elif isinstance(record, Saving):
             self.writer.sync()
@@ -423,9 +403,8 @@ def announcement(config: RunConfig, parts: Parts, processes: int = 1) -> str:
     knobs = config.training.knobs
     wrapped = "".join(f" in {wrapper.name}" for wrapper in config.wrappers)
     statistics = {"shared": "over all of them", "frozen": "frozen", "refuse": "refused"}
-    loaded = (
-        f", loaded ahead by {counted(parts.loader.workers, 'process', 'processes')}" if parts.loader.workers else ""
-    )
+    workers = parts.loader.workers
+    loaded = f", loaded ahead by {counted(workers, 'process', 'processes')}" if workers else ""
     among = f", shared by {processes} processes (batch normalisation {statistics[knobs.processes_batchnorm]})"
     return (
         f"Training {config.encoder.name} with {config.loss.name}{wrapped} on {config.data.name}: "

@@ -34,7 +34,7 @@ import numpy as np
 
 from lab.core import arrays, files
 from lab.core.catalog import OUTSIDE
-from lab.core.files import checked, write_text
+from lab.core.files import write_text
 from lab.core.results import EmbeddingSet
 from lab.runs import lock
 from lab.runs.config import RunConfig, read_yaml
@@ -43,19 +43,13 @@ from lab.runs.process import Sent, Worker
 if TYPE_CHECKING:
     from lab.data import ImageSet
 
-QUEUED, RUNNING, STOPPED, FAILED, FINISHED, INTERRUPTED, DAMAGED = (
-    "queued", "running", "stopped", "failed", "finished", "interrupted", "damaged",
-)  # fmt: skip
+STATES = ("queued", "running", "stopped", "failed", "finished", "interrupted", "damaged")
+QUEUED, RUNNING, STOPPED, FAILED, FINISHED, INTERRUPTED, DAMAGED = STATES
 """States of a run. `interrupted` (its process is gone without a word) and `damaged` (no readable status) are found
 out when a folder is read; the others are written."""
 
 ENDED = (STOPPED, FAILED, FINISHED, INTERRUPTED)
 """States that are written when nobody works on a run any more."""
-
-KINDS = {
-    "step": int, "steps": int, "phase": str, "sentence": str, "updated": int | float, "eta_seconds": int | float,
-}  # fmt: skip
-"""What the values of a status are; each may be None."""
 
 SENT = "sent.json"
 """Where a run was handed over to; see `lab.runs.launching.detached`."""
@@ -64,7 +58,7 @@ PICTURES = "pictures"
 """The folder of a run's own pictures; a list with this root means the one in the run folder, wherever that lies."""
 
 STALE = 120.0
-"""Seconds without a sign of life after which a run of another host, or one that no lock tells of, is interrupted."""
+"""Seconds without a sign of life after which a run of another host, whose lock may not be seen, is interrupted."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -117,24 +111,19 @@ class Snapshot:
         return self.status["state"]
 
     @property
-    def waits(self) -> bool:
-        """Whether the run waits for its turn in the hands of a cluster, as far as this machine can tell."""
-        return self.state == QUEUED and self.sender is not None
-
-    @property
     def seen_through(self) -> bool:
         """Whether a process of this machine sees the run through elsewhere, at work or waiting for its turn."""
         return self.sender is not None and self.sender.alive and self.written_state in (QUEUED, RUNNING)
 
     @property
     def under_way(self) -> bool:
-        """Whether the run is in the hands of a cluster."""
-        return self.seen_through or self.waits
+        """Whether the run is in the hands of a cluster, at work or waiting for its turn."""
+        return self.seen_through or (self.state == QUEUED and self.sender is not None)
 
     @property
-    def reports_from_elsewhere(self) -> bool:
-        """Whether a process of another host works on the run by its signs of life: its lock may not be seen here."""
-        return self.written_state == RUNNING and _reports(self.status, self.worker)
+    def process(self) -> Worker | None:
+        """The living process of the run on this host."""
+        return next((one for one in (self.launched, self.worker) if one is not None and one.alive), None)
 
 
 def is_run(folder: Path) -> bool:
@@ -187,28 +176,33 @@ class Run:
 
     def config_of(self, split: str = "test") -> RunConfig:
         """The configuration that the stored embeddings of a split were made with; `lab evaluate` may change it."""
-        path = self.path / "embeddings" / f"{split}.safetensors"
-        head = arrays.header(path) if NAME.fullmatch(split) and path.is_file() else {}
-        stored = head.get("evaluation") or (self.scores(split) or {}).get("evaluation")
+        stored = self._header(split).get("evaluation") or (self.scores(split) or {}).get("evaluation")
         return self.config if stored is None else self.config.changed("evaluation", stored)
+
+    def _header(self, split: str) -> dict[str, Any]:
+        """What stands beside the stored embeddings of a split; empty without any."""
+        path = self.path / "embeddings" / f"{split}.safetensors"
+        return arrays.header(path) if NAME.fullmatch(split) and path.is_file() else {}
 
     def snapshot(self) -> Snapshot:
         """What the small files say now; to be passed on where several of its values are needed."""
-        status, meta, launch, sent = map(self._json, ("status.json", "meta.json", "launch.json", SENT))
+        status, meta, launch, sent = (
+            read_json(self.path / name) for name in ("status.json", "meta.json", "launch.json", SENT)
+        )
         worker, launched, sender = map(self._own_worker, (meta.get("worker"), launch, sent))
-        written, job = status.get("state"), sent.get("job")
+        written = status.get("state")
         if not (self.path / "config.yaml").exists():
             status = {"state": DAMAGED, "sentence": "The run lost its config.yaml; `lab runs check` says what to do."}
-        elif not _sound(status):
+        elif written not in STATES:
             status = {"state": DAMAGED, "sentence": "The run has no readable status.json; resuming writes it anew."}
-        elif written == RUNNING and not self._lives(status, worker):
+        elif written == RUNNING and not lock.held(self.path) and not reports_from_elsewhere(status, worker):
             status |= {"state": INTERRUPTED, "sentence": lost_sentence(status)}
         elif written == QUEUED and launched is not None and not launched.alive:
             status |= {"state": INTERRUPTED, "sentence": "The process ended before it began; the log may say why."}
         elif written == QUEUED and sender and sender.here and not sent.get("outlives") and not sender.alive:
             status |= {"state": INTERRUPTED, "sentence": "The process that had sent it to a cluster has ended."}
-        place = Sent.read(sent)
-        return Snapshot(status, written, meta, worker, launched, sender, place, None if job is None else str(job))
+        place = Sent(sent["launcher"], sent.get("address"), sent.get("knobs") or {}) if sent.get("launcher") else None
+        return Snapshot(status, written, meta, worker, launched, sender, place, sent.get("job"))
 
     @property
     def status(self) -> dict[str, Any]:
@@ -223,17 +217,12 @@ class Run:
     @property
     def written_state(self) -> str | None:
         """The state as status.json has it, whatever became of the process."""
-        return self._json("status.json").get("state")
+        return read_json(self.path / "status.json").get("state")
 
     @property
     def meta(self) -> dict[str, Any]:
         """meta.json; empty while there is none."""
-        return self._json("meta.json")
-
-    @property
-    def worker(self) -> Worker | None:
-        """The process that last worked on the run."""
-        return self._own_worker(self.meta.get("worker"))
+        return read_json(self.path / "meta.json")
 
     @property
     def begun(self) -> bool:
@@ -253,37 +242,20 @@ class Run:
             return worker if record.get("folder", inode) == inode else None
         return worker
 
-    def _lives(self, status: dict[str, Any], worker: Worker | None) -> bool:
-        held = lock.held(self.path)
-        if held is None and worker is not None and worker.here:
-            return worker.alive
-        return bool(held) or _reports(status, worker)
-
-    def _json(self, name: str) -> dict[str, Any]:
-        return read_json(self.path / name) or {}
-
     def metrics(self, kind: str | None = None) -> list[dict[str, Any]]:
-        """The records of metrics.jsonl, all or of one kind (`stepped`, ...); a torn last line is left out."""
-        return [record for record in self.records_and_damage()[0] if kind is None or record["kind"] == kind]
-
-    def records_and_damage(self) -> tuple[list[dict[str, Any]], list[int]]:
-        """The records of metrics.jsonl, and the numbers from 1 of the lines that are none; a torn last line is no
-        damage: it is how a kill looks."""
-        try:
-            lines = checked(self.path / "metrics.jsonl").read_bytes().split(b"\n")
-        except (FileNotFoundError, ValueError):  # no file, or a pipe in its place
-            return [], []
-        records = [stored_record(line) for line in lines[:-1]]
-        return [r for r in records if r is not None], [number for number, r in enumerate(records, 1) if r is None]
+        """The records of metrics.jsonl, all or of one kind (`stepped`, ...); lines that hold none, as a kill leaves
+        the last, are left out."""
+        path = self.path / "metrics.jsonl"
+        records = map(stored_record, path.read_bytes().split(b"\n")) if path.is_file() else ()
+        return [record for record in records if record and kind in (None, record["kind"])]
 
     def log_tail(self, size: int = 20_000) -> str:
         """The last `size` bytes of log.txt."""
-        try:
-            with open(checked(self.path / "log.txt"), "rb") as log:
-                log.seek(max(0, os.fstat(log.fileno()).st_size - size))
-                return log.read().decode("utf-8", errors="replace")
-        except (FileNotFoundError, ValueError):  # no file, or a pipe in its place
+        if not (path := self.path / "log.txt").is_file():
             return ""
+        with open(path, "rb") as log:
+            log.seek(max(0, os.fstat(log.fileno()).st_size - size))
+            return log.read().decode("utf-8", errors="replace")
 
     def checkpoint(self, name: str) -> Path | None:
         """Path of the `best` or `last` checkpoint, or None."""
@@ -315,14 +287,7 @@ class Run:
         if part != "query" and path.is_file() and f"{part}.vectors" not in arrays.names(path):
             return None  # not worth reading a file of gigabytes
         columns = self._arrays("embeddings", split)
-        if f"{part}.vectors" not in columns:
-            if part == "query":
-                raise arrays.Damaged(path, "it holds no queries")
-            return None
-        parts: list[Any] = [columns.get(f"{part}.{field}") for field in ("vectors", "labels", "items")]
-        if any(p is None or len(p) != len(parts[0]) or p.ndim != (2 if p is parts[0] else 1) for p in parts):
-            raise arrays.Damaged(path, "its columns differ in length")
-        return EmbeddingSet(*parts)
+        return EmbeddingSet(*(columns[f"{part}.{field}"] for field in ("vectors", "labels", "items")))
 
     def anchors(self, split: str = "test") -> tuple[np.ndarray, np.ndarray] | None:
         """Class anchors float32 [c d] and their labels int64 [c], or None for models that have none."""
@@ -331,18 +296,8 @@ class Run:
 
     def origin(self, split: str = "test", of: Literal["embeddings", "scores"] = "embeddings") -> Origin:
         """Which checkpoint and step the stored embeddings or scores of a split are of."""
-        if of == "scores":
-            stored = self.scores(split) or {}
-        else:
-            try:
-                stored = arrays.header(self.path / "embeddings" / f"{split}.safetensors")
-            except ValueError:
-                stored = {}
-        checkpoint, step = stored.get("checkpoint"), stored.get("step")
-        if not (isinstance(checkpoint, str) and isinstance(step, int)):
-            checkpoint, step = None, 0
-        steps = self._json("status.json").get("steps")
-        return Origin(checkpoint, step, steps if isinstance(steps, int) else None)
+        stored = (self.scores(split) or {}) if of == "scores" else self._header(split)
+        return Origin(stored.get("checkpoint"), stored.get("step", 0), self.status.get("steps"))
 
     def scores(self, split: str = "test") -> dict[str, Any] | None:
         """scores/SPLIT.json: `values`, `queries`, `excluded`, `checkpoint`, `step`, `evaluation`, ...; or None.
@@ -350,7 +305,7 @@ class Run:
         None stands for no scores, and for damaged ones.
         """
         read = read_json(self.path / "scores" / f"{split}.json")
-        return read if read is not None and _numbers(read.get("values")) else None
+        return read if "values" in read else None
 
     def per_query(self, split: str = "test") -> dict[str, np.ndarray]:
         """Column to float64 [q], in the order of the split's query embeddings.
@@ -425,12 +380,20 @@ def numbered(folder: Path) -> dict[int, Path]:
     return dict(sorted(by_step.items()))
 
 
-def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in a JSON file; None where there is none that can be read."""
+def write_images(folder: Path, images: ImageSet, config: RunConfig) -> None:
+    """Write the list of a run's images, where they are no more than a list."""
+    from lab.data.images import listing
+
+    if (listed := listing.to_list(images)) is not None:
+        files.write_json(folder / "images.json", {"data": config.data.as_dict(), **listed}, indent=None)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file; empty where there is none that can be read."""
     try:
         return files.read_json(path)
     except (OSError, ValueError):
-        return None
+        return {}
 
 
 def lost_sentence(status: dict[str, Any]) -> str:
@@ -438,21 +401,11 @@ def lost_sentence(status: dict[str, Any]) -> str:
     return f"The process ended without a word at about step {status.get('step', 0)}."
 
 
-def _reports(status: dict[str, Any], worker: Worker | None) -> bool:
-    updated = status.get("updated")
-    fresh = isinstance(updated, int | float) and time.time() - updated < STALE
-    return fresh and worker is not None and (not worker.here or (worker.pid != os.getpid() and worker.alive))
-
-
-def _sound(status: dict[str, Any]) -> bool:
-    """Whether a status says what a status says; anything can stand in a file that was copied from elsewhere."""
-    return status.get("state") in (QUEUED, RUNNING, STOPPED, FAILED, FINISHED, INTERRUPTED) and all(
-        status.get(name) is None or isinstance(status[name], kind) for name, kind in KINDS.items()
-    )
-
-
-def _numbers(values: Any) -> bool:
-    return isinstance(values, dict) and all(v is None or isinstance(v, int | float) for v in values.values())
+def reports_from_elsewhere(status: dict[str, Any], worker: Worker | None) -> bool:
+    """Whether another process works on a run by its signs of life: its lock may not be seen here, or be deleted."""
+    fresh = time.time() - (status.get("updated") or 0) < STALE
+    elsewhere = worker is not None and (not worker.here or (worker.pid != os.getpid() and worker.alive))
+    return status.get("state") == RUNNING and fresh and elsewhere
 
 
 def stored_record(line: bytes) -> dict[str, Any] | None:
@@ -461,5 +414,4 @@ def stored_record(line: bytes) -> dict[str, Any] | None:
         record = files.parse_json(line)
     except ValueError:
         return None
-    step = record.get("step", 0)
-    return record if isinstance(record.get("kind"), str) and type(step) is int else None
+    return record if "kind" in record else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,7 @@ MAX_NOTE, MAX_TAGS, MAX_TAG, MAX_GROUP = 5_000, 20, 40, 100
 
 def notes(run: Run) -> dict[str, Any]:
     """What a person wrote about a run: {"note": str, "tags": [str], "group": str}; empty while nothing is written."""
-    read = read_json(run.path / "remarks.json") or {}
-    tags = read.get("tags")
-    tags = [str(tag) for tag in tags] if isinstance(tags, list) else []
-    return {"note": str(read.get("note", "")), "tags": tags, "group": str(read.get("group", ""))}
+    return {"note": "", "tags": [], "group": "", **read_json(run.path / "remarks.json")}
 
 
 def annotate(
@@ -67,7 +64,7 @@ def rename(run: Run, name: str) -> Run:
     """
     check_name(name)
     target = run.path.with_name(name)
-    with _alone(run, "renamed"):
+    with _locked(run, "renamed"):
         if target.exists():
             raise ValueError(f"There is a run {name!r} already; choose another name.")
         with Queue(run.path.parent).renaming(run.name, name):
@@ -81,7 +78,7 @@ def trash(run: Run) -> Path:
         ValueError: the run is at work.
     """
     trash = run.path.parent / TRASH
-    with _alone(run, "deleted"):
+    with _locked(run, "deleted"):
         trash.mkdir(exist_ok=True)
         if run.name in (queue := Queue(run.path.parent)).names:
             queue.remove(run.name)
@@ -90,14 +87,8 @@ def trash(run: Run) -> Path:
 
 def trashed(root: Path) -> tuple[Path, ...]:
     """Runs in the trash, last thrown away first."""
-    trash, dated = Path(root) / TRASH, []
-    if not trash.is_dir():
-        return ()
-    for thrown in trash.iterdir():
-        with suppress(OSError):  # somebody else may restore it at this moment
-            if thrown.is_dir():
-                dated.append((os.path.getctime(thrown), thrown))
-    return tuple(thrown for _, thrown in sorted(dated, reverse=True))
+    thrown = [folder for folder in (Path(root) / TRASH).glob("*") if folder.is_dir()]
+    return tuple(sorted(thrown, key=os.path.getctime, reverse=True))
 
 
 def restore(thrown: Path) -> Run:
@@ -110,20 +101,20 @@ def restore(thrown: Path) -> Run:
     if thrown.parent.name != TRASH or not thrown.is_dir():
         raise ValueError(f"There is no run {thrown.name!r} in the trash.")
     root = thrown.parent.parent
-    with _alone(Run(thrown), "given back"):
+    with _locked(Run(thrown), "given back"):
         return Run(thrown.rename(root / free_name(root, thrown.name)))
 
 
 @contextmanager
-def _alone(run: Run, what: str) -> Iterator[None]:
+def _locked(run: Run, done: str) -> Iterator[None]:
     """Hold the run's lock, so that nobody begins to write it meanwhile; the lock goes along with the folder."""
     found = run.snapshot()
-    sentence = f"Run {run.name} is already running and cannot be {what}; stop it first."
-    if found.under_way or (found.launched is not None and found.launched.alive):
-        raise ValueError(sentence)
+    busy = found.under_way or (found.launched is not None and found.launched.alive)
     try:
-        writer = Writer(run)
+        writer = None if busy else Writer(run)
     except lock.Held:
-        raise ValueError(sentence) from None
+        writer = None
+    if writer is None:
+        raise ValueError(f"Run {run.name} is already running and cannot be {done}; stop it first.")
     with writer:
         yield

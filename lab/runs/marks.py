@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from lab.core.files import read_json, write_json
+from filelock import FileLock
+
+from lab.core import files
 from lab.core.formats import plain_cell
-from lab.runs import lock
-from lab.runs.folder import Run
+from lab.runs.folder import Run, read_json
 
 KINDS = ("wrong label", "duplicate", "skip")
 """What an image can be marked as."""
@@ -22,25 +24,23 @@ FILE = "marks.json"
 VERDICTS = ("right", "wrong")
 """What an image can be for a query."""
 RELEVANCE = "relevance.json"
-LOCK = ".marks.lock"
-"""Held while a mark is added to those that there are: two people may mark at once."""
+LOCK, PATIENCE = ".marks.lock", 10.0
+"""Held while a mark is added to those that there are, and the seconds that others wait for it."""
 
 
 def read(run: Run) -> dict[str, str]:
     """Key of an image to its mark; empty while nothing is marked, or the file cannot be read."""
-    try:
-        return _marks(run)
-    except (OSError, ValueError):
-        return {}
+    return {key: kind for key, kind in read_json(run.path / FILE).items() if kind in KINDS}
 
 
-def _marks(run: Run) -> dict[str, str]:
-    return {key: kind for key, kind in _stored(run, FILE).items() if kind in KINDS}
-
-
-def _stored(run: Run, name: str) -> dict[str, Any]:
+@contextmanager
+def _changing(run: Run, name: str) -> Iterator[dict[str, Any]]:
+    """What a file holds, for a block that changes it: two people may mark at once."""
     path = run.path / name
-    return read_json(path) if path.exists() else {}
+    with FileLock(run.path / LOCK, timeout=PATIENCE):
+        stored = files.read_json(path) if path.exists() else {}  # a damaged one is not written over
+        yield stored
+        files.write_json(path, stored)
 
 
 def mark(run: Run, key: str, kind: str | None) -> None:
@@ -51,10 +51,10 @@ def mark(run: Run, key: str, kind: str | None) -> None:
     """
     if kind is not None and kind not in KINDS:
         raise ValueError(f"An image is marked as one of {', '.join(KINDS)}, got {kind!r}.")
-    with lock.alone(run.path, LOCK):
-        marks = _marks(run)
+    with _changing(run, FILE) as marks:
         marks.pop(key, None)
-        write_json(run.path / FILE, marks | ({} if kind is None else {key: kind}))
+        if kind is not None:
+            marks[key] = kind
 
 
 def as_csv(marks: Mapping[str, str], labels: Mapping[str, str]) -> str:
@@ -70,19 +70,7 @@ def as_csv(marks: Mapping[str, str], labels: Mapping[str, str]) -> str:
 
 def verdicts(run: Run) -> dict[str, dict[str, str]]:
     """Key of a query to key of an image to what a person says of it; empty where the file cannot be read."""
-    try:
-        return _verdicts(run)
-    except (OSError, ValueError):
-        return {}
-
-
-def _verdicts(run: Run) -> dict[str, dict[str, str]]:
-    known = {
-        query: {key: verdict for key, verdict in images.items() if verdict in VERDICTS}
-        for query, images in _stored(run, RELEVANCE).items()
-        if isinstance(images, dict)
-    }
-    return {query: images for query, images in known.items() if images}
+    return {query: images for query, images in read_json(run.path / RELEVANCE).items() if images}
 
 
 def judge(run: Run, query: str, key: str, verdict: str | None) -> None:
@@ -93,13 +81,11 @@ def judge(run: Run, query: str, key: str, verdict: str | None) -> None:
     """
     if verdict is not None and verdict not in VERDICTS:
         raise ValueError(f"An image is {' or '.join(VERDICTS)} for a query, got {verdict!r}.")
-    with lock.alone(run.path, LOCK):
-        known = _verdicts(run)
+    with _changing(run, RELEVANCE) as known:
         images = known.setdefault(query, {})
         images.pop(key, None)
         if verdict is not None:
             images[key] = verdict
-        write_json(run.path / RELEVANCE, {one: kind for one, kind in known.items() if kind})
 
 
 def verdicts_as_csv(known: Mapping[str, Mapping[str, str]], labels: Mapping[str, str]) -> str:

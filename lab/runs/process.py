@@ -6,12 +6,9 @@ import os
 import socket
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import psutil
-
-SLACK = 1.0
-"""Seconds by which two readings of one start may differ."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ class Worker:
         """What `as_dict` wrote; None for anything else."""
         try:
             return cls(str(values["host"]), int(values["pid"]), float(values["create_time"]))
-        except (TypeError, KeyError, ValueError, OverflowError):
+        except (TypeError, KeyError, ValueError):
             return None
 
     def as_dict(self) -> dict[str, Any]:
@@ -53,13 +50,11 @@ class Worker:
     @property
     def alive(self) -> bool:
         """Whether this very process still runs here; a finished one that nobody has waited for does not."""
-        if not self.here:
-            return False
         try:
             process = psutil.Process(self.pid)
             ended = process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
-            return not ended and abs(process.create_time() - self.create_time) < SLACK
-        except (psutil.Error, ValueError, OverflowError):  # the last two: no process can have such a number
+            return self.here and not ended and abs(process.create_time() - self.create_time) < 1.0
+        except (psutil.Error, ValueError):
             return False
 
 
@@ -74,14 +69,6 @@ class Sent:
     launcher: str
     address: str | None = None
     knobs: Mapping[str, Any] = field(default_factory=dict, compare=False)
-
-    @classmethod
-    def read(cls, values: Mapping[str, Any]) -> Self | None:
-        """What `as_dict` wrote; None for anything else."""
-        if not values.get("launcher"):
-            return None
-        address, knobs = values.get("address"), values.get("knobs")
-        return cls(str(values["launcher"]), address and str(address), knobs if isinstance(knobs, dict) else {})
 
     def as_dict(self) -> dict[str, Any]:
         return {"launcher": self.launcher, "address": self.address, "knobs": dict(self.knobs)}

@@ -32,16 +32,14 @@ def open_run(path: Path | str, root: Path | str | None = None) -> Run:
         >>> lab.runs.open("first", root).config.loss.name
         'recall_at_k'
     """
-    candidates = [Path(path), (default_root() if root is None else Path(root)) / str(path)]
-    for candidate in candidates:
+    root = Path(default_root() if root is None else root)
+    for candidate in (Path(path), root / str(path)):
         if is_run(candidate):
             return Run(candidate)
     known = [run.name for run in list_runs(root)]
     near = difflib.get_close_matches(str(path), known, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    where = root or default_root()
-    what = f"the folder {where} holds {', '.join(known[:8])}" if known else f"the folder {where} holds no runs yet"
-    raise ValueError(f"There is no run {str(path)!r}{hint or f'; {what}.'}")
+    hint = f"did you mean {near[0]!r}?" if near else f"the folder {root} holds {', '.join(known[:8]) or 'no runs yet'}."
+    raise ValueError(f"There is no run {str(path)!r}; {hint}")
 
 
 def list_runs(root: Path | str | None = None) -> tuple[Run, ...]:

@@ -6,17 +6,26 @@ import errno
 import json
 import os
 import time
-from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lab.core import arrays as stored
-from lab.core.files import appending, make_folder, replacing, set_aside, to_disk, write_bytes, write_json
+from lab.core.files import appending, make_folder, replacing, to_disk, write_bytes, write_json
 from lab.core.formats import visible
 from lab.runs import lock
-from lab.runs.folder import ENDED, INTERRUPTED, RUNNING, Run, lost_sentence, numbered, read_json
+from lab.runs.folder import (
+    ENDED,
+    INTERRUPTED,
+    RUNNING,
+    Run,
+    lost_sentence,
+    numbered,
+    read_json,
+    reports_from_elsewhere,
+    write_images,
+)
 from lab.runs.launching import webhook
 from lab.runs.process import Worker
 
@@ -44,24 +53,26 @@ class Writer:
         True
     """
 
-    def __init__(self, run: Run, wait: float = lock.WAIT, gone: bool = False):
+    def __init__(self, run: Run, gone: bool = False):
         self.run, self.path = run, run.path
         link = next((path for path in (self.path / name for name in FOLDERS) if path.is_symlink()), None)
         if link is not None:
             raise ValueError(f"{link} is a link; runs are not written through links, so put the folder itself there.")
         try:
-            self._lock = lock.take(self.path, wait=wait)
+            self._lock = lock.take(self.path)
         except lock.Held:
             raise lock.Held(_taken(run)) from None
         found = run.snapshot()
         self._before = found.written_state  # as it was found, or last at work
         self._end: dict[str, Any] | None = None  # how it ended since
-        if not gone and found.reports_from_elsewhere:
+        if not gone and reports_from_elsewhere(found.status, found.worker):
             self.close()
             raise lock.Held(_taken(run))
-        self._inodes = {path: os.stat(path).st_ino for path in (self.path, self.path / lock.FILE)}
+        self._inode = os.stat(self.path / lock.FILE).st_ino
         self._last_status = 0.0
-        self._remove_leftovers()
+        for leftover in (path for name in (".", *FOLDERS) for path in (self.path / name).glob(".*.tmp")):
+            if not leftover.name.startswith((".remarks.json.", ".marks.json.", ".relevance.json.")):
+                leftover.unlink(missing_ok=True)  # what killed writers left half-written
         if found.written_state == RUNNING:  # of a process that is gone, or it would hold the lock
             lost = lost_sentence(found.status)
             self.status(INTERRUPTED, phase="interrupted", sentence=lost, eta_seconds=None)
@@ -94,11 +105,8 @@ class Writer:
 
     def images(self, dataset: ImageSet) -> None:
         """Write the list of the images, unless it is there: what comes into their folder later is not in this run."""
-        from lab.data.images import listing
-
-        path, listed = self.path / "images.json", listing.to_list(dataset)
-        if listed is not None and not path.exists():
-            write_json(path, {"data": self.run.config.data.as_dict(), **listed}, indent=None)
+        if not (self.path / "images.json").exists():
+            write_images(self.path, dataset, self.run.config)
 
     def describe(self, meta: dict[str, Any]) -> None:
         """Add to meta.json."""
@@ -112,8 +120,7 @@ class Writer:
             return
         self._check_place()
         self._last_status = now
-        before = read_json(self.path / "status.json") or {}
-        after = {**before, **values, "state": state, "updated": time.time()}
+        after = {**read_json(self.path / "status.json"), **values, "state": state, "updated": time.time()}
         write_json(self.path / "status.json", after)
         if state in ENDED:  # perhaps not the last word: a run that is killed is first found without a process
             self._end = after
@@ -123,7 +130,7 @@ class Writer:
     def append(self, record: dict[str, Any]) -> None:
         """Add one line to metrics.jsonl; a reader never sees more than one torn line, the last."""
         with appending(self.path / "metrics.jsonl") as file:
-            file.write(_lines([record]))
+            file.write(_line(record))
 
     def sync(self) -> None:
         """Wait until records and log are on disk: a checkpoint must never be further than they are."""
@@ -134,28 +141,15 @@ class Writer:
         to_disk(self.path)
 
     def truncate(self, step: int) -> None:
-        """Forget the records after `step`, and a torn last line: training goes on from there."""
-        self.mend_records(step, lambda record: record.get("step", 0) <= step and record["kind"] != "evaluated")
-        for path in (*self.run.batches().items(), *self.run.frames().items()):
-            if path[0] > step:
-                path[1].unlink(missing_ok=True)
-
-    def mend_records(self, step: int, wanted: Callable[[dict], bool] = lambda record: True) -> None:
-        """Write anew those records that can be read and are wanted.
-
-        The record about the checkpoint of `step` is added if it lacks: it is written after the checkpoint, and a kill
-        may have come between the two.
-        """
-        records, broken = self.run.records_and_damage()
-        kept = [record for record in records if wanted(record)]
+        """Forget the records after `step`, and lines that hold none: training goes on from there."""
+        records = [one for one in self.run.metrics() if one.get("step", 0) <= step and one["kind"] != "evaluated"]
         saved = {"kind": "saved", "step": step, "name": "last"}
-        if step and not any(saved.items() <= record.items() for record in kept):
-            after = [place for place, record in enumerate(kept) if record.get("step", 0) <= step]
-            kept.insert(after[-1] + 1 if after else 0, {**saved, "at": round(time.time(), 3)})
-        if broken:
-            set_aside(self.path / "metrics.jsonl")
-            self.log(f"metrics.jsonl is kept as metrics.jsonl.damaged: {len(broken)} of its lines could not be read.")
-        write_bytes(self.path / "metrics.jsonl", _lines(kept))
+        if step and not any(saved.items() <= one.items() for one in records):  # a kill came after the checkpoint
+            records.append({**saved, "at": round(time.time(), 3)})
+        write_bytes(self.path / "metrics.jsonl", b"".join(map(_line, records)))
+        for number, path in (*self.run.batches().items(), *self.run.frames().items()):
+            if number > step:
+                path.unlink(missing_ok=True)
 
     def log(self, text: str) -> None:
         """Add to log.txt, with the time. Further lines are indented, so that no name can write a line of its own."""
@@ -208,29 +202,16 @@ class Writer:
     def _check_place(self) -> None:
         """Refuse to write where the run is no more (a folder with a lone status.json would come to be there), or where
         somebody deleted the lock, since another may hold a new one."""
-        for path, number in self._inodes.items():
-            try:
-                there = os.stat(path).st_ino == number
-            except FileNotFoundError:
-                there = False
-            if not there:
-                raise FileNotFoundError(errno.ENOENT, "moved or deleted", str(path))
-
-    def _remove_leftovers(self) -> None:
-        """Remove what killed writers left half-written."""
-        for folder in (self.path, *(self.path / name for name in FOLDERS)):
-            for leftover in folder.glob(".*.tmp"):
-                if not leftover.name.startswith((".remarks.json.", ".marks.json.", ".relevance.json.")):
-                    leftover.unlink(missing_ok=True)
+        if os.stat(path := self.path / lock.FILE).st_ino != self._inode:
+            raise FileNotFoundError(errno.ENOENT, "moved or deleted", str(path))
 
 
-def _lines(records: Iterable[dict[str, Any]]) -> bytes:
-    return "".join(json.dumps(record, allow_nan=False) + "\n" for record in records).encode()
+def _line(record: dict[str, Any]) -> bytes:
+    return (json.dumps(record, allow_nan=False) + "\n").encode()
 
 
 def _taken(run: Run) -> str:
-    worker = run.worker
-    who = "another process"
-    if worker is not None and (worker.alive or not worker.here):
-        who = f"process {worker.pid} on {worker.host}"
+    worker = run.snapshot().worker
+    known = worker is not None and (worker.alive or not worker.here)
+    who = f"process {worker.pid} on {worker.host}" if worker and known else "another process"
     return f"Run {run.name} is being written by {who}; stop that first."

@@ -13,18 +13,10 @@ Example (`config` and `root` are those of `lab.runs`):
 from __future__ import annotations
 
 from lab.sweeps.bench import Bench, Paused, RunDiverged
-from lab.sweeps.plans import Plan, Span, combinations, read_plan
+from lab.sweeps.plans import Plan, Span, changed, combinations, read_plan
 from lab.sweeps.search import SweptRun, carry_out, hand_over
 
 __all__ = [
-    "Bench",
-    "Paused",
-    "Plan",
-    "RunDiverged",
-    "Span",
-    "SweptRun",
-    "carry_out",
-    "combinations",
-    "hand_over",
+    "Bench", "Paused", "Plan", "RunDiverged", "Span", "SweptRun", "carry_out", "changed", "combinations", "hand_over",
     "read_plan",
-]
+]  # fmt: skip

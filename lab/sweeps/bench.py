@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import lab.runs
-from lab.core.files import checked, write_json
-from lab.core.knobs import quoted
+from lab.core.explain import quoted
+from lab.core.files import read_json, write_json
 from lab.core.records import Note, Record
 from lab.runs.config import RunConfig, difference
 from lab.runs.execute import findable
@@ -37,16 +37,16 @@ class Bench:
 
     def __init__(self, folder: Path | str, stop: Callable[[], bool] = lambda: False, launcher: Any = None):
         self.folder, self.stop, self.launcher = Path(folder), stop, launcher
-        self._at_work: set[Path] = set()
+        self._submitted: set[Path] = set()
 
     def begin(self, settings: dict[str, Any]) -> None:
         """Write down what the folder is for, or check that it is for the same.
 
         Raises:
-            ValueError: something else was begun there, or what was written down is damaged.
+            ValueError: something else was begun there, or what was written down is no JSON object.
         """
         path, settings = self.folder / "protocol.json", json.loads(json.dumps(settings))
-        before = _stored(path) if path.is_file() else settings
+        before = read_json(path) if path.is_file() else settings
         if changed := [key for key in sorted({*before, *settings}) if before.get(key) != settings.get(key)]:
             raise ValueError(
                 f"{self.folder} was begun with other settings ({', '.join(changed)} differ); choose another name, or "
@@ -97,10 +97,10 @@ class Bench:
         return finished
 
     def _submit(self, runs: Sequence[Run]) -> None:
-        new = [run for run in runs if run.state != FINISHED and run.failure is None and run.path not in self._at_work]
+        new = [run for run in runs if run.state != FINISHED and run.failure is None and run.path not in self._submitted]
         if new:
             self.launcher.submit(new)
-            self._at_work |= {run.path for run in new}
+            self._submitted |= {run.path for run in new}
 
     def _finished(self, run: Run) -> Generator[Record, None, Run]:
         from lab.training.loop import Stopped
@@ -123,36 +123,17 @@ class Bench:
 
     def _wait_for(self, run: Run) -> None:
         self._submit([run])
-        for over in self.launcher.ended() if run.path in self._at_work else ():
-            if over is not None:
-                self._at_work.discard(over.path)
-            if run.path not in self._at_work:
+        for ended in self.launcher.ended() if run.path in self._submitted else ():
+            if ended is not None:
+                self._submitted.discard(ended.path)
+            if run.path not in self._submitted:
                 return
             if self.stop():
                 raise Paused(f"Stopped while {run.name} is at work; the same command continues from there.")
 
-    def kept(
-        self, name: str, work: Callable[[], Generator[Record, None, dict[str, Any]]]
-    ) -> Generator[Record, None, dict[str, Any]]:
+    def kept(self, name: str, work: Generator[Record, None, dict[str, Any]]) -> Generator[Record, None, dict[str, Any]]:
         """What `work` returns, a JSON object; done once and read from then on."""
         path = self.folder / "measured" / f"{name}.json"
-        if path.is_file():
-            return _stored(path)
-        result = yield from work()
-        write_json(path, result)
-        return json.loads(json.dumps(result))
-
-
-def _stored(path: Path) -> dict[str, Any]:
-    """A JSON object that was written here.
-
-    Raises:
-        ValueError: it is damaged.
-    """
-    try:
-        stored = json.loads(checked(path).read_text(encoding="utf-8"))
-    except ValueError:
-        stored = None
-    if not isinstance(stored, dict):
-        raise ValueError(f"{path} is damaged; remove it, and the same command writes it anew.")
-    return stored
+        if not path.is_file():
+            write_json(path, (yield from work))
+        return read_json(path)

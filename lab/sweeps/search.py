@@ -45,7 +45,7 @@ class Listed:
         return next(self.settings)
 
     def recall(self, run: Run) -> dict[str, Any] | None:
-        """The knobs of a run that had ended before, told to the search; None where it is still to be trained."""
+        """The knobs of a run that had ended before, which the search learns from; None where it is to be trained."""
         return next(self.settings) if run.state == FINISHED else None
 
     def look(self) -> None:

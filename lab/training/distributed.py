@@ -23,18 +23,15 @@ from torch import nn
 
 from lab.core.results import EmbeddingSet
 from lab.kernels import gathering, paths, sharing
+from lab.training.processes.batchnorm import normalises_over_batch
 from lab.training.processes.class_shards import is_shard
-from lab.training.processes.meeting import start_name
-from lab.training.steps import normalises_over_batch
+from lab.training.processes.meeting import PAUSE, start_name
 
 TIMEOUT = timedelta(minutes=30)
 """How long a collective waits for a process that stands still or is cut off; one that dies is noticed in seconds."""
 
 PATIENCE = timedelta(hours=12)
 """How long the others wait for the first process, which searches and measures alone, and all for one another."""
-
-LOOK = 0.05
-"""Seconds between two looks for what the first process says."""
 
 
 @contextmanager
@@ -162,10 +159,10 @@ class Processes:
             buffer.copy_((piece / self.world).view_as(buffer))
         return bool(flat[-1] > 0)
 
-    def lists(self, own: list[str]) -> list[str]:
+    def lists(self, mine: list[str]) -> list[str]:
         """Everyone's sentences, by rank."""
         boxes: list[list[str]] = [[]] * self.world
-        dist.all_gather_object(boxes, own)
+        dist.all_gather_object(boxes, mine)
         return [sentence for box in boxes for sentence in box]
 
     def from_first(self, text: str) -> str:
@@ -183,7 +180,7 @@ class Processes:
             while not store.check([key]):
                 if time.monotonic() > until:
                     raise RuntimeError(f"The first process has said nothing for {PATIENCE}.")
-                time.sleep(LOOK)
+                time.sleep(PAUSE)
             return str(store.get(key).decode())
         except dist.DistError as error:
             raise RuntimeError(f"Connection closed by peer: {error}") from error

@@ -7,6 +7,8 @@ import itertools
 import math
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,9 +18,8 @@ from torch.autograd.profiler import profile
 
 from lab.evaluation.precision import Precision
 from lab.kernels.memory import EncoderBytes, Forecast, MeasuredPeak, Peak, available_bytes, forecast, require
-from lab.training import budget
 from lab.training.processes.class_shards import is_shard
-from lab.training.randomness import LOSS, seeded
+from lab.training.randomness import LOSS, RandomState, seeded
 
 if TYPE_CHECKING:
     from lab.data.images.loading import Streamed
@@ -28,6 +29,9 @@ SAMPLED = 16
 
 MEASURED = 512
 """Rows on which a loss is measured, at most."""
+
+SHARE = 0.5
+"""Part of the free memory that kept graphs may take when nobody says how much; the rest is for the loss and others."""
 
 
 def of_step(
@@ -55,7 +59,7 @@ def of_step(
     """
     precision = precision or Precision()
     few = images[: SAMPLED if isinstance(images, torch.Tensor) else min(SAMPLED, chunk or SAMPLED)]
-    graph, largest_map = budget.graph_bytes(encoder, few, precision)
+    graph, largest_map = graph_bytes(encoder, few, precision)
     weights = [p.numel() * p.element_size() for p in (*encoder.parameters(), *loss.parameters()) if p.requires_grad]
     return forecast(
         peak_of(loss, labels, encoder.trained_dim),
@@ -123,6 +127,44 @@ def _bytes_an_image(images: torch.Tensor | Streamed, few: torch.Tensor, chunk: i
     one = few[0].numel() * few.element_size()
     held = len(images) if isinstance(images, torch.Tensor) else min(chunk or len(images), len(images))
     return math.ceil(one * held / len(images))
+
+
+def graph_bytes(encoder: nn.Module, images: torch.Tensor, precision: Precision) -> tuple[int, int]:
+    """Bytes that autograd keeps of the encoder for images [c 3 h w], and of its largest map.
+
+    Weights and images are not counted.
+    """
+    standing = {t.untyped_storage().data_ptr() for t in (*encoder.parameters(), *encoder.buffers(), images)}
+    held: dict[int, int] = {}
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in standing:
+            held[storage.data_ptr()] = storage.nbytes()
+        return tensor.detach()  # an output that held itself would never be freed
+
+    keeping = torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor)
+    with _untouched(encoder), keeping, precision.autocast():
+        embeddings = encoder(images.to(precision.device))
+        del embeddings
+    return sum(held.values()), max(held.values(), default=0)
+
+
+@contextmanager
+def _untouched(encoder: nn.Module) -> Iterator[None]:
+    """Give back buffers and random state after the block."""
+    buffers = [buffer.clone() for buffer in encoder.buffers()]
+    with RandomState.capture(next(encoder.parameters()).device).replayed():
+        yield
+    for buffer, before in zip(encoder.buffers(), buffers, strict=True):
+        buffer.data.copy_(before)
+
+
+def chunks_kept(needed: Forecast, limit: int | None, device: torch.device) -> int:
+    """How many chunks of a step may keep their graph within `limit` bytes, or within half of what is free for None."""
+    images, encoder = needed.arguments["chunk"] or needed.arguments["n"], needed.arguments["encoder"]
+    limit = int(SHARE * available_bytes(str(device))) if limit is None else limit
+    return limit // max(1, images * encoder.graph)
 
 
 def refuse_what_cannot_be_had(needed: Forecast, device: torch.device) -> None:

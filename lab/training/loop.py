@@ -7,7 +7,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,8 @@ from lab.data.images.loading import Batches, LoadedBatch, Loader, Streamed
 from lab.data.streams.streamed_set import DrawnRows
 from lab.evaluation.precision import Precision
 from lab.kernels import allocator
-from lab.training import budget, checkpoint, forecast
+from lab.training import checkpoint, forecast
 from lab.training.distributed import Processes
-from lab.training.graphs import Kept
 from lab.training.processes import class_shards, gradient_norm
 from lab.training.processes.batchnorm import share as share_statistics
 from lab.training.randomness import ENCODER, LOSS, deterministic, seeded
@@ -123,11 +122,15 @@ class Trainer:
                 "The schedule follows what validation finds, which takes a validation split (--data.validation) and a "
                 "single process; choose another schedule, for instance --schedule step."
             )
-        self._kept: list[Kept] | None = None
+        self._kept: int | None = None  # chunks that keep their graph, known from the first step on
         self.precision = Precision(knobs.precision, parts.device)
         self.held = class_shards.held_by(parts.loss, parts.optimiser)
-        self.sharded = gradient_norm.in_parts(parts.encoder)
-        if (self.held or self.sharded) and self.precision.scales:
+        self.shards: Any = None
+        if gradient_norm.in_parts(parts.encoder):
+            from lab.training.processes import encoder_shards
+
+            self.shards = encoder_shards
+        if (self.held or self.shards) and self.precision.scales:
             raise ValueError("training: weights that are shared out need precision float32 or bfloat16.")
         self.progress = TrainingProgress()
         self._durations: deque[float] = deque(maxlen=PACE)
@@ -145,11 +148,9 @@ class Trainer:
             return 0
         state = checkpoint.load(path)
         try:
-            if self.sharded:
-                from lab.training.processes import encoder_shards
-
-                state["encoder"] = encoder_shards.encoder_state(state["encoder"], self.parts.encoder)
-                state["optimiser"] = encoder_shards.optimiser_state(state["optimiser"], self.parts.optimiser)
+            if self.shards:
+                state["encoder"] = self.shards.encoder_state(state["encoder"], self.parts.encoder)
+                state["optimiser"] = self.shards.optimiser_state(state["optimiser"], self.parts.optimiser)
             self.parts.encoder.load_state_dict(state["encoder"])
             self.parts.loss.load_state_dict(self.held.restored(state["loss"]) if self.held else state["loss"])
             groups = [{**group, "params": None} for group in self.parts.optimiser.param_groups]
@@ -160,7 +161,6 @@ class Trainer:
                 self.held.load(path.parent, state["class_shards"])
             self.precision.load_state_dict(state["scaler"])
             self.progress = TrainingProgress(**state["progress"])
-            check_progress(self.progress)
         except (RuntimeError, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise ValueError(f"{path} does not fit the configuration of this run: {last_line(error)}") from None
         return self.progress.step
@@ -176,9 +176,9 @@ class Trainer:
         knobs, parts = self.knobs, self.parts
         if parts.device.type == "cpu":
             allocator.keep_freed_memory()
-        wanted = (parts.items[parts.sampler.batch(step)] for step in range(self.progress.step, knobs.steps))
+        drawn = (parts.items[parts.sampler.batch(step)] for step in range(self.progress.step, knobs.steps))
         load: Callable[..., Batches] = parts.loader.streamed if knobs.stream else parts.loader.batches
-        with closing(load(wanted, first_step=self.progress.step)) as batches:
+        with closing(load(drawn, first_step=self.progress.step)) as batches:
             while self.progress.step < knobs.steps and not self.stopped:
                 started = time.perf_counter()
                 watch = Stopwatch(parts.device)
@@ -210,10 +210,8 @@ class Trainer:
         step, held = self.progress.step, self.held
         optimised = held.rest() if held else self.parts.optimiser.state_dict()
         weights = self.parts.encoder.state_dict()
-        if self.sharded:
-            from lab.training.processes import encoder_shards
-
-            weights, optimised = encoder_shards.whole(weights), encoder_shards.whole(optimised)
+        if self.shards:
+            weights, optimised = self.shards.whole(weights), self.shards.whole(optimised)
         shard_record = held.save(self.checkpoints, step) if held and name == LAST else None
         if shard_record and self.processes is not None:
             self.processes.lists([])  # all have written theirs
@@ -221,11 +219,8 @@ class Trainer:
             return
         yield Saving(step, name)
         losses = self.parts.loss.state_dict()
-        state = {
-            "encoder": weights,
-            "loss": held.whole(losses) if held else losses,
-            "progress": dataclasses.asdict(self.progress),
-        }
+        losses = held.whole(losses) if held else losses
+        state = {"encoder": weights, "loss": losses, "progress": dataclasses.asdict(self.progress)}
         if self.parts.config is not None:
             state |= {"config": self.parts.config}
         if name == LAST:
@@ -287,26 +282,24 @@ class Trainer:
                 items = batch.items.to(self.parts.device)
                 module.images_of_batch = items if self.processes is None else self.processes.rows(items)
 
-    def _plan(self, images: torch.Tensor | Streamed, labels: torch.Tensor) -> list[Kept]:
-        """What each chunk keeps of its graph.
+    def _plan(self, images: torch.Tensor | Streamed, labels: torch.Tensor) -> int:
+        """How many chunks keep their graph.
 
         Raises:
             ValueError: not even the least would fit; the sentence names what would.
         """
         knobs, encoder = self.knobs, self.parts.encoder
-        if self.sharded:  # nothing is kept: a pass that is cut short would leave gathered weights behind
-            return []
+        if self.shards:  # nothing is kept: a pass that is cut short would leave gathered weights behind
+            return 0
         needed = forecast.of_step(encoder, self.parts.loss, images, labels, chunk=knobs.chunk, precision=self.precision)
         forecast.refuse_what_cannot_be_had(needed, self.parts.device)
-        if knobs.chunk is None:
-            return []
         limit = None if knobs.graph_memory is None else int(knobs.graph_memory * GB)
-        return budget.plan(encoder, images, knobs.chunk, limit, self.precision)
+        return forecast.chunks_kept(needed, limit, self.parts.device)
 
     def _clipped(self, largest: float | None) -> float:
         """The gradient's norm before it is clipped; this process may hold a part of it only."""
         weights, held = [p for group in self.parts.optimiser.param_groups for p in group["params"]], self.held
-        if not (held or self.sharded):
+        if not (held or self.shards):
             return self.precision.clip(self.parts.optimiser, weights, largest)
         norm = gradient_norm.norm(weights, held.weights.values() if held else ())
         if largest is not None:
@@ -353,15 +346,10 @@ class Trainer:
         validator = self.parts.validator
         if validator is None:
             return
-        whole: AbstractContextManager = nullcontext()
-        if self.sharded:
-            from lab.training.processes import encoder_shards
-
-            whole = encoder_shards.gathered(self.parts.encoder)
-        with whole:
+        with self.shards.gathered(self.parts.encoder) if self.shards else nullcontext():
             validated = yield from validator(self.parts.encoder, step, self.processes)
         if validated is None:  # the first process measures
-            if self.processes and self.processes.from_first("") and self.sharded:
+            if self.processes and self.processes.from_first("") and self.shards:
                 yield from self.save(BEST)
             return
         score = validator.score(validated.values)
@@ -382,13 +370,6 @@ def freeze(encoder: Any) -> None:
         if isinstance(layer, nn.modules.batchnorm._BatchNorm):
             layer.eval()
             layer.train = lambda mode=True, layer=layer: layer  # type: ignore[method-assign]
-
-
-def check_progress(progress: TrainingProgress) -> None:
-    """Refuse what no run can have come to; anything can stand in a file from elsewhere."""
-    step = progress.step
-    if isinstance(step, bool) or not isinstance(step, int) or step < 0 or not isinstance(progress.seconds, int | float):
-        raise ValueError(f"its step is {step!r}.")
 
 
 def last_line(error: Exception) -> str:

@@ -17,9 +17,6 @@ import torch
 ENCODER, LOSS = 1, 2
 """Streams: parts of a step that draw independently, so that one drawing more never shifts another."""
 
-WARN = 1
-"""torch's number for deterministic algorithms where there are some, and a warning where there are none."""
-
 
 def mixed_seed(seed: int, *key: int) -> int:
     """One 63-bit seed from a run's seed and a key such as (stream, step). Equal keys give equal seeds."""
@@ -78,20 +75,15 @@ def deterministic() -> Iterator[None]:
     before = torch.get_deterministic_debug_mode()
     filling: Any = torch.utils.deterministic  # whose stubs lack the attribute
     benchmark, filled = torch.backends.cudnn.benchmark, filling.fill_uninitialized_memory
-    _ask(WARN)
+    torch.set_deterministic_debug_mode("warn")  # `use_deterministic_algorithms` would load torch's compiler
     torch.backends.cudnn.benchmark = False
     filling.fill_uninitialized_memory = False
     try:
         yield
     finally:
-        _ask(before)
+        torch.set_deterministic_debug_mode(before)
         torch.backends.cudnn.benchmark = benchmark
         filling.fill_uninitialized_memory = filled
-
-
-def _ask(mode: int) -> None:
-    """0 for any algorithms, 1 for deterministic ones where there are some, 2 for nothing else."""
-    torch.use_deterministic_algorithms(mode > 0, warn_only=mode == WARN)
 
 
 def _indices(device: torch.device | str) -> tuple[int, ...]:

@@ -2,8 +2,7 @@
 
 The loss sees all embeddings of the batch at once; only the encoder's graph is cut into chunks. A chunk's graph is kept
 from the first pass, or dropped and rebuilt after the loss has said what gradient each embedding gets (Gao et al. 2021,
-GradCache; Patel et al. 2022, section 4.2), or kept in part; see `lab.training.graphs`. A plain step is one chunk whose
-graph is kept.
+GradCache; Patel et al. 2022, section 4.2). A plain step is one chunk whose graph is kept.
 
 Rebuilding costs one more forward pass: 4/3 of a plain step when no graph is kept. It is exact because the second pass
 repeats the first: dropout's random state is replayed, autocast is entered again, and batch normalisation is frozen or,
@@ -12,45 +11,25 @@ when its owner asked for that, taken over each chunk with running statistics upd
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import nn
 
 from lab.evaluation.precision import Precision
-from lab.training.graphs import Cut, Keep, Kept, cut_at, run_up_to
-from lab.training.processes.batchnorm import is_shared
+from lab.training.processes.batchnorm import is_shared, normalises_over_batch
 from lab.training.processes.gradient_norm import in_parts
 from lab.training.randomness import RandomState
 from lab.training.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from lab.data.images.loading import Streamed
+    from lab.training.distributed import Processes
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-
-
-class Gather(Protocol):
-    """How the embeddings of several processes become one batch; see `lab.training.distributed`."""
-
-    def embeddings(self, local: torch.Tensor) -> torch.Tensor:
-        """Own [n d] to everyone's [N d], in the order of ranks, without graph."""
-
-    def labels(self, local: torch.Tensor) -> torch.Tensor:
-        """Own [n] to everyone's [N], in the order of ranks."""
-
-    def most(self, count: int) -> int:
-        """The largest of all processes' numbers."""
-
-    def shared(self) -> AbstractContextManager:
-        """Within it, the processes share the work of a loss of everyone's embeddings."""
-
-    def share(self, gradient: torch.Tensor) -> torch.Tensor:
-        """This process's own rows, [n d], of the gradient of everyone's embeddings, [N d], when the loss was shared."""
 
 
 class Diverged(RuntimeError):
@@ -75,19 +54,8 @@ class StepResult:
     embeddings: torch.Tensor
 
 
-@dataclass
-class _Chunk:
-    """One chunk between the passes: its embeddings with what graph was kept, and what it takes to rebuild the rest.
-
-    images: None where nothing is rebuilt, or where `again` loads them when it is asked for the next.
-    """
-
-    images: torch.Tensor | None
-    embeddings: torch.Tensor
-    kept: Kept
-    cut: Cut | None
-    state: RandomState | None
-    again: Iterator[torch.Tensor] | None = None
+Chunk = tuple[torch.Tensor, RandomState | None]
+"""Embeddings of a chunk between the passes: with their graph, or with the random state that rebuilds it."""
 
 
 def gradients(
@@ -97,10 +65,10 @@ def gradients(
     labels: torch.Tensor,
     *,
     chunk: int | None = None,
-    keep: Iterable[Kept] = (),
+    keep: int = 0,
     batchnorm: Literal["refuse", "per_chunk"] = "refuse",
     precision: Precision | None = None,
-    gather: Gather | None = None,
+    gather: Processes | None = None,
     watch: Stopwatch | None = None,
 ) -> StepResult:
     """Add the gradients of `loss(encoder(images), labels)` to the parameters of encoder and loss.
@@ -111,8 +79,7 @@ def gradients(
         images, labels: [n 3 h w] on any device, moved to the encoder's chunk by chunk, and int64 [n]. Streamed images
             are also loaded chunk by chunk, and again for the second pass.
         chunk: images embedded at once; None embeds the whole batch at once, a plain step.
-        keep: what each of the first chunks keeps of its graph instead of being embedded again; the others keep nothing.
-            Memory grows with it, time falls; `lab.training.budget` plans it.
+        keep: how many chunks keep their graph instead of being embedded again. Memory grows with it, time falls.
         batchnorm: what to do about train-mode batch normalisation under chunks or processes. `per_chunk` takes its
             statistics over each chunk, which is another model than the plain step's.
         precision: autocast and loss scale; when not given, the autocast that is on around the call, and no scale.
@@ -140,7 +107,7 @@ def gradients(
         _refuse_batch_statistics(encoder, shared_is_fine=len(parts) == 1)
     with watch.of("encoder"):
         chunks = _first_passes(encoder, images, parts, keep, precision)
-    local = torch.cat([c.embeddings.detach() for c in chunks])
+    local = torch.cat([embeddings.detach() for embeddings, _ in chunks])
     labels = labels.to(local.device)
     if gather is not None:
         local, labels = gather.embeddings(local), gather.labels(labels)
@@ -151,7 +118,7 @@ def gradients(
     return StepResult(value, local.detach())
 
 
-def _parts(encoder: nn.Module, images: torch.Tensor | Streamed, chunk: int | None, gather: Gather | None) -> Any:
+def _parts(encoder: nn.Module, images: torch.Tensor | Streamed, chunk: int | None, gather: Processes | None) -> Any:
     """What is embedded at once; as many parts in all processes where an encoder's weights are in several of them."""
     parts = images.split(chunk or len(images))
     if gather is None or not in_parts(encoder):
@@ -161,34 +128,39 @@ def _parts(encoder: nn.Module, images: torch.Tensor | Streamed, chunk: int | Non
     return [images[part] for part in slices] if isinstance(images, torch.Tensor) else slices
 
 
-def _first_passes(encoder: nn.Module, images: Any, parts: Any, keep: Iterable[Kept], precision: Precision) -> list:
-    """Embed each part; one that is streamed is not held on to."""
+def _first_passes(encoder: nn.Module, images: Any, parts: Any, keep: int, precision: Precision) -> list[Chunk]:
     if len(parts) == 1:
-        keep = (Keep.ALL,)
+        keep = 1
     elif hasattr(encoder, "no_sync"):  # DDP counts backward passes, and one for each forward pass with graph
-        keep = ()
-    hold, kept = isinstance(images, torch.Tensor), itertools.chain(keep, itertools.repeat(Keep.NOTHING))
-    loaded = parts if hold else images.parts(parts)
-    return [_first_pass(encoder, part, precision, next(kept), hold) for part in loaded]
+        keep = 0
+    chunks: list[Chunk] = []
+    for part in parts if isinstance(images, torch.Tensor) else images.parts(parts):
+        kept = len(chunks) < keep
+        state = None if kept else RandomState.capture(_device(encoder))
+        with nullcontext() if kept else torch.no_grad():
+            chunks.append((_embed(encoder, part, precision), state))
+    return chunks
 
 
 def _second_passes(
-    encoder: Any, chunks: list[_Chunk], images: Any, parts: Any, gradient: torch.Tensor, precision: Precision
+    encoder: Any, chunks: list[Chunk], images: Any, parts: Any, gradient: torch.Tensor, precision: Precision
 ) -> None:
-    """Carry the gradient of the embeddings [n d] into the weights, chunk by chunk."""
-    if not isinstance(images, torch.Tensor):  # what is embedded again is loaded again when it is its turn
-        missing = [(part, c) for part, c in zip(parts, chunks, strict=True) if c.kept is not Keep.ALL]
-        again = images.parts([part for part, _ in missing])
-        for _, c in missing:
-            c.again = again
-    for c, of_chunk in zip(chunks, gradient.split([len(c.embeddings) for c in chunks]), strict=True):
-        waits = hasattr(encoder, "no_sync") and c is not chunks[-1]  # DDP averages once a step
+    """Carry the gradient of the embeddings [n d] into the weights, chunk by chunk; each is let go of then."""
+    missing = [part for part, (_, state) in zip(parts, chunks, strict=True) if state]
+    again = iter(missing) if isinstance(images, torch.Tensor) else images.parts(missing)
+    for of_chunk in gradient.split([len(embeddings) for embeddings, _ in chunks]):
+        embeddings, state = chunks.pop(0)
+        waits = hasattr(encoder, "no_sync") and chunks  # DDP averages once a step
         with encoder.no_sync() if waits else nullcontext():
-            _second_pass(encoder, c, of_chunk, precision)
+            if state is not None:
+                with state.replayed(), _running_statistics_held(encoder):
+                    embeddings = _embed(encoder, next(again), precision)
+            if embeddings.requires_grad:
+                embeddings.backward(of_chunk)
 
 
 def _through_loss(
-    loss: Loss, embeddings: torch.Tensor, labels: torch.Tensor, precision: Precision, gather: Gather | None
+    loss: Loss, embeddings: torch.Tensor, labels: torch.Tensor, precision: Precision, gather: Processes | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The loss of everyone's embeddings [n d], a leaf of its graph, and its gradient with respect to this process's."""
     finite = torch.isfinite(embeddings).all(dim=1)
@@ -202,37 +174,6 @@ def _through_loss(
         precision.backward(value)
     grad = torch.zeros_like(embeddings) if embeddings.grad is None else embeddings.grad
     return value.detach(), grad if gather is None else gather.share(grad)
-
-
-def _first_pass(encoder: nn.Module, images: torch.Tensor, precision: Precision, kept: Kept, hold: bool) -> _Chunk:
-    if kept is Keep.ALL:
-        return _Chunk(None, _embed(encoder, images, precision), kept, None, None)
-    state = RandomState.capture(_device(encoder))
-    with torch.no_grad() if kept is Keep.NOTHING else cut_at(kept) as cut:
-        embeddings = _embed(encoder, images, precision)
-    if cut is not None and cut.leaf is None:
-        raise ValueError(f"The encoder does not run its module {type(kept).__name__}; its graph cannot be cut there.")
-    return _Chunk(images if hold else None, embeddings, kept, cut, state)
-
-
-def _second_pass(encoder: nn.Module, chunk: Any, grad: torch.Tensor, precision: Precision) -> None:
-    if chunk.kept is not Keep.NOTHING:
-        if chunk.embeddings.requires_grad:
-            chunk.embeddings.backward(grad)
-        chunk.embeddings = chunk.embeddings.detach()
-    if chunk.kept is Keep.ALL:
-        return
-    images = chunk.images if chunk.again is None else next(chunk.again)
-    with chunk.state.replayed(), _running_statistics_held(encoder):
-        if chunk.kept is Keep.NOTHING:
-            again = _embed(encoder, images, precision)
-        else:
-            with precision.autocast():
-                again = run_up_to(chunk.kept, encoder, images.to(_device(encoder), non_blocking=True))
-            grad = chunk.cut.leaf.grad
-    if again.requires_grad and grad is not None:
-        again.backward(grad)
-    chunk.cut = None
 
 
 def _embed(encoder: nn.Module, images: torch.Tensor, precision: Precision) -> torch.Tensor:
@@ -253,11 +194,6 @@ def _refuse_batch_statistics(encoder: nn.Module, shared_is_fine: bool) -> None:
         )
 
 
-def normalises_over_batch(module: nn.Module) -> bool:
-    """Whether a module makes an image's embedding depend on its neighbours in the chunk."""
-    return isinstance(module, nn.modules.batchnorm._BatchNorm) and module.training
-
-
 @contextmanager
 def _running_statistics_held(encoder: nn.Module) -> Iterator[None]:
     """Undo what train-mode batch normalisation adds to its running statistics: the first pass has added it."""
@@ -268,7 +204,7 @@ def _running_statistics_held(encoder: nn.Module) -> Iterator[None]:
     finally:
         for module, buffers in zip(held, before, strict=True):
             for name, buffer in buffers.items():
-                # `.data`: a kept graph holds these buffers without reading them, and must not see them change.
+                # `.data`: a graph holds these buffers without reading them, and must not see them change.
                 getattr(module, name).data.copy_(buffer)
 
 

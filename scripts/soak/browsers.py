@@ -3,8 +3,8 @@
     python scripts/soak/browsers.py --sessions 20 --minutes 30 --loads 1000
 
 A browser here is a session of the dashboard's websocket, which does what Streamlit's page does: it asks for a page,
-reads all that comes, answers the clock of what draws itself again, and on Browse goes to another query a few times (a
-click). Nothing is drawn. The runs look as if they were at work: this process holds their locks and adds records. A page
+reads all that comes, answers the clock of what draws itself again, and on Browse goes to another query every five seconds
+(a click). The server may open 256 files. Nothing is drawn. The runs look as if they were at work: this process holds their locks and adds records. A page
 load fails if the page does not come to its end, shows an error, or names another session's run anywhere but in a list
 to choose from.
 """
@@ -15,6 +15,7 @@ import argparse
 import os
 import random
 import re
+import resource
 import secrets
 import shutil
 import socket
@@ -41,8 +42,10 @@ NAME = re.compile(rb"session-\d\d\d")
 CHOICES = ("selectbox", "multiselect", "radio", "button_group")
 """Elements that may name every run."""
 PARTS = ("Curves", "Similarities", "Decomposability", "Log")
-CLICKS = 3
-"""Other queries, one after the other, on a page of Browse."""
+EVERY = 5.0
+"""Seconds between two clicks, to another query, on a page of Browse."""
+DESCRIPTORS = 256
+"""What the server may open at once: the default of macOS's shells."""
 GROWTH = 32
 """MB that the server may grow by over the second half of the loads."""
 
@@ -58,8 +61,9 @@ class Server:
         words = [sys.executable, "-m", "lab", "app", "--runs", str(runs), "--data", str(runs.parent), "--port", port]
         with open(runs.parent / "server.log", "wb") as log:
             self.process = subprocess.Popen(
-                words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, "LAB_TOKEN": token}
-            )
+                words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, "LAB_TOKEN": token},
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS)),
+            )  # fmt: skip
         self.cookie = self._cookie(token, patience)
 
     def _cookie(self, token: str, patience: float) -> str:
@@ -91,6 +95,7 @@ class Session:
         self.name, self.server, self.patience = f"session-{number:03d}", server, patience
         self.chance = random.Random(f"{seed} {number}")
         self.loads: list[float] = []
+        self.clicks: list[float] = []
         self.wrong: list[str] = []
 
     def load(self, stay: float) -> None:
@@ -113,9 +118,10 @@ class Session:
             self.wrong.append(f"{self.name}, /{page}?{asked}: {type(error).__name__} {error}")
 
     def _click(self, line: ClientConnection, stay: float) -> None:
-        for _ in range(CLICKS):
-            time.sleep(self.chance.uniform(0, stay / CLICKS))
-            self._run(line, "", self._query())
+        began = time.monotonic()
+        for click in range(1, 1 + int(stay / EVERY)):
+            time.sleep(max(0.0, began + click * EVERY - time.monotonic()))
+            self.clicks.append(self._run(line, "", self._query()))
 
     def _query(self) -> str:
         return urlencode({"run": self.name, "query": self.chance.randrange(8)})
@@ -222,7 +228,10 @@ def main() -> None:
     bench.close() if not failures else print(f"kept: {bench.folder}")
     told = f"{asked.sessions} sessions; {memory[0]:.0f} MB at first, {quarter:.0f}, {half:.0f}, {memory[-1]:.0f} MB"
     loads = sorted(second for session in sessions for second in session.loads)
-    told += f"; median {loads[len(loads) // 2]:.2f} s, p95 {loads[int(0.95 * len(loads))]:.2f} s"
+    clicks = sorted(second for session in sessions for second in session.clicks)
+    if clicks:
+        told += f"; {len(clicks)} clicks, p95 {clicks[int(0.95 * len(clicks))]:.2f} s"
+    told += f"; loads: median {loads[len(loads) // 2]:.2f} s, p95 {loads[int(0.95 * len(loads))]:.2f} s"
     conclude("browsers at once, page loads", asked.loads, failures, asked.seed, began, told)
 
 

@@ -290,12 +290,6 @@ def test_a_damaged_batch_is_a_sentence(runs, open_page):
     assert page.calm, page.words()
 
 
-def test_large_batches_are_cut_to_whole_classes():
-    labels = np.repeat(np.random.default_rng(0).permutation(80), 4)
-    counts = np.unique(labels[batches._classwise(labels, np.arange(320))], return_counts=True)[1]
-    assert counts.tolist() == [4] * (batches.LARGEST // 4)
-
-
 @pytest.mark.parametrize(("part", "bad"), [("bounds", "saved-999"), ("change", "nan"), ("change", "[" * 5_000)])
 def test_a_bad_address_falls_back(runs, open_page, part, bad):
     names = ("batch", "loss", "query", "sampled", "other", "cosine", "bounded", "split", "knobs", "wrapped")

@@ -73,7 +73,7 @@ def test_from_a_form_to_a_comparison(serve, tab, train_tiny, tmp_path, no_run_le
 
     long, short = Run(runs / "long"), Run(runs / "short")
     wait_for(lambda: long.status.get("step", 0) > 0, "the first step")
-    worker = long.worker
+    worker = long.snapshot().worker
     page.context.close()
     server.stop()
     reached = long.status["step"]
@@ -83,7 +83,7 @@ def test_from_a_form_to_a_comparison(serve, tab, train_tiny, tmp_path, no_run_le
     again = tab(f"{server.url}/watch?watched=long")
     expect(again.get_by_text(re.compile(r"Training, step \d+ of 20000"))).to_be_visible()
     wait_for(lambda: long.status["step"] > reached, "going on without a server")
-    assert long.worker == worker
+    assert long.snapshot().worker == worker
     again.get_by_role("button", name="Stop").last.click()
     wait_for(lambda: long.state == "stopped", "stopping")
     expect(again.get_by_test_id("stMainBlockContainer").get_by_text(re.compile("Stopped after step"))).to_be_visible()

@@ -22,7 +22,6 @@ from lab.claims import _data, _report, _study, _sweep, _train
 from lab.claims._study import TESTED, Claim, Contrast, DataSetup, Point, Study, Training, merged
 from lab.claims._verdicts import FAILS, HOLDS, NOT_RUN, UNTOLD, Judged, among_all, finding, holm, judged
 from lab.data import Split
-from lab.install import environment
 from lab.trials import Scores, Trial, interval, key_of
 
 ROOT = Path(__file__).parents[2]
@@ -52,13 +51,13 @@ def shrunk(dataset, classes: int = 8):
 
 @pytest.mark.parametrize("name", lab.claims.names())
 def test_the_points_of_a_study_are_configurations_and_take_a_step(name, rows, monkeypatch):
-    """All are configurations of losses that exist; the first and the last train and are measured."""
+    """All are configurations of losses that exist; the last trains, of frozen features the first, too."""
     study = lab.claims.get(name)
     whole = _data.prepared
     monkeypatch.setattr(_train, "prepared", lambda *given: shrunk(whole(*given)))
     for point in study.points:
         Training(study, point, study.lrs[0], 0).config  # noqa: B018  as declared, it is a configuration
-    for point in {id(one): one for one in (study.points[0], study.points[-1])}.values():
+    for point in (study.points[0], study.points[-1])[study.tier != "head" or len(study.points) == 1 :]:
         per_class = point.config.get("sampler", {}).get("per_class", 4)
         small = {"training": {"steps": 1}, "sampler": {"batch_size": 4 * per_class}, "encoder": {"dim": WIDTH}}
         tiny = dataclasses.replace(point, config=merged(point.config, small))
@@ -80,7 +79,9 @@ def test_the_points_of_a_study_are_configurations_and_take_a_step(name, rows, mo
     assert read <= declared
 
 
-def test_every_setting_of_a_study_is_its_own():
+def test_every_setting_of_a_study_is_its_own_and_every_turn():
+    turns = [lab.claims.get(name).turn for name in lab.claims.names()]
+    assert turns == sorted(set(turns)) and max(turns) < 1_000
     for name in lab.claims.names():
         keys = [t.key for t in lab.claims.get(name).trainings()]
         assert len(keys) == len(set(keys)), name
@@ -111,19 +112,12 @@ def test_the_head_trains_and_a_training_repeats_itself(rows):
     config = {"loss": {"name": "contrastive"}, "training": {"steps": 40}, "encoder": {"dim": 8}}
     training = Training(study, Point({"loss": "contrastive"}, config), 0.01, 2)
     first, again = _train.run(training, rows), _train.run(training, rows)
-    untrained = _train.run(
-        Training(study, Point({}, merged(config, {"training": {"steps": 1}})), 0.01, 2), rows
-    )  # fmt: skip
+    untrained = _train.run(Training(study, Point({}, merged(config, {"training": {"steps": 1}})), 0.01, 2), rows)
     assert first.test == again.test and first.validation == again.validation
     assert first.test["MAP@R"] > untrained.test["MAP@R"] + 0.05
 
 
 # ---------------------------------------------------------------------------------------------- the sweep
-
-
-def command(folder) -> list[str]:
-    flags = f"--only two_stage --seeds 2 --folder {folder}".split()
-    return [sys.executable, "-m", "lab", "claims", "run", *flags, "--machine", "a test"]
 
 
 class Backwards:
@@ -139,9 +133,9 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path, rows, monkeypatch):
     np.save(cache / "emoji7-efficientnet_lite0-128.npy", rows.astype(np.float16))
     monkeypatch.setenv("LAB_CACHE", str(cache))
     path = folder / "two_stage.jsonl"
-    process = subprocess.Popen(
-        command(folder), cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, stderr=subprocess.DEVNULL
-    )
+    flags = f"--only two_stage --seeds 2 --folder {folder}".split()
+    command = [sys.executable, "-m", "lab", "claims", "run", *flags, "--machine", "a test"]
+    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, stderr=subprocess.DEVNULL)
     try:
         until = time.monotonic() + 300
         while not (path.is_file() and trials.read(path).trials) and time.monotonic() < until:
@@ -170,9 +164,9 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path, rows, monkeypatch):
 
 def test_a_sweep_refuses_what_it_cannot_do(tmp_path, rows):
     with pytest.raises(ValueError, match="no study 'loses'.*Did you mean 'losses'"):
-        _sweep.wanted(["loses"])
+        _sweep.select(["loses"])
     with pytest.raises(ValueError, match="of the tier cnn"):
-        _sweep.wanted(["losses"], "cnn")
+        _sweep.select(["losses"], "cnn")
     with pytest.raises(ValueError, match="at least one seed"):
         next(_sweep.sweep(["losses"], tmp_path, 0))
     from filelock import FileLock
@@ -187,7 +181,7 @@ def test_a_sweep_refuses_what_it_cannot_do(tmp_path, rows):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--seeds", "0"], "--seeds must be at least 1, got 0."),
+        (["--seeds", "0"], "--seeds must be from 1 to 1,000, got 0."),
         (["--minutes", "-1"], "--minutes must be above 0, got -1."),
         (["--only", "x"], "There is no study 'x'."),
         (["tau1"], "Name one study to show: lab claims show STUDY"),
@@ -211,7 +205,7 @@ def test_the_device_of_a_sweep_is_that_of_its_trainings(tmp_path, monkeypatch):
 
     monkeypatch.setattr(_train, "run", trained)
     monkeypatch.setattr(_sweep, "_rows", lambda data: None)
-    monkeypatch.setattr(_sweep, "_where", lambda device: {"device": "cuda", "device_name": "a GPU"})
+    monkeypatch.setattr(_sweep, "_place", lambda device: {"device": "cuda", "device_name": "a GPU"})
     assert len(list(_sweep.sweep(["two_stage"], tmp_path, 1, launcher=Backwards(), device="cuda:3"))) == len(seen) == 2
     assert set(seen) == {"cuda:3"}
     path = tmp_path / "two_stage.jsonl"
@@ -220,7 +214,7 @@ def test_the_device_of_a_sweep_is_that_of_its_trainings(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="holds trainings of the device cuda, .* the device cpu must not be compared"):
         list(_sweep.sweep(["two_stage"], tmp_path, 2, launcher=Backwards(), device="cpu"))
     assert len(seen) == 2, "refused before anything trains"
-    monkeypatch.setattr(_sweep, "_where", lambda device: {"device": "cpu", "device_name": "a processor"})
+    monkeypatch.setattr(_sweep, "_place", lambda device: {"device": "cpu", "device_name": "a processor"})
     with pytest.raises(ValueError, match="choose another folder, or the device cuda"):
         list(_sweep.sweep(["two_stage"], tmp_path, 2, launcher=Backwards(), device="auto"))  # a node without a GPU
     assert trials.read(path) == made, "and nothing of it is kept"
@@ -229,14 +223,9 @@ def test_the_device_of_a_sweep_is_that_of_its_trainings(tmp_path, monkeypatch):
         trials.read(path)
 
 
-def test_sittings_say_what_trained(tmp_path):
-    """The first ones name no device and took the processor."""
-    assert trials.bundled("two_stage").device == "cpu" and trials.read(tmp_path / "none.jsonl").device == ""
-    assert _sweep._where("cpu") == {"device": "cpu", "device_name": environment.device_name("cpu")}
-    assert environment.device_name("cpu")
-
-
 def test_a_sitting_that_a_kill_left_without_a_trial_binds_no_other_to_its_device(tmp_path):
+    """The first sittings name no device and took the processor."""
+    assert trials.bundled("two_stage").device == "cpu" and trials.read(tmp_path / "none.jsonl").device == ""
     path, trial = tmp_path / "tau1.jsonl", Trial({"loss": "triplet"}, 0.1, 0, "d", {"r@1": 0.5}, {"r@1": 0.5}).as_json()
     cuda, cpu = (json.dumps({"session": {"device": device}}) for device in ("cuda", "cpu"))
     path.write_text(cuda + "\n" + trial[:20])
@@ -246,24 +235,23 @@ def test_a_sitting_that_a_kill_left_without_a_trial_binds_no_other_to_its_device
     assert held.device == "cpu" and held.sessions == ({"device": "cpu"},) and len(held.trials) == 1
 
 
-def test_a_trial_that_was_declared_otherwise_does_not_count(tmp_path):
-    study = lab.claims.get("tau1")
-    training = study.trainings(1)[0]
-    mine = Trial(dict(training.point.setting), training.lr, 0, training.digest, {"r@1": 0.5}, {"r@1": 0.5})
-    other = dataclasses.replace(mine, digest="00000000")
-    path = _sweep.file_of("tau1", tmp_path)
-    path.write_text(mine.as_json() + "\n" + other.as_json() + "\n")
-    assert _sweep.current(study, trials.read(path)) == [mine]
+def test_a_trial_that_was_declared_otherwise_does_not_count():
+    training = lab.claims.get("tau1").trainings(1)[0]
+    mine = Trial(dict(training.point.setting), training.lr, 0, training.digest)
+    both = trials.Results((mine, dataclasses.replace(mine, digest="00000000")))
+    assert _sweep.current(training.study, both) == [mine]
 
 
 # ------------------------------------------------------------------------------------------- the statistics
 
 
-def test_interval_is_that_of_scipy():
+def test_interval_is_that_of_scipy_and_wider_for_what_the_seeds_share():
     values = [0.3, -0.1, 0.25, 0.4, 0.05]
     expected = stats.ttest_1samp(values, 0).confidence_interval(0.95)
-    found = interval(values)
+    found, wider = interval(values), interval(values, shared=0.5)
     assert (found.low, found.high) == pytest.approx(tuple(expected)) and found.mean == pytest.approx(0.18)
+    half = stats.t.ppf(0.975, 4) * np.std(values, ddof=1) * np.sqrt(1 / 5 + 0.5)
+    assert (wider.low, wider.high) == pytest.approx((0.18 - half, 0.18 + half))
     assert interval([1.0]).high == np.inf and interval([]).n == 0
 
 
@@ -340,13 +328,6 @@ def test_a_claim_holds_if_all_of_it_does():
 
     assert verdict(good, good) == HOLDS and verdict(good, unsure) == UNTOLD
     assert verdict(good, unsure, bad) == FAILS and verdict(good, good[:3]) == NOT_RUN
-
-
-def test_an_interval_is_widened_for_what_the_seeds_share():
-    values = [0.1, 0.3, 0.2, 0.5]
-    found = interval(values, shared=0.5)
-    half = stats.t.ppf(0.975, 3) * np.std(values, ddof=1) * np.sqrt(1 / 4 + 0.5)
-    assert (found.low, found.high) == pytest.approx((0.275 - half, 0.275 + half))
 
 
 @pytest.mark.parametrize(("weight", "protocol"), [(0.5, "unseen"), (1.0, "seen")])
@@ -446,13 +427,6 @@ def test_the_page_tells_the_bundled_results():
     assert written == _report.report(lab.claims.names(), trials.BUNDLED), "write it again: lab claims report"
 
 
-def test_the_command_shows_a_study(capsys, monkeypatch):
-    monkeypatch.setattr(lab.claims, "names", lambda: ("two_stage",))  # not to judge them all
-    assert main(["claims", "show", "two_stage", "--folder", str(trials.BUNDLED)]) in (0, None)
-    said = capsys.readouterr().out
-    assert "*Two-stage search against brute force.*" in said and "| half less the share of comparisons | +0." in said
-
-
 def test_bundled_results_are_small_and_readable():
     files = list(trials.BUNDLED.glob("*.jsonl"))
     assert sum(f.stat().st_size for f in files) < 1_000_000
@@ -475,11 +449,9 @@ def test_a_sweep_never_writes_into_the_package(tmp_path, monkeypatch, capsys):
     assert str(trials.BUNDLED) in capsys.readouterr().err, "without results of one's own those of the package are read"
     (tmp_path / "claims").mkdir()
     shutil.copy(trials.BUNDLED / "two_stage.jsonl", tmp_path / "claims")
+    monkeypatch.setattr(lab.claims, "names", lambda: ("two_stage",))  # not to judge them all
+    assert main(["claims", "show", "two_stage"]) in (0, None)
+    assert "| half less the share of comparisons | +0." in capsys.readouterr().out
     assert main(["claims", "status", "--only", "two_stage"]) in (0, None)
     assert str(tmp_path / "claims") in capsys.readouterr().err
     assert before == {path: path.stat().st_mtime_ns for path in trials.BUNDLED.iterdir()}
-
-
-def test_every_study_has_a_turn_of_its_own():
-    turns = [lab.claims.get(name).turn for name in lab.claims.names()]
-    assert turns == sorted(set(turns)) and max(turns) < 1_000

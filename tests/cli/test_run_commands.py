@@ -11,7 +11,7 @@ import pytest
 import lab.runs
 from lab.__main__ import main
 from lab.cli import _config, parse
-from lab.cli.train import _alone, _begun
+from lab.cli.train import _begun
 from lab.runs import RunConfig, management
 
 
@@ -117,12 +117,6 @@ def test_a_terminal_that_cannot_show_a_letter_shows_its_number(trained, monkeypa
     assert main(["note", str(trained.path)]) == 0
     assert shown.buffer.getvalue() == b"caf\\xe9 \\U0001f4a5\n"
     management.annotate(trained, note="")
-
-
-def test_numbers_of_torchrun_that_are_none_are_not_believed(monkeypatch):
-    for word, alone in (("many", True), ("", True), ("1", True), ("2", False)):
-        monkeypatch.setenv("WORLD_SIZE", word)
-        assert _alone() is alone
 
 
 def test_a_damaged_neighbour_does_not_stop_a_training_that_torchrun_begins_again(trained, tmp_path, monkeypatch):

@@ -38,13 +38,14 @@ def listening(path):
         os.chdir(here)
 
 
-STRANGE = {"pipe": (pipe, "a named pipe"), "device": (device, "a device"), "socket": (listening, "a socket")}
+STRANGE = {"pipe": pipe, "device": device, "socket": listening}
+WORDS = "a pipe, socket or device"
 
 
 @pytest.fixture(params=STRANGE)
 def strange(request):
     """Puts something that is no file at a path; and what sentences call it."""
-    return STRANGE[request.param]
+    return STRANGE[request.param], WORDS
 
 
 pytestmark = pytest.mark.timeout(600)  # what is wrong here waits for ever

@@ -27,7 +27,7 @@ from lab.evaluation.precision import Precision
 from lab.papers import recipes
 from lab.runs import RunConfig
 from lab.runs.building.parts import encoder_and_loss
-from lab.training import budget, forecast
+from lab.training import forecast
 from lab.training.steps import gradients
 
 DIM, PER_CLASS = 512, 4
@@ -123,10 +123,8 @@ def of_large_batches(device: torch.device, sizes: Sizes) -> Rows:
     encoder, images, labels = large_batches.parts(sizes.backbone, sizes.images, sizes.pixels)
     encoder, images, loss = encoder.to(device), images.to(device), lab.losses.create("recall_at_k")
     precision = Precision("float32", device)
-    some = budget.graph_bytes(encoder, images[: sizes.chunk], precision)[0]
-    whole = some * sizes.images // sizes.chunk
 
-    def step(chunk=None, keep=()):
+    def step(chunk=None, keep=0):
         encoder.zero_grad(set_to_none=True)
         gradients(encoder, loss, images, labels, chunk=chunk, keep=keep, precision=precision)
 
@@ -139,7 +137,7 @@ def of_large_batches(device: torch.device, sizes: Sizes) -> Rows:
         release(device)
         yield said | {"what": "plain step", "refused": in_a_line(refusal)}
     for name, share in large_batches.SHARES.items():
-        keep = budget.plan(encoder, images, sizes.chunk, int(share * whole), precision)
+        keep = int(share * sizes.images / sizes.chunk)
         try:
             ms, mb = measured(lambda keep=keep: step(sizes.chunk, keep), device, sizes.repeats)
         except torch.cuda.OutOfMemoryError as refusal:
@@ -224,7 +222,8 @@ def first_steps(name: str, device: torch.device, sizes: Sizes) -> dict:
         begin = time.perf_counter()
         optimiser.zero_grad(set_to_none=True)
         if keep is None:
-            keep = budget.plan(encoder, images, chunk, None, precision) if chunk else []
+            needed = forecast.of_step(encoder, loss, images, labels, chunk=chunk, precision=precision)
+            keep = forecast.chunks_kept(needed, None, device)
         result = gradients(
             encoder, loss, images, labels, chunk=chunk, keep=keep, batchnorm=knobs.chunk_batchnorm, precision=precision
         )

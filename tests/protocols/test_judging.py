@@ -156,12 +156,7 @@ def test_levels_come_from_a_table_of_classes(trained, place, tmp_path):
             "name,coarse\na,b\n",
             "needs the columns class, and middle or coarse.*it has name, coarse",
         ),
-        ({"table": "t.csv"}, "class,coarse\nDuck,Birds\n", "lacks 2 of 2 tested classes of cub200, the first: "),
-        (
-            {"table": "t.csv"},
-            "class,coarse\n101.White_Pelican,Birds\n200.Yellowthroat,\n",
-            "does not say the coarse class of '200.Yellowthroat'",
-        ),
+        ({"table": "t.csv"}, "class,coarse\nDuck,Birds\n", "does not say the coarse class of '101.White_Pelican'"),
     ],
 )
 def test_a_set_without_super_classes_is_refused(tmp_path, knobs, text, sentence):
@@ -339,13 +334,14 @@ def test_revisited_needs_a_folder_and_training_images(trained, squares, tmp_path
 
 
 def test_standard_halves_are_what_evaluation_measures(trained, squares):
+    base = config({"name": "class_folders", "root": str(squares), "validation": 0.25})
+    standard = lab.protocols.create("standard_halves").configured(base)
+    assert standard.data.knobs.validation == 0 and standard.evaluation.knobs.checkpoint == "last"
     run = trained("class_folders", squares, knobs={"test": 0.5, "validation": 0.25})
     outcome = judged("standard_halves", run)
     assert values(outcome.rows[0])["MAP@R"] == pytest.approx(run.scores("test")["values"]["MAP@R"])
-    assert (
-        outcome.notes[0] == "6 classes trained, 8 others tested."
-        and "2 classes of the training half" in outcome.notes[1]
-    )
+    assert outcome.notes[0] == "6 classes trained, 8 others tested."
+    assert "2 classes of the training half" in outcome.notes[1]
 
 
 FITS_ANOTHER = [
@@ -377,13 +373,6 @@ def test_single_images_leave_no_query(tmp_path):
     del dataset.splits["test"]
     with pytest.raises(ValueError, match="has none .its splits: train."):
         lab.protocols.create("random_galleries").check(dataset)
-
-
-def test_the_training_half_of_a_protocol_trains_on_all_of_it(squares):
-    base = config({"name": "class_folders", "root": str(squares), "validation": 0.25})
-    standard = lab.protocols.create("standard_halves").configured(base)
-    assert standard.data.knobs.validation == 0 and standard.evaluation.knobs.checkpoint == "last"
-    assert standard.evaluation.knobs.splits == ()
 
 
 def test_an_encoder_of_fixed_size_cannot_see_whole_photographs(trained, squares, tmp_path):

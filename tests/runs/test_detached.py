@@ -13,7 +13,7 @@ from lab.core.files import write_json
 from lab.runs import RunConfig
 from lab.runs.launching import detached as launching
 from lab.runs.launching import stop_request
-from lab.runs.launching.queue import Queue, slot
+from lab.runs.launching.queue import Queue
 from lab.runs.process import Worker
 from tests.runs.conftest import wait_for
 
@@ -41,7 +41,7 @@ def test_a_launched_run_lives_on_its_own_and_stops_when_asked(tiny, tmp_path, ti
     wait_for(lambda: run.status.get("step", 0) > 0)
     # Somebody else, for instance a restarted server, finds it by its files alone.
     found = lab.runs.open("detached", tmp_path)
-    assert found.state == "running" and found.worker.pid == worker.pid
+    assert found.state == "running" and found.snapshot().process == worker
     assert launching.reconcile(tmp_path) == ()
     assert launching.stop(found, grace=60) == "stopped"
     assert found.state == "stopped" and not launching.working(found)
@@ -63,15 +63,6 @@ def test_orphans_are_found_out(tiny, tmp_path):
     assert fresh.state == "queued"
     write_json(fresh.path / "launch.json", worker)
     assert fresh.state == "interrupted" and "before it began" in fresh.status["sentence"]
-
-
-def test_a_number_used_again_is_another_process():
-    this = Worker.this()
-    assert this.alive and Worker.of(this.pid) == this
-    assert not Worker(this.host, this.pid, this.create_time - 60).alive
-    assert not Worker("elsewhere", this.pid, this.create_time).alive
-    assert Worker.read(this.as_dict()) == this
-    assert Worker.read({"pid": 3}) is Worker.read(None) is Worker.read([1]) is None
 
 
 def test_a_run_of_another_host_counts_as_alive_while_it_reports(tiny, tmp_path):
@@ -141,14 +132,6 @@ def write_config(run, device):
     run.reconfigure(run.config.changed("training.device", device))
 
 
-def test_slots():
-    class Named:
-        def __init__(self, device):
-            self.config_dict = {"training": {"device": device}}
-
-    assert [slot(Named(d)) for d in ("cpu", "cuda", "cuda:1")] == ["cpu", "cuda:0", "cuda:1"]
-
-
 def test_the_worker_goes_on_after_an_error_until_nothing_waits(tiny, tmp_path, tidy):
     short = {**tiny, "training": {"steps": 1}}
     broken = {**short, "data": {**tiny["data"], "root": str(tmp_path / "nowhere")}}
@@ -157,8 +140,10 @@ def test_the_worker_goes_on_after_an_error_until_nothing_waits(tiny, tmp_path, t
         run = lab.runs.create(RunConfig.of(given), tmp_path, name)
         tidy(run)
         queue.add(run)
-    worker = queue.ensure_worker()
-    assert queue.ensure_worker() == worker and queue.worker == worker
+    queue.ensure_worker()
+    worker = queue.worker
+    queue.ensure_worker()
+    assert queue.worker == worker is not None
     good = lab.runs.open("good", tmp_path)
     wait_for(lambda: good.state == "finished")
     failed = lab.runs.open("broken", tmp_path)
@@ -204,23 +189,12 @@ def test_a_worker_that_leaves_says_so_before_it_is_gone(tmp_path, monkeypatch):
     monkeypatch.setattr("lab.runs.launching.queue.launch", lambda run: None)
     queue = Queue(tmp_path)
     queue.add(lab.runs.create(RunConfig.of().changed("training.device", "cpu"), tmp_path, "first"))
+    monkeypatch.setattr("lab.runs.launching.queue.PAUSE", 0.0)
     seen = []
     for run in queue.work():
-        seen.append(run.name)
         assert queue.worker is not None, "at its post while it works"
-    assert seen == ["first"]
+        if not seen:  # between starting the last run and looking whether anything waits
+            queue.add(lab.runs.create(RunConfig.of().changed("training.device", "cpu"), tmp_path, "late"))
+        seen.append(run.name)
+    assert seen == ["first", "late"]
     assert queue.worker is None, "this process lives on, but not as the queue's worker"
-
-
-def test_a_run_added_at_the_last_moment_is_still_started(tmp_path, monkeypatch):
-    monkeypatch.setattr("lab.runs.launching.queue.launch", lambda run: None)
-    monkeypatch.setattr("lab.runs.launching.queue.PAUSE", 0.0)
-    cpu = RunConfig.of().changed("training.device", "cpu")
-    queue = Queue(tmp_path)
-    queue.add(lab.runs.create(cpu, tmp_path, "first"))
-    started = []
-    for run in queue.work():
-        if run.name == "first":  # between starting the last run and looking whether anything waits
-            queue.add(lab.runs.create(cpu, tmp_path, "late"))
-        started.append(run.name)
-    assert started == ["first", "late"]

@@ -1,10 +1,7 @@
 """`training.device: cpu` holds for everything that a run does, on a machine whose GPU belongs to somebody else."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
-import torch
 
 import lab.reranking
 import lab.runs
@@ -13,10 +10,9 @@ from lab.__main__ import main
 from lab.evaluation.collection import Collection
 from lab.evaluation.comparison import reranked
 from lab.evaluation.two_stage import Anchors, InvertedGallery
-from lab.kernels.devices import device_of, device_or_cpu
+from lab.kernels.devices import device_or_cpu
 from lab.maps import of_run
 from lab.runs.building.parts import parts_of
-from lab.training import distributed
 
 
 @pytest.fixture
@@ -74,26 +70,3 @@ def test_an_index_searches_on_the_device_that_it_is_given(name, somebodys_gpu):
 def test_a_reranker_takes_its_device_too(name, somebodys_gpu):
     assert lab.reranking.create(name, device="cpu").device.type == "cpu"
     assert lab.reranking.create(name).device.type == "cuda"
-
-
-def test_processes_that_train_on_the_cpu_meet_over_gloo(somebodys_gpu, monkeypatch):
-    started = []
-
-    def join(backend, timeout, **_):
-        started.append((backend, timeout))
-
-    monkeypatch.setattr(distributed.dist, "rendezvous", lambda *_, **__: iter([(None, 0, 1)]))
-    monkeypatch.setattr(distributed.dist, "PrefixStore", lambda *_: None)
-    monkeypatch.setattr(distributed.dist, "init_process_group", join)
-    monkeypatch.setattr(distributed.dist, "destroy_process_group", lambda: None)
-    monkeypatch.setattr(distributed, "Processes", SimpleNamespace)
-    with distributed.session(device_of("cpu")):
-        assert started == [("gloo", distributed.TIMEOUT)] and distributed.TIMEOUT < distributed.PATIENCE
-
-
-def test_a_device_that_is_not_here_is_named(monkeypatch):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    assert device_of("auto") == torch.device("cpu")
-    with pytest.raises(ValueError, match="no device cuda:3 here"):
-        lab.search.create("exact", device="cuda:3")
-    assert device_or_cpu("cuda:3") == "cpu"

@@ -102,10 +102,10 @@ def test_a_run_leaves_everything_behind(whole):
 
 
 def test_the_stored_embeddings_are_those_of_the_stored_encoder(whole):
-    from lab.runs.evaluate import examiner_of
+    from lab.runs.evaluate import evaluator_of
 
     dataset = whole.dataset()
-    generator = examiner_of(whole).embed_of(dataset, dataset.splits["test"].items)
+    generator = evaluator_of(whole).embed_of(dataset, dataset.splits["test"].items)
     while True:
         try:
             next(generator)

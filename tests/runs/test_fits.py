@@ -8,7 +8,7 @@ from lab.__main__ import main
 from lab.core.streams import result_of
 from lab.runs import RunConfig
 from lab.runs.building.parts import parts_of
-from lab.runs.evaluate import examiner_of
+from lab.runs.evaluate import evaluator_of
 
 
 @pytest.mark.parametrize(
@@ -98,5 +98,5 @@ def test_a_split_is_asked_as_it_was_embedded(plain):
     assert main(["evaluate", str(plain.path), "--evaluation.flip", "true", "--evaluation.beta", "0.5"]) == 0
     assert plain.config_of("test").similarity == "euclidean" and plain.config.similarity == "cosine"
     stored, dataset = plain.embeddings("test"), plain.dataset()
-    again = result_of(examiner_of(plain, "test").embed_of(dataset, stored.items[:5]))
+    again = result_of(evaluator_of(plain, "test").embed_of(dataset, stored.items[:5]))
     np.testing.assert_allclose(again.vectors, stored.vectors[:5], atol=1e-5)

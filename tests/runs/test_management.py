@@ -36,12 +36,6 @@ def test_what_is_not_given_stays(run):
             management.annotate(run, group=bad)
 
 
-@pytest.mark.parametrize("written", ["", "[1, 2]", "{", '{"tags": 3}'])
-def test_spoilt_remarks_count_as_none(run, written):
-    (run.path / "remarks.json").write_text(written)
-    assert management.notes(run)["tags"] == []
-
-
 @pytest.mark.parametrize(
     ("note", "tags"), [("x" * 5001, []), ("", ["t"] * 0 + ["y" * 41]), ("", list("abcdefghijklmnopqrstuv"))]
 )
@@ -72,17 +66,6 @@ def test_the_trash_gives_back(run, tmp_path):
     back = management.restore(thrown)
     assert back.name == "one-2" and back.config == RunConfig.of()
     assert management.trashed(tmp_path) == ()
-
-
-def test_two_runs_of_one_name_fit_in_the_trash(run, tmp_path):
-    management.trash(run)
-    management.trash(create(RunConfig.of(), tmp_path, "one"))
-    assert len(management.trashed(tmp_path)) == 2
-
-
-def test_only_the_trash_gives_back(run, tmp_path):
-    with pytest.raises(ValueError, match="trash"):
-        management.restore(run.path)
 
 
 def test_a_run_at_work_stays_where_it_is(run):

@@ -230,8 +230,8 @@ def test_what_cannot_be_resumed_is_one_sentence_and_the_run_stays(tmp_path, caps
         ({"encoder": Net()}, r"a loss \(Proxies\) of your own"),
         ({"encoder": Net, "loss": loss}, "encoder must be a torch.nn.Module"),
         ({"encoder": Net(), "loss": Proxies}, "loss must be a callable"),
-        ({"encoder": nn.Sequential(nn.Flatten(), nn.Linear(768, 8)), "loss": loss}, "encoder does not fit.* missing"),
-        ({"encoder": Net(), "loss": Wider()}, r"loss does not fit run own: .*proxies is of shape \[9, 8\].* \[8, 8\]"),
+        ({"encoder": nn.Sequential(nn.Flatten(), nn.Linear(768, 8)), "loss": loss}, "The encoder does not fit run own"),
+        ({"encoder": Net(), "loss": Wider()}, "The loss does not fit run own: .*proxies"),
     ):
         with pytest.raises(ValueError, match=told):
             lab.resume(run, **given)

@@ -26,7 +26,9 @@ def root(tmp_path):
 
 def test_every_reader_reads_it():
     run = lab.runs.open(KEPT / "finished")
-    assert run.state == "finished" and run.config.loss.name == "recall_at_k" and run.worker.host == "somewhere"
+    assert (
+        run.state == "finished" and run.config.loss.name == "recall_at_k" and run.snapshot().worker.host == "somewhere"
+    )
     assert [r["step"] for r in run.metrics("stepped")] == [1, 2, 3, 4, 5, 6] and run.log_tail() == ""
     assert run.splits == ("test", "validation") and run.begun and run.failure is None
     test, scores = run.embeddings("test"), run.scores("test")
@@ -39,11 +41,11 @@ def test_every_reader_reads_it():
 
 
 def test_its_encoder_and_data_give_its_embeddings_again(root):
-    from lab.runs.evaluate import examiner_of
+    from lab.runs.evaluate import evaluator_of
 
     run = lab.runs.open(root / "finished")
     dataset, kept = run.dataset(), run.embeddings("test")
-    generator = examiner_of(run).embed_of(dataset, dataset.splits["test"].items)
+    generator = evaluator_of(run).embed_of(dataset, dataset.splits["test"].items)
     while True:
         try:
             next(generator)

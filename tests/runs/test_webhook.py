@@ -10,7 +10,7 @@ import pytest
 
 from lab import doctor
 from lab.runs import RunConfig, create
-from lab.runs.folder import FAILED, FINISHED, RUNNING, STOPPED
+from lab.runs.folder import FAILED, FINISHED, RUNNING
 from lab.runs.launching import webhook
 from lab.runs.launching.queue import Queue
 from lab.runs.writer import Writer
@@ -74,13 +74,6 @@ def test_a_process_that_died_is_told_of_when_it_is_found(run, listener):
     Writer(run).close()
     assert [told["state"] for _, _, told in listener.told] == ["interrupted"]
     assert listener.told[0][2]["text"].startswith("Run one was interrupted. The process ended without a word")
-
-
-def test_a_run_that_was_killed_is_told_of_by_its_last_word(run, listener):
-    Writer(run).status(RUNNING, phase="training", step=3)
-    with Writer(run) as writer:  # finds it without a process
-        writer.status(STOPPED, sentence="Killed.")
-    assert [told["state"] for _, _, told in listener.told] == ["stopped"]
 
 
 @pytest.mark.parametrize("how", ["refuses", "hangs", "closed", "no address"])

@@ -15,11 +15,10 @@ import lab.runs
 import lab.runs.check
 from lab.core.streams import result_of
 from lab.runs import RunConfig
-from lab.runs.evaluate import examiner_of
+from lab.runs.evaluate import evaluator_of
 from lab.runs.execute import execute
 from lab.training import checkpoint
 from lab.training.distributed import Processes
-from lab.training.graphs import Keep
 from lab.training.steps import gradients
 from tests import several
 
@@ -34,7 +33,7 @@ def a_step(rank, place):
         encoder, loss, images, labels = a_training()
         processes, reduced, all_reduce = Processes(), [], dist.all_reduce
         mine = torch.arange(13).tensor_split(2)[rank]
-        result = gradients(encoder, loss, images[mine], labels[mine], chunk=4, keep=[Keep.ALL], gather=processes)
+        result = gradients(encoder, loss, images[mine], labels[mine], chunk=4, keep=1, gather=processes)
         dist.all_reduce = lambda values: (reduced.append(1), all_reduce(values))
         assert processes.complete(encoder, loss, wish=rank == 1) and len(reduced) == 1
         assert encoder.unused.weight.grad is None and processes.from_first(f"said by {rank}") == "said by 0"
@@ -210,7 +209,7 @@ def test_four_processes_lose_one_then_their_disk_and_go_on_with_clocks_apart(tmp
     ], done.stdout + done.stderr[-6000:]
     assert "Another process of this training ended" in done.stderr and "The disk is full" in done.stderr
     assert_same(one, four)
-    (query, _) = result_of(examiner_of(four, "test").split("test"))
+    (query, _) = result_of(evaluator_of(four, "test").split("test"))
     np.testing.assert_array_equal(four.embeddings("test").items, query.items)
     np.testing.assert_allclose(four.embeddings("test").vectors, query.vectors, atol=1e-6)  # another process, other bits
     assert not lab.runs.check.check(four)

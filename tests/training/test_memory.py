@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
+import weakref
 from functools import partial
 
 import pytest
@@ -12,7 +14,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from lab import encoders, losses
 from lab.evaluation.precision import Precision
-from lab.training import budget, forecast
+from lab.training import forecast
 from lab.training.steps import gradients
 
 
@@ -22,10 +24,6 @@ def parts(name, size, n):
     kind = "small_cnn" if name == "small_cnn" else "timm_model"
     encoder = encoders.create(kind, freeze_batchnorm=True, **knobs)
     return encoder, losses.create("recall_at_k"), torch.randn(n, 3, size, size), torch.arange(n) // 4
-
-
-def kept_bytes(encoder, images, share):
-    return int(share * len(images) * budget.graph_bytes(encoder, images[:16], Precision())[0] / 16)
 
 
 def allocated(work, trace) -> float:
@@ -51,12 +49,13 @@ def allocated(work, trace) -> float:
 def test_a_step_within_a_tenth_of_what_is_allocated(name, size, n, chunk, share, tmp_path):
     """No map is narrower than its filter here: of_step says what such a layer takes on some processors."""
     encoder, loss, images, labels = parts(name, size, n)
-    limit = kept_bytes(encoder, images, share)
+    limit = int(share * len(images) * forecast.graph_bytes(encoder, images[:16], Precision())[0] / 16)
     said = forecast.of_step(encoder, loss, images, labels, chunk=chunk, graph_memory=limit)
     there = {"weights", "images", "optimiser"}  # before the step, or not taken by it
     expected = sum(count for part, count in said.parts.items() if part not in there)
     gradients(encoder, loss, images[:8], labels[:8])  # loads what the first step loads
-    keep = budget.plan(encoder, images, chunk, limit, Precision()) if chunk else []
+    keep = forecast.chunks_kept(said, limit, torch.device("cpu"))
+    assert chunk is None or keep == share * n / chunk
     encoder.zero_grad(set_to_none=True)
     step = partial(gradients, encoder, loss, images, labels, chunk=chunk, keep=keep)
     found = allocated(step, tmp_path / "trace.json")
@@ -64,8 +63,30 @@ def test_a_step_within_a_tenth_of_what_is_allocated(name, size, n, chunk, share,
     # before all gradients are there, while the forecast counts both.
     # The largest map counts as one in flight, too; but while the whole graph is there, the last maps are in flight,
     # which are smaller. So up to an eighth more may be said than is taken.
-    copy, first = max(weight.nbytes for weight in encoder.parameters()), limit // max(1, len(keep))
+    copy, first = max(weight.nbytes for weight in encoder.parameters()), limit // max(1, keep)
     assert 0.875 * expected - copy - first < found < 1.1 * expected + copy
+
+
+def test_measuring_leaves_the_encoder_as_it_was_and_lets_go_of_its_graph():
+    encoder, seen = encoders.create("small_cnn", width=4, dim=8), []
+    for layer in encoder.modules():
+        if isinstance(layer, torch.nn.ReLU):
+            layer.register_forward_hook(lambda m, i, output: seen.append(weakref.ref(output)))
+    before, images = [buffer.clone() for buffer in encoder.buffers()], torch.randn(8, 3, 16, 16)
+    with torch.random.fork_rng():
+        drawn = torch.rand(2)
+    forecast.graph_bytes(encoder, images, Precision())
+    gc.collect()
+    assert torch.equal(torch.rand(2), drawn) and seen and all(output() is None for output in seen)
+    assert all(torch.equal(a, b) for a, b in zip(before, encoder.buffers(), strict=True))
+
+
+def test_kept_graphs_take_half_of_what_is_free_unless_told(monkeypatch):
+    encoder, loss, images, labels = parts("small_cnn", 32, 64)
+    needed = forecast.of_step(encoder, loss, images, labels, chunk=16)
+    monkeypatch.setattr(forecast, "available_bytes", lambda device: 5 * 16 * needed.arguments["encoder"].graph)
+    here = torch.device("cpu")
+    assert forecast.chunks_kept(needed, None, here) == 2 and forecast.chunks_kept(needed, 0, here) == 0
 
 
 def test_a_run_that_cannot_fit_is_refused_before_its_first_step(monkeypatch):

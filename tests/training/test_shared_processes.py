@@ -16,7 +16,6 @@ from lab.training import distributed
 from lab.training.distributed import Processes
 from lab.training.loop import freeze
 from lab.training.processes import batchnorm as shared_batchnorm
-from lab.training.processes import meeting
 from lab.training.processes.meeting import start_name
 from tests import several
 
@@ -110,50 +109,6 @@ def test_a_start_has_a_name_that_no_earlier_one_had():
     assert all(len(name) == 1 for name in names) and len(set.union(*names)) == 3
     with pytest.raises(RuntimeError, match="Process 1 of 2 waited"):
         start_name(dist.HashStore(), 1, 2, timedelta(seconds=0.2))
-
-
-@pytest.mark.parametrize("rank", [0, 5])
-def test_many_processes_that_are_late_are_asked_about_seldom(rank, monkeypatch):
-    calls, clock = [], Clock()
-
-    class Store:
-        old = True  # an answer of an earlier start is there
-
-        def check(self, keys):
-            calls.append(keys)
-            return "arrived" in keys[0] or ("answer" in keys[0] and self.old)  # they have, and none takes its answer
-
-        def delete_key(self, key):
-            self.old = False
-
-        def get(self, key):
-            calls.append(key)
-            return b"a number"
-
-        def set(self, key, value):
-            calls.append(key)
-
-    def sleep(seconds):
-        clock.now += seconds
-
-    monkeypatch.setattr(meeting, "time", SimpleNamespace(monotonic=clock, sleep=sleep))
-    with pytest.raises(RuntimeError, match=f"Process {rank} of 64 waited"):
-        start_name(Store(), rank, 64, timedelta(seconds=100))
-    most = 100 * meeting.CALLS / (63 if rank else 1)
-    assert 0.5 * most < len(calls) < 1.1 * most
-
-
-def test_who_comes_at_the_last_moment_is_seen(monkeypatch):
-    store, clock = dist.HashStore(), Clock()
-
-    def sleep(seconds):
-        clock.now += seconds
-        if clock.now >= 1:
-            store.set("lab/here/own/1", "1")
-
-    monkeypatch.setattr(meeting, "time", SimpleNamespace(monotonic=clock, sleep=sleep))
-    monkeypatch.setattr(meeting, "secrets", SimpleNamespace(token_hex=lambda size: "own"))
-    assert start_name(store, 0, 2, timedelta(seconds=1)) == "own" and clock.now < 1.001
 
 
 class Clock:

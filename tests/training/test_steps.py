@@ -7,7 +7,6 @@ import torch
 from torch import nn
 
 from lab.evaluation.precision import Precision
-from lab.training.graphs import Keep
 from lab.training.randomness import RandomState
 from lab.training.steps import Diverged, gradients
 from lab.training.stopwatch import PARTS, REST, Stopwatch
@@ -38,13 +37,6 @@ def largest_difference(one, other):
     return max((a.grad - b.grad).abs().max().item() for a, b in pairs if a.grad is not None)
 
 
-def kept(encoder, keep):
-    """`keep` as the step wants it: a number of whole chunks, or the name of the module where all are cut."""
-    if isinstance(keep, int):
-        return [Keep.ALL] * keep
-    return [dict(encoder.named_modules())[keep]] * 99
-
-
 def both(chunk, keep=0, dtype=torch.float32, precision=None, n=12, **encoder):
     images, labels = toy_batch(n, dtype=dtype)
     plain, plain_loss = built(dtype=dtype, **encoder)
@@ -52,12 +44,12 @@ def both(chunk, keep=0, dtype=torch.float32, precision=None, n=12, **encoder):
     value = graph_of_all_chunks(plain, plain_loss, images, labels, chunk, precision)
     ours, our_loss = built(dtype=dtype, **encoder)
     torch.manual_seed(7)
-    result = gradients(ours, our_loss, images, labels, chunk=chunk, keep=kept(ours, keep), precision=precision)
+    result = gradients(ours, our_loss, images, labels, chunk=chunk, keep=keep, precision=precision)
     return (value, plain, plain_loss), (result.loss, ours, our_loss)
 
 
-@pytest.mark.parametrize("keep", [0, 1, 2, 99, "first", "norm", "layer_norm"])
-@pytest.mark.parametrize("chunk", [1, 4, 5, 12, 50])
+@pytest.mark.parametrize("keep", [0, 1, 99])
+@pytest.mark.parametrize("chunk", [1, 5, 12])
 def test_chunks_give_the_plain_steps_gradients(chunk, keep):
     (value, plain, plain_loss), (ours, encoder, loss) = both(chunk, keep, batchnorm="frozen")
     assert ours == pytest.approx(value.item(), abs=1e-7)
@@ -78,7 +70,7 @@ def test_double_precision_is_kept():
     assert encoder.first.weight.grad.dtype == torch.float64
 
 
-@pytest.mark.parametrize("keep", [0, 2, "first", "layer_norm"])
+@pytest.mark.parametrize("keep", [0, 2])
 def test_autocast_is_entered_again(keep):
     precision = Precision("bfloat16", "cpu")
     (value, plain, _), (ours, encoder, _) = both(4, keep, precision=precision)
@@ -99,10 +91,9 @@ def test_without_autocast_in_the_second_pass_the_gradients_differ(monkeypatch):
     assert largest_difference(plain, encoder) > 1e-5
 
 
-@pytest.mark.parametrize("keep", [0, "layer_norm"])
-def test_negative_control_without_replayed_dropout_the_gradients_differ(monkeypatch, keep):
+def test_negative_control_without_replayed_dropout_the_gradients_differ(monkeypatch):
     monkeypatch.setattr(RandomState, "replayed", lambda self: contextlib.nullcontext())
-    (_, plain, _), (_, encoder, _) = both(4, keep)
+    (_, plain, _), (_, encoder, _) = both(4)
     scale = max(p.grad.abs().max().item() for p in plain.parameters() if p.grad is not None)
     assert largest_difference(plain, encoder) > 0.01 * scale
 
@@ -128,12 +119,12 @@ def test_batch_statistics_are_refused_with_the_way_out():
     gradients(encoder, loss, *toy_batch())
 
 
-@pytest.mark.parametrize("keep", [0, 2, "first", "layer_norm"])
+@pytest.mark.parametrize("keep", [0, 2])
 def test_per_chunk_statistics_are_updated_once(keep):
     encoder, loss = built(batchnorm="training", dropout=0)
     images, labels = toy_batch()
     torch.manual_seed(3)
-    result = gradients(encoder, loss, images, labels, chunk=4, keep=kept(encoder, keep), batchnorm="per_chunk")
+    result = gradients(encoder, loss, images, labels, chunk=4, keep=keep, batchnorm="per_chunk")
     plain, plain_loss = built(batchnorm="training", dropout=0)
     torch.manual_seed(3)
     value = graph_of_all_chunks(plain, plain_loss, images, labels, 4)

@@ -108,7 +108,7 @@ def _until(status: dict[str, Any]) -> str:
 
 def _machine(run: Run) -> None:
     """What the machine is doing that the run is at work on, where that is this one."""
-    worker = run.worker
+    worker = run.snapshot().worker
     if worker is None or not worker.here:
         st.caption("It runs on another machine, whose load cannot be shown here.")
         return

@@ -7,7 +7,6 @@ all read that one declaration.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import types
 import typing
@@ -17,6 +16,8 @@ from functools import cache
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+
+from lab.core.explain import near, quoted
 
 REQUIRED: Any = ...
 
@@ -176,15 +177,6 @@ class HasKnobs:
             )
 
 
-def quoted(value: Any) -> str:
-    """A value as a message shows it, cut where it is too long."""
-    try:
-        text = repr(value)
-    except ValueError:  # Python writes out no number of more than 4,300 digits
-        return "a number of thousands of digits"
-    return text if len(text) <= 120 else f"{text[:80]}... ({len(text):,} characters)"
-
-
 class Unchecked(Knobs):
     """Knobs of something that is not here, as they were stored."""
 
@@ -227,8 +219,7 @@ def _sentence(knobs: type[Knobs], error: ValidationError) -> str:
     who = knobs.__qualname__.removesuffix(".Knobs").removesuffix("Knobs")
     name, got = str(first["loc"][0]) if first["loc"] else "", quoted(first["input"])
     if first["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(name, declared, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        hint = f" (did you mean {meant!r}?)" if (meant := near(name, declared)) else ""
         return f"{who} has no knob {quoted(name)}{hint}. Its knobs: {', '.join(declared) or 'none'}."
     if first["type"] == "missing" and len(first["loc"]) == 1:  # not an element of a tuple
         return f"{who} needs {name}: {declared[name].help}"

@@ -42,9 +42,8 @@ def frame(path: Path) -> EmbeddingSet:
 class InspectedBatch:
     """Embeddings with their labels and images.
 
-    note: what should be known about them, in sentences. step: at which the loss saw them, in training; None for stored
-    embeddings of a split. broken: int64 [b], images whose embeddings are not finite; they
-    are left out.
+    note: what should be known about them, in sentences. broken: images that are left out, as their embeddings are not
+    finite. step: at which the loss saw them, in training; None for stored embeddings of a split.
     """
 
     embedded: EmbeddingSet
@@ -92,22 +91,19 @@ def _drawn(run: Run, collection: Collection, draw: int) -> InspectedBatch:
     config = run.config
     if config.outside:  # nobody chose its sampler, so small classes are no mistake
         config = config.changed("sampler.short_classes", "leave_out")
-    size = full = config.sampler.values["batch_size"]
-    while True:
+    full = config.sampler.values["batch_size"]
+    sizes = [size for size in (full >> power for power in range(20)) if 4 <= size <= LARGEST] or [full]
+    for size in sizes:
         try:
-            if size <= LARGEST:
-                smaller = config.changed("sampler.batch_size", size)
-                sampler = smaller.sampler.create().bind(pool.labels, supers, seed=config.training.knobs.seed)
-                rows = sampler.batch(draw)
-                break
-        except ValueError:
-            if size < 8:
+            sampler = config.changed("sampler.batch_size", size).sampler.create()
+            rows = sampler.bind(pool.labels, supers, seed=config.training.knobs.seed).batch(draw)
+            break
+        except ValueError:  # too few classes for it
+            if size == sizes[-1]:
                 raise
-        size //= 2
     cut = f"The run trained on batches of {full:,}; this one has {len(rows):,} images. "
     cut = "" if size == full or config.outside else cut
-    kind = entry_in_words(config.sampler.name)
-    note = f"{cut}The sampler, {kind}, took them from this split."
+    note = f"{cut}The sampler, {entry_in_words(config.sampler.name)}, took them from this split."
     return InspectedBatch(pool.take(rows), note)
 
 
@@ -119,45 +115,26 @@ def _list_of(collection: Collection, item: int | None) -> InspectedBatch:
     near = evidence.ranking.neighbours[0][:NEAREST]
     near = near[near >= 0]
     late = positions[ranks > len(near)][:LATE]
-    rows = np.concatenate([near, late])
-    one, pool = evidence.query, collection.gallery
-    embedded = EmbeddingSet(
-        np.concatenate([one.vectors, pool.vectors[rows]]),
-        np.concatenate([one.labels, pool.labels[rows]]),
-        np.concatenate([one.items, pool.items[rows]]),
-    )
+    near_and_late = collection.gallery.take(np.concatenate([near, late]))
+    pairs = zip(vars(evidence.query).values(), vars(near_and_late).values(), strict=True)
+    embedded = EmbeddingSet(*(np.concatenate(pair) for pair in pairs))
     more = f" and {len(late)} true matches from further down" if len(late) else ""
     return InspectedBatch(embedded, f"The query, its {len(near)} nearest images{more}, as one batch.")
 
 
 def _kept(path: Path) -> InspectedBatch:
-    arrays = tensors(path)
-    stored = header(path)
+    arrays, stored = tensors(path), header(path)
     whole = EmbeddingSet(arrays["embeddings"], arrays["labels"], arrays["items"])
     finite = np.isfinite(whole.vectors).all(1)
-    broken = tuple(int(item) for item in whole.items[~finite])
-    rows = _classwise(whole.labels, np.flatnonzero(finite))
-    notes = []
-    if "loss" in stored and stored["loss"] is not None:
-        notes.append(f"The loss of this step was {stored['loss']:.4g}.")
-    if stored.get("sentence"):
-        notes.append(str(stored["sentence"]))
-    if len(rows) < int(finite.sum()):
+    rows = np.flatnonzero(finite)
+    notes = [] if stored.get("loss") is None else [f"The loss of this step was {stored['loss']:.4g}."]
+    notes += filter(None, [stored.get("sentence")])
+    if len(rows) > LARGEST:  # class after class, in the order in which classes first appear
+        _, first, codes = np.unique(whole.labels[rows], return_index=True, return_inverse=True)
+        rows = np.sort(rows[np.argsort(first[codes], kind="stable")][:LARGEST])
         notes.append(f"The first {len(rows):,} of its {len(whole):,} images are inspected, whole classes at a time.")
-    return InspectedBatch(
-        whole.take(rows),
-        " ".join(notes),
-        broken,
-        stored.get("step"),
-    )
-
-
-def _classwise(labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """At most `LARGEST` of the rows, class after class in the order in which classes first appear."""
-    if len(rows) <= LARGEST:
-        return rows
-    _, first, codes = np.unique(labels[rows], return_index=True, return_inverse=True)
-    return np.sort(rows[np.argsort(first[codes], kind="stable")][:LARGEST])
+    broken = tuple(whole.items[~finite].tolist())
+    return InspectedBatch(whole.take(rows), " ".join(notes), broken, stored.get("step"))
 
 
 WRAPPED = "loss."
@@ -208,11 +185,8 @@ def loss_for(run: Run, chosen: ChosenLoss, batch: InspectedBatch, split: str) ->
         why, weights = _take_over(loss, run, chosen.wrapped, batch, split)
         if not why:
             return loss, np.searchsorted(trained, labels), weights
-    return (
-        _created(config, len(classes), width),
-        compact,
-        f"Its weights for the {len(classes)} classes of this batch are random: {why}.",
-    )
+    sentence = f"Its weights for the {len(classes)} classes of this batch are random: {why}."
+    return _created(config, len(classes), width), compact, sentence
 
 
 def _created(config: RunConfig, num_classes: int, width: int) -> Loss:

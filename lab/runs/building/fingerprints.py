@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 from lab.galleries.maker import Maker
 
 if TYPE_CHECKING:
-    import torch
-
     from lab.runs.building.trained import Trained
     from lab.runs.folder import Run
 
@@ -56,19 +54,12 @@ def fingerprint(encoder: Any) -> str:
 
     made = hashlib.blake2b(digest_size=8)
     made.update(repr([getattr(encoder, name, None) for name in ("input_size", "mean", "std")]).encode())
-    for name, value in sorted(_state(encoder).items()):
+    state = {name: value for name, value in encoder.state_dict().items() if isinstance(value, torch.Tensor)}
+    program = getattr(getattr(encoder, "model", None), "program", None)
+    if isinstance(program, bytes):  # of what is no module (ONNX): the bytes of its file
+        state["program"] = torch.frombuffer(bytearray(program), dtype=torch.uint8)
+    for name, value in sorted(state.items()):
         array = value.detach().cpu().contiguous()
         made.update(f"{name} {array.dtype} {list(array.shape)}".encode())
         made.update(np.ascontiguousarray(array.view(-1).view(torch.uint8).numpy()).data)
     return made.hexdigest()
-
-
-def _state(encoder: Any) -> dict[str, torch.Tensor]:
-    """The tensors of a module; of a program that is none (ONNX), the bytes of its file."""
-    import torch
-
-    state = {name: value for name, value in encoder.state_dict().items() if isinstance(value, torch.Tensor)}
-    program = getattr(getattr(encoder, "model", None), "program", None)
-    if isinstance(program, bytes):
-        state["program"] = torch.frombuffer(bytearray(program), dtype=torch.uint8)
-    return state

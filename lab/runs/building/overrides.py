@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -25,34 +26,24 @@ def words(wanted: Mapping[str, Any], begun: RunConfig) -> list[str]:
     Args:
         wanted: every section as YAML would hold it, with all its knobs.
     """
-    all_words = []
+    changes: dict[str, Any] = {}
     for name, section in SECTIONS.items():
         if section.package and not section.many and wanted[name]["name"] != getattr(begun, name).name:
-            begun = _changed(begun, name, wanted[name]["name"])
-            all_words.append(_word(name, wanted[name]["name"]))
-    for name, section in SECTIONS.items():
-        if section.many:
-            all_words += _of_many(section, wanted[name], getattr(begun, name))
-        else:
-            now = getattr(begun, name)
-            moved = {k: v for k, v in wanted[name].items() if k != "name" and v != now.values[k]}
-            all_words += [_word(f"{name}.{k}", v) for k, v in moved.items() if _legal(section, now.as_dict() | {k: v})]
-    return all_words
+            changes[name] = wanted[name]["name"]
+            begun = begun.changed(name, _complete(section, changes[name]))
+    for section in SECTIONS.values():
+        changes |= _many(section, wanted, begun) if section.many else dict(_moved(section, wanted, begun))
+    return [_word(path, value) for path, value in changes.items()]
 
 
 def applied(all_words: Sequence[str], begun: RunConfig) -> RunConfig:
     """A configuration with the changes that `words` tells; those that are illegal are ignored."""
     for word in all_words:
         path, _, text = word.partition("=")
-        try:
-            begun = _changed(begun, path, parse_yaml(f"value: {text}", word).get("value"))
-        except (ValueError, ImportError):
-            continue
+        with suppress(ValueError, ImportError):
+            value = parse_yaml(f"value: {text}", word).get("value")
+            begun = begun.changed(path, _complete(SECTIONS[path], value) if path in SECTIONS else value)
     return begun
-
-
-def _changed(config: RunConfig, path: str, value: Any) -> RunConfig:
-    return config.changed(path, _complete(SECTIONS[path], value) if path in SECTIONS else value)
 
 
 def _complete(section: Section, value: Any) -> Any:
@@ -64,27 +55,28 @@ def _complete(section: Section, value: Any) -> Any:
     return {knob.name: "" for knob in knobs if knob.required and knob.kind is str} | entry
 
 
-def _of_many(section: Section, wanted: Any, now: tuple[Choice, ...]) -> list[str]:
+def _moved(section: Section, wanted: Mapping[str, Any], begun: RunConfig) -> Iterator[tuple[str, Any]]:
+    """The legal knobs of a section that differ."""
+    now: Choice = getattr(begun, section.name)
+    for knob, value in wanted[section.name].items():
+        if knob != "name" and value != now.values[knob]:
+            with suppress(ValueError, ImportError):
+                Choice.of(section, now.as_dict() | {knob: value})
+                yield f"{section.name}.{knob}", value
+
+
+def _many(section: Section, wanted: Mapping[str, Any], begun: RunConfig) -> dict[str, Any]:
     """The whole list, where it differs: each by its name, or with the knobs that are not at their defaults."""
+    entries: list[Any] = []
     try:
-        chosen = tuple(Choice.of(section, one) for one in wanted)
+        chosen = tuple(Choice.of(section, one) for one in wanted[section.name])
     except (ValueError, ImportError):
-        return []
-    return [] if chosen == now else [_word(section.name, [_short(one) for one in chosen])]
-
-
-def _short(choice: Choice) -> Any:
-    fields = type(choice.knobs).model_fields
-    moved = {k: v for k, v in choice.as_dict().items() if k != "name" and choice.values[k] != fields[k].default}
-    return {"name": choice.name, **moved} if moved else choice.name
-
-
-def _legal(section: Section, value: Any) -> bool:
-    try:
-        Choice.of(section, value)
-    except (ValueError, ImportError):
-        return False
-    return True
+        return {}
+    for one in chosen:
+        usual = type(one.knobs).model_fields
+        moved = {k: v for k, v in one.as_dict().items() if k != "name" and one.values[k] != usual[k].default}
+        entries.append({"name": one.name, **moved} if moved else one.name)
+    return {} if chosen == getattr(begun, section.name) else {section.name: entries}
 
 
 def _word(path: str, value: Any) -> str:

@@ -88,8 +88,7 @@ def survey(root: str) -> Survey:
 
 
 def _counts(names: Sequence[str], labels: np.ndarray) -> dict[str, int]:
-    present, counts = np.unique(labels, return_counts=True)
-    return {str(names[label]): int(count) for label, count in zip(present, counts, strict=True)}
+    return {str(names[label]): int(count) for label, count in zip(*np.unique(labels, return_counts=True), strict=True)}
 
 
 def this_machine() -> Machine:

@@ -11,7 +11,6 @@ from torch import nn
 from lab.data.images import ahead, transforms
 from lab.data.images.loading import Loader
 from lab.data.streams.streamed_set import ClassSplit, DrawnRows
-from lab.evaluation.embedding import views
 from lab.evaluation.precision import Precision
 from lab.evaluation.scores import check_levels, is_anchors
 from lab.kernels.devices import device_of
@@ -68,14 +67,8 @@ def training_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder) -> L
     seen = transforms.training(size, mean=encoder.mean, std=encoder.std, **knobs)
     training = config.training.knobs
     at_once = training.chunk if training.stream and training.chunk else config.sampler.knobs.batch_size
-    device = device_of(training.device)
-    return Loader(
-        dataset,
-        seen,
-        seed=mixed_seed(training.seed, CROPS),
-        workers=workers_of(config, dataset, size, at_once),
-        pin_memory=device.type == "cuda",
-    )
+    workers, pinned = workers_of(config, dataset, size, at_once), device_of(training.device).type == "cuda"
+    return Loader(dataset, seen, seed=mixed_seed(training.seed, CROPS), workers=workers, pin_memory=pinned)
 
 
 def workers_of(config: RunConfig, dataset: ImageSet, size: int, at_once: int) -> int:
@@ -124,7 +117,6 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, own: Own | None
     sampler, items = _sampler(config, dataset, trained, classes)
 
     encoder, loss = encoder_and_loss(config, len(classes), own)
-    check_scales(config, encoder)
     check_search(config, any(map(is_anchors, loss.state_dict())))
     encoder, loss = encoder.to(device), loss.to(device)
     if knobs.encoder_weights == "sharded":
@@ -162,28 +154,6 @@ def _sampler(config: RunConfig, dataset: ImageSet, trained: ImageSet, classes: n
     items = split.items
     super_labels = None if dataset.super_labels is None else dataset.super_labels[items]
     return sampler.bind(np.searchsorted(classes, trained.labels[items]), super_labels, seed=seed), items
-
-
-def check_scales(config: RunConfig, encoder: Encoder) -> None:
-    """Embed one empty image at the smallest scale of the evaluation, which otherwise is met after all training.
-
-    Raises:
-        ValueError: nothing is left of an image at that scale.
-    """
-    scale = min(config.evaluation.knobs.scales, default=1.0)
-    size = config.testing.knobs.size or config.augmentation.knobs.size or encoder.input_size
-    if scale >= 1:
-        return
-    try:
-        with torch.inference_mode():
-            encoder.eval()
-            for view in views(torch.zeros(1, 3, size, size), False, (scale,)):
-                encoder(view)
-    except (RuntimeError, ValueError):
-        raise ValueError(
-            f"evaluation: scales holds {scale:g}, which leaves too little of an image of {size} pixels for this "
-            "encoder; leave it out, or give a larger --testing.size."
-        ) from None
 
 
 def check_search(config: RunConfig, has_anchors: bool) -> None:

@@ -40,15 +40,12 @@ def sorted_out(columns: Mapping[str, Sequence[Any]], chosen: Mapping[str, str]) 
     left = {str(name): values for name, values in columns.items()}
     columns_by_use: dict[str, Any] = {}
     for what, names in NAMES.items():
-        if wanted := chosen.get(what):
-            if wanted not in left:
-                raise ValueError(f"There is no column {wanted!r}; the columns are {', '.join(left) or 'none'}.")
-            names = (wanted,)
-        for name in names:
-            roles = {"query", "gallery"}  # where the name of the column may mean anything
-            if name in left and (
-                name not in ("part", "role") or wanted or {str(v).lower() for v in left[name]} <= roles
-            ):
+        column = chosen.get(what)
+        if column and column not in left:
+            raise ValueError(f"There is no column {column!r}; the columns are {', '.join(left) or 'none'}.")
+        for name in (column,) if column else names:
+            vague = name in ("part", "role") and not column  # which may mean anything
+            if name in left and (not vague or {str(v).lower() for v in left[name]} <= {"query", "gallery"}):
                 columns_by_use[what] = left.pop(name)
                 break
     if "label" in columns_by_use and "label" not in chosen:
@@ -64,8 +61,8 @@ def labelled(labels: Sequence[Any] | None, count: int) -> tuple[np.ndarray, list
     What has no class (None, NaN, an empty text, a negative number) becomes a class of its own, without a name: nothing
     is a true match of it, so no metric of rankings counts it.
     """
-    values = [None] * count if labels is None else _plain(labels)  # -1.0, too: a column with gaps holds floats
-    words = ["" if isinstance(one, int | float | np.number) and one < 0 else _word(one) for one in values]
+    values = [None] * count if labels is None else plain(labels)  # -1.0, too: a column with gaps holds floats
+    words = ["" if isinstance(one, int | float | np.number) and one < 0 else text_of(one) for one in values]
     numbers: dict[str, int] = {}
     for word in words:
         if word:
@@ -84,20 +81,21 @@ def records(
     keys: Sequence[Any] | None,
     label: Sequence[Any] | None,
     split: Sequence[Any] | str,
-    role: Sequence[Any] | None,
-    super_class: Sequence[Any] | None,
-    metadata: Mapping[str, Sequence[Any]],
+    role: Sequence[Any] | None = None,
+    super_class: Sequence[Any] | None = None,
+    metadata: Mapping[str, Sequence[Any]] | None = None,
 ) -> ImageRecords:
     """Checked columns of n rows each.
 
     Raises:
         ValueError: columns differ in length, a key stands twice, or a split or role is none; names the row.
     """
+    metadata = metadata or {}
     named = {"keys": keys, "labels": label, "split": None if isinstance(split, str) else split, "role": role}
     for name, values in {**named, "super_class": super_class, **metadata}.items():
         if values is not None and len(values) != count:
             raise ValueError(f"There are {count:,} vectors, but {len(values):,} values of {name}; each row needs one.")
-    texts = [str(row) for row in range(count)] if keys is None else [_word(key) for key in _plain(keys)]
+    texts = [str(row) for row in range(count)] if keys is None else [text_of(key) for key in plain(keys)]
     first: dict[str, int] = {}
     for row, key in enumerate(texts):
         if first.setdefault(key, row) != row:
@@ -110,21 +108,23 @@ def records(
         class_names=names,
         super_labels=supers,
         super_names=super_names,
-        attributes={name: np.array([_word(v) for v in _plain(values)], str) for name, values in metadata.items()},
+        attributes={name: np.array([text_of(v) for v in plain(values)], str) for name, values in metadata.items()},
         splits=_splits(count, split, role),
     )
 
 
-def pictures(images: Sequence[Any], base: Path) -> tuple[Path, list[str]]:
-    """The folder of picture files, and their paths below it.
+def pictures(images: Sequence[Any], base: Path, count: int) -> tuple[Path, list[str]]:
+    """The folder of `count` picture files, and their paths below it.
 
     Args:
         base: what relative paths are relative to.
 
     Raises:
-        ValueError: one is missing or no picture; says how many are.
+        ValueError: one is missing or no picture; says how many are. Or there are more or fewer.
     """
-    paths = [_word(one) for one in _plain(images)]
+    if len(images) != count:
+        raise ValueError(f"There are {count:,} vectors, but {len(images):,} pictures; each row needs one.")
+    paths = [text_of(one) for one in plain(images)]
     root, keys = whole(base), [one.replace("\\", "/") for one in paths]
     if any(os.path.isabs(one) for one in paths):
         places = [os.path.normpath(os.path.join(root, os.path.expanduser(one))) for one in paths]
@@ -148,11 +148,11 @@ def pictures(images: Sequence[Any], base: Path) -> tuple[Path, list[str]]:
     return root, keys
 
 
-def _plain(values: Any) -> list[Any]:
+def plain(values: Any) -> list[Any]:
     return values.tolist() if hasattr(values, "tolist") else list(values)
 
 
-def _word(value: Any) -> str:
+def text_of(value: Any) -> str:
     """A value as text: nothing for what says nothing, whole numbers without a point."""
     if value is None or type(value).__name__ == "NAType" or value != value:  # NaN and NaT differ from themselves
         return ""  # and pandas' NA does not say whether it does
@@ -162,18 +162,14 @@ def _word(value: Any) -> str:
 
 
 def _splits(count: int, split: Sequence[Any] | str, role: Sequence[Any] | None) -> dict[str, Split]:
-    where = np.array([split] * count if isinstance(split, str) else [_word(one).lower() for one in _plain(split)])
-    roles = np.array([""] * count if role is None else [_word(one).lower() for one in _plain(role)])
-    unknown = np.flatnonzero(~np.isin(where, list(SPLITS)))
-    if len(unknown):
-        raise ValueError(
-            f"Row {unknown[0]:,}: the split is {str(where[unknown[0]])!r}, not one of {', '.join(SPLITS)}."
-        )
+    where = np.array([split] * count if isinstance(split, str) else [text_of(one).lower() for one in plain(split)])
+    roles = np.array(["query"] * count if role is None else [text_of(one).lower() for one in plain(role)])
+    for row in np.flatnonzero(~np.isin(where, list(SPLITS)))[:1]:
+        raise ValueError(f"Row {row:,}: the split is {str(where[row])!r}, not one of {', '.join(SPLITS)}.")
     where = np.array([SPLITS[one] for one in where])
     splits = {}
     for name in ("train", "validation", "test"):
-        mine = np.flatnonzero(where == name)
-        if len(mine):
-            alone = (roles[mine] == "query").all()  # searched among each other
-            splits[name] = Split(mine) if alone else Split.with_roles(name, mine, roles[mine])
+        if len(mine := np.flatnonzero(where == name)):
+            together = (roles[mine] == "query").all()  # searched among each other
+            splits[name] = Split(mine) if together else Split.with_roles(name, mine, roles[mine])
     return splits

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import hashlib
 import importlib
-import math
 import sys
 import warnings
 import zipfile
@@ -19,6 +18,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import lab.encoders
+from lab.training.loop import last_line
 
 WEIGHTS = (".pth", ".safetensors", ".bin", ".ckpt")
 """Suffixes of files that hold tensors by their names, and no model."""
@@ -43,11 +43,8 @@ class Seen:
     def __post_init__(self) -> None:
         if self.size is not None and self.size < 1:
             raise ValueError(f"The side of the images must be at least one pixel, got {self.size}.")
-        numbers = [*(self.mean or ()), *(self.std or ())]
-        if not all(map(math.isfinite, numbers)) or any(one <= 0 for one in self.std or ()):
-            raise ValueError(
-                f"mean and std must be finite, and std above 0, got {list(self.mean or ())} and {list(self.std or ())}."
-            )
+        if any(one <= 0 for one in self.std or ()):
+            raise ValueError(f"std must be above 0, got {list(self.std or ())}.")
 
 
 class ForeignEncoder(nn.Module):
@@ -167,21 +164,12 @@ def _of_torchvision(name: str, weights: str) -> nn.Module:
     path = Path(weights).expanduser()
     state = lab.encoders.read_weights(path)
     model: nn.Module = torchvision.models.get_model(name, weights=None)
-    wanted = model.state_dict()
-    wrong = [
-        key
-        for key in dict.fromkeys([*wanted, *state])
-        if key not in state or key not in wanted or getattr(state[key], "shape", None) != wanted[key].shape
-    ]
-    if wrong:
-        raise ValueError(
-            f"The weights in {path} do not fit {name!r}: {len(wrong)} tensors are missing, foreign or of another "
-            f"shape, such as {wrong[0]}."
-        )
-    model.load_state_dict(state)
+    try:
+        model.load_state_dict(state)
+    except RuntimeError as error:
+        raise ValueError(f"The weights in {path} do not fit {name!r}: {last_line(error)}") from None
     last = [place for place, layer in model.named_modules() if isinstance(layer, nn.Linear)][-1]
-    parent, _, attribute = last.rpartition(".")
-    setattr(model.get_submodule(parent), attribute, nn.Identity())
+    model.set_submodule(last, nn.Identity())
     return model
 
 
@@ -217,7 +205,8 @@ def _program(path: Path) -> Any:
     """The program in a file of one of `FILES`; what its own library says against it is a sentence about the file."""
     kind, read = FILES[path.suffix.lower()]
     try:
-        return read(path)
+        with warnings.catch_warnings(category=FutureWarning, action="ignore"):  # that torch.export succeeds TorchScript
+            return read(path)
     except Exception as error:  # each library raises kinds of its own
         reason = " ".join(str(error).split())[:200].rstrip(".")
         other = f"; of weights, name the model, with --weights {path}" if path.suffix == ".pt" else ""
@@ -225,14 +214,7 @@ def _program(path: Path) -> Any:
 
 
 def _torchscript(path: Path) -> Any:
-    with warnings.catch_warnings(category=FutureWarning, action="ignore"):  # that torch.export comes after TorchScript
-        return torch.jit.load(str(path), map_location="cpu")
-
-
-def _exported(path: Path) -> Any:
-    if not zipfile.is_zipfile(path):  # before torch tells the log about it
-        raise ValueError("it is no archive")
-    return _Exported(torch.export.load(str(path)))
+    return torch.jit.load(str(path), map_location="cpu")
 
 
 class _Pixels(nn.Module):
@@ -252,10 +234,12 @@ class _Pixels(nn.Module):
 class _Exported(_Pixels):
     """A program of torch.export."""
 
-    def __init__(self, program: Any):
+    def __init__(self, path: Path):
         super().__init__()
-        self.program = program.module()
-        example = program.example_inputs  # positional and by name
+        if not zipfile.is_zipfile(path):  # before torch tells the log about it
+            raise ValueError("it is no archive")
+        program = torch.export.load(str(path))
+        self.program, example = program.module(), program.example_inputs  # positional and by name
         first = next(iter(example[0]), None) if example else None
         self._takes(None if first is None else int(first.shape[-1]), first is not None and first.dtype == torch.uint8)
 
@@ -289,7 +273,7 @@ class _Onnx(_Pixels):
 
 FILES: dict[str, tuple[str, Callable[[Path], Any]]] = {
     **dict.fromkeys((".ts", ".pt", ".torchscript"), ("a TorchScript program", _torchscript)),
-    ".pt2": ("a program of torch.export", _exported),
+    ".pt2": ("a program of torch.export", _Exported),
     ".onnx": ("an ONNX model", _Onnx),
 }
 """Suffix to the kind of a program, and what reads it."""

@@ -6,10 +6,6 @@ from __future__ import annotations
 
 import json
 import re
-import struct
-import tokenize
-import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,23 +87,17 @@ def of_table(table: Any, vector: str = "") -> Source:
 
 def _opened(path: Path, read: Callable[[], Any]) -> Any:
     """What a reader finds; its own library's error as a sentence about the file."""
-    import pyarrow
-
     try:
         return read()
-    except (
-        OSError, EOFError, struct.error, zipfile.BadZipFile, zlib.error, pyarrow.ArrowException, KeyError, TypeError,
-        RuntimeError, tokenize.TokenError,
-    ) as error:  # fmt: skip
+    except Exception as error:  # each library raises kinds of its own
+        if type(error) is ValueError:  # a sentence of ours
+            raise
         reason = " ".join(str(error).split())[:300].rstrip(".")
         raise ValueError(f"{path} cannot be read, it is damaged or of another kind ({reason}).") from None
 
 
 def _numpy(path: Path, vector: str) -> Source:
     """The array of an npy file by memory map, or those of an npz file."""
-    with open(path, "rb") as file:
-        if file.read(1) not in (b"\x93", b"\x80", b"P", b""):  # numpy takes whatever is not its own for a pickle
-            raise OSError("it does not begin as numpy's files do")
     try:
         read = np.load(path, mmap_mode="r", allow_pickle=False)
         if isinstance(read, np.ndarray):
@@ -118,8 +108,8 @@ def _numpy(path: Path, vector: str) -> Source:
         if "allow_pickle" not in str(error) and "Python objects" not in str(error):
             raise OSError(error) from None
         raise ValueError(
-            f"{path} holds pickled Python objects, which can run any program when they are read; save the vectors as "
-            'numbers: numpy.save(file, vectors.astype("float32")).'
+            f"{path} is no file of numbers, or holds pickled Python objects, which can run any program when they are "
+            'read; save the vectors as numbers: numpy.save(file, vectors.astype("float32")).'
         ) from None
     return _named(held, vector, path)
 
@@ -129,10 +119,8 @@ def _named(held: dict[str, Any], vector: str, path: Path) -> Source:
     flat = [name for name, values in held.items() if len(values.shape) == 2]
     name = vector or next((one for one in VECTORS if one in held), flat[0] if len(flat) == 1 else "")
     if name not in held:
-        there = ", ".join(held) or "none"
-        if vector:
-            raise ValueError(f"{path} has no array {vector!r}; it has {there}.")
-        raise ValueError(f"{path} does not say which of its arrays ({there}) are the vectors; name it with --vector.")
+        wrong = f"has no array {vector!r}" if vector else "does not say which of its arrays are the vectors"
+        raise ValueError(f"{path} {wrong}; it has {', '.join(held) or 'none'}. Name one with --vector.")
     vectors = held.pop(name)
     return Source(vectors, {name: values for name, values in held.items() if len(values.shape) == 1})
 
@@ -217,30 +205,20 @@ def _of_arrow(read: Any, vector: str) -> Source:
 def _lists(column: Any, name: str) -> Any:
     """The vectors in a column of lists; where they lie, without a copy."""
     import pyarrow as pa
+    import pyarrow.compute
 
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         try:
             return np.asarray([json.loads(one) for one in column.to_pylist()], np.float32)
         except (ValueError, TypeError):
             raise ValueError(f"The column {name} holds texts that are no lists of as many numbers each.") from None
-    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
-            or pa.types.is_fixed_size_list(column.type)):  # fmt: skip
+    if not hasattr(column.type, "value_type"):
         raise ValueError(f"The column {name} holds {column.type}, not a list of numbers in each row.")
-    if column.null_count:
-        rows = "a row" if column.null_count == 1 else f"{column.null_count:,} rows"
-        raise ValueError(f"The column {name} is empty in {rows}; leave out what has no vector.")
-    parts = []
-    for chunk in (chunk for chunk in column.chunks if len(chunk)):
-        flat = chunk.flatten()
-        sizes = np.unique(np.diff(chunk.offsets.to_numpy())) if hasattr(chunk, "offsets") else [chunk.type.list_size]
-        if len(sizes) != 1 or flat.null_count:
-            raise ValueError(
-                f"The column {name} has vectors of several lengths, or with gaps; each needs as many numbers."
-            )
-        parts.append(flat.to_numpy(zero_copy_only=False).reshape(len(chunk), int(sizes[0])))
-    if len({part.shape[1] for part in parts}) > 1:
-        raise ValueError(f"The column {name} has vectors of several lengths; each needs as many numbers as the others.")
-    return Rows(parts)
+    flat = [chunk.flatten() for chunk in column.chunks if len(chunk)]
+    lengths = pyarrow.compute.list_value_length(column).unique().to_pylist()
+    if len(lengths) > 1 or None in lengths or any(part.null_count for part in flat):
+        raise ValueError(f"The column {name} has vectors of several lengths, or with gaps; each needs as many numbers.")
+    return Rows([part.to_numpy(zero_copy_only=False).reshape(-1, lengths[0]) for part in flat])
 
 
 def _of_numbers(read: Any) -> Source:
@@ -275,12 +253,8 @@ class _Index:
 def _faiss(path: Path, vector: str) -> Source:
     import faiss
 
-    try:
-        index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
-    except RuntimeError as error:
-        reason = " ".join(str(error).split())[-200:]
-        raise ValueError(f"{path} is no index that faiss can read ({reason}).") from None
-    columns, owner = {}, index
+    index = owner = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+    columns = {}
     if isinstance(index, faiss.IndexIDMap | faiss.IndexIDMap2):
         columns["key"] = faiss.vector_to_array(index.id_map)
         index = faiss.downcast_index(index.index)
@@ -312,6 +286,7 @@ def _folder(path: Path, vector: str) -> Source:
 
 
 def _hugging_face(path: Path, vector: str) -> Source:
+    """The rows of all parts, with the names of their classes; pictures in the data set itself are left out."""
     try:
         import datasets
     except ImportError:
@@ -320,30 +295,20 @@ def _hugging_face(path: Path, vector: str) -> Source:
         ) from None
     import pyarrow as pa
 
-    try:
-        loaded = datasets.load_from_disk(str(path))
-    except (OSError, ValueError, KeyError) as error:
-        raise ValueError(f"{path} cannot be read as a data set of Hugging Face: {str(error)[:300]}.") from None
+    loaded = datasets.load_from_disk(str(path))
     parts = dict(loaded) if hasattr(loaded, "values") else {"": loaded}
     tables = []
     for split, part in parts.items():
         read = part.with_format("arrow")[:]
+        for at, (name, feature) in reversed([*enumerate(part.features.items())]):
+            if hasattr(feature, "int2str"):
+                numbers = read.column(name).to_pylist()
+                names = [None if one is None or one < 0 else feature.int2str(one) for one in numbers]
+                read = read.set_column(at, name, pa.array(names, pa.string()))
+            elif type(feature).__name__ == "Image":
+                read = read.remove_column(at)
         tables.append(read.append_column("split", pa.array([split] * len(read))) if split else read)
-    return _of_arrow(_with_class_names(pa.concat_tables(tables), next(iter(parts.values())).features), vector)
-
-
-def _with_class_names(read: Any, features: Mapping[str, Any]) -> Any:
-    """Numbers of classes as their names, and pictures as the paths of their files, where they have one."""
-    import pyarrow as pa
-
-    for name, feature in features.items():
-        at = read.column_names.index(name)
-        if hasattr(feature, "int2str"):
-            names = [None if one is None or one < 0 else feature.int2str(one) for one in read.column(name).to_pylist()]
-            read = read.set_column(at, name, pa.array(names, pa.string()))
-        elif type(feature).__name__ == "Image":
-            read = read.remove_column(at)
-    return read
+    return _of_arrow(pa.concat_tables(tables), vector)
 
 
 READERS: dict[str, Callable[[Path, str], Source]] = {

@@ -17,7 +17,7 @@ from lab.core.catalog import OUTSIDE
 from lab.core.files import write_json, write_text
 from lab.runs.config import RunConfig
 from lab.runs.execute import new_folder, write_status
-from lab.runs.folder import FINISHED, Run
+from lab.runs.folder import FINISHED, Run, write_images
 from lab.runs.importing import described, reading
 from lab.runs.importing.vectors import CheckedRows, as_rows
 from lab.runs.store import default_root, free_name, open_run
@@ -32,11 +32,13 @@ PAIRS = 1_000_000_000
 
 @dataclass(frozen=True)
 class Brought:
-    """What a run is made of. rows: of the vectors, for each split and part. like: the run whose images these are."""
+    """What a run is made of. rows: of the vectors, for each split and part. items: their images. like: the run whose
+    images these are."""
 
     vectors: Any
     images: ImageSet
     rows: Mapping[str, Mapping[str, np.ndarray]]
+    items: Mapping[str, Mapping[str, np.ndarray]]
     like: Run | None = None
 
 
@@ -98,8 +100,8 @@ def from_embeddings(
     else:
         brought = _described(table, row_facts, base, with_root=root is not None)
     stem = file.stem if file else "imported"
-    run = _write(brought, encoder or stem, normalise, name, Path(default_root() if runs is None else runs), stem)
-    return _measured(run, brought, measure)
+    root = Path(default_root() if runs is None else runs)
+    return _measured(_write(brought, encoder or stem, normalise, root, name, stem), brought, measure)
 
 
 def _sorted_out(
@@ -126,18 +128,12 @@ def _described(table: Any, row_facts: dict[str, Any], base: Path, with_root: boo
     """Rows with images of their own."""
     from lab.data.images.listing import listed_as
 
-    keys, folder = row_facts.get("key"), None
+    keys, folder, count = row_facts.get("key"), None, table.shape[0]
     pictured = row_facts.get("image", keys if with_root else None)
     if pictured is not None:
-        if len(pictured) != table.shape[0]:
-            raise ValueError(
-                f"There are {table.shape[0]:,} vectors, but {len(pictured):,} pictures; each row needs one."
-            )
-        folder, keys = described.pictures(pictured, base)
-    columns = {what: row_facts.get(what) for what in ("label", "role", "super_class")}
-    records = described.records(
-        table.shape[0], keys=keys, split=row_facts["split"], metadata=row_facts["metadata"], **columns
-    )
+        folder, keys = described.pictures(pictured, base, count)
+    columns = {what: row_facts.get(what) for what in ("label", "role", "super_class", "split", "metadata")}
+    records = described.records(count, keys=keys, **columns)
     parts = {
         name: {"query": one.query} | ({} if one.gallery is None else {"gallery": one.gallery})
         for name, one in records.splits.items()
@@ -145,7 +141,7 @@ def _described(table: Any, row_facts: dict[str, Any], base: Path, with_root: boo
     shared_out = {split: [rows.tolist() for rows in of.values()] for split, of in parts.items()}
     identity = json.dumps([str(folder), records.keys, records.labels.tolist(), shared_out])
     digest = hashlib.sha256(identity.encode()).hexdigest()[:16]
-    return Brought(table, listed_as(folder, records, {"what": "imported", "digest": digest}), parts)
+    return Brought(table, listed_as(folder, records, {"what": "imported", "digest": digest}), parts, parts)
 
 
 def _like(table: Any, row_facts: dict[str, Any], base: Path, like: Run) -> Brought:
@@ -160,40 +156,43 @@ def _like(table: Any, row_facts: dict[str, Any], base: Path, like: Run) -> Broug
     if taken and named is None:
         raise ValueError(f"{', '.join(taken)} come from run {like.name}; leave them out.")
     images = like.dataset()
+    stored = {
+        name: {part: one.items for part in ("query", "gallery") if (one := like.embeddings(name, part)) is not None}
+        for name in like.splits
+    }
     if named is None:
-        return _in_stored_order(table, row_facts["split"], images, like)
+        return _in_stored_order(table, row_facts["split"], images, like, stored)
     place = {key: item for item, key in enumerate(images.keys)}
     if images.root is not None and pictured:
         place |= {str((images.root / key).resolve()): item for key, item in tuple(place.items())}
     row_of: dict[int, int] = {}
-    for row, one in enumerate(described._plain(named)):
+    for row, one in enumerate(described.plain(named)):
         elsewhere = str((base / str(one)).resolve()) if pictured else ""
         if (item := place.get(str(one), place.get(elsewhere))) is not None:
             row_of[item] = row
-    rows: dict[str, dict[str, np.ndarray]] = {}
-    for split in like.splits:
-        parts = {p: e.items for p in ("query", "gallery") if (e := like.embeddings(split, p)) is not None}
-        if all(int(item) in row_of for items in parts.values() for item in items):
-            rows[split] = {p: np.array([row_of[int(item)] for item in items]) for p, items in parts.items()}
+    rows: dict[str, dict[str, np.ndarray]] = {
+        split: {part: np.array([row_of[item] for item in items.tolist()]) for part, items in parts.items()}
+        for split, parts in stored.items()
+        if all(item in row_of for items in parts.values() for item in items.tolist())
+    }
     if not rows:
         raise ValueError(
             f"The rows are not the images of run {like.name}: none of its embedded splits ({', '.join(like.splits)}) "
             f"is there as a whole; its images have keys such as {images.keys[0]!r}."
         )
-    return Brought(table, images, rows, like)
+    return Brought(table, images, rows, stored, like)
 
 
-def _in_stored_order(table: Any, split: Any, images: ImageSet, like: Run) -> Brought:
+def _in_stored_order(table: Any, split: Any, images: ImageSet, like: Run, stored: Mapping[str, Any]) -> Brought:
     name = split if isinstance(split, str) else "test"
-    parts = {p: len(e) for p in ("query", "gallery") if (e := like.embeddings(name, p)) is not None}
-    if sum(parts.values()) != table.shape[0]:
+    ends = np.cumsum([len(one) for one in stored.get(name, {}).values()])
+    if not len(ends) or ends[-1] != table.shape[0]:
         raise ValueError(
-            f"There are {table.shape[0]:,} vectors, but the {name} split of run {like.name} has {sum(parts.values()):,}"
+            f"There are {table.shape[0]:,} vectors, but the {name} split of run {like.name} has {ends[-1:].sum():,}"
             " images; give one for each in the order of its stored embeddings, or say by keys which image each row is."
         )
-    starts = np.cumsum([0, *parts.values()])
-    rows = {p: np.arange(starts[at], starts[at + 1]) for at, p in enumerate(parts)}
-    return Brought(table, images, {name: rows}, like)
+    rows = np.split(np.arange(table.shape[0]), ends[:-1])
+    return Brought(table, images, {name: dict(zip(stored[name], rows, strict=True))}, stored, like)
 
 
 def outside_config(data: Mapping[str, Any], encoder: Mapping[str, Any], **sections: Any) -> RunConfig:
@@ -213,51 +212,38 @@ def plain_name(text: str) -> str:
     return plain.strip("._-")[:90] or "imported"
 
 
-def _write(brought: Brought, encoder: str, normalise: bool | None, name: str | None, root: Path, stem: str) -> Run:
+def _write(brought: Brought, encoder: str, normalise: bool | None, root: Path, name: str | None, stem: str) -> Run:
     """Make the whole folder, or none."""
-    from lab.data.images import listing
-
-    like = brought.like
-    data = {"name": OUTSIDE, **brought.images.knobs.model_dump()} if like is None else like.config.data.as_dict()
-    width = int(brought.vectors.shape[1])
-    config = outside_config(data, {"what": encoder, "dim": width, "normalise": normalise is not False})
-    name = name or free_name(root, plain_name(stem))
-    with new_folder(root, name) as folder:
-        write_text(folder / "config.yaml", config.as_yaml())
-        listed = listing.to_list(brought.images)
-        if listed is not None:
-            write_json(folder / "images.json", {"data": config.data.as_dict(), **listed}, indent=None)
-        _write_embeddings(Run(folder), brought, normalise, config)
-        words = f"{brought.vectors.shape[0]:,} vectors of {width} numbers, made elsewhere."
-        write_status(folder, FINISHED, "finished", 0, words)
-    return Run(root / name)
-
-
-def _write_embeddings(run: Run, brought: Brought, normalise: bool | None, config: RunConfig) -> None:
     from lab.core import arrays
     from lab.install.environment import versions
 
-    for split, parts in brought.rows.items():
-        values: dict[str, Any] = {}
-        for part, rows in parts.items():
-            kept = None if brought.like is None else brought.like.embeddings(split, part)  # type: ignore[call-overload]
-            items = rows if kept is None else kept.items
-            values[f"{part}.vectors"] = CheckedRows(brought.vectors, rows, normalise)
-            values[f"{part}.labels"] = brought.images.labels[items]
-            values[f"{part}.items"] = np.asarray(items, np.int64)
-        path = run.path / "embeddings" / f"{split}.safetensors"
-        arrays.write(path, values, {"checkpoint": OUTSIDE, "step": 0, "evaluation": config.evaluation.as_dict()})
-    write_json(run.path / "meta.json", {"versions": versions(), "started": time.time()})
+    like = brought.like
+    data = {"name": OUTSIDE, **brought.images.knobs.model_dump()} if like is None else like.config.data.as_dict()
+    count, width = brought.vectors.shape
+    name = name or free_name(root, plain_name(stem))
+    config = outside_config(data, {"what": encoder, "dim": int(width), "normalise": normalise is not False})
+    with new_folder(root, name) as folder:
+        write_text(folder / "config.yaml", config.as_yaml())
+        write_images(folder, brought.images, config)
+        for split, parts in brought.rows.items():
+            values: dict[str, Any] = {}
+            for part, rows in parts.items():
+                items = np.asarray(brought.items[split][part], np.int64)
+                values[f"{part}.vectors"] = CheckedRows(brought.vectors, rows, normalise)
+                values[f"{part}.labels"], values[f"{part}.items"] = brought.images.labels[items], items
+            about = {"checkpoint": OUTSIDE, "step": 0, "evaluation": config.evaluation.as_dict()}
+            arrays.write(folder / "embeddings" / f"{split}.safetensors", values, about)
+        write_json(folder / "meta.json", {"versions": versions(), "started": time.time()})
+        write_status(folder, FINISHED, "finished", 0, f"{count:,} vectors of {width} numbers, made elsewhere.")
+    return Run(root / name)
 
 
 def _measured(run: Run, brought: Brought, measure: bool | None) -> Run:
     """The run, with its scores where these are wanted and make sense."""
     from lab.runs.evaluate import evaluate_run
 
-    def pairs(parts: Mapping[str, np.ndarray]) -> int:
-        return len(parts["query"]) * len(parts.get("gallery", parts["query"]))
-
-    splits = tuple(name for name, parts in brought.rows.items() if measure or pairs(parts) <= PAIRS)
+    pairs = {name: len(of["query"]) * len(of.get("gallery", of["query"])) for name, of in brought.rows.items()}
+    splits = tuple(name for name, count in pairs.items() if measure or count <= PAIRS)
     judged = np.bincount(brought.images.labels).max() > 1
     if measure is False or not splits or not judged:
         return run

@@ -18,7 +18,7 @@ import psutil
 from lab.core.files import appending, check_allowed, write_json
 from lab.install import children
 from lab.runs import lock
-from lab.runs.folder import INTERRUPTED, QUEUED, RUNNING, SENT, STOPPED, Run, Snapshot
+from lab.runs.folder import INTERRUPTED, QUEUED, RUNNING, SENT, STOPPED, Run
 from lab.runs.launching import stop_request
 from lab.runs.process import Sent, Worker
 from lab.runs.store import list_runs
@@ -26,8 +26,6 @@ from lab.runs.writer import Writer
 
 GRACE = 30.0
 """Seconds that a run has to save itself when it is asked to stop."""
-
-PAUSE = 0.05
 
 
 def start(words: list[str], log: Path, environment: dict[str, str] | None = None) -> Worker:
@@ -58,43 +56,33 @@ def launch(run: Run, environment: dict[str, str] | None = None) -> Worker:
         ValueError: a process is at work on it already.
         OSError: the process or its log cannot be made.
     """
-    if not working(run):
-        with Writer(run):  # of two that launch it at once, one does
-            if not _launched_lives(run.snapshot()):
-                (run.path / SENT).unlink(missing_ok=True)  # from here on it is this machine's
-                words = ["-m", "lab", "train", "--resume", str(run.path.resolve())]
-                worker = start(words, run.path / "log.txt", environment)
-                write_json(run.path / "launch.json", run.signed(worker))
-                return worker
-    there = _process_of(run.snapshot())
+    with suppress(lock.Held), Writer(run):  # of two that launch it at once, one does
+        if not _launched_lives(run):
+            (run.path / SENT).unlink(missing_ok=True)  # from here on it is this machine's
+            words = ["-m", "lab", "train", "--resume", str(run.path.resolve())]
+            worker = start(words, run.path / "log.txt", environment)
+            write_json(run.path / "launch.json", run.signed(worker))
+            return worker
+    there = run.snapshot().process
     raise ValueError(f"Run {run.name} is already running{f', as process {there.pid}' if there else ''}.")
 
 
 def working(run: Run) -> bool:
     """Whether a process of this host is at work on the run, or about to be."""
-    found = run.snapshot()
-    if _launched_lives(found):
-        return True
-    held = lock.held(run.path)
-    alive = found.state == RUNNING and found.worker is not None and found.worker.alive
-    return alive if held is None else held
+    return lock.held(run.path) or _launched_lives(run)
 
 
-def _launched_lives(found: Snapshot) -> bool:
-    return found.launched is not None and found.launched.alive
-
-
-def _process_of(found: Snapshot) -> Worker | None:
-    """The living process of a run on this host."""
-    return next((w for w in (found.launched, found.worker) if w is not None and w.alive), None)
+def _launched_lives(run: Run) -> bool:
+    launched = run.snapshot().launched
+    return launched is not None and launched.alive
 
 
 def stop(run: Run, grace: float = GRACE) -> str:
     """Ask the run to stop, wait up to `grace` seconds, then kill it. Returns `stopped`, `killed` or `not running`.
 
     A run at work on another machine, or in the hands of a cluster, which would begin a killed one anew, is asked by a
-    file in its folder and is not waited for: `asked`. Of one that waits while its sender has ended, or has not heard
-    when it was asked before, the folder says at once that it was taken back.
+    file in its folder and is not waited for: `asked`. Of one that waits, and whose sender has ended or is of another
+    machine, the folder says at once that it was taken back.
 
     Raises:
         ValueError: its process belongs to another account.
@@ -102,12 +90,10 @@ def stop(run: Run, grace: float = GRACE) -> str:
     check_allowed()
     found = run.snapshot()
     if found.under_way:
-        deaf = found.sender is not None and found.sender.here and not found.sender.alive
-        unheard = found.waits and (deaf or (not found.seen_through and stop_request.pending(run)))
-        back = unheard and taken_back(run)
+        back = found.written_state == QUEUED and not found.seen_through and taken_back(run)
         stop_request.write(run)  # for a job that may begin yet
         return "stopped" if back else "asked"
-    worker = _process_of(found)
+    worker = found.process
     if worker is None:
         if found.state != RUNNING or found.worker is None or found.worker.here:
             return "not running"
@@ -115,8 +101,6 @@ def stop(run: Run, grace: float = GRACE) -> str:
         return "asked"
     try:
         os.kill(worker.pid, signal.SIGTERM)
-    except ProcessLookupError:
-        return "not running"
     except PermissionError:
         raise ValueError(
             f"Run {run.name} is being trained by another account, as process {worker.pid}; only that one can stop it."
@@ -125,7 +109,7 @@ def stop(run: Run, grace: float = GRACE) -> str:
     while worker.alive:
         if time.monotonic() > deadline:
             return "killed" if kill(run) else "stopped"
-        time.sleep(PAUSE)
+        time.sleep(0.05)
     return "stopped"
 
 
@@ -135,14 +119,18 @@ def kill(run: Run) -> bool:
     The run resumes from its last checkpoint.
     """
     check_allowed()
-    worker = _process_of(run.snapshot())
-    members = [] if worker is None else _members(worker)
-    if worker is None or not members:
+    worker = run.snapshot().process
+    if worker is None:
         return False
-    for member in members:
-        with suppress(psutil.NoSuchProcess):
-            member.kill()
-    psutil.wait_procs(members, timeout=10)
+    with suppress(psutil.NoSuchProcess, ProcessLookupError):
+        leader = psutil.Process(worker.pid)
+        members = [*leader.children(recursive=True), leader]
+        if os.getpgid(worker.pid) == worker.pid:  # then those of its group whose parents have died, too
+            os.killpg(worker.pid, signal.SIGKILL)
+        for member in members:
+            with suppress(psutil.NoSuchProcess):
+                member.kill()
+        psutil.wait_procs(members, timeout=10)
     with suppress(ChildProcessError):
         os.waitpid(worker.pid, os.WNOHANG)  # a child of ours: its number is free again
     if run.written_state in (RUNNING, QUEUED):
@@ -152,30 +140,8 @@ def kill(run: Run) -> bool:
     return True
 
 
-def _members(worker: Worker) -> list[psutil.Process]:
-    """The process, all that descend from it, and the rest of the group it leads: children whose parent died."""
-    try:
-        leader = psutil.Process(worker.pid)
-        members = {leader, *leader.children(recursive=True)}
-        if os.getpgid(worker.pid) == worker.pid:
-            members |= {p for p in psutil.process_iter() if _group(p) == worker.pid}
-    except (psutil.NoSuchProcess, ProcessLookupError):
-        return []
-    return sorted(members, key=lambda process: process.pid == worker.pid)
-
-
-def _group(process: psutil.Process) -> int | None:
-    try:
-        return os.getpgid(process.pid)
-    except (ProcessLookupError, PermissionError):
-        return None
-
-
 def reconcile(root: Path | str) -> tuple[Run, ...]:
-    """Write `interrupted` into every run below `root` whose process has gone without a word; returns these runs.
-
-    Runs whose process lives need nothing: they are known by their lock.
-    """
+    """Write `interrupted` into every run below `root` whose process has gone without a word; returns these runs."""
     orphans = []
     for run in list_runs(root):
         found = run.snapshot()
@@ -206,14 +172,7 @@ def hand_over(run: Run, to: Sent, worker: Worker, outlives: bool) -> None:
 
 
 def sign(run: Run, to: Sent, worker: Worker, outlives: bool, job: str | None = None) -> None:
-    """Write down who sees the run through, and where; the run stays as it is.
-
-    Args:
-        job: what the cluster calls it, where the run can be found there again.
-
-    Raises:
-        OSError: the folder cannot be written.
-    """
+    """Write down who sees the run through, and where; the run stays as it is. job: what the cluster calls it."""
     write_json(run.path / SENT, {**run.signed(worker), **to.as_dict(), "outlives": outlives, "job": job})
 
 

@@ -5,7 +5,6 @@ Looked at live and kept nowhere: a run's own memory is among its curves, as its 
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from dataclasses import dataclass
 
@@ -13,9 +12,7 @@ import psutil
 
 from lab.core.formats import size
 
-PATIENCE = 2.0
-"""Seconds that the driver has to answer."""
-ASKED = "index,name,memory.used,memory.total,utilization.gpu"
+COLUMNS = "index,name,memory.used,memory.total,utilization.gpu"
 
 
 @dataclass(frozen=True)
@@ -31,20 +28,21 @@ class Gpu:
 @dataclass(frozen=True)
 class Load:
     """busy: per cent of all cores since the last look. cores: of the machine. used, total: bytes of memory. waiting:
-    processes that ran or waited in the last minute, None where the system does not count them."""
+    processes that ran or waited in the last minute."""
 
     busy: float
     cores: int
     used: int
     total: int
-    waiting: float | None
+    waiting: float
     gpus: tuple[Gpu, ...]
 
     def facts(self) -> list[tuple[str, str, str]]:
         """Name, value and explanation of each, for people."""
-        explained = f"Of all {self.cores} cores of this machine, by all its processes"
-        if self.waiting is not None:
-            explained += f"; {self.waiting:.1f} processes ran or waited on average in the last minute"
+        explained = (
+            f"Of all {self.cores} cores of this machine, by all its processes; {self.waiting:.1f} processes ran or "
+            "waited on average in the last minute"
+        )
         memory = f"{size(self.used)} of {size(self.total)}"
         facts = [("Processor", f"{self.busy:.0f} %", explained), ("Memory", memory, "Of this machine, in use")]
         for at, gpu in enumerate(self.gpus):
@@ -57,25 +55,18 @@ class Load:
 def load() -> Load:
     """What goes on now; takes a tenth of a second, and as long as the driver of a GPU takes to answer."""
     memory = psutil.virtual_memory()
-    try:
-        waiting: float | None = psutil.getloadavg()[0]
-    except OSError:
-        waiting = None
+    waiting = psutil.getloadavg()[0]
     busy = psutil.cpu_percent(0.1)  # without a span psutil counts from this thread's last look, and threads change
     return Load(busy, psutil.cpu_count() or 1, memory.total - memory.available, memory.total, waiting, _gpus())
 
 
 def _gpus() -> tuple[Gpu, ...]:
     """The GPUs as their driver tells of them: torch would take some hundred megabytes of each to ask."""
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return ()
-    command = [program, f"--query-gpu={ASKED}", "--format=csv,noheader,nounits"]
+    command = ["nvidia-smi", f"--query-gpu={COLUMNS}", "--format=csv,noheader,nounits"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
+        return gpus_of(subprocess.run(command, capture_output=True, text=True, timeout=2, check=True).stdout)
     except (OSError, subprocess.SubprocessError):
         return ()
-    return gpus_of(done.stdout)
 
 
 def gpus_of(table: str) -> tuple[Gpu, ...]:

@@ -119,26 +119,25 @@ def _files(dataset: ImageSet) -> Iterator[Check]:
 def damaged(dataset: ImageSet) -> tuple[int, list[str]]:
     """How many image files were looked at whole, in `PATIENCE` seconds, and a sentence for each that is damaged; none
     where the images are no files of a folder."""
-    if dataset.root is None or dataset.pixels is not None:
-        return 0, []
+
+    def damage(at: int) -> str:
+        try:
+            check_whole(dataset.path(at))
+        except (ImageError, OSError) as error:
+            return explain(error)
+        except MemoryError:  # it may be a good one
+            return ""
+        return ""
+
     sentences: list[str] = []
+    count = 0 if dataset.root is None or dataset.pixels is not None else len(dataset)
     ends, looked = time.monotonic() + PATIENCE, 0
     with ThreadPoolExecutor(8) as pool:
-        while looked < len(dataset) and time.monotonic() < ends:
-            several = range(looked, min(looked + AT_ONCE, len(dataset)))
-            sentences += filter(None, pool.map(lambda at: _damage(dataset, at), several))
+        while looked < count and time.monotonic() < ends:
+            several = range(looked, min(looked + AT_ONCE, count))
+            sentences += filter(None, pool.map(damage, several))
             looked = several.stop
     return looked, sentences
-
-
-def _damage(dataset: ImageSet, at: int) -> str:
-    try:
-        check_whole(dataset.path(at))
-    except (ImageError, OSError) as error:
-        return explain(error)
-    except MemoryError:  # it may be a good one
-        return ""
-    return ""
 
 
 def first_batch(config: RunConfig, parts: Parts) -> LoadedBatch:
@@ -187,11 +186,9 @@ def _loading(config: RunConfig, batch: LoadedBatch, workers: int) -> Check:
 
 
 def _memory(config: RunConfig, parts: Parts, batch: LoadedBatch) -> Check:
-    needed = forecast(config, parts, batch.images, batch.labels)
+    needed, on_gpu = forecast(config, parts, batch.images, batch.labels), parts.device.type == "cuda"
     needs, total = needed.parts, needed.total
-    free = (
-        torch.cuda.mem_get_info(parts.device)[0] if parts.device.type == "cuda" else psutil.virtual_memory().available
-    )
+    free = torch.cuda.mem_get_info(parts.device)[0] if on_gpu else psutil.virtual_memory().available
     start = f"A step takes about {size(total)}; {size(free)} are free on {parts.device}"
     values = {"needs": needs, "total": total, "free": free}
     if total <= ROOM * free:
@@ -209,11 +206,8 @@ def _gradients(config: RunConfig, parts: Parts, batch: LoadedBatch) -> Check:
     if knobs.chunk is None or knobs.chunk >= len(batch):
         return Check("gradients", GOOD, "The batch is embedded at once, without chunks: there is nothing to compare.")
     if knobs.chunk_batchnorm == "per_chunk":
-        return Check(
-            "gradients",
-            CAREFUL,
-            "Batch normalisation uses the statistics of each chunk, so a chunked step differs from a plain one.",
-        )
+        sentence = "Batch normalisation uses the statistics of each chunk, so a chunked step differs from a plain one."
+        return Check("gradients", CAREFUL, sentence)
     few = min(len(batch), max(SAMPLED, 4)) if isinstance(batch.images, torch.Tensor) else knobs.chunk
     if few < 2:
         return Check("gradients", CAREFUL, "Images differ in size, so there is no plain step to compare with.")
@@ -228,27 +222,24 @@ def _gradients(config: RunConfig, parts: Parts, batch: LoadedBatch) -> Check:
             gradients(encoder, loss, images, labels, chunk=chunk)
         by_way.append(torch.cat([p.grad.flatten() for p in encoder.parameters() if p.grad is not None]))
     plain, chunked = by_way
-    apart = float((plain - chunked).norm() / plain.norm().clamp_min(torch.finfo(torch.float64).tiny))
-    sentence = f"Chunked gradients differ from plain ones by {apart:.1e}, relatively (float64, {few} images)"
-    if apart <= EQUAL:
-        return Check("gradients", GOOD, f"{sentence}: equal but for rounding.", {"relative difference": apart})
-    return Check("gradients", BAD, f"{sentence}: not equal. Train without chunks.", {"relative difference": apart})
+    off = float((plain - chunked).norm() / plain.norm().clamp_min(torch.finfo(torch.float64).tiny))
+    sentence = f"Chunked gradients differ from plain ones by {off:.1e}, relatively (float64, {few} images)"
+    verdict, meaning = (GOOD, "equal but for rounding") if off <= EQUAL else (BAD, "not equal. Train without chunks")
+    return Check("gradients", verdict, f"{sentence}: {meaning}.", {"relative difference": off})
 
 
 def _pace(config: RunConfig, dataset: ImageSet, parts: Parts) -> Check:
     """Time a few real steps, without the validation."""
     knobs = config.training.knobs
-    steps = STEPS + 1
-    far = {"steps": max(steps, knobs.steps), "validate_every": 10**9, "checkpoint_every": 10**9}
+    far = {"steps": max(STEPS + 1, knobs.steps), "validate_every": 10**9, "checkpoint_every": 10**9}
     trainer = Trainer(parts, knobs.model_copy(update=far))
-    taken, began = [], time.perf_counter()
+    times = [time.perf_counter()]
     for record in trainer.run():
         if isinstance(record, Stepped):
-            taken.append(time.perf_counter() - began)
-            began = time.perf_counter()
-            if len(taken) == min(steps, far["steps"]):
+            times.append(time.perf_counter())
+            if len(times) == STEPS + 2:
                 break
-    a_step = float(np.median(taken[1:])) if len(taken) > 1 else taken[0]
+    a_step = float(np.median(np.diff(times)[1:]))
     images = config.sampler.knobs.batch_size
     total = a_step * knobs.steps
     values = {"seconds a step": a_step, "images per second": images / a_step, "seconds": total}

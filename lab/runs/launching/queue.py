@@ -1,7 +1,8 @@
 """A queue of runs that outlives tabs, servers and workers: one file, one run a device at a time, on after an error.
 
-The file `.queue.json` in the folder of runs holds the names that wait, in order. Whoever calls `advance` starts what
-can start; `work` does so until nothing is left, in a detached process that `ensure_worker` starts when none lives.
+The file `.queue.json` in the folder of runs holds the names that wait, in order, and the process that works them off.
+Whoever calls `advance` starts what can start; `work` does so until nothing is left, in a detached process that
+`ensure_worker` starts when none lives.
 """
 
 from __future__ import annotations
@@ -16,16 +17,12 @@ from filelock import FileLock
 
 from lab.core.explain import explain
 from lab.core.files import write_json
-from lab.runs import lock
-from lab.runs.folder import FAILED, FINISHED, NAME, QUEUED, SENT, Run, read_json
+from lab.runs.folder import FAILED, FINISHED, QUEUED, SENT, Run, read_json
 from lab.runs.launching import stop_request
 from lab.runs.launching.detached import launch, reconcile, start, working
 from lab.runs.process import Worker
 from lab.runs.store import list_runs
 from lab.runs.writer import Writer
-
-POST = ".queue.worker.lock"
-"""Held by the process that works the queue off, for as long as it does."""
 
 PAUSE = 1.0
 """Seconds between two looks of the queue's worker."""
@@ -50,9 +47,14 @@ class Queue:
 
     @property
     def worker(self) -> Worker | None:
-        """The detached process that advances the queue, if one lives."""
+        """The process that advances the queue, if one lives here."""
         worker = Worker.read(self._read()["worker"])
         return worker if worker is not None and worker.alive else None
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether runs wait that nobody will start: the queue's process died, for instance with the machine."""
+        return bool(self.names) and not self.paused and self.worker is None
 
     def add(self, run: Run, device: str | None = None, position: int | None = None) -> None:
         """Let a run wait, last or at a position from 0; `device` changes its configuration first.
@@ -86,7 +88,7 @@ class Queue:
             ValueError: it does not wait.
         """
         with self._changing() as state:
-            state["waiting"].pop(self._place(state, name))
+            _take_out(state["waiting"], name)
 
     def move(self, name: str, position: int) -> None:
         """Let a run wait at another position, 0 being the next to start.
@@ -97,8 +99,8 @@ class Queue:
         if position < 0:
             raise ValueError(f"A position in the queue is 0, the next to start, or more; got {position}.")
         with self._changing() as state:
-            waiting = state["waiting"]
-            waiting.insert(min(position, len(waiting)), waiting.pop(self._place(state, name)))
+            _take_out(state["waiting"], name)
+            state["waiting"].insert(min(position, len(state["waiting"])), name)
 
     @contextmanager
     def renaming(self, name: str, other: str) -> Iterator[None]:
@@ -126,15 +128,17 @@ class Queue:
             for name in list(state["waiting"]):
                 try:
                     run = Run(self.root / name)
-                    done = working(run) or run.state == FINISHED  # by a worker that was killed then
-                    if not done and (where := slot(run)) in busy:
-                        continue
-                    if not done:
+                    if not working(run) and run.state != FINISHED:  # else a worker that was killed then had started it
+                        if (device := slot(run)) in busy:
+                            continue
                         launch(run)
-                        busy.add(where)
+                        busy.add(device)
                         started.append(run)
                 except (ValueError, OSError) as error:
-                    _fail(self.root / name, f"The queue could not start this run: {explain(error)}")
+                    sentence = f"The queue could not start this run: {explain(error)}"
+                    with suppress(ValueError, OSError), Writer(Run(self.root / name)) as writer:
+                        writer.log(sentence)
+                        writer.status(FAILED, phase="failed", sentence=sentence)
                 state["waiting"].remove(name)
         return tuple(started)
 
@@ -142,15 +146,12 @@ class Queue:
         """Runs of the folder that a process on this host works on, started by the queue or not."""
         return tuple(run for run in list_runs(self.root) if working(run))
 
-    def ensure_worker(self) -> Worker:
+    def ensure_worker(self) -> None:
         """Start the queue's own detached process unless it lives."""
         with self._changing() as state:
-            worker = Worker.read(state["worker"])
-            if worker is None or not worker.alive:
+            if self.worker is None:
                 words = ["-m", "lab", "queue", "work", "--runs", str(self.root.resolve())]
-                worker = start(words, self.root / ".queue.log")
-                state["worker"] = worker.as_dict()
-            return worker
+                state["worker"] = start(words, self.root / ".queue.log").as_dict()
 
     def work(self) -> Iterator[Run]:
         """Advance the queue until nothing waits; yields every run that was started.
@@ -158,26 +159,16 @@ class Queue:
         Raises:
             ValueError: another process does this already.
         """
-        self.root.mkdir(parents=True, exist_ok=True)
-        try:
-            post = lock.take(self.root, POST)
-        except lock.Held:
-            other = self.worker
-            who = "another process" if other is None else f"process {other.pid}"
-            raise ValueError(f"The queue of {self.root} is already run by {who}.") from None
-        try:
-            with self._changing() as state:
-                state["worker"] = Worker.this().as_dict()
-            reconcile(self.root)
-            while not self._retired():
-                try:
-                    yield from self.advance()
-                except OSError:  # a full disk: what waits goes on waiting until there is room
-                    time.sleep(PAUSE)
-                if self.names:
-                    time.sleep(PAUSE)
-        finally:
-            post.release()
+        with self._changing() as state:
+            if self.worker not in (None, Worker.this()):
+                raise ValueError(f"The queue of {self.root} is already run by process {state['worker']['pid']}.")
+            state["worker"] = Worker.this().as_dict()
+        reconcile(self.root)
+        while not self._retired():
+            with suppress(OSError):  # a full disk: what waits goes on waiting until there is room
+                yield from self.advance()
+            if self.names:
+                time.sleep(PAUSE)
 
     def _retired(self) -> bool:
         """Leave the post if nothing waits, in one stroke: whoever adds a run after that starts another worker."""
@@ -185,11 +176,6 @@ class Queue:
             if not (waiting := self.names):
                 state["worker"] = None
             return not waiting
-
-    @property
-    def abandoned(self) -> bool:
-        """Whether runs wait that nobody will start: the queue's process died, for instance with the machine."""
-        return bool(self.names) and not self.paused and self.worker is None
 
     @contextmanager
     def _changing(self) -> Iterator[dict[str, Any]]:
@@ -201,39 +187,20 @@ class Queue:
                 write_json(self._file, state)
 
     def _read(self) -> dict[str, Any]:
-        """What the file says; a part that says nothing sensible counts as empty."""
-        read = read_json(self._file) or {}
-        names = read.get("waiting")
-        return {
-            "waiting": [
-                name
-                for name in (names if isinstance(names, list) else [])
-                if isinstance(name, str) and NAME.fullmatch(name)
-            ],
-            "paused": read.get("paused") is True,
-            "worker": read.get("worker"),
-        }
+        return {"waiting": [], "paused": False, "worker": None, **read_json(self._file)}
 
-    @staticmethod
-    def _place(state: dict[str, Any], name: str) -> int:
-        if name not in state["waiting"]:
-            raise ValueError(f"Run {name!r} is not in the queue, which holds: {', '.join(state['waiting']) or 'none'}.")
-        return state["waiting"].index(name)
+
+def _take_out(waiting: list[str], name: str) -> None:
+    if name not in waiting:
+        raise ValueError(f"Run {name!r} is not in the queue, which holds: {', '.join(waiting) or 'none'}.")
+    waiting.remove(name)
 
 
 def slot(run: Run) -> str:
     """The device that a run occupies while it works: `cpu` or `cuda:N`."""
-    training = run.config_dict.get("training")
-    wanted = (training or {}).get("device", "auto") if isinstance(training, dict) else "auto"
-    if wanted == "auto":
+    device = (run.config_dict.get("training") or {}).get("device", "auto")
+    if device == "auto":
         import torch
 
-        wanted = "cuda" if torch.cuda.is_available() else "cpu"
-    return "cuda:0" if wanted == "cuda" else wanted
-
-
-def _fail(folder: Path, sentence: str) -> None:
-    """Say in a run's folder why it was not started, as far as the folder lets one."""
-    with suppress(ValueError, OSError), Writer(Run(folder)) as writer:
-        writer.log(sentence)
-        writer.status(FAILED, phase="failed", sentence=sentence)
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    return "cuda:0" if device == "cuda" else device

@@ -12,9 +12,6 @@ from lab.runs.folder import Run
 FILE = "stop"
 """The request, in the run's folder; whoever works on the run takes it away."""
 
-EVERY = 1.0
-"""Seconds between two looks for the file."""
-
 
 def write(run: Run) -> None:
     """Ask whoever works on the run, wherever, to save a checkpoint and end.
@@ -40,13 +37,13 @@ def poll(run: Run, stop: Callable[[], bool]) -> Callable[[], bool]:
     """A function that says whether `stop` does, or a request is pending, for which it looks once a second."""
     last = 0.0
 
-    def asked() -> bool:
+    def requested() -> bool:
         nonlocal last
         if stop():
             return True
-        if time.monotonic() - last < EVERY:
+        if time.monotonic() - last < 1.0:
             return False
         last = time.monotonic()
         return pending(run)
 
-    return asked
+    return requested

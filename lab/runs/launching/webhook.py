@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -19,7 +18,7 @@ from urllib.parse import urlsplit
 from lab.core.files import setting
 
 PATIENCE = 10.0
-"""Seconds for all of it, the name's look-up and an answer that trickles in included."""
+"""Seconds to wait for an answer."""
 
 
 def address() -> str:
@@ -29,60 +28,29 @@ def address() -> str:
         ValueError: it is no address of the web, or the file of settings cannot be read.
     """
     value = setting("webhook").strip()
-    if not value:
-        return ""
-    try:
-        parts = urlsplit(value)
-    except ValueError:
-        parts = urlsplit("")
-    if parts.scheme not in ("http", "https") or not parts.hostname:  # it may hold a secret, so it is not repeated
+    parts = urlsplit(value)
+    if value and (parts.scheme not in ("http", "https") or not parts.hostname):  # it may hold a secret: not repeated
         raise ValueError("LAB_WEBHOOK must be an address that begins with http:// or https:// and names a host.")
     return value
 
 
-def message(name: str, status: dict[str, Any]) -> dict[str, Any]:
-    """What is sent of a run that ended with this status."""
-    state, sentence = status["state"], status.get("sentence") or ""
-    return {
-        "run": name,
-        "state": state,
-        "step": status.get("step") or 0,
-        "steps": status.get("steps"),
-        "sentence": sentence,
-        "scores": status.get("scores") or {},
-        "host": socket.gethostname(),
-        "at": round(time.time(), 3),
-        "text": f"Run {name} {'was ' if state == 'interrupted' else ''}{state}. {sentence}".strip(),
-    }
-
-
 def send(name: str, status: dict[str, Any]) -> str:
     """Tell the owner how a run ended, if he wants to know. Returns what went wrong, in a sentence; empty if nothing."""
+    state, sentence = status["state"], status.get("sentence") or ""
+    message = {key: status.get(key) or usual for key, usual in (("step", 0), ("steps", None), ("scores", {}))}
+    message |= {"run": name, "state": state, "sentence": sentence, "host": socket.gethostname(), "at": time.time()}
+    message["text"] = f"Run {name} {'was ' if state == 'interrupted' else ''}{state}. {sentence}".strip()
     try:
-        where = address()
-    except (ValueError, OSError) as error:
-        return str(error)
-    if not where:
-        return ""
-    wrong = [f"no answer within {PATIENCE:.0f} seconds"]
-    # A thread, because nothing else bounds the look-up of a name; it ends with the process.
-    thread = threading.Thread(target=_post, args=(where, message(name, status), wrong), daemon=True)
-    thread.start()
-    thread.join(PATIENCE)
-    return "".join(f"The webhook could not be told that the run ended: {one}." for one in wrong)
-
-
-def _post(where: str, message: dict[str, Any], wrong: list[str]) -> None:
-    """Post a message; empties `wrong` when it has arrived, else says there what was wrong."""
-    try:
-        request = urllib.request.Request(
-            where, json.dumps(message).encode(), {"Content-Type": "application/json", "User-Agent": "rankscope"}
-        )
+        if not (where := address()):
+            return ""
+        headers = {"Content-Type": "application/json", "User-Agent": "rankscope"}
+        request = urllib.request.Request(where, json.dumps(message).encode(), headers)
         with urllib.request.urlopen(request, timeout=PATIENCE):
-            wrong.clear()
-    except TimeoutError:
-        return
+            return ""
     except urllib.error.HTTPError as error:
-        wrong[:] = [f"it answered {error.code}"]
-    except Exception as error:  # whatever it is, the run must not suffer from it
-        wrong[:] = [str(getattr(error, "reason", "") or type(error).__name__)]
+        wrong = f"it answered {error.code}"
+    except TimeoutError:
+        wrong = f"no answer within {PATIENCE:.0f} seconds"
+    except Exception as error:  # whatever it is, the run must not suffer from it; its words may hold the address
+        wrong = str(error if type(error) is ValueError else getattr(error, "reason", "") or type(error).__name__)
+    return f"The webhook could not be told that the run ended: {wrong.rstrip('.')}."

@@ -60,8 +60,7 @@ def keep(folder: Path, data: Any, validation: Any = None, test: Any = None, seed
     splits = {name: Split(train[split.query]) for name, split in within.items()}
     splits |= {name: Split(items) for name, items in rows.items()}
     records = ImageRecords(keys=keys, labels=labels, class_names=names, splits=splits)
-    origin = {"what": type(data).__name__, "digest": seen.hexdigest()[:16]}
-    return listed_as(Path(PICTURES), records, origin)
+    return listed_as(Path(PICTURES), records, {"what": type(data).__name__, "digest": seen.hexdigest()[:16]})
 
 
 def is_dataset(thing: Any) -> bool:

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from lab.core.explain import explain
 from lab.runs.config import RunConfig
 from lab.runs.importing.encoders import SIDE, ForeignEncoder, Seen, made_by
 
@@ -49,10 +50,9 @@ class OwnEncoder(ForeignEncoder):
                 self.dim = int(self.eval().raw(torch.zeros(2, 3, size, size, device=device)).shape[1])
                 self.trained_dim = self.dim
         except (RuntimeError, TypeError, IndexError, AttributeError) as error:
-            reason = " ".join(str(error).split())[:200].rstrip(".")
             raise ValueError(
-                f"The encoder cannot be used on images [n 3 h w] of {size} pixels: {reason}. If it wants another size, "
-                "give augmentation={'size': ...}."
+                f"The encoder cannot be used on images [n 3 h w] of {size} pixels: {explain(error)[:200].rstrip('.')}. "
+                "If it wants another size, give augmentation={'size': ...}."
             ) from None
         finally:
             for part, mode in modes:
@@ -101,10 +101,8 @@ class OwnLoss(nn.Module):
             except ValueError:
                 raise
             except Exception as error:  # a person's function raises what it likes
-                reason = " ".join(str(error).split())[:200].rstrip(".")
-                raise ValueError(
-                    f"The loss fails on embeddings {list(points.shape)} and labels {list(labels.shape)}: {reason}."
-                ) from None
+                sizes = f"embeddings {list(points.shape)} and labels {list(labels.shape)}"
+                raise ValueError(f"The loss fails on {sizes}: {explain(error)[:200].rstrip('.')}.") from None
         if not value.requires_grad:
             raise ValueError("The loss has no gradient: it must be computed from the embeddings with torch alone.")
 
@@ -122,11 +120,8 @@ def own_loss(function: Any) -> OwnLoss:
 
 def wrong_kind(what: str, thing: Any, wanted: str) -> str:
     """The sentence on an object that is neither of the kind that is wanted nor a name."""
-    kind = (
-        f"the class {thing.__name__} itself, not one of its objects"
-        if isinstance(thing, type)
-        else type(thing).__name__
-    )
+    a_class = isinstance(thing, type)
+    kind = f"the class {thing.__name__} itself, not one of its objects" if a_class else type(thing).__name__
     return f"{what} must be {wanted}, or the name of one of ours; got {kind}."
 
 

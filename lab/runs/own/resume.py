@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import torch
 from torch import nn
@@ -16,7 +16,7 @@ from lab.runs.execute import check_at_hand, execute
 from lab.runs.folder import Run
 from lab.runs.own.modules import Own, again, own_loss
 from lab.runs.store import open_run
-from lab.training.processes.class_shards import held_by
+from lab.training.loop import last_line
 
 
 def resume(
@@ -74,26 +74,16 @@ def resume(
 
 
 def _check(run: Run, own: Own) -> None:
-    """Refuse objects that the last checkpoint is not of, before anything is written."""
+    """Refuse objects that the last checkpoint is not of, before anything is written; the others get its weights."""
     if run.checkpoint("last") is None:
         return
     parts = parts_of(run.config, run.dataset(), own)
     if own.loss is not None:
-        width: Any = parts.encoder.trained_dim
-        own.loss.try_out(width)
+        own.loss.try_out(cast(int, parts.encoder.trained_dim))
     _, state = read_checkpoint(run, "last")
-    held = held_by(parts.loss, parts.optimiser)  # class weights that are shared out stand in files of their own
     for name in ("encoder", "loss"):
-        weights = getattr(parts, name).state_dict()
-        _compare(f"The {name} does not fit run {run.name}", held.whole(weights) if held else weights, state[name])
-
-
-def _compare(what: str, offered: Mapping[str, Any], kept: Mapping[str, Any]) -> None:
-    ours, theirs = (
-        {name: f"of shape {list(value.shape)}" for name, value in one.items() if isinstance(value, torch.Tensor)}
-        for one in (offered, kept)
-    )
-    for name in dict.fromkeys([*theirs, *ours]):
-        shape, wanted = ours.get(name, "missing"), theirs.get(name, "missing")
-        if shape != wanted:
-            raise ValueError(f"{what}: its weight {name} is {shape}, and that of the checkpoint is {wanted}.")
+        if getattr(own, name) is not None:
+            try:
+                getattr(parts, name).load_state_dict(state[name])
+            except RuntimeError as error:
+                raise ValueError(f"The {name} does not fit run {run.name}: {last_line(error)}") from None

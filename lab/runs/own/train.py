@@ -6,17 +6,17 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from PIL import Image
 from torch import nn
 
 from lab.core.catalog import OUTSIDE
-from lab.core.files import write_json
 from lab.core.records import Record
 from lab.runs.building.parts import parts_of
 from lab.runs.config import RunConfig
 from lab.runs.execute import execute, fill, new_folder
-from lab.runs.folder import Run
+from lab.runs.folder import Run, write_images
 from lab.runs.importing.encoders import SIDE
 from lab.runs.own import dataset
 from lab.runs.own.modules import Own, OwnEncoder, own_loss, wrong_kind
@@ -77,7 +77,11 @@ def train(
         >>> run.state, run.splits, len(run.dataset())
         ('finished', ('test', 'validation'), 64)
     """
-    request = _Asked(encoder, data, loss, validation, test, normalise, _with(sections, steps, batch_size))
+    if steps is not None:
+        sections["training"] = {**(sections.get("training") or {}), "steps": steps}
+    if batch_size is not None:
+        sections["sampler"] = {**_as_mapping(sections.get("sampler") or {}), "batch_size": batch_size}
+    request = _Request(encoder, data, loss, validation, test, normalise, sections)
     run, own = request.begin(Path(default_root() if root is None else root), name)
     for record in execute(run, stop, own=own):
         if listen is not None:
@@ -86,7 +90,7 @@ def train(
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Request:
     """What `train` was called with.
 
     Raises:
@@ -125,7 +129,7 @@ class _Asked:
             if _named(part):
                 sections[section] = part
             else:
-                own[section] = {"name": OUTSIDE, "what": _called(part)}
+                own[section] = {"name": OUTSIDE, "what": str(getattr(part, "__name__", type(part).__name__))}
         if "data" in own:
             own["data"] = {"name": OUTSIDE, **(data or {})}
         if "encoder" in own:
@@ -142,63 +146,37 @@ class _Asked:
             return self.normalise is not False
         return bool(RunConfig.of({"loss": self.loss}).encoder.values["normalise"])
 
-    def begin(self, folder: Path, name: str | None) -> tuple[Run, Own]:
-        """The run's folder, and what of it is a person's own."""
+    def begin(self, root: Path, name: str | None) -> tuple[Run, Own]:
+        """The run with all that a queued one has, once it is known that it can be trained, and what of it is own."""
         config = self.config()  # what is wrong with a name or a knob is said before any image is read
-        named = name or free_name(folder, f"{time.strftime('%Y%m%d-%H%M%S')}-{config.loss.name}-{config.data.name}")
-        with new_folder(folder, named) as half_made:
-            own = self.prepare(half_made)
-        return Run(folder / named), own
+        named = name or free_name(root, f"{time.strftime('%Y%m%d-%H%M%S')}-{config.loss.name}-{config.data.name}")
+        with new_folder(root, named) as folder:
+            listed = encoder = known = None
+            if not _named(self.data):
+                seed = config.training.knobs.seed
+                listed = dataset.keep(folder, self.data, self.validation, self.test, seed)
+                config = self.config(known := listed.knobs.model_dump())
+                write_images(folder, listed, config)
+            if not _named(self.encoder):
+                encoder = self._own_encoder(config, folder, listed)
+                config = self.config(known, dim=encoder.dim).changed("augmentation.size", encoder.input_size)
+            if encoder is not None and config.training.knobs.whitening:
+                raise ValueError(
+                    "training: whitening starts the last layer of our encoders; leave it out for your own."
+                )
+            fill(folder, config)
+            own = Own(encoder, None if _named(self.loss) else own_loss(self.loss))
+            parts = parts_of(config, Run(folder).dataset(), own)
+            if own.loss is not None:
+                own.loss.try_out(cast(int, parts.encoder.trained_dim))
+        return Run(root / named), own
 
-    def prepare(self, folder: Path) -> Own:
-        """Write all that a queued run has, once it is known that it can be trained."""
-        from lab.data.images import listing
-
-        listed = None
-        if not _named(self.data):
-            seed = self.config().training.knobs.seed
-            listed = dataset.keep(folder, self.data, self.validation, self.test, seed)
-        data_knobs = None if listed is None else listed.knobs.model_dump()
-        config, encoder = self._with_encoder(data_knobs, folder, listed)
-        loss = None if _named(self.loss) else own_loss(self.loss)
-        if encoder is not None and config.training.knobs.whitening:
-            raise ValueError("training: whitening starts the last layer of our encoders; leave it out for your own.")
-        fill(folder, config)
-        if listed is not None:
-            images = {"data": config.data.as_dict(), **(listing.to_list(listed) or {})}
-            write_json(folder / "images.json", images, indent=None)
-        own = Own(encoder, loss)
-        parts = parts_of(config, Run(folder).dataset(), own)
-        if loss is not None:
-            width: Any = parts.encoder.trained_dim
-            loss.try_out(width)
-        return own
-
-    def _with_encoder(
-        self, data_knobs: Mapping[str, Any] | None, folder: Path, listed: ImageSet | None
-    ) -> tuple[RunConfig, OwnEncoder | None]:
-        config = self.config(data_knobs)
-        if _named(self.encoder):
-            return config, None
+    def _own_encoder(self, config: RunConfig, folder: Path, listed: ImageSet | None) -> OwnEncoder:
         size = config.augmentation.knobs.size or getattr(self.encoder, "input_size", None)
         if size is None and listed is not None:
-            from PIL import Image
-
             with Image.open(folder / str(listed.root) / listed.keys[0]) as first:
                 size = min(LARGEST, *first.size)
-        encoder = OwnEncoder(self.encoder, int(size or LARGEST), self.unit)
-        config = self.config(data_knobs, dim=encoder.dim)
-        return config.changed("augmentation.size", encoder.input_size), encoder
-
-
-def _with(sections: Mapping[str, Any], steps: int | None, batch_size: int | None) -> dict[str, Any]:
-    """The sections with steps and batch size in their places."""
-    merged = dict(sections)
-    if steps is not None:
-        merged["training"] = {**(merged.get("training") or {}), "steps": steps}
-    if batch_size is not None:
-        merged["sampler"] = {**_as_mapping(merged.get("sampler") or {}), "batch_size": batch_size}
-    return merged
+        return OwnEncoder(self.encoder, int(size or LARGEST), self.unit)
 
 
 def _as_mapping(part: str | Mapping[str, Any]) -> dict[str, Any]:
@@ -208,8 +186,3 @@ def _as_mapping(part: str | Mapping[str, Any]) -> dict[str, Any]:
 def _named(part: Any) -> bool:
     """Whether it names an entry of a catalogue."""
     return isinstance(part, str | Mapping)
-
-
-def _called(thing: Any) -> str:
-    """What a person would call it: its function's name, or its class's."""
-    return str(getattr(thing, "__name__", type(thing).__name__))

@@ -20,7 +20,7 @@ from lab.core.explain import explain
 from lab.core.files import write_json, write_text
 from lab.install.environment import versions
 from lab.runs.execute import new_folder, write_status
-from lab.runs.folder import FAILED, FINISHED, RUNNING, STOPPED, Run
+from lab.runs.folder import FAILED, FINISHED, RUNNING, STOPPED, Run, write_images
 from lab.runs.importing import described
 from lab.runs.importing.run import PAIRS, outside_config, plain_name
 from lab.runs.importing.vectors import CheckedRows, as_rows
@@ -135,7 +135,7 @@ class Recorder:
             raise ValueError("Give the images first, with `run.embeddings`; a batch is shown on them.")
         vectors, places = as_rows(embeddings), np.asarray(items, np.int64)
         loss_value = None if loss is None else _number("loss", loss)
-        numbers = np.asarray(described._plain(labels))
+        numbers = np.asarray(described.plain(labels))
         if not len(vectors) == len(numbers) == len(places):
             raise ValueError(
                 f"A batch has as many embeddings, labels and items; got {len(vectors)}, {len(numbers)}, {len(places)}."
@@ -166,19 +166,14 @@ class Recorder:
 
     def _list(self, count: int, labels: Any, images: Any, keys: Any, base: Path) -> None:
         """Write which images the run is about."""
-        from lab.data.images.listing import listed_as, to_list
+        from lab.data.images.listing import listed_as
 
         folder = None
         if images is not None:
-            if len(images) != count:
-                raise ValueError(f"There are {count:,} vectors, but {len(images):,} pictures; each row needs one.")
-            folder, keys = described.pictures(images, base)
-        none: dict[str, Any] = {"role": None, "super_class": None, "metadata": {}}
-        records = described.records(count, keys=keys, label=labels, split=SPLIT, **none)
-        data = self.run.config.data
-        self._images = listed_as(folder, records, data.values)
-        listed = to_list(self._images)
-        write_json(self.run.path / "images.json", {"data": data.as_dict(), **(listed or {})}, indent=None)
+            folder, keys = described.pictures(images, base, count)
+        records = described.records(count, keys=keys, label=labels, split=SPLIT)
+        self._images = listed_as(folder, records, self.run.config.data.values)
+        write_images(self.run.path, self._images, self.run.config)
 
 
 class Silent(Recorder):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -54,11 +56,9 @@ class Optimiser(HasKnobs):
         Raises:
             ValueError: nothing can be trained, or a part with a rate of its own has no weights.
         """
-        apart = {
-            name: self._weights_of(encoder, name) for name in PARTS if getattr(self.knobs, f"{name}_lr") is not None
-        }
-        taken = {id(p) for params in apart.values() for p in params}
-        weights = {"encoder": [p for p in _trainable(encoder) if id(p) not in taken], **apart, "loss": _trainable(loss)}
+        parts = {name: self._weights_of(encoder, name) for name in PARTS if getattr(self.knobs, f"{name}_lr")}
+        taken = {id(p) for params in parts.values() for p in params}
+        weights = {"encoder": [p for p in _trainable(encoder) if id(p) not in taken], **parts, "loss": _trainable(loss)}
         groups = [self._group(name, params) for name, params in weights.items() if params]
         if not groups:
             raise ValueError("Nothing to train: neither encoder nor loss has a weight that requires a gradient.")
@@ -79,8 +79,13 @@ class Optimiser(HasKnobs):
         return params
 
     def _make(self, groups: list[dict]) -> torch.optim.Optimizer:
-        """The torch optimiser over `groups`; the one thing that an entry writes."""
+        """The torch optimiser over `groups`, by its `options`; the one thing that an entry writes."""
         raise AssertionError(f"{type(self).__name__} lacks _make")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The knobs that torch's optimiser has, too; learning rates stand in the groups."""
+        return {name: value for name, value in self.knobs if name != "lr" and not name.endswith("_lr")}
 
 
 def _trainable(module: nn.Module) -> list[nn.Parameter]:

@@ -1,5 +1,3 @@
-from typing import Any
-
 import torch
 
 from lab.core.knobs import knob
@@ -17,7 +15,5 @@ class Adam(Optimiser):
             1e-8, "Number that is added to the denominator for numerical stability.", gt=0, le=1, scale="log"
         )
 
-    def _make(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        return torch.optim.Adam(
-            groups, betas=self.knobs.betas, eps=self.knobs.eps, weight_decay=self.knobs.weight_decay
-        )
+    def _make(self, groups: list[dict]) -> torch.optim.Optimizer:
+        return torch.optim.Adam(groups, **self.options)

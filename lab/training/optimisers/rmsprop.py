@@ -1,5 +1,3 @@
-from typing import Any
-
 import torch
 
 from lab.core.knobs import knob
@@ -16,11 +14,5 @@ class RMSprop(Optimiser):
         )
         momentum: float = knob(0.0, "Momentum: share of the last step that is added to the next.", ge=0, lt=1)
 
-    def _make(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        return torch.optim.RMSprop(
-            groups,
-            alpha=self.knobs.alpha,
-            eps=self.knobs.eps,
-            momentum=self.knobs.momentum,
-            weight_decay=self.knobs.weight_decay,
-        )
+    def _make(self, groups: list[dict]) -> torch.optim.Optimizer:
+        return torch.optim.RMSprop(groups, **self.options)

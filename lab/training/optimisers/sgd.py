@@ -1,5 +1,3 @@
-from typing import Any
-
 import torch
 
 from lab.core.knobs import knob
@@ -14,13 +12,7 @@ class SGD(Optimiser):
         momentum: float = knob(0.9, "Momentum: share of the last step that is added to the next.", ge=0, lt=1)
         nesterov: bool = knob(False, "Use Nesterov momentum; needs momentum above 0.")
 
-    def _make(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
+    def _make(self, groups: list[dict]) -> torch.optim.Optimizer:
         if self.knobs.nesterov and not self.knobs.momentum:
             raise ValueError("SGD: nesterov needs momentum above 0, got momentum=0.")
-        return torch.optim.SGD(
-            groups,
-            lr=self.knobs.lr,
-            momentum=self.knobs.momentum,
-            nesterov=self.knobs.nesterov,
-            weight_decay=self.knobs.weight_decay,
-        )
+        return torch.optim.SGD(groups, **self.options)

@@ -29,6 +29,11 @@ def share(encoder: nn.Module) -> int:
     return len(layers)
 
 
+def normalises_over_batch(module: nn.Module) -> bool:
+    """Whether a module makes an image's embedding depend on its neighbours in the chunk."""
+    return isinstance(module, _BatchNorm) and module.training
+
+
 def is_shared(layer: nn.Module) -> bool:
     """Whether a layer normalises over all processes."""
     return getattr(layer.forward, "__func__", None) is _forward
@@ -45,10 +50,10 @@ def _forward(layer: Any, images: torch.Tensor) -> torch.Tensor:
     size = total[-1].detach()
     shape = [1, -1] + [1] * (wide.ndim - 2)
     mean = total[:-1] / size
-    apart = wide - mean.view(shape)  # a second sum, of squares about the mean: no digits are lost where it is large
-    variance = sum_of_all(apart.square().sum(across)) / size
+    centred = wide - mean.view(shape)  # a second sum, of squares about the mean: no digits are lost where it is large
+    variance = sum_of_all(centred.square().sum(across)) / size
     _remember(layer, mean.detach(), variance.detach(), float(size))
-    normal = apart * torch.rsqrt(variance + layer.eps).view(shape)
+    normal = centred * torch.rsqrt(variance + layer.eps).view(shape)
     if layer.weight is not None:
         normal = normal * layer.weight.view(shape) + layer.bias.view(shape)
     normal = normal.to(images.dtype)

@@ -45,7 +45,7 @@ class Held:
 
     def save(self, folder: Path, step: int) -> dict[str, int]:
         """Write this process's file; returns what the checkpoint has to say of all of them."""
-        rank, world = _place()
+        rank, world = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
         remembered = {name: dict(self.optimiser.state.get(weight, {})) for name, weight in self.weights.items()}
         folder.mkdir(parents=True, exist_ok=True)
         checkpoint.save(_file(folder, step, rank, world), {"weights": dict(self.weights), "optimiser": remembered})
@@ -105,10 +105,6 @@ def held_by(loss: nn.Module, optimiser: torch.optim.Optimizer) -> Held | None:
 def is_shard(module: nn.Module) -> bool:
     """Whether a module holds the weights of some classes, and other processes those of others."""
     return hasattr(module, "first") and hasattr(module, "class_axis")
-
-
-def _place() -> tuple[int, int]:
-    return (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
 
 
 def _file(folder: Path, step: int, rank: int, world: int) -> Path:

@@ -29,9 +29,10 @@ def shard(encoder: nn.Module, device: torch.device) -> None:
     for weight in encoder.parameters():
         weight.data = weight.data.contiguous()  # those of convolutions may have their channels last
     mesh = init_device_mesh(device.type, (torch.distributed.get_world_size(),))
-    least = BLOCK * sum(p.numel() for p in encoder.parameters())
+    least = max(1, BLOCK * sum(p.numel() for p in encoder.parameters()))  # weights that are worth a collective
     sequences = [module for module in encoder.modules() if isinstance(module, nn.Sequential | nn.ModuleList)]
-    blocks = {id(block): block for sequence in sequences for block in sequence if _runs_alone(block, least)}
+    called = [block for sequence in sequences for block in sequence if not isinstance(block, nn.ModuleList)]
+    blocks = {id(one): one for one in called if sum(p.numel() for p in one.parameters()) >= least}
     numbers = {weight for weight in encoder.parameters() if weight.ndim == 0}
     for block in reversed(blocks.values()):  # inner ones first
         fully_shard(block, mesh=mesh, ignored_params=numbers)
@@ -39,11 +40,6 @@ def shard(encoder: nn.Module, device: torch.device) -> None:
     for module in _sharded(encoder):
         module.set_gradient_divide_factor(1.0)
         module.set_force_sum_reduction_for_comms(True)  # gloo knows no other
-
-
-def _runs_alone(block: nn.Module, least: float) -> bool:
-    """Whether a module is called as one, with weights that are worth a collective."""
-    return not isinstance(block, nn.ModuleList) and sum(p.numel() for p in block.parameters()) >= max(1, least)
 
 
 @contextmanager

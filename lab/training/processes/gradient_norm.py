@@ -16,16 +16,13 @@ def norm(weights: Sequence[nn.Parameter], parts: Iterable[nn.Parameter] = ()) ->
     parts: those of the weights that are other ones in each process. Weights that torch shards are known by themselves.
     """
     sharded = {id(weight) for weight in parts}
-    grads = [(weight, weight.grad) for weight in weights if weight.grad is not None]
-    split = [id(weight) in sharded or hasattr(grad, "to_local") for weight, grad in grads]
-    of_all, of_each = (
-        torch.nn.utils.get_total_norm(
-            [local(g) for (_, g), is_part in zip(grads, split, strict=True) if is_part == kind]
-        )
-        for kind in (False, True)
-    )
+    split: dict[bool, list[torch.Tensor]] = {False: [], True: []}
+    for weight in weights:
+        if weight.grad is not None:
+            split[id(weight) in sharded or hasattr(weight.grad, "to_local")].append(local(weight.grad))
+    of_all, of_each = (torch.nn.utils.get_total_norm(split[in_part]) for in_part in (False, True))
     kind = torch.promote_types(of_all.dtype, of_each.dtype)  # that of no gradients is float32
-    square = of_each.square().to(grads[0][1].device, kind)
+    square = of_each.square().to(next(one.device for one in (*split[False], *split[True])), kind)
     if dist.is_initialized():
         dist.all_reduce(square)
     return (of_all.square().to(square) + square).sqrt()

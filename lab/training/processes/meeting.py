@@ -12,10 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 PAUSE = 0.05
-"""Seconds between two looks into the store at least."""
-
-CALLS = 200
-"""Calls of the store a second at most, by the first process, and by all others together, however many there are."""
+"""Seconds between two looks into the store."""
 
 
 def start_name(store: Any, rank: int, world: int, patience: timedelta) -> str:
@@ -30,29 +27,26 @@ def start_name(store: Any, rank: int, world: int, patience: timedelta) -> str:
     Raises:
         RuntimeError: they did not all come in time.
     """
-    until, own = time.monotonic() + patience.total_seconds(), secrets.token_hex(8)
-    others = [] if rank else list(range(1, world))
+
+    def read(key: str) -> str:
+        return store.get(key).decode() if store.check([key]) else ""
+
+    until, number = time.monotonic() + patience.total_seconds(), secrets.token_hex(8)
+    missing = [] if rank else list(range(1, world))
     if rank:
-        store.delete_key(f"lab/answer/{rank}")  # of an earlier start, which would be read at every look
-        store.set(f"lab/arrived/{rank}", own)
-    while True:
+        store.set(f"lab/arrived/{rank}", number)
+    while time.monotonic() < until:
         if rank:
-            number, _, name = _read(store, f"lab/answer/{rank}").partition(" ")
-            if number == own:
+            answered, _, name = read(f"lab/answer/{rank}").partition(" ")
+            if answered == number:
                 store.set(f"lab/here/{name}/{rank}", "1")
                 return name
         else:
-            others = [one for one in others if not store.check([f"lab/here/{own}/{one}"])]
-            if not others:
-                return own
-            for one in others:
-                if number := _read(store, f"lab/arrived/{one}"):
-                    store.set(f"lab/answer/{one}", f"{number} {own}")
-        # The first asks at most four things of each that is missing, another one thing until it has its answer.
-        if (left := until - time.monotonic()) <= 0:
-            raise RuntimeError(f"Process {rank} of {world} waited {patience} for the others, which did not come.")
-        time.sleep(min(left, max(PAUSE, (world if rank else 4 * len(others)) / CALLS)))
-
-
-def _read(store: Any, key: str) -> str:
-    return store.get(key).decode() if store.check([key]) else ""
+            missing = [one for one in missing if not store.check([f"lab/here/{number}/{one}"])]
+            if not missing:
+                return number
+            for one in missing:
+                if arrived := read(f"lab/arrived/{one}"):
+                    store.set(f"lab/answer/{one}", f"{arrived} {number}")
+        time.sleep(PAUSE)
+    raise RuntimeError(f"Process {rank} of {world} waited {patience} for the others, which did not come.")

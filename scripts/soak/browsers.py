@@ -3,10 +3,10 @@
     python scripts/soak/browsers.py --sessions 20 --minutes 30 --loads 1000
 
 A browser here is a session of the dashboard's websocket, which does what Streamlit's page does: it asks for a page,
-reads all that comes, answers the clock of what draws itself again, and on Browse goes to another query every five seconds
-(a click). The server may open 256 files. Nothing is drawn. The runs look as if they were at work: this process holds their locks and adds records. A page
-load fails if the page does not come to its end, shows an error, or names another session's run anywhere but in a list
-to choose from.
+reads all that comes, answers the clock of what draws itself again, and on Browse goes to another query every five
+seconds (a click). Nothing is drawn. The server may open 256 files. The runs look as if they were at work: this process
+holds their locks and adds records. A page load fails if the page does not come to its end, shows an error, or names
+another session's run anywhere but in a list to choose from.
 """
 
 from __future__ import annotations

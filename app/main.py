@@ -10,7 +10,7 @@ import streamlit as st
 
 import app.views
 from app import access
-from app.components import notifications, steps
+from app.components import displays
 from app.results import palette
 from app.shared import page_frame
 
@@ -47,8 +47,7 @@ chosen = st.navigation(
     [*PAGES.values(), st.Page(first_by_name, title="Browse", url_path=FIRST, visibility="hidden")], position="top"
 )
 if access.stands():
-    notifications.listen()
-    steps.listen()
+    displays.listen()
     palette.listen(PAGES)
     if access.is_guest():
         st.caption(":material/visibility: You are a guest: you may look at everything and change nothing.")

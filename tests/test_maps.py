@@ -7,7 +7,7 @@ import pytest
 
 from lab import bench
 from lab.inspect.spaces import turned, ways
-from lab.maps import METHODS, flatten, honesty, nearest, place
+from lab.maps import METHODS, flatten, honesty, nearest, of_run, place
 
 
 @pytest.fixture(scope="module")
@@ -145,3 +145,25 @@ def test_a_map_that_starts_from_another_resembles_it(clusters, drawn):
     assert ways(first, turned(again, first)).mean() < ways(first, turned(away, first)).mean()
     with pytest.raises(ValueError, match="start of a map"):
         flatten(clusters, "umap", start=first[:5])
+
+
+def test_of_many_points_a_sample_is_laid_out_and_the_rest_stands_beside(monkeypatch):
+    random = np.random.default_rng(1)
+    centres = np.eye(4, 12)
+    vectors = np.repeat(centres, 75, 0).astype(np.float32) + 0.05 * random.normal(size=(300, 12)).astype(np.float32)
+    monkeypatch.setattr(of_run, "LAID_OUT", 120)
+    flat = of_run.laid_out(vectors, "tsne")
+    rows = of_run.stratified(np.zeros(300), 120)
+    np.testing.assert_array_equal(flat[rows], flatten(vectors[rows], "tsne"))
+    middles = flat.reshape(4, 75, 2).mean(1)
+    closest = np.linalg.norm(flat[:, None] - middles, axis=2).argmin(1)
+    assert (closest == np.repeat(np.arange(4), 75)).mean() > 0.98
+
+
+def test_large_sets_are_sampled_class_by_class_the_same_every_time():
+    labels = np.random.default_rng(1).choice(20, 5_000, p=np.arange(1, 21) / 210)
+    rows = of_run.stratified(labels, 1_000)
+    assert len(np.unique(rows)) == 1_000 and (np.diff(rows) > 0).all()
+    np.testing.assert_array_equal(rows, of_run.stratified(labels, 1_000))
+    share = np.bincount(labels[rows], minlength=20) - np.bincount(labels, minlength=20) / 5
+    assert np.abs(share).max() <= 1

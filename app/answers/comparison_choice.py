@@ -10,10 +10,9 @@ import numpy as np
 
 from app.forms import knob_forms
 from app.results import cache, run_choice
-from app.results.cache import RunView
+from app.results.cache import SplitView
 from app.shared import page_frame
 from app.shared.background import Job
-from lab.evaluation.collection import Collection
 from lab.evaluation.comparison import OtherRanking, two_stage
 from lab.evaluation.two_stage import InvertedGallery
 
@@ -28,14 +27,13 @@ lose."""
 
 @dataclass(frozen=True)
 class ComparisonChoice:
-    """Another answer, and the run whose images its cards show.
+    """Another answer, and the split whose images its cards show.
 
     code: as it stands in the address. answer: the other ranking, or the job that makes it or its filed gallery.
     """
 
     code: str
-    split: str
-    view: RunView
+    view: SplitView
     answer: OtherRanking | Job[Any]
 
     @property
@@ -55,30 +53,26 @@ class ComparisonChoice:
 
     def measured(self) -> Job[dict[str, np.ndarray]]:
         """A value for every query; only of a ranking that is there."""
-        code = "" if isinstance(self.answer, OtherRanking) else self.code
-        return cache.measured(code, self.view.name, self.split, self.view.stamp, self.compared)
+        return cache.measured(self.view, "" if isinstance(self.answer, OtherRanking) else self.code, self.compared)
 
 
-def choose(run: RunView, split: str, collection: Collection) -> ComparisonChoice | None:
+def choose(view: SplitView) -> ComparisonChoice | None:
     """Draw the choice; None while nothing is to be compared."""
-    options = {NOTHING: "nothing"} | run_choice.on_the_same_images(run, split)
+    options = {NOTHING: "nothing"} | run_choice.on_the_same_images(view)
     methods = knob_forms.offered("lab.reranking")
     options |= {f"rerank:{name}": f"this run, re-ranked ({name.replace('_', '-')})" for name in methods}
     options["two-stage:1"] = "this run, two-stage search"
     options |= {f"search:{engine}": f"this run, searched by {engine}" for engine in ENGINES}
-    code = page_frame.select(
-        "Compare with", list(options), key="rival", format=lambda one: options.get(one, one), link="rival"
-    )
-    return _comparison(code, run, split, collection) if code else None
-
-
-def _comparison(code: str, run: RunView, split: str, collection: Collection) -> ComparisonChoice:
+    named = lambda one: options.get(one, one)  # noqa: E731
+    code = page_frame.select("Compare with", list(options), key="rival", format_func=named, link="rival")
     kind, _, name = code.partition(":")
     if kind == "rerank":
-        return ComparisonChoice(code, split, run, cache.reranked(run.name, split, run.stamp, name, collection))
+        return ComparisonChoice(code, view, cache.reranked(view, name))
     if kind == "search":
-        return ComparisonChoice(code, split, run, cache.searched(run.name, split, run.stamp, name, collection))
+        return ComparisonChoice(code, view, cache.searched(view, name))
     if kind == "two-stage":
-        return ComparisonChoice(code, split, run, cache.inverted(run.name, split, run.stamp, collection))
-    other = run_choice.view(run_choice.library()[name])
-    return ComparisonChoice(code, split, other, OtherRanking(name, cache.collection(name, split, other.stamp)))
+        return ComparisonChoice(code, view, cache.inverted(view))
+    if kind == "run":
+        other = cache.split_view(run_choice.view(run_choice.library()[name]), view.split)
+        return ComparisonChoice(code, other, OtherRanking(name, other.whole))
+    return None

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app.components.gallery import Card, Section
-from app.results import cache, cards
+from app.components.gallery import Card, CardSection
+from app.results import cards
+from app.results.cache import SplitView
 from lab.core.results import UNRANKED, Evidence
 from lab.data import ImageSet
-from lab.evaluation.collection import Collection, at_k, first_wrong, per_query
+from lab.evaluation.collection import at_k, first_wrong, per_query
 from lab.evaluation.filters import Filter
 
 MISSED_SHOWN = 24
@@ -59,18 +60,21 @@ def part(evidence: Evidence, chosen: Filter, images: ImageSet, k: int, weight_of
     """The neighbours that pass a filter, all on one page."""
     neighbours = evidence.ranking.neighbours[0]
     neighbours = neighbours[neighbours >= 0]
-    if not chosen:
-        allowed, places = np.ones(len(evidence.gallery), bool), np.arange(len(neighbours))
-    else:
+    allowed = np.ones(len(evidence.gallery), bool)
+    if chosen:
         allowed = chosen.neighbours(images, evidence.gallery.items)
-        places = np.flatnonzero(allowed[neighbours])
+    places = np.flatnonzero(allowed[neighbours])
     return ShownPart(places, 0, len(places), allowed, len(neighbours), k, weight_of)
 
 
 def sections(
-    run: cache.RunView, collection: Collection, evidence: Evidence, part: ShownPart, *, whose: str = "",
-    before: Mapping[int, int] | None = None, seen: int = 0,
-) -> list[Section]:  # fmt: skip
+    view: SplitView,
+    evidence: Evidence,
+    part: ShownPart,
+    whose: str = "",
+    before: Mapping[int, int] | None = None,
+    seen: int = 0,
+) -> list[CardSection]:
     """The neighbours on this page and the positives missed until then.
 
     Args:
@@ -78,47 +82,41 @@ def sections(
         before: image to its rank in the other answer; the cards then say how far they moved.
         seen: rank down to which the other answer is shown.
     """
-    ranking, (positions, ranks) = evidence.ranking, evidence.ranking.positives(0)
-    wanted = part.allowed[positions]
-    last = part.last
-    right, total = int((ranks[wanted] <= last).sum()), int(wanted.sum())
-    came = cards.neighbours(run, collection, evidence, part.here)
-    late = cards.missed(run, collection, evidence, last, MISSED_SHOWN, part.allowed)
-    for some in (came, late):
-        for at, card in enumerate(some):
-            weight = None if part.weight_of is None else part.weight_of(card.id)
-            card = cards.weighed(replace(card, cut=card.rank == part.k), weight)
-            some[at] = card if before is None else cards.moved(card, before)
+    positions, ranks = evidence.ranking.positives(0)
+    shown = part.allowed[positions]
+    right, total = int((ranks[shown] <= part.last).sum()), int(shown.sum())
+
+    def dressed(card: Card) -> Card:
+        weight = None if part.weight_of is None else part.weight_of(card.id)
+        card = cards.weighed(replace(card, cut=card.rank == part.k), weight)
+        return card if before is None else cards.moved(card, before)
+
+    came = [dressed(card) for card in cards.neighbours(view, evidence, part.here)]
+    late = [dressed(card) for card in cards.missed(view, evidence, part.last, MISSED_SHOWN, part.allowed)]
     filtered = not part.allowed.all()
     title = f"Nearest {part.stop}" if part.start == 0 else f"Neighbours {part.start + 1} to {part.stop}"
-    known = cards.has_class(collection, int(evidence.query.items[0]))
-    score = (
-        f"{right} of {total} true matches found" if known else "its class is not known, so nothing is right or wrong"
-    )
-    of = f"{int(part.allowed.sum()):,} of {len(part.allowed):,}" if filtered else f"{int(ranking.retrieved[0]):,}"
-    note = f"of {of} images by {collection.similarity}; {score}" + ("; ranks are those without the filter" * filtered)
+    known = cards.has_class(view.images, int(evidence.query.items[0]))
+    score = f"{right} of {total} true matches found"
+    score = score if known else "its class is not known, so nothing is right or wrong"
+    retrieved = int(evidence.ranking.retrieved[0])
+    of = f"{int(part.allowed.sum()):,} of {len(part.allowed):,}" if filtered else f"{retrieved:,}"
+    note = f"of {of} images by {view.whole.similarity}; {score}" + "; ranks are those without the filter" * filtered
     empty = "No neighbour passes the filter." if filtered else "This search returned nothing for the query."
     if len(part.places):
         empty = f"The list ends here, with {len(part.places):,} neighbours."
-    neighbours = Section("neighbours", title, came, note, empty=empty)
-    nothing = f"None: every true match is among the first {last}."
+    nothing = f"None: every true match is among the first {part.last}."
     if not known:
         nothing = "The query's class is not known, so no image can be missed."
     elif not total:
-        nothing = (
-            "This query has no other image of its class here, so there is nothing to find and no metric counts it."
-        )
+        nothing = NOTHING_TO_FIND
     count = total - right
     more = f"; the first {len(late)} are shown" if len(late) < count else ""
     further = f"{count} true match{'es' if count > 1 else ''} further down, with rank{more}" if count else ""
-    missed = Section("missed", "Missed", late, further, nothing)
-    if not whose:
-        return [neighbours, missed]
-    change = "" if before is None else _change(came, before, seen)
-    return [
-        replace(neighbours, id=f"neighbours {whose}", title=whose, note=score + change),
-        replace(missed, id=f"missed {whose}"),
-    ]
+    if whose:
+        title, note = whose, score + ("" if before is None else _change(came, before, seen))
+    of_whom = f" {whose}" if whose else ""
+    neighbours = CardSection(f"neighbours{of_whom}", title, came, note, empty)
+    return [neighbours, CardSection(f"missed{of_whom}", "Missed", late, further, nothing)]
 
 
 def _change(came: Sequence[Card], before: Mapping[int, int], seen: int) -> str:
@@ -131,12 +129,14 @@ def _change(came: Sequence[Card], before: Mapping[int, int], seen: int) -> str:
 def facts(evidence: Evidence, k: int) -> Facts:
     """What the metrics say about the query, and where its matches came."""
     ranking, ranks = evidence.ranking, evidence.ranking.positives(0)[1]
-    help_of = {f"r@{k}": "1 when one of the first k is right (hit rate)", f"recall@{k}": "share of all true matches",
-            f"P@{k}": "share of right images among the first k"}  # fmt: skip
+    explained = {
+        f"r@{k}": "1 when one of the first k is right (hit rate)",
+        f"recall@{k}": "share of all true matches",
+        f"P@{k}": "share of right images among the first k",
+    } | cards.HELP
     values = {column: values[0] for column, values in per_query(evidence).items()} | at_k(evidence, k)
-    help_of |= cards.HELP
     rows = [
-        (ONE_QUERY.get(column, column), "–" if np.isnan(value) else f"{value:.3f}", help_of.get(column, ""))
+        (ONE_QUERY.get(column, column), "–" if np.isnan(value) else f"{value:.3f}", explained.get(column, ""))
         for column, value in values.items()
     ]
     if len(ranks):

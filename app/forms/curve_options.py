@@ -36,16 +36,11 @@ class CurveOptions:
 
 def ask() -> CurveOptions:
     """The controls, in a row; every page that has them shares what was chosen."""
-    page_frame.keep("smoothing", SMOOTHING, lambda weight: 0 <= weight <= 0.99, link="smooth")
-    page_frame.keep("log_steps", False, link="logsteps")
-    page_frame.keep("log_values", False, link="logvalues")
+    look: dict[str, Any] = {"step": 0.01, "help": HELP, "width": 260}
+    zeros = "Leaves zeros out; a chart with values below 0 stays linear. The gradient norm is always logarithmic."
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        smoothing = st.slider(
-            "Smoothing", 0.0, 0.99, step=0.01, key="smoothing", help=HELP, width=260, persist_state="session"
+        return CurveOptions(
+            float(page_frame.slide("Smoothing", 0.0, 0.99, key="smoothing", initial=SMOOTHING, link="smooth", **look)),
+            page_frame.toggle("Logarithmic steps", key="log_steps", link="logsteps"),
+            page_frame.toggle("Logarithmic values", key="log_values", link="logvalues", help=zeros),
         )
-        log_steps = st.toggle("Logarithmic steps", key="log_steps", persist_state="session")
-        log_values = st.toggle(
-            "Logarithmic values", key="log_values", persist_state="session",
-            help="Leaves zeros out; a chart with values below 0 stays linear. The gradient norm is always logarithmic.",
-        )  # fmt: skip
-    return CurveOptions(float(smoothing), bool(log_steps), bool(log_values))

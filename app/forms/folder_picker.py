@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -19,22 +20,17 @@ def pick(label: str, *, key: str, link: str = "") -> Path | None:
     page_frame.keep(key, str(roots[0]), link=link)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         at = _typed(key)
-        st.button(
-            "Up", key=f"{key} up", icon=":material/arrow_upward:", on_click=_go, args=(key, at and at.parent),
-            disabled=at is None or at in roots, help="Go up one folder",
-        )  # fmt: skip
+        look: dict[str, Any] = {"icon": ":material/arrow_upward:", "disabled": at is None or at in roots}
+        st.button("Up", key=f"{key} up", on_click=_go, args=(key, at), help="Go up one folder", **look)
         below = _below(at)
-        st.selectbox(
-            "Open a folder", below, index=None, key=f"{key} into", on_change=_go_into, args=(key, at),
-            placeholder=f"{len(below):,} folders here" if below else "no folder here",
-            help="Type to search. Folders whose name begins with a dot are left out.",
-        )  # fmt: skip
-    st.text_input(label, key=key, persist_state="session", help=f"Below {' or '.join(map(str, roots))}.")
-    try:
-        return settings.confine_folder(Path(st.session_state[key].strip()))
-    except (ValueError, OSError) as error:
-        page_frame.say_error(error)
-        return None
+        look = {"placeholder": f"{len(below):,} folders here" if below else "no folder here"}
+        look["help"] = "Type to search. Folders whose name begins with a dot are left out."
+        into = {"key": f"{key} into", "on_change": _go_into, "args": (key, at)}
+        st.selectbox("Open a folder", below, index=None, **into, **look)
+    words = st.text_input(label, key=key, persist_state="session", help=f"Below {' or '.join(map(str, roots))}.")
+    with page_frame.refusals():
+        return settings.confine_folder(Path(words.strip()))
+    return None
 
 
 def _typed(key: str) -> Path | None:
@@ -58,7 +54,7 @@ def _below(folder: Path | None) -> list[str]:
 
 
 def _go(key: str, folder: Path) -> None:
-    st.session_state[key] = str(folder)
+    st.session_state[key] = str(folder.parent)
 
 
 def _go_into(key: str, folder: Path) -> None:

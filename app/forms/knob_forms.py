@@ -125,22 +125,18 @@ def _single_form(section: Section) -> dict[str, Any]:
     if not section.package:
         return _knob_grid(section, None)
     names = offered(str(section.package))
-    key = f"{ROOT}.{section.name}"
-    if st.session_state.get(key) not in names:
-        st.session_state[key] = section.default if section.default in names else names[0]
-    page_frame.keep(key, section.default)
     title, sentence = _title(section)
-    chosen = st.selectbox(title, names, key=key, help=sentence, format_func=entry_in_words, persist_state="session")
+    look: dict[str, Any] = {"help": sentence, "format_func": entry_in_words}
+    chosen = page_frame.select(title, names, key=f"{ROOT}.{section.name}", initial=section.default, **look)
     return {"name": chosen, **_knob_grid(section, chosen)}
 
 
 def _many_form(section: Section) -> list[dict[str, Any]]:
     names = offered(str(section.package))
     key = f"{ROOT}.{section.name}"
-    kept = [n for n in st.session_state.get(key, section.default) if n in names]
-    st.session_state[key] = kept
+    st.session_state[key] = [name for name in st.session_state.get(key, section.default) if name in names]
     title, sentence = _title(section)
-    chosen = st.multiselect(title, names, key=key, help=sentence, format_func=entry_in_words, persist_state="session")
+    chosen = page_frame.several(title, names, key=key, help=sentence, format_func=entry_in_words)
     entries = []
     for name in chosen:
         if _open_knobs(section, name):
@@ -213,9 +209,8 @@ def knob_widget(knob: Knob, key: str, section: str = "") -> Any:
     options = _options(knob)
     if options:
         none = knob.none_in_words
-        return st.selectbox(
-            label, options, format_func=lambda value: none if value is None else word(value), placeholder=none, **common
-        )
+        named = lambda value: none if value is None else word(value)  # noqa: E731
+        return st.selectbox(label, options, format_func=named, placeholder=none, **common)
     if knob.kind is bool and not knob.many:
         return st.toggle(label, **common)
     # Numbers are typed, too: 3e-5 reads better than a field of decimals, and only text is checked while it is typed.
@@ -281,10 +276,6 @@ def _begun(value: Any) -> str:
 
 def help_text(knob: Knob) -> str:
     """What a knob does, what it may be, and where it comes from."""
-    parts = [
-        knob.help,
-        f"Unit: {knob.unit}" if knob.unit else "",
-        f"Range: {knob.range}" if "any " not in knob.range else "",
-        knob.source,
-    ]
-    return ". ".join(part.rstrip(".") for part in parts if part) + "."
+    unit = f"Unit: {knob.unit}" if knob.unit else ""
+    legal = f"Range: {knob.range}" if "any " not in knob.range else ""
+    return ". ".join(part.rstrip(".") for part in (knob.help, unit, legal, knob.source) if part) + "."

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import streamlit as st
 
 from app.forms import knob_forms
-from app.shared import page_frame
+from app.shared import address, page_frame
 from lab.core.knobs import Knob, labels
 from lab.core.knobs.sliders import linear_steps, log_steps, tidy
+from lab.runs.config import SECTIONS, Choice
 
 
 def panel(knobs: Iterable[Knob], root: str) -> dict[str, Any]:
@@ -55,3 +56,29 @@ def slider(knob: Knob, key: str) -> Any:
 
 def _slides(knob: Knob) -> bool:
     return knob.kind in (int, float) and not (knob.many or knob.optional or knob.choices or knob.required)
+
+
+def at_first(trained: Choice, name: str, moved: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The knobs with which a loss is first shown, those of a run's `trained` if it is that; `moved` ones are checked.
+
+    Raises:
+        ValueError: a knob that the loss does not have, or a value out of range.
+    """
+    begin = trained.values if name == trained.name else {}
+    return Choice.of(SECTIONS["loss"], {**begin, **(moved or {}), "name": name}).values
+
+
+def adopt(trained: Choice, name: str, knobs: Sequence[Knob], root: str) -> None:
+    """Put the sliders where a new address says, as far as that is legal; a loss that is new here begins `at_first`."""
+    key, begun, first = f"{root} given", f"{root} begun", at_first(trained, name)
+    address.adopt("knobs", lambda text: at_first(trained, name, address.read_object(text)), key=key, default=first)
+    sent = st.session_state.pop(key, None)
+    if sent or begun not in st.session_state:
+        put(knobs, root, sent or first)
+        st.session_state[begun] = True
+
+
+def tell(trained: Choice, name: str, values: dict[str, Any]) -> None:
+    """Have the knobs that were moved in the address."""
+    first = at_first(trained, name)
+    address.tell_object("knobs", {knob: v for knob, v in values.items() if knob not in first or v != first[knob]})

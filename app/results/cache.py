@@ -19,14 +19,16 @@ from PIL import Image
 import lab
 import lab.encoders
 import lab.runs
-from app.results import thumbnails, uploads
-from app.shared import background, settings
+from app.components.inputs import Box
+from app.results import pictures
+from app.shared import background, page_frame, settings
 from lab.data import ImageSet
 from lab.evaluation import comparison
 from lab.evaluation.collection import Collection
 from lab.evaluation.comparison import OtherRanking
 from lab.evaluation.two_stage import Anchors, InvertedGallery
 from lab.kernels.devices import device_or_cpu
+from lab.runs import Run
 
 if TYPE_CHECKING:
     from lab.inspect import AlikeRegions
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 SPLITS = ("test", "validation", "train")
 """The order in which pages offer splits: unseen classes first."""
+MANY = 50_000
+"""Images from which on an index is built behind the page: it takes seconds for a million."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,47 @@ class RunView:
     stamp: float
     splits: tuple[str, ...]
     summary: str
+
+    def picture(self, *items: int, side: int = pictures.SIDE) -> str:
+        """See `thumbnail`."""
+        return thumbnail(self.name, self.stamp, *items, side=side)
+
+    @property
+    def folder(self) -> Run:
+        """The run itself."""
+        return lab.runs.open(run_path(self.name))
+
+
+@dataclass(frozen=True)
+class SplitView:
+    """A split of a run, and its embeddings. key: changes when these do."""
+
+    run: RunView
+    split: str
+    whole: Collection
+
+    @property
+    def key(self) -> tuple[str, str, float]:
+        return self.run.name, self.split, self.run.stamp
+
+    @property
+    def images(self) -> ImageSet:
+        """The run's data set."""
+        return self.whole.images
+
+    @property
+    def provenance(self) -> str:
+        """Checkpoint and step of the embeddings, in the same words on every page: `best checkpoint, step 800 of
+        1,000`."""
+        return self.run.folder.origin(self.split).words
+
+    def link(self, label: str, page: str = "browse", **query: str) -> None:
+        """A link to a page about this split. query: what its address says besides."""
+        page_frame.link_to(page, label, {"run": self.run.name, "split": self.split, **query})
+
+    def model(self) -> Model:
+        """The run in use: its encoder takes seconds to load, which few clicks need."""
+        return model(*self.key)
 
 
 def run_path(name: str) -> Path:
@@ -83,123 +128,106 @@ def collection(name: str, split: str, stamp: float) -> Collection:
     return Collection(images(name, stamp), query, gallery, config.similarity, stored, device)
 
 
-MANY = 50_000
-"""Images from which on an index is built behind the page: it takes seconds for a million."""
+def split_view(run: RunView, split: str) -> SplitView:
+    """A split of a run with its embeddings."""
+    return SplitView(run, split, collection(run.name, split, run.stamp))
 
 
-def searchable(view: RunView, split: str, whole: Collection, deep: bool = False) -> bool:
+def searchable(view: SplitView, deep: bool = False) -> bool:
     """Whether a split can be searched at once; while its index is built, a line on the page says so.
 
     Args:
         deep: in the index that keeps the whole list.
     """
-    if len(whole.gallery) < MANY:
-        return True
-    return background.if_ready(_prepared(view.name, split, view.stamp, deep, whole)) is not None
+    return len(view.whole.gallery) < MANY or background.if_ready(_prepared(view, deep)) is not None
 
 
 @background.job("Building the index of all images", keep=12)
-def _prepared(name: str, split: str, stamp: float, deep: bool, _whole: Collection) -> bool:
-    return _whole.prepare(deep)
+def _prepared(view: SplitView, deep: bool) -> bool:
+    return view.whole.prepare(deep)
 
 
 @background.job("Measuring every query", keep=16)
-def measured(of: str, name: str, split: str, stamp: float, _whole: Collection | OtherRanking) -> dict[str, np.ndarray]:
-    """Column to float64 [q], a value for every query of a split. of: "" as the run ranks it, or another's code."""
-    return _whole.measure()
+def measured(view: SplitView, code: str = "", _other: OtherRanking | None = None) -> dict[str, np.ndarray]:
+    """Column to float64 [q], a value for every query of a split, as the run ranks it or as another ranking does, which
+    its code tells from others."""
+    return (_other or view.whole).measure()
 
 
 @background.job("Re-ranking every query", keep=3)
-def reranked(name: str, split: str, stamp: float, method: str, _whole: Collection) -> OtherRanking:
+def reranked(view: SplitView, method: str) -> OtherRanking:
     """The same split re-ranked.
 
     Raises:
         ValueError: it has too many pairs.
     """
-    return comparison.reranked(method, _whole)
+    return comparison.reranked(method, view.whole)
 
 
 @background.job("Building the index", keep=3)
-def searched(name: str, split: str, stamp: float, engine: str, _whole: Collection) -> OtherRanking:
+def searched(view: SplitView, engine: str) -> OtherRanking:
     """The same split, searched by an approximate index.
 
     Raises:
         ImportError: the engine's library is missing.
     """
-    return comparison.searched(engine, _whole)
+    return comparison.searched(engine, view.whole)
 
 
 @background.job("Assigning the gallery to the anchors", keep=3)
-def inverted(name: str, split: str, stamp: float, _whole: Collection) -> InvertedGallery:
+def inverted(view: SplitView) -> InvertedGallery:
     """The same split filed under the run's class anchors, or under its class means when the run learnt none."""
-    anchors = lab.runs.open(run_path(name)).anchors(split)
-    return InvertedGallery(
-        _whole, Anchors.means(_whole.gallery) if anchors is None else Anchors(*anchors, learnt=True)
-    ).prepare()
+    learnt = view.run.folder.anchors(view.split)
+    anchors = Anchors.means(view.whole.gallery) if learnt is None else Anchors(*learnt, learnt=True)
+    return InvertedGallery(view.whole, anchors).prepare()
 
 
 @background.job("Ranking queries for the curves", keep=3)
-def surveyed(name: str, split: str, stamp: float, _filed: InvertedGallery) -> InvertedGallery:
+def surveyed(view: SplitView, _filed: InvertedGallery) -> InvertedGallery:
     """The same filed gallery, whose curves and losers are quick."""
     return _filed.survey()
 
 
-def thumbnail(name: str, stamp: float, item: int, side: int = thumbnails.SIDE) -> str:
-    """An image of a run's data set as a data URI; empty while the file cannot be read: its disk may come back."""
+def thumbnail(name: str, stamp: float, *items: int, side: int = pictures.SIDE) -> str:
+    """An image of a run's data set, or two side by side, as a data URI; empty while a file cannot be read: its disk may
+    come back."""
     try:
-        return _thumbnail(name, stamp, item, side)
+        return _thumbnail(name, stamp, items, side)
     except ValueError:
         return ""
 
 
 @lru_cache(maxsize=20_000)
-def _thumbnail(name: str, stamp: float, item: int, side: int) -> str:
-    return thumbnails.thumbnail(images(name, stamp).load(item), side)
-
-
-def pair_thumbnail(name: str, stamp: float, first: int, second: int) -> str:
-    """Two images of a run's data set side by side as a data URI; empty while one cannot be read."""
-    try:
-        return _pair_thumbnail(name, stamp, first, second)
-    except ValueError:
-        return ""
-
-
-@lru_cache(maxsize=2_000)
-def _pair_thumbnail(name: str, stamp: float, first: int, second: int) -> str:
-    left, right = (images(name, stamp).load(item) for item in (first, second))
-    return thumbnails.side_by_side(left, right)
+def _thumbnail(name: str, stamp: float, items: tuple[int, ...], side: int) -> str:
+    loaded = [images(name, stamp).load(item) for item in items]
+    return pictures.thumbnail(loaded[0], side) if len(loaded) == 1 else pictures.side_by_side(*loaded)
 
 
 @background.job("Embedding the picture", keep=32)
-def embedded(name: str, split: str, stamp: float, digest: str, _data: bytes, box: Box | None = None) -> np.ndarray:
+def embedded(view: SplitView, digest: str, _data: bytes, box: Box | None) -> np.ndarray:
     """Embedding [d] of an uploaded picture, or of a part of it, made as those of the split were.
 
     digest: tells its bytes apart.
     """
-    return model(name, split, stamp).embed(cropped(uploads.picture(_data), box))[0]
+    return view.model().embed(cropped(pictures.picture(_data), box))[0]
 
 
 @background.job("Embedding the part of the picture", keep=32)
-def embedded_part(name: str, split: str, stamp: float, item: int, box: Box, _images: ImageSet) -> np.ndarray:
+def embedded_part(view: SplitView, item: int, box: Box) -> np.ndarray:
     """Embedding [d] of a part of one of the run's images."""
-    return model(name, split, stamp).embed(cropped(_images.load(item), box))[0]
+    return view.model().embed(cropped(view.images.load(item), box))[0]
 
 
 @background.job("Reading the words", keep=32)
-def embedded_words(name: str, split: str, stamp: float, words: str) -> np.ndarray:
+def embedded_words(view: SplitView, words: str) -> np.ndarray:
     """Embedding [d] of words, by an encoder that has a text side."""
-    return model(name, split, stamp).embed_text(words)[0]
+    return view.model().embed_text(words)[0]
 
 
 @background.job("Looking for the regions that make them alike", keep=16)
-def alike(name: str, split: str, stamp: float, first: int, second: int, _images: ImageSet) -> AlikeRegions:
+def alike(view: SplitView, first: int, second: int) -> AlikeRegions:
     """Which regions of two of the run's images make their similarity."""
-    return model(name, split, stamp).why_alike(_images.load(first), _images.load(second))
-
-
-Box = tuple[float, float, float, float]
-"""Left, top, right and bottom of a part of a picture, as shares of its width and height."""
+    return view.model().why_alike(view.images.load(first), view.images.load(second))
 
 
 def cropped(image: Image.Image, box: Box | None) -> Image.Image:
@@ -210,31 +238,23 @@ def cropped(image: Image.Image, box: Box | None) -> Image.Image:
     return image.crop((left, top, max(right, left + 1), max(bottom, top + 1)))
 
 
-def provenance(name: str, split: str) -> str:
-    """Checkpoint and step of a split's embeddings, in the same words on every page: `best checkpoint, step 800 of
-    1,000`."""
-    return lab.runs.open(run_path(name)).origin(split).words
-
-
-def has_encoder(name: str) -> bool:
+def has_encoder(run: Run) -> bool:
     """Whether a run holds an encoder, so that pictures of any kind can be searched with."""
-    run = lab.runs.open(run_path(name))
-    return run.used_checkpoint(_evaluated(str(run.path), (run.path / "config.yaml").stat().st_mtime_ns)) is not None
+    return run.used_checkpoint(_evaluated(run.path, (run.path / "config.yaml").stat().st_mtime_ns)) is not None
 
 
 @lru_cache(maxsize=500)
-def _evaluated(path: str, changed: int) -> str:
+def _evaluated(path: Path, changed: int) -> str:
     """Which checkpoint a run's configuration asks for; read once as long as the file stays."""
-    return lab.runs.Run(path).config.evaluation.knobs.checkpoint
+    return Run(path).config.evaluation.knobs.checkpoint
 
 
-def has_text_side(name: str) -> bool:
+def has_text_side(run: Run) -> bool:
     """Whether the encoder that a run was trained with puts words where its pictures are."""
-    config = lab.runs.open(run_path(name)).config
-    return not config.outside and hasattr(lab.encoders.get(config.encoder.name), "embed_text")
+    return not run.config.outside and hasattr(lab.encoders.get(run.config.encoder.name), "embed_text")
 
 
 @lru_cache(maxsize=2)
 def model(name: str, split: str, stamp: float) -> Model:
-    """A run in use: its encoder takes seconds to load, which few clicks need."""
+    """See `SplitView.model`."""
     return lab.load(lab.runs.open(run_path(name)), split)

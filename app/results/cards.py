@@ -1,19 +1,19 @@
-"""Images of a collection as cards of the gallery."""
+"""Images of a split as cards of the gallery."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from PIL import Image
 
 from app.components.gallery import Bar, Card, Move, Query
-from app.results import cache
-from app.results.thumbnails import thumbnail
+from app.results.cache import RunView, SplitView
+from app.results.pictures import thumbnail
 from lab.core.results import UNRANKED, Evidence
 from lab.data import ImageSet
-from lab.evaluation.collection import Collection
 
 HELP = {
     "r@1": "1 when the nearest image is right (hit rate)",
@@ -29,21 +29,37 @@ LARGE = 384
 """Longest side of the query's own picture, in pixels."""
 
 
-def plain(run: cache.RunView, collection: Collection, item: int, value: str = "") -> Card:
-    """A card without right or wrong: a query to choose."""
-    title = class_name(collection, item)
-    return Card(
-        item, cache.thumbnail(run.name, run.stamp, item), title, title, value=value, tooltip=_tooltip(collection, item)
-    )
+def card(view: SplitView, item: int, **look: Any) -> Card:
+    """An image of a split. look: what a card says besides, such as its rank."""
+    return of_image(view.run, view.images, item, **look)
 
 
-def neighbours(run: cache.RunView, collection: Collection, evidence: Evidence, places: np.ndarray) -> list[Card]:
+def of_image(run: RunView, images: ImageSet, item: int, **look: Any) -> Card:
+    """An image of a run's data set. look: as in `card`."""
+    title, tooltip = named(images, item), "\n".join([named(images, item), *_lines(images, item)])
+    return Card(item, run.picture(item), title, title, tooltip=tooltip, **look)
+
+
+def pair(view: SplitView, first: int, second: int, same: bool, **look: Any) -> Card:
+    """Two images of a split side by side. same: whether they are of one class. look: as in `card`."""
+    names = [named(view.images, one) for one in (first, second)]
+    title = names[0] if same else " · ".join(names)
+    tooltip = "\n".join([title, *(str(view.images.keys[one]) for one in (first, second))])
+    return Card(second, view.run.picture(first, second), " and ".join(names), title, tooltip=tooltip, **look)
+
+
+def neighbours(view: SplitView, evidence: Evidence, places: np.ndarray) -> list[Card]:
     """The neighbours at some places (0-based) of a single query's list, with rank, similarity and verdict."""
     ranking, items = evidence.ranking, evidence.gallery.items
-    known = has_class(collection, int(evidence.query.items[0]))
-    hits = [bool(hit) if known else None for hit in ranking.hits[0]]
+    known = has_class(view.images, int(evidence.query.items[0]))
     return [
-        _ranked(run, collection, int(items[ranking.neighbours[0, at]]), at + 1, ranking.scores[0, at], hits[at])
+        _ranked(
+            view,
+            int(items[ranking.neighbours[0, at]]),
+            at + 1,
+            ranking.scores[0, at],
+            bool(ranking.hits[0, at]) if known else None,
+        )
         for at in places.tolist()
     ]
 
@@ -80,9 +96,7 @@ def moved(card: Card, before: Mapping[int, int]) -> Card:
     return replace(card, move=Move(way, f"{arrow} {by:,}", f"{way} by {by:,}"))
 
 
-def missed(
-    run: cache.RunView, collection: Collection, evidence: Evidence, stop: int, most: int, allowed: np.ndarray
-) -> list[Card]:
+def missed(view: SplitView, evidence: Evidence, stop: int, most: int, allowed: np.ndarray) -> list[Card]:
     """The first `most` true matches that came after rank `stop`, with the rank at which each came.
 
     allowed: bool [g], gallery positions that may be shown.
@@ -90,36 +104,27 @@ def missed(
     positions, ranks = evidence.ranking.positives(0)
     late = np.flatnonzero((ranks > stop) & allowed[positions])[:most]
     positions, ranks = positions[late], ranks[late]
-    vector, kept = evidence.query.vectors[0], evidence.ranking.scores[0]
-    scores = (
-        evidence.gallery.vectors[positions] @ vector
-        if collection.similarity == "cosine"
-        else (-np.square(evidence.gallery.vectors[positions] - vector).sum(1))
-    )
+    vectors, vector = evidence.gallery.vectors[positions], evidence.query.vectors[0]
+    cosine = view.whole.similarity == "cosine"
+    scores = vectors @ vector if cosine else -np.square(vectors - vector).sum(1)
+    kept = evidence.ranking.scores[0]
     listed = ranks <= len(kept)  # a query of several vectors has no other score than that of the ranking
     scores[listed] = kept[ranks[listed] - 1]
-    return [
-        _ranked(run, collection, int(evidence.gallery.items[position]), int(rank), score, True)
-        for position, rank, score in zip(positions, ranks, scores, strict=True)
-    ]
+    items = evidence.gallery.items[positions].tolist()
+    listing = zip(items, ranks.tolist(), scores, strict=True)
+    return [_ranked(view, item, rank, score, True) for item, rank, score in listing]
 
 
-def unjudged(
-    run: cache.RunView, collection: Collection, positions: np.ndarray, scores: np.ndarray, start: int
-) -> list[Card]:
+def unjudged(view: SplitView, positions: np.ndarray, scores: np.ndarray, start: int) -> list[Card]:
     """Neighbours of a picture that has no class."""
-    items = collection.gallery.items[positions]
-    return [
-        _ranked(run, collection, int(item), start + at + 1, score, None)
-        for at, (item, score) in enumerate(zip(items, scores, strict=True))
-    ]
+    listing = zip(view.whole.gallery.items[positions].tolist(), scores, strict=True)
+    return [_ranked(view, item, rank, score, None) for rank, (item, score) in enumerate(listing, start + 1)]
 
 
-def query(run: cache.RunView, collection: Collection, item: int, facts: list[tuple[str, str, str]]) -> Query:
+def query(view: SplitView, item: int, facts: list[tuple[str, str, str]]) -> Query:
     """The query's panel."""
-    title = class_name(collection, item)
-    source = cache.thumbnail(run.name, run.stamp, item, LARGE)
-    return Query(source, f"the query: {title}", title, _lines(collection, item), facts)
+    title = named(view.images, item)
+    return Query(view.run.picture(item, side=LARGE), f"the query: {title}", title, _lines(view.images, item), facts)
 
 
 def uploaded(image: Image.Image) -> Query:
@@ -128,14 +133,9 @@ def uploaded(image: Image.Image) -> Query:
     return Query(thumbnail(image, LARGE), "the uploaded picture", "Your picture", [size])
 
 
-def class_name(collection: Collection, item: int) -> str:
-    """Name of an image's class; of one without a class, its own."""
-    return named(collection.images, item)
-
-
-def has_class(collection: Collection, item: int) -> bool:
+def has_class(images: ImageSet, item: int) -> bool:
     """Whether an image's class is known, so that others can be right or wrong for it."""
-    return bool(collection.images.class_names[collection.images.labels[item]])
+    return bool(images.class_names[images.labels[item]])
 
 
 def named(images: ImageSet, item: int) -> str:
@@ -143,24 +143,10 @@ def named(images: ImageSet, item: int) -> str:
     return str(images.class_names[images.labels[item]] or images.keys[item])
 
 
-def _ranked(run: cache.RunView, collection: Collection, item: int, rank: int, score: float, right: bool | None) -> Card:
-    title = class_name(collection, item)
-    return Card(
-        item,
-        cache.thumbnail(run.name, run.stamp, item),
-        title,
-        title,
-        rank="lost" if rank == UNRANKED else rank,
-        right=right,
-        value=f"{score:.3f}",
-        tooltip=_tooltip(collection, item),
-    )
+def _ranked(view: SplitView, item: int, rank: int, score: float, right: bool | None) -> Card:
+    return card(view, item, rank="lost" if rank == UNRANKED else rank, right=right, value=f"{score:.3f}")
 
 
-def _lines(collection: Collection, item: int) -> list[str]:
-    attributes = {name: str(values[item]) for name, values in collection.images.attributes.items()}
-    return [str(collection.images.keys[item]), *(f"{name}: {value}" for name, value in attributes.items() if value)]
-
-
-def _tooltip(collection: Collection, item: int) -> str:
-    return "\n".join([class_name(collection, item), *_lines(collection, item)])
+def _lines(images: ImageSet, item: int) -> list[str]:
+    attributes = {name: str(values[item]) for name, values in images.attributes.items()}
+    return [str(images.keys[item]), *(f"{name}: {value}" for name, value in attributes.items() if value)]

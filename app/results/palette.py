@@ -11,11 +11,11 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 import lab.runs
-from app.components.keys import Place, keys
+from app.components.inputs import Place, keys
 from app.results import cache, run_choice, text_search
+from app.results.cache import SplitView
 from app.shared import page_frame, settings
 from lab.evaluation.collection import Collection
-from lab.runs import Run
 
 if TYPE_CHECKING:
     import pyarrow
@@ -50,15 +50,13 @@ def listen(pages: Pages) -> None:
 
 
 def _palette(pages: Pages) -> None:
-    words = st.session_state.pop(_WORDS, None)
+    state = st.session_state
+    words = state.pop(_WORDS, None)
     places = matches(pages, words) if words is not None else []
-    keys(
-        letters(pages), places, words, key="keys",
-        on_ask=lambda typed: st.session_state.update({_WORDS: typed.strip()[:200]}),
-        on_choose=lambda kind, name: st.session_state.update({_GOAL: (kind, name)}),
-    )  # fmt: skip
+    ask, choose = (lambda typed: state.update({_WORDS: typed.strip()[:200]})), lambda *one: state.update({_GOAL: one})
+    keys(letters(pages), places, words, key="keys", on_ask=ask, on_choose=choose)
     # Only now: a component that was not drawn before the page is left would be unknown to the next choice.
-    if goal := st.session_state.pop(_GOAL, None):
+    if goal := state.pop(_GOAL, None):
         _go(pages, *goal)
 
 
@@ -71,19 +69,17 @@ def _go(pages: Pages, kind: str, name: str) -> None:
             st.switch_page(pages["watch"], query_params={"watched": name})
         here = next((one for one in OF_A_RUN if pages[one].title == page_frame.shown()), "browse")
         st.switch_page(pages[here], query_params={"run": name})
-    run = _run()
-    if run is not None and kind in ("class", "image"):
-        st.switch_page(pages["browse"], query_params=_query(run, kind, name))
+    view = _view() if kind in ("class", "image") else None
+    if view is not None:
+        st.switch_page(pages["browse"], query_params=_query(view, kind, name))
 
 
-def _query(run: Run, kind: str, name: str) -> dict[str, str]:
+def _query(view: SplitView, kind: str, name: str) -> dict[str, str]:
     """The address of an image as the query, or of a class with its first image."""
-    about = run_choice.view(run)
-    split = _split(about)
-    where = {"run": run.name, "split": split}
+    where = {"run": view.run.name, "split": view.split}
     if kind == "image":
         return {**where, "queries": "random", "query": name}
-    query = cache.collection(run.name, split, about.stamp).query
+    query = view.whole.query
     first = query.items[query.labels == int(name)][:1].tolist() if name.isdecimal() else []
     return {**where, "queries": "class", "class": name, **({"query": str(first[0])} if first else {})}
 
@@ -93,29 +89,23 @@ def matches(pages: Pages, words: str) -> list[Place]:
     listed = [Place("page", name, page.title) for name, page in pages.items() if _fits(page.title, words)]
     known = (run for run in lab.runs.list(settings.runs_root()) if _fits(run.name, words))
     listed += [Place("run", run.name, run.name, run.state) for run in islice(known, MOST["run"])]
-    run = _run() if words else None
-    return listed if run is None else [*listed, *_inside(run, words)]
+    view = _view() if words else None
+    return listed if view is None else [*listed, *_inside(view, words)]
 
 
-def _inside(run: Run, words: str) -> list[Place]:
+def _inside(view: SplitView, words: str) -> list[Place]:
     """Classes and images of a run that fit some words."""
-    about = run_choice.view(run)
-    split = _split(about)
-    try:
-        whole = cache.collection(run.name, split, about.stamp)
-    except (ValueError, OSError):
-        return []  # its own pages say why
-    where = f"{run.name}, {split}"
-    labels, counts, names = _class_names(run.name, split, about.stamp, whole)
+    whole, where = view.whole, f"{view.run.name}, {view.split}"
+    labels, counts, names = _class_names(*view.key, whole)
     classes = [
         Place("class", str(labels[row]), str(whole.images.class_names[labels[row]]), f"{counts[row]:,} in {where}")
         for row in text_search.first_rows(names, words, MOST["class"])
     ]
     items = [int(words)] if words.isdecimal() and len(words) < 10 and whole.row(int(words)) is not None else []
-    rows = text_search.holding(_file_names(run.name, split, about.stamp, whole), words)[: MOST["image"]]
-    items += [item for item in whole.query.items[rows].tolist() if item not in items]
-    pictures = [Place("image", str(item), str(whole.images.keys[item]), f"image {item} of {where}") for item in items]
-    return [*classes, *pictures[: MOST["image"]]]
+    rows = text_search.holding(_file_names(*view.key, whole), words)[: MOST["image"]]
+    items = list(dict.fromkeys([*items, *whole.query.items[rows].tolist()]))[: MOST["image"]]
+    keys = whole.images.keys
+    return [*classes, *(Place("image", str(item), str(keys[item]), f"image {item} of {where}") for item in items)]
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)
@@ -125,27 +115,31 @@ def _class_names(
     """Labels and counts, int64 [c], and names of the classes of a split's queries that have a name; images without a
     class, of which there may be a million, are found by their file names."""
     labels, counts = np.unique(_whole.query.labels, return_counts=True)
-    names = _whole.images.class_names
-    kept = np.array([bool(names[label]) for label in labels], bool)
-    return labels[kept], counts[kept], text_search.known([str(names[label]) for label in labels[kept]])
+    names = np.array([str(_whole.images.class_names[label]) for label in labels])
+    kept = names != ""
+    return labels[kept], counts[kept], text_search.known(names[kept])
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)
 def _file_names(name: str, split: str, stamp: float, _whole: Collection) -> pyarrow.LargeBinaryArray:
     """The names of a split's images."""
-    return text_search.known([str(_whole.images.keys[item]) for item in _whole.query.items.tolist()])
+    return text_search.known(str(_whole.images.keys[item]) for item in _whole.query.items.tolist())
 
 
-def _run() -> Run | None:
-    """The run that the pages are about, else the newest one that can be browsed."""
-    chosen = st.session_state.get("run")
-    known = sorted(lab.runs.list(settings.runs_root()), key=lambda run: run.name != chosen)
-    return next((run for run in known if run.splits), None)
-
-
-def _split(about: cache.RunView) -> str:
-    chosen = st.session_state.get("split")
-    return chosen if chosen in about.splits else about.splits[0]
+def _view() -> SplitView | None:
+    """The run and split that the pages are about, else of the newest run that can be browsed; None where they cannot be
+    read: their own pages say why."""
+    state = st.session_state
+    known = sorted(lab.runs.list(settings.runs_root()), key=lambda run: run.name != state.get("run"))
+    run = next((run for run in known if run.splits), None)
+    try:
+        about = run and run_choice.view(run)
+        if not about:
+            return None
+        chosen = state.get("split")
+        return cache.split_view(about, chosen if chosen in about.splits else about.splits[0])
+    except (ValueError, OSError):
+        return None
 
 
 def _fits(title: str, words: str) -> bool:

@@ -1,26 +1,26 @@
-"""The folder of runs: what is in it, what cannot be read, and which run a page is about."""
+"""The folder of runs: what is in it, what cannot be read, and which run and split a page is about."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import streamlit as st
 
 import lab.runs
-from app.results.cache import SPLITS, RunView
-from app.shared import address, empty_state, page_frame, settings
+from app.results.cache import SPLITS, RunView, SplitView, split_view
+from app.shared import address, page_frame, queueing, settings
 from lab.core.catalog import OUTSIDE
 from lab.core.explain import explain
-from lab.evaluation.collection import Collection
-from lab.runs import Run
+from lab.runs import Run, RunConfig
+from lab.runs.config import read_yaml
 from lab.runs.folder import QUEUED, RUNNING
 
-Seen = TypeVar("Seen")
+DEMO = "emoji7_first_look"
+"""The preset that is trained on one click."""
 
 
 @dataclass(frozen=True)
@@ -50,18 +50,12 @@ class Library:
 
 def library() -> Library:
     """Look into the folder of runs."""
-    runs, broken, missing = [], {}, {}
-    for run in lab.runs.list(settings.runs_root()):
-        if not written(run.path / "config.yaml"):
-            continue  # somebody has renamed or deleted it since
-        read = _read_config(run)
-        if read.problem:
-            broken[run.name] = read.problem
-            continue
-        runs.append(run)
-        if read.lack:
-            missing[run.name] = read.lack
-    return Library(tuple(runs), broken, missing)
+    read = {run: _read_config(run) for run in lab.runs.list(settings.runs_root())}
+    return Library(
+        tuple(run for run, one in read.items() if not one.problem),
+        {run.name: one.problem for run, one in read.items() if one.problem},
+        {run.name: one.lack for run, one in read.items() if one.lack},
+    )
 
 
 @dataclass(frozen=True)
@@ -76,14 +70,14 @@ class _ReadConfig:
 
 
 def _read_config(run: Run) -> _ReadConfig:
-    return _read_once(str(run.path), written(run.path / "config.yaml"))
+    return _read_once(run.path, written(run.path / "config.yaml"))
 
 
 @lru_cache(maxsize=5_000)
-def _read_once(path: str, changed: int) -> _ReadConfig:
+def _read_once(path: Path, changed: int) -> _ReadConfig:
     try:
-        config = Run(path).config
-        return _ReadConfig("", " ".join(config.missing), Run(path).config_dict, config.data.as_dict())
+        run = Run(path)
+        return _ReadConfig("", " ".join(run.config.missing), run.config_dict, run.config.data.as_dict())
     except (ValueError, ImportError, OSError) as error:
         return _ReadConfig(explain(error))
 
@@ -98,7 +92,7 @@ def described(run: Run) -> dict[str, Any]:
 
 def state_of(run: Run) -> str:
     """A run's state, read once as long as its status stays; whether a process still works on it, each time."""
-    state = _state(str(run.path), written(run.path / "status.json"))
+    state = _state(run.path, written(run.path / "status.json"))
     return run.state if state in (RUNNING, QUEUED) else state
 
 
@@ -111,7 +105,7 @@ def written(path: Path) -> int:
 
 
 @lru_cache(maxsize=5_000)
-def _state(path: str, changed: int) -> str:
+def _state(path: Path, changed: int) -> str:
     return Run(path).state
 
 
@@ -121,15 +115,12 @@ def data_of(run: Run) -> dict[str, Any]:
     return {name: value for name, value in _read_config(run).data.items() if name != "leave_out"}
 
 
-def on_the_same_images(run: RunView, split: str) -> dict[str, str]:
+def on_the_same_images(shown: SplitView) -> dict[str, str]:
     """Other runs that embedded the same split of the same images, by the code that choices have for them."""
     known = library()
-    data = data_of(known[run.name])
-    return {
-        f"run:{other.name}": other.name
-        for other in known.runs
-        if other.name != run.name and data_of(other) == data and split in view(other).splits
-    }
+    data = data_of(known[shown.run.name])
+    alike = (run for run in known.runs if run.name != shown.run.name and data_of(run) == data)
+    return {f"run:{run.name}": run.name for run in alike if shown.split in view(run).splits}
 
 
 def chosen_name(config: dict[str, Any], section: str) -> str:
@@ -144,22 +135,8 @@ def chosen_name(config: dict[str, Any], section: str) -> str:
 def view(run: Run) -> RunView:
     """What the pages that look at embeddings need to know of a run."""
     stored = {p.stem: p.stat().st_mtime for p in (run.path / "embeddings").glob("[!.]*.safetensors")}
-    config = described(run)
-    return RunView(
-        run.name, max(stored.values(), default=0.0), tuple(s for s in SPLITS if s in stored), summary(config)
-    )
-
-
-def of_each(look: Callable[[Run], Seen], runs: Iterable[Run]) -> Iterator[Seen]:
-    """What a look at each run gives; runs that somebody else renames or deletes meanwhile are passed over."""
-    for run in runs:
-        try:
-            seen = look(run)
-        except (OSError, ValueError):
-            if written(run.path / "config.yaml"):
-                raise
-            continue
-        yield seen
+    splits = tuple(split for split in SPLITS if split in stored)
+    return RunView(run.name, max(stored.values(), default=0.0), splits, summary(described(run)))
 
 
 def summary(config: dict[str, Any]) -> str:
@@ -167,15 +144,15 @@ def summary(config: dict[str, Any]) -> str:
     return " · ".join(filter(None, (chosen_name(config, section) for section in ("loss", "encoder", "data"))))
 
 
-def choose_run(label: str = "Run", key: str = "run") -> RunView:
+def choose_run() -> RunView:
     """The run picker of the sidebar. Without a run that can be browsed it says what to do next and ends the page."""
     known = library()
-    ready = {v.name: v for v in of_each(view, known.runs) if v.splits}
+    ready = {one.name: one for one in map(view, known.runs) if one.splits}
     with st.sidebar:
         if ready:
-            address.adopt(key, str, ready)
-            name = page_frame.select(label, list(ready), key=key)
-            address.tell(key, name)
+            address.adopt("run", str, ready)
+            name = page_frame.select("Run", list(ready), key="run")
+            address.tell("run", name)
         warn(known)
     if ready:
         return ready[name]
@@ -183,9 +160,16 @@ def choose_run(label: str = "Run", key: str = "run") -> RunView:
     st.stop()
 
 
-def need_classes(collection: Collection) -> None:
+def choose_split(run: RunView) -> SplitView:
+    """The choice of a split, in the sidebar."""
+    with st.sidebar:
+        split = page_frame.choice("Split", run.splits, key="split", format_func=str.capitalize, link="split")
+        return split_view(run, split)
+
+
+def need_classes(chosen: SplitView) -> None:
     """End the page where no image has a true match, so that there is nothing to pull together and nothing to judge."""
-    if not collection.judged:
+    if not chosen.whole.judged:
         st.info(
             "No two of these images are known to be of one class, which this page needs. Browse and Map work without "
             "classes; `lab import` and `lab embed` take them along."
@@ -200,8 +184,7 @@ def warn(known: Library) -> None:
         (known.missing, "run", "lack a part", "lacking"),
     ):
         if sentences:
-            words = f"{len(sentences)} {what}{'s' if len(sentences) > 1 else ''} {which}"
-            with page_frame.fold(words, link=link):
+            with page_frame.fold(f"{len(sentences)} {what}{'s' if len(sentences) > 1 else ''} {which}", link=link):
                 for name, sentence in sentences.items():
                     st.text(f"{name}: {sentence}")
 
@@ -210,7 +193,7 @@ def say_what_next(unfinished: int = 0, broken: int = 0) -> None:
     """The empty state: the exact next step."""
     root = settings.runs_root()
     with st.sidebar:
-        st.caption(f"Folder of runs: {page_frame.as_text(str(root))}")
+        page_frame.say(f"Folder of runs: {root}")
     if broken:
         st.warning(f"{broken} folder{'s' if broken > 1 else ''} here cannot be read; the list at the left says why.")
     if unfinished:
@@ -221,7 +204,32 @@ def say_what_next(unfinished: int = 0, broken: int = 0) -> None:
         st.code(f"lab evaluate RUN --runs {root}", language="bash")
     else:
         st.info("No runs yet. Begin in one of these ways:")
-    empty_state.starts()
+    offer_starts()
     if not unfinished:
         st.caption("From a terminal")
         st.code(f"lab train --data emoji7 --loss recall_at_k --runs {root}", language="bash")
+
+
+STARTS = {
+    "Try it out": "Train a small network on the emoji that come with Rankscope; it takes about a minute.",
+    "Your own images": "Choose a folder with one folder of images for each class, and train on it.",
+    "Without training": "Import the vectors of another model, or embed a folder of pictures, to search and map them.",
+}
+"""Ways to begin."""
+
+
+def offer_starts() -> None:
+    """Draw every way to begin, side by side, each one click away."""
+    columns = st.columns(len(STARTS), gap="medium", border=True)
+    for column, (title, sentence) in zip(columns, STARTS.items(), strict=True):
+        column.markdown(f"**{title}**")
+        column.caption(sentence)
+    demo, folder, vectors = columns
+    with folder:
+        page_frame.link_to("train", "Open a folder", {"mine": "yes"})
+    with vectors:
+        page_frame.link_to("runs", "Import vectors or pictures", {"bring": "yes"})
+    with demo, page_frame.refusals():
+        if st.button("Train a first run", key="train the demo", type="primary", icon=":material/play_arrow:"):
+            made = queueing.enqueue({"": RunConfig.of(read_yaml(DEMO))})
+            st.switch_page("views/watch/page.py", query_params={"watched": made[0]})

@@ -7,8 +7,9 @@ the same name several times.
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 import streamlit as st
@@ -18,7 +19,7 @@ LONGEST = 1_500
 ON_ITS_WAY = 2.0
 """Seconds in which a click may still bring an address that has been replaced: the browser had not heard of it."""
 
-_KNOWN, _TOLD, _RECENT, _HELD = "_address", "_address told", "_address recent", "_address held"
+_KNOWN, _NEXT, _RECENT, _HELD = "_address", "_address next", "_address recent", "_address held"
 """In the session's state: the address as last read or written, what goes into the next one, those of the last moments,
 and whether part of the page is still to come."""
 _STAYS = object()
@@ -26,7 +27,7 @@ _STAYS = object()
 
 def begin(anew: bool) -> None:
     """A page is about to be drawn; anew: not the one on screen, so that all of its address is news."""
-    st.session_state[_TOLD], st.session_state[_HELD] = {}, False
+    st.session_state[_NEXT], st.session_state[_HELD] = {}, False
     if anew:
         st.session_state[_KNOWN] = {}
         st.session_state.pop(_RECENT, None)
@@ -69,7 +70,7 @@ def adopt(
 
 def tell(name: str, value: Any, default: Any = None) -> bool:
     """Have a value in the address, unless it is None or the default; whether the address can hold it."""
-    words_of = st.session_state.setdefault(_TOLD, {})
+    words_of = st.session_state.setdefault(_NEXT, {})
     words_of.pop(name, None)
     if value is None or value == default:
         return True
@@ -80,10 +81,37 @@ def tell(name: str, value: Any, default: Any = None) -> bool:
     return fits
 
 
-def publish(**values: Any) -> None:
-    """Have values in the address; None leaves a name out."""
-    for name, value in values.items():
-        tell(name, value)
+def follow(
+    name: str,
+    read: Callable[[str], Any],
+    legal: Container | Callable[[Any], bool],
+    *,
+    key: str = "",
+    default: Any = None,
+) -> Any:
+    """What clicks and the address alone choose: the legal value that the session holds, else `default`."""
+    adopt(name, read, legal, key=key, default=default)
+    value = st.session_state.get(key or name)
+    known = value is not None and (legal(value) if callable(legal) else value in legal)
+    tell(name, value if known else default, default)
+    return value if known else default
+
+
+def read_object(text: str) -> dict[str, Any]:
+    """What `tell_object` wrote.
+
+    Raises:
+        ValueError: it is no object.
+    """
+    values = json.loads(text)
+    if not isinstance(values, dict):
+        raise ValueError("this must be an object")
+    return values
+
+
+def tell_object(name: str, values: Mapping[str, Any]) -> bool:
+    """`tell` a few named values, as JSON; none of them leaves the name out."""
+    return tell(name, json.dumps(values, ensure_ascii=False, separators=(",", ":")) if values else None)
 
 
 def hold() -> None:
@@ -96,7 +124,7 @@ def write(whole: bool = True) -> None:
     still to come."""
     whole = whole and not st.session_state.get(_HELD)
     before = {name: st.query_params.get_all(name) for name in st.query_params}
-    new = dict(st.session_state.get(_TOLD, {}))
+    new = dict(st.session_state.get(_NEXT, {}))
     after = new if whole else before | new
     now = time.monotonic()
     replaced = [(address, now) for address, _ in st.session_state.get(_RECENT, [])[-1:]]

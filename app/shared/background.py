@@ -98,17 +98,18 @@ def job(words: str, keep: int) -> Callable[[Callable[..., T]], Callable[..., Job
 
     Args:
         words: what is being done, for the line on the page.
-        keep: results that are kept, the latest ones. Arguments whose names begin with `_` do not tell them apart.
+        keep: results that are kept, the latest ones. Arguments whose names begin with `_` do not tell them apart;
+            one that has a `key` is told by that.
     """
 
     def decorate(work: Callable[..., T]) -> Callable[..., Job[T]]:
         known: OrderedDict[tuple, Job[T]] = OrderedDict()
         lock = threading.Lock()
-        told_apart = [not name.startswith("_") for name in inspect.signature(work).parameters]
+        counts = [not name.startswith("_") for name in inspect.signature(work).parameters]
 
         @wraps(work)
         def begin(*args: Any) -> Job[T]:
-            key = tuple(one for one, counts in zip(args, told_apart, strict=True) if counts)
+            key = tuple(getattr(one, "key", one) for one, counted in zip(args, counts, strict=False) if counted)
             with lock:
                 if key not in known or known[key].stale:
                     known[key] = Job(words, partial(work, *args))

@@ -6,10 +6,17 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import streamlit as st
+
+from lab.core import style
+
 if TYPE_CHECKING:
     import numpy as np
     import plotly.graph_objects as go
 
+CLEAR = "rgba(0,0,0,0)"
+FONT = '"Source Sans", sans-serif'
+"""That of the pages around the figures."""
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7A7A7A", "#F0E442")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 """With the palette: forty curves that differ in more than colour."""
@@ -186,6 +193,20 @@ def files(
     )  # fmt: skip
     figure = _dressed(traces, [], "anchors, nearest first", "assigned images", height, True)
     return figure.update_layout(hovermode="closest", bargap=0.15)
+
+
+def on_page(figure: go.Figure) -> dict[str, Any]:
+    """A figure of the lab, which is drawn for white paper, on the page's ground, in the light and in the dark: as
+    `st.plotly_chart` takes it with `theme=None`."""
+    drawn = figure.to_plotly_json()
+    if st.context.theme.type == "dark":
+        drawn = style.in_the_dark(drawn)
+    layout = drawn["layout"]
+    layout |= {"paper_bgcolor": CLEAR, "plot_bgcolor": CLEAR, "font": {**layout.get("font", {}), "family": FONT}}
+    for name, axis in layout.items():
+        if name[:5] in ("xaxis", "yaxis") and "title" in axis:
+            axis["title"] = {"font": {"size": 14}, **axis["title"]}
+    return drawn
 
 
 def mark(figure: go.Figure, at: float, words: str = "") -> go.Figure:

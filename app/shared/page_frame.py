@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -71,53 +72,77 @@ def guarded(draw: Callable[..., Any]) -> Callable[..., Any]:
     return calm
 
 
-def few(label: str, options: Sequence, *, key: str, format: Callable[[Any], str] = str, link: str = "") -> Any:
-    """One of a few, one below the other. link: see `keep`."""
-    options = list(options)
+def few(label: str, options: Sequence, *, key: str, link: str = "", **look: Any) -> Any:
+    """One of a few, one below the other. link: see `keep`. look: what the widget of Streamlit takes besides."""
     keep(key, options[0], options, link=link)
-    return st.radio(label, options, key=key, format_func=format, persist_state="session")
+    return st.radio(label, options, key=key, persist_state="session", **look)
 
 
-def choice(
-    label: str,
-    options: Sequence,
-    *,
-    key: str,
-    format: Callable[[Any], str] = str,
-    initial: Any = None,
-    labelled: bool = True,
-    link: str = "",
-) -> Any:
+BARE: dict[str, Any] = {"label_visibility": "collapsed", "width": "content"}
+"""The look of a choice whose label is not shown."""
+
+
+def choice(label: str, options: Sequence, *, key: str, initial: Any = None, link: str = "", **look: Any) -> Any:
     """One of a few, as a row of buttons; always one is chosen, and it stays chosen on other pages. initial: the first
-    one if it is not given. link: see `keep`."""
+    one if it is not given. link, look: as in `few`."""
     keep(key, initial if initial in options else options[0], options, link=link)
     # Streamlit 1.67 keeps the choice of another page's control of this key but does not show it: set it again.
     st.session_state[key] = st.session_state[key]
-    return st.segmented_control(
-        label,
-        options,
-        key=key,
-        format_func=format,
-        required=True,
-        width="stretch" if labelled else "content",
-        label_visibility="visible" if labelled else "collapsed",
-        persist_state="session",
-    )
+    look = {"width": "stretch", **look}
+    return st.segmented_control(label, options, key=key, required=True, persist_state="session", **look)
 
 
-def select(
+def select(label: str, options: Sequence, *, key: str, initial: Any = None, link: str = "", **look: Any) -> Any:
+    """One of many, as a list to search. initial, link, look: as in `choice`."""
+    keep(key, initial if initial in options else options[0], options, link=link)
+    return st.selectbox(label, options, key=key, persist_state="session", **look)
+
+
+def several(
     label: str,
     options: Sequence,
     *,
     key: str,
-    format: Callable[[Any], str] = str,
-    initial: Any = None,
-    help: str = "",
+    initial: Sequence = (),
+    most: int | None = None,
     link: str = "",
-) -> Any:
-    """One of many, as a list to search. link: see `keep`."""
-    keep(key, initial if initial in options else options[0], options, link=link)
-    return st.selectbox(label, options, key=key, format_func=format, help=help or None, persist_state="session")
+    **look: Any,
+) -> list[Any]:
+    """Any number of many, at most `most`. initial, link, look: as in `choice`."""
+    legal = lambda chosen: len(chosen) <= (most or len(options)) and set(chosen) <= set(options)  # noqa: E731
+    keep(key, list(initial), legal, link=link)
+    return st.multiselect(label, options, key=key, max_selections=most, persist_state="session", **look)
+
+
+def toggle(label: str, *, key: str, initial: bool = False, link: str = "", **look: Any) -> bool:
+    """A switch. link, look: as in `few`."""
+    keep(key, initial, link=link)
+    return bool(st.toggle(label, key=key, persist_state="session", **look))
+
+
+def slide(label: str, low: Any, high: Any, *, key: str, initial: Any, link: str = "", **look: Any) -> Any:
+    """A number from low to high. link, look: as in `few`."""
+    keep(key, initial, lambda value: low <= value <= high, link=link)
+    return st.slider(label, low, high, key=key, persist_state="session", **look)
+
+
+def text(label: str, *, key: str, most: int = 1_000, link: str = "", **look: Any) -> str:
+    """A line of at most so many characters. link, look: as in `few`."""
+    keep(key, "", lambda words: len(words) <= most, link=link)
+    return st.text_input(label, key=key, max_chars=most, persist_state="session", **look)
+
+
+def part(key: str, count: int, size: int) -> slice:
+    """What stands on this page of a list of `count`, `size` on each; the address has the page."""
+    keep(key, 1, range(1, max(1, -(-count // size)) + 1), link="page")
+    start = (st.session_state[key] - 1) * size
+    return slice(start, min(start + size, count))
+
+
+def turn(key: str, count: int, size: int) -> None:
+    """The numbers of the pages of `part`, where there are several."""
+    if count > size:
+        st.pagination(-(-count // size), key=key)
 
 
 def keep(key: str, value: Any, legal: Sequence | Callable[[Any], bool] | None = None, *, link: str = "") -> bool:
@@ -166,11 +191,9 @@ def choose_row(table: pd.DataFrame, *, key: str, link: str = "row", **how: Any) 
     if address.adopt(link, int, range(len(table)), key=row, default=None):
         st.session_state[times] = st.session_state.get(times, 0) + 1  # a new table, or the old one's row stays
     before = st.session_state.get(row)
-    event = st.dataframe(
-        table, hide_index=True, on_select="rerun", selection_mode="single-row",
-        selection_default={"selection": {"rows": [] if before is None or before >= len(table) else [before]}},
-        key=f"{key} {st.session_state.get(times, 0)}", **how,
-    )  # fmt: skip
+    rows = [] if before is None or before >= len(table) else [before]
+    how |= {"selection_default": {"selection": {"rows": rows}}, "key": f"{key} {st.session_state.get(times, 0)}"}
+    event = st.dataframe(table, hide_index=True, on_select="rerun", selection_mode="single-row", **how)
     chosen = [at for at in event["selection"]["rows"] if at < len(table)]
     st.session_state[row] = chosen[0] if chosen else None
     address.tell(link, st.session_state[row])
@@ -186,6 +209,20 @@ ICONS = {
 def link_to(page: str, label: str, query: Any) -> None:
     """A link to a page of the dashboard. query: what its address says, as `st.page_link` takes it."""
     st.page_link(f"views/{page}/page.py", label=label, icon=f":material/{ICONS[page]}:", query_params=query)
+
+
+@contextlib.contextmanager
+def refusals(show: Callable[[str], object] | None = None) -> Iterator[None]:
+    """What the library or the system refuses inside is shown as a sentence, in an error box by default."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        say_error(error) if show is None else show(as_text(explain(error)))
+
+
+def say(words: str) -> None:
+    """A small line with words of a user or a file as they are."""
+    st.caption(as_text(words))
 
 
 def say_error(sentence: object) -> None:

@@ -14,9 +14,10 @@ import yaml
 
 import lab.launchers
 import lab.runs
-from app.shared import location, settings
+from app.shared import location, page_frame, settings
 from lab.core.files import check_allowed
 from lab.core.formats import duration
+from lab.core.knobs import describe
 from lab.install import children
 from lab.runs import Run, RunConfig, management
 from lab.runs.folder import RUNNING
@@ -62,12 +63,35 @@ def single_knobs(config: RunConfig) -> list[str]:
     ]
 
 
+@page_frame.guarded
+def clone_form(run: Run, place: str) -> None:
+    """A run again with one knob changed, or once for each of several values. place: tells forms of one run on one page
+    apart."""
+    key = f"{place} {run.name}"
+    knob = st.selectbox(
+        "Change", single_knobs(run.config), index=None, key=f"clone knob {key}", placeholder="a setting"
+    )
+    now, unset = "", knob is None
+    section, _, name = (knob or "").partition(".")
+    if knob:
+        chosen = getattr(run.config, section)
+        none = next((one.none_in_words for one in describe(type(chosen.knobs)) if one.name == name), "none")
+        value = chosen.values[name]
+        now = f"now {none if value is None else value}; several values: a, b"
+    values = st.text_input("To", key=f"clone values {key}", placeholder=now, disabled=unset)
+    if st.button("Queue the clone", key=f"clone {key}", disabled=unset, width="stretch") and knob:
+        made = enqueue(grid(run.config, knob, values), f"{run.name}-{name}")
+        st.toast(page_frame.as_text(f"Waiting: {', '.join(made[:3])}"))
+
+
 def plain_name(words: str) -> str:
     """Words as part of a run's name."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", words).strip("-.")
 
 
-def enqueue(configs: dict[str, RunConfig], name: str, devices: Sequence[str], place: str = location.HERE) -> list[str]:
+def enqueue(
+    configs: dict[str, RunConfig], name: str = "", devices: Sequence[str] = (), place: str = location.HERE
+) -> list[str]:
     """Make a run for each configuration and let it wait; runs go round the devices. Returns the names of the runs.
 
     Several are a group, by the name or by the time.
@@ -139,19 +163,19 @@ def progress_words(status: dict[str, Any]) -> str:
 
 def ask_to_stop(name: str) -> None:
     """Stop a run, once a session."""
-    if not was_asked(name):
-        st.session_state["asked to stop"] = {*st.session_state.get("asked to stop", ()), name}
+    if not is_stopping(name):
+        st.session_state["to stop"] = {*st.session_state.get("to stop", ()), name}
         stop(name)
 
 
-def was_asked(name: str) -> bool:
+def is_stopping(name: str) -> bool:
     """Whether this session has asked a run to stop."""
-    return name in st.session_state.get("asked to stop", ())
+    return name in st.session_state.get("to stop", ())
 
 
 def resume(run: Run, place: str = location.HERE) -> None:
     """Let a run that ended early wait for its turn to go on: in this machine's queue, or on a cluster."""
-    st.session_state["asked to stop"] = set(st.session_state.get("asked to stop", ())) - {run.name}
+    st.session_state["to stop"] = set(st.session_state.get("to stop", ())) - {run.name}
     if place == location.HERE:
         queue().add(run)
         queue().ensure_worker()

@@ -87,23 +87,20 @@ def following(run: Run, exporters: Sequence[Curves], records: Iterable[Record]) 
     A training that is resumed begins a new log, with all that was before.
     """
     logs: dict[Curves, Log | None] = dict.fromkeys(exporters)
-    done: set[Curves] = set()
     try:
         for record in records:
-            for exporter in [one for one in exporters if one not in done]:
+            for exporter, log in list(logs.items()):
                 try:
-                    log = logs[exporter]
                     if log is None:  # not before the run has cut off what came after its last checkpoint
                         logs[exporter] = exporter.copied(run, exporter.open(run))
                     else:
                         log.take(record.as_json())
                 except Exception as error:
-                    done.add(exporter)
+                    del logs[exporter]
                     sentence = f"{type(exporter).__name__} is not written any more: {explain(error)}"
                     yield Note(f"{sentence} The training goes on; write it afterwards with lab export {run.path}.")
             yield record
     finally:
-        for exporter, log in logs.items():
-            if log is not None and exporter not in done:
-                with suppress(Exception):  # of a server that went away last; the run's folder keeps everything
-                    log.close()
+        for log in filter(None, logs.values()):
+            with suppress(Exception):  # of a server that went away last; the run's folder keeps everything
+                log.close()

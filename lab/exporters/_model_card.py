@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from lab.runs.config import Choice
 from lab.runs.folder import Run
 
 WITHOUT = """Without Rankscope, with torch and torchvision:
@@ -49,13 +48,14 @@ def card(
     run: Run, about: dict[str, Any], prepared: dict[str, Any], scores: dict[str, Any], licence: str, program: bool
 ) -> tuple[dict[str, Any], str]:
     """The card's metadata, as the Hub reads them, and its text."""
-    config = run.config
-    images = run.dataset()
+    config, images = run.config, run.dataset()
     size, sides = about["size"], list(prepared["size"].values())
     resize = sides[0] if len(sides) == 1 else tuple(sides)
     unit = ", of unit length" if config.encoder.values.get("normalise", True) else ""
-    use = (WITHOUT.format(resize=resize, size=size) if program else "") + (OWN if config.outside else WITH)
-    loss, encoder, data = (_called(choice) for choice in (config.loss, config.encoder, config.data))
+    loss, encoder, data = (  # an entry's name, or what a person called theirs
+        str(choice.values.get("what") or choice.name) if choice.outside else choice.name
+        for choice in (config.loss, config.encoder, config.data)
+    )
     lines = [
         f"# {run.name}",
         f"An image encoder for retrieval: `{encoder}` trained with the loss `{loss}` on `{data}`. It maps a picture of "
@@ -72,19 +72,11 @@ def card(
         "## Licence of the weights",
         f"`{licence}`" if licence else "None was given, so nobody but their owner may use them.",
         "## How to use it",
-        use,
+        (WITHOUT.format(resize=resize, size=size) if program else "") + (OWN if config.outside else WITH),
     ]
-    return _head(run, scores, licence), "\n\n".join(lines)
-
-
-def _called(choice: Choice) -> str:
-    """An entry's name, or what a person called theirs."""
-    return str(choice.values.get("what") or choice.name) if choice.outside else choice.name
-
-
-def _head(run: Run, scores: dict[str, Any], licence: str) -> dict[str, Any]:
-    config = run.config
-    data = _called(config.data)
+    head: dict[str, Any] = {"library_name": "rankscope", "pipeline_tag": "image-feature-extraction"}
+    head |= {"license": licence} if licence else {}
+    head["tags"] = ["image-retrieval", "metric-learning", loss]
     results = [
         {
             "task": {"type": "image-feature-extraction", "name": "Image retrieval"},
@@ -97,11 +89,8 @@ def _head(run: Run, scores: dict[str, Any], licence: str) -> dict[str, Any]:
         }
         for split, split_scores in scores.items()
     ]
-    head: dict[str, Any] = {"library_name": "rankscope", "pipeline_tag": "image-feature-extraction"}
-    if licence:
-        head["license"] = licence
-    head["tags"] = ["image-retrieval", "metric-learning", _called(config.loss)]
-    return head | ({"model-index": [{"name": run.name, "results": results}]} if results else {})
+    head |= {"model-index": [{"name": run.name, "results": results}]} if results else {}
+    return head, "\n\n".join(lines)
 
 
 def _scores(split: str, scores: dict[str, Any]) -> str:

@@ -21,12 +21,6 @@ CLOSE = 1e-4
 """How far an embedding of the written program may be from the encoder's."""
 
 
-class CheckpointKnobs(Knobs):
-    """Which weights are written."""
-
-    checkpoint: Literal["as evaluated", "best", "last"] = knob("as evaluated", "Checkpoint whose weights are written.")
-
-
 @dataclass(frozen=True)
 class Program:
     """The encoder of a run, ready to be written.
@@ -49,8 +43,12 @@ class Program:
 class EncoderExporter(Exporter):
     """Base of the exporters that write the encoder: one of a person's own has to be given again."""
 
-    own: OwnEncoder | None = None
-    Knobs = CheckpointKnobs
+    class Knobs(Knobs):
+        checkpoint: Literal["as evaluated", "best", "last"] = knob(
+            "as evaluated", "Checkpoint whose weights are written."
+        )
+
+    given: OwnEncoder | None = None
 
     def export(self, run: Run, path: Path | str | None = None, encoder: nn.Module | str | None = None) -> Path:
         """As every exporter does.
@@ -58,41 +56,37 @@ class EncoderExporter(Exporter):
         Args:
             encoder: the module that `lab.train` was given for this run, or `module:function` that makes it.
         """
-        self.own = None if encoder is None else again(encoder, run.config)
+        self.given = None if encoder is None else again(encoder, run.config)
         return super().export(run, path)
 
     def program(self, run: Run) -> Program:
-        """The encoder as the knobs want it; errors as of `program_of`."""
-        return program_of(run, self.knobs.checkpoint, self.own)
+        """The encoder as the knobs want it.
 
-
-def program_of(run: Run, checkpoint: str, own: OwnEncoder | None = None) -> Program:
-    """Read a checkpoint.
-
-    Args:
-        own: the person's own that the run was trained with; it gets the weights of the checkpoint.
-
-    Raises:
-        ValueError: the run has no such checkpoint, it does not fit, or it is of an encoder that was not given.
-    """
-    if run.config.imported:
-        raise ValueError(f"Run {run.name} holds embeddings that were made elsewhere, so there is no encoder to export.")
-    if run.config.outside and own is None:
-        raise ValueError(
-            f"Run {run.name} was trained with an encoder of your own ({run.config.encoder.values.get('what')}), and "
-            "its folder holds only the weights; name a function that makes it: --encoder module:function, or in Python "
-            "export(run, encoder=module)."
-        )
-    model = open_trained(run, None if checkpoint == "as evaluated" else checkpoint, encoder=own)
-    seen = testing_transform(run.config, model.encoder)
-    side = seen(torch.zeros(3, 64, 64, dtype=torch.uint8)).shape[-1]
-    fixed = torch.Generator().manual_seed(0)
-    images = torch.randint(0, 256, (5, 3, side, side), dtype=torch.uint8, generator=fixed)
-    with torch.no_grad():
-        expected = model.encoder(seen.finish(images)).numpy()
-    about = {"run": run.name, "checkpoint": model.checkpoint, "step": model.step, "size": side}
-    about |= {"dim": expected.shape[1], "testing": run.config.testing.as_dict()}
-    return Program(FromPixels(model.encoder).eval(), images, expected, about)
+        Raises:
+            ValueError: the run has no such checkpoint, it does not fit, or it is of an encoder that was not given.
+        """
+        config = run.config
+        if config.imported:
+            raise ValueError(
+                f"Run {run.name} holds embeddings that were made elsewhere, so there is no encoder to export."
+            )
+        if config.outside and self.given is None:
+            raise ValueError(
+                f"Run {run.name} was trained with an encoder of your own ({config.encoder.values.get('what')}), and "
+                "its folder holds only the weights; name a function that makes it: --encoder module:function, or in "
+                "Python export(run, encoder=module)."
+            )
+        checkpoint = None if self.knobs.checkpoint == "as evaluated" else self.knobs.checkpoint
+        model = open_trained(run, checkpoint, encoder=self.given)
+        seen = testing_transform(config, model.encoder)
+        side = seen(torch.zeros(3, 64, 64, dtype=torch.uint8)).shape[-1]
+        fixed = torch.Generator().manual_seed(0)
+        images = torch.randint(0, 256, (5, 3, side, side), dtype=torch.uint8, generator=fixed)
+        with torch.no_grad():
+            expected = model.encoder(seen.finish(images)).numpy()
+        about = {"run": run.name, "checkpoint": model.checkpoint, "step": model.step, "size": side}
+        about |= {"dim": expected.shape[1], "testing": config.testing.as_dict()}
+        return Program(FromPixels(model.encoder).eval(), images, expected, about)
 
 
 def check_equal(actual: np.ndarray, expected: np.ndarray) -> None:

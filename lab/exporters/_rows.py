@@ -57,8 +57,8 @@ def rows_of(
         ValueError: a split has not been embedded, or the images' list cannot be read any more.
     """
     images, by_split = run.dataset(), []
-    wanted = tuple(splits) or run.splits or ("test",)
-    for split in wanted:
+    splits = tuple(splits) or run.splits or ("test",)
+    for split in splits:
         for part in parts:
             embeddings = run.embeddings(split, part)
             if embeddings is not None and len(embeddings):
@@ -72,24 +72,22 @@ def rows_of(
         classes=[images.class_names[i] for i in labels],
         splits=[split for split, _, one in by_split for _ in range(len(one))],
         parts=[part for _, part, one in by_split for _ in range(len(one))],
-        places=_places(run, by_split),
-        about={"run": run.name, "data": images.name, "of": {one: run.origin(one).words for one in wanted}},
+        places=_places(run, by_split, len(images)),
+        about={"run": run.name, "data": images.name, "of": {one: run.origin(one).words for one in splits}},
     )
 
 
-def _places(run: Run, by_split: Sequence[tuple[str, str, EmbeddingSet]]) -> dict[str, np.ndarray]:
+def _places(run: Run, by_split: Sequence[tuple[str, str, EmbeddingSet]], images: int) -> dict[str, np.ndarray]:
     """Where each row lies on the maps that are kept: one split's map says nothing of another's."""
     kept = {split: kept_maps.places(run, split) for split in dict.fromkeys(split for split, *_ in by_split)}
     places = {}
     for method in sorted({method for maps in kept.values() for method in maps}):
         parts = []
         for split, _, embeddings in by_split:
-            parts.append(np.full((len(embeddings), 2), np.nan, np.float32))
+            by_image = np.full((images, 2), np.nan, np.float32)
             if method in kept[split]:
                 items, flat = kept[split][method]
-                order = np.argsort(items)
-                at = order[np.searchsorted(items[order], embeddings.items).clip(max=len(items) - 1)]
-                on_map = items[at] == embeddings.items
-                parts[-1][on_map] = flat[at[on_map]]
+                by_image[items] = flat
+            parts.append(by_image[embeddings.items])
         places[method] = np.concatenate(parts)
     return places

@@ -33,14 +33,11 @@ class Csv(Exporter):
         rows = rows_of(run, self.knobs.splits)
         places, width = rows.coordinates, rows.vectors.shape[1]
         keys, classes = ([plain_cell(name) for name in names] for names in (rows.keys, rows.classes))
-        about = (keys, rows.labels.tolist(), classes, rows.splits, rows.parts, *map(_cells, places.values()))
+        cells = (["" if np.isnan(place) else str(place) for place in column] for column in places.values())
+        about = (keys, rows.labels.tolist(), classes, rows.splits, rows.parts, *cells)
         with open(path, "w", newline="", encoding="utf-8") as file:
             out = csv.writer(file)
             columns = ["key", "label", "class", "split", "part", *places, *(f"v{i}" for i in range(width))]
             out.writerow(map(plain_cell, columns))
             for *row, vector in zip(*about, rows.vectors, strict=True):
                 out.writerow([*row, *map(str, vector)])
-
-
-def _cells(places: np.ndarray) -> list[str]:
-    return ["" if np.isnan(place) else str(place) for place in places]

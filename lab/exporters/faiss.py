@@ -50,13 +50,7 @@ class Faiss(Exporter):
         index.add(rows.vectors)
         faiss.write_index(index, str(path / "index.faiss"))
         names = {"keys": rows.keys, "labels": rows.labels.tolist(), "classes": rows.classes}
-        about = {**rows.about, "metric": "inner product" if cosine else "L2", "made_by": _maker(run, split)}
+        made = recorded(run, split)  # of files and folders of this machine the name alone
+        maker = made and {"words": ABSOLUTE.sub(r"\1", made.words), "weights": made.weights}
+        about = {**rows.about, "metric": "inner product" if cosine else "L2", "made_by": maker}
         write_json(path / "keys.json", {**about, **names})
-
-
-def _maker(run: Run, split: str) -> dict[str, str] | None:
-    """The encoder that made the vectors, if it is known; of files and folders of this machine the name alone."""
-    made = recorded(run, split)
-    if made is None:
-        return None
-    return {"words": ABSOLUTE.sub(r"\1", made.words), "weights": made.weights}

@@ -14,7 +14,7 @@ from lab.core.estimates import over_groups
 from lab.core.files import write_json
 from lab.core.knobs import knob
 from lab.exporters._model_card import card
-from lab.exporters._program import CheckpointKnobs, EncoderExporter, Program
+from lab.exporters._program import EncoderExporter, Program
 from lab.exporters.torch import saved
 from lab.runs.building.parts import testing_transform
 from lab.runs.folder import Run
@@ -33,7 +33,7 @@ class Huggingface(EncoderExporter):
         'image-feature-extraction'
     """
 
-    class Knobs(CheckpointKnobs):
+    class Knobs(EncoderExporter.Knobs):
         license: str = knob("", "Licence of the weights, as the Hub names it, for instance apache-2.0; empty: none.")
         program: bool = knob(True, "Also write encoder.pt2, which runs without Rankscope.")
 

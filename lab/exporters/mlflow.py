@@ -63,7 +63,8 @@ class _Tracked(Log):
         from mlflow.entities import Metric
 
         moment = round((at or time.time()) * 1000)
-        metrics = [Metric(_allowed(name), value, moment, step) for name, value in values.items()]
+        names = {name: re.sub(r"[^\w\-. :/]", "_", name.replace("@", "_at_")) for name in values}
+        metrics = [Metric(names[name], value, moment, step) for name, value in values.items()]
         self._client.log_batch(self._id, metrics=metrics)
 
     def close(self) -> None:
@@ -81,7 +82,3 @@ def _store(place: str) -> str:
     path = Path(place) if place.endswith(".db") else Path(place) / "mlflow.db"
     path.parent.mkdir(parents=True, exist_ok=True)
     return f"sqlite:///{path.resolve()}"
-
-
-def _allowed(name: str) -> str:
-    return re.sub(r"[^\w\-. :/]", "_", name.replace("@", "_at_"))

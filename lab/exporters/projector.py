@@ -19,20 +19,6 @@ SHEET = 8192
 SMALLEST = 16
 """Pixels of a side below which a picture shows nothing, so that there is no sheet: above 262,144 rows."""
 
-CONFIG = """embeddings {{
-  tensor_name: "{name}"
-  tensor_path: "tensors.tsv"
-  metadata_path: "metadata.tsv"
-{sprite}}}
-"""
-
-SPRITE = """  sprite {{
-    image_path: "sprite.png"
-    single_image_dim: {side}
-    single_image_dim: {side}
-  }}
-"""
-
 
 class Projector(Exporter):
     """A folder with `tensors.tsv`, one vector a line, `metadata.tsv`, which says what each line is, `sprite.png` with
@@ -63,7 +49,10 @@ class Projector(Exporter):
         sheet = sheet_of(run, rows.keys, side) if side >= SMALLEST else None
         if sheet is not None:
             sheet.save(path / "sprite.png")
-        config = CONFIG.format(name=run.name, sprite="" if sheet is None else SPRITE.format(side=side))
+        lines = [f'  tensor_name: "{run.name}"', '  tensor_path: "tensors.tsv"', '  metadata_path: "metadata.tsv"']
+        if sheet is not None:
+            lines += ["  sprite {", '    image_path: "sprite.png"', *[f"    single_image_dim: {side}"] * 2, "  }"]
+        config = "\n".join(["embeddings {", *lines, "}", ""])
         (path / "projector_config.pbtxt").write_text(config, encoding="utf-8")
 
 

@@ -126,14 +126,12 @@ def _printed(config: RunConfig) -> str:
 
 
 def _size(config: RunConfig) -> int | None:
-    """Side of the images that were measured: the testing size, else the training size, else the encoder's own; None
-    where that was done elsewhere."""
-    if config.outside:
-        return None
+    """Side of the images that were measured: the testing size, else the training size, else the encoder's; None where
+    that was done elsewhere."""
     encoder = config.encoder.values
     size = config.testing.values.get("size") or config.augmentation.values.get("size") or encoder.get("image_size")
-    if size:
-        return size
+    if size or config.outside:
+        return None if config.outside else size
     if "backbone" not in encoder:
         return getattr(lab.encoders.get(config.encoder.name), "input_size", None)
     import timm

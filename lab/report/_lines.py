@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
 import lab.papers.tables
@@ -52,14 +53,15 @@ class Report:
         return lab.papers.tables.error_reduction(line.scores[column].mean, reference.scores[column].mean)
 
     @cached_property
-    def apart(self) -> dict[tuple[int, str], str]:
+    def deviations(self) -> dict[tuple[int, str], str]:
         """Position of a line and column to why this number does not belong with the others of its column."""
-        return _fairness.apart(self.lines, self.columns)
+        return _fairness.deviations(self.lines, self.columns)
 
-    @cached_property
+    @property
     def marks(self) -> dict[str, str]:
-        """Each such reason to its letter."""
-        return _fairness.letters(list(self.apart.values()))
+        """Each such reason to its letter: a, b, ... z, aa."""
+        reasons = dict.fromkeys(self.deviations.values())
+        return {reason: ascii_lowercase[at % 26] * (1 + at // 26) for at, reason in enumerate(reasons)}
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -90,30 +92,21 @@ class Report:
     def records(self) -> list[dict[str, Any]]:
         """One dict a line: what it is, and for each column its mean, half its interval (None: none) and n; besides what
         sets it `apart`, and the `deviation` over a paper's trials, where there is such a thing."""
-        return [
-            {
-                "name": line.name,
-                "source": line.source,
-                "data": line.data,
-                "encoder": line.facts.encoder,
-                "dim": line.facts.dim,
-                "size": line.facts.size,
-                "runs": list(line.runs),
-                "seeds": list(line.seeds),
-                "scores": {
-                    column: {"mean": estimate.mean, "half": estimate.half, "n": estimate.count}
-                    | ({"apart": self.apart[at, column]} if (at, column) in self.apart else {})
-                    | ({"deviation": line.spread[column]} if column in line.spread else {})
-                    for column, estimate in line.scores.items()
-                },
-                **({} if self.over is None else {"error_reduction": self._reductions(line)}),
+        records = []
+        for at, line in enumerate(self.lines):
+            scores = {
+                column: {"mean": estimate.mean, "half": estimate.half, "n": estimate.count}
+                | ({"apart": self.deviations[at, column]} if (at, column) in self.deviations else {})
+                | ({"deviation": line.spread[column]} if column in line.spread else {})
+                for column, estimate in line.scores.items()
             }
-            for at, line in enumerate(self.lines)
-        ]
-
-    def _reductions(self, line: ReportLine) -> dict[str, float]:
-        reductions = {column: self.error_reduction(line, column) for column in self.columns}
-        return {column: value for column, value in reductions.items() if value is not None}
+            record = {"name": line.name, "source": line.source, "data": line.data, "encoder": line.facts.encoder}
+            record |= {"dim": line.facts.dim, "size": line.facts.size, "runs": list(line.runs)}
+            records.append(record | {"seeds": list(line.seeds), "scores": scores})
+            if self.over is not None:
+                reductions = {column: self.error_reduction(line, column) for column in self.columns}
+                records[-1]["error_reduction"] = {c: value for c, value in reductions.items() if value is not None}
+        return records
 
     def to_frame(self) -> pd.DataFrame:
         """A pandas DataFrame: facts, then `COLUMN`, `COLUMN ±` and `n`; published lines have n 0."""
@@ -167,15 +160,14 @@ def report(
     known = tuple(dict.fromkeys(column for run in runs for column in (run.scores(split) or {})["values"]))
     if unknown := [column for column in columns or () if column not in known]:
         raise ValueError(f"No run has a score {', '.join(unknown)}; there are {', '.join(known)}.")
-    wanted = tuple(columns or known)
-    measured = _measured_lines(runs, split, wanted, level)
-    beside = _published(measured, runs, wanted, any_loss) if published else []
-    lines = (*measured, *beside)
+    shown = tuple(columns or known)
+    measured = _measured_lines(runs, split, shown, level)
+    lines = (*measured, *(_published(measured, runs, shown, any_loss) if published else ()))
     if over is not None and not any(over in (line.name, line.label) for line in lines):
         raise ValueError(
             f"There is no line {over!r} to reduce the errors of; there are {', '.join(line.label for line in lines)}."
         )
-    return Report(lines, wanted, split, level, over)
+    return Report(lines, shown, split, level, over)
 
 
 def setting(config: RunConfig) -> dict[str, Any]:
@@ -208,33 +200,27 @@ def _measured_lines(runs: Sequence[Run], split: str, columns: tuple[str, ...], l
     settings = [setting(run.config_of(split)) for run in runs]
     groups = together(settings)
     firsts = [settings[group[0]] for group in groups]
-    return [
-        _line(
-            [runs[at] for at in sorted(group, key=lambda a: runs[a].config.training.knobs.seed)],
-            _name(firsts[at], firsts),
-            split,
-            columns,
-            level,
+    lines = []
+    for first, group in zip(firsts, groups, strict=True):
+        mine = [runs[at] for at in sorted(group, key=lambda at: runs[at].config.training.knobs.seed)]
+        values = [(run.scores(split) or {})["values"] for run in mine]
+        facts = _facts.of_run(mine[0], split)
+        line = ReportLine(
+            name=_name(first, firsts),
+            data=" ".join(filter(None, (facts.data, facts.protocol.get("test_size")))),
+            facts=facts,
+            # A score that is null was never measured, for want of a query that counts.
+            scores={
+                c: Estimate.of([v[c] for v in values], level)
+                for c in columns
+                if all(v.get(c) is not None for v in values)
+            },
+            source="own",
+            runs=tuple(run.name for run in mine),
+            seeds=tuple(run.config.training.knobs.seed for run in mine),
         )
-        for at, group in enumerate(groups)
-    ]
-
-
-def _line(runs: list[Run], name: str, split: str, columns: tuple[str, ...], level: float) -> ReportLine:
-    values = [(run.scores(split) or {})["values"] for run in runs]
-    facts = _facts.of_run(runs[0], split)
-    return ReportLine(
-        name=name,
-        data=" ".join(filter(None, (facts.data, facts.protocol.get("test_size")))),
-        facts=facts,
-        # A score that is null was never measured, for want of a query that counts.
-        scores={
-            c: Estimate.of([v[c] for v in values], level) for c in columns if all(v.get(c) is not None for v in values)
-        },
-        source="own",
-        runs=tuple(run.name for run in runs),
-        seeds=tuple(run.config.training.knobs.seed for run in runs),
-    )
+        lines.append(line)
+    return lines
 
 
 def _name(one: dict[str, Any], others: Sequence[dict[str, Any]]) -> str:
@@ -242,17 +228,15 @@ def _name(one: dict[str, Any], others: Sequence[dict[str, Any]]) -> str:
     loss = one["loss.name"]
     rivals = [o for o in others if o["loss.name"] == loss and o["data.name"] == one["data.name"]]
     keys = dict.fromkeys(key for rival in rivals for key in rival)
-    apart = [key for key in keys if any(rival.get(key) != one.get(key) for rival in rivals)]
-    if not apart:
+    differing = [key for key in keys if any(rival.get(key) != one.get(key) for rival in rivals)]
+    if not differing:
         return loss
-    settings = [f"{_short(key, apart)} {_value(one.get(key))}" for key in apart[:NAMED]]
-    return f"{loss} ({', '.join(settings)}{', ...' if len(apart) > NAMED else ''})"
-
-
-def _short(key: str, among: list[str]) -> str:
-    """The knob without its section, where that is clear."""
-    last = key.rpartition(".")[2]
-    return last if last != "name" and sum(k.rpartition(".")[2] == last for k in among) == 1 else key
+    lasts = [key.rpartition(".")[2] for key in differing]
+    names = [  # without their section, where that is clear
+        last if last != "name" and lasts.count(last) == 1 else key for key, last in zip(differing, lasts, strict=True)
+    ]
+    settings = [f"{name} {_value(one.get(key))}" for name, key in zip(names[:NAMED], differing, strict=False)]
+    return f"{loss} ({', '.join(settings)}{', ...' if len(differing) > NAMED else ''})"
 
 
 def _value(value: Any) -> str:
@@ -264,16 +248,12 @@ def _value(value: Any) -> str:
 def _published(
     measured: list[ReportLine], runs: Sequence[Run], columns: tuple[str, ...], any_loss: bool
 ) -> list[ReportLine]:
-    losses = {run.config.loss.name for run in runs}
-    data = {line.facts.data for line in measured}
-    tested = {line.data for line in measured}
-    rows = []
-    for row in lab.papers.tables.rows(data=data, loss=None if any_loss else losses):
+    losses, tested = {run.config.loss.name for run in runs}, {line.data for line in measured}
+    lines = []
+    for row in lab.papers.tables.rows(data={line.facts.data for line in measured}, loss=None if any_loss else losses):
         part = " ".join(filter(None, (row.data, row.part)))
         scores = {c: Estimate.of([row.values[c]]) for c in columns if c in row.values}
         if scores and part in tested:
-            spread = {c: s for c, s in row.spread.items() if c in scores}
-            rows.append(
-                ReportLine(row.method, part, _facts.of_row(row), scores, row.told_source, note=row.note, spread=spread)
-            )
-    return rows
+            more: dict[str, Any] = {"note": row.note, "spread": {c: s for c, s in row.spread.items() if c in scores}}
+            lines.append(ReportLine(row.method, part, _facts.of_row(row), scores, row.told_source, **more))
+    return lines

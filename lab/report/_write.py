@@ -6,7 +6,6 @@ import html
 import re
 from collections.abc import Callable, Sequence
 
-from lab.core.estimates import Estimate
 from lab.core.formats import markdown_table
 from lab.report._lines import Report
 
@@ -28,37 +27,27 @@ def _cells(report: Report) -> tuple[list[str], list[list[str]]]:
     """Head and body of the table, unescaped; scores in percent."""
     several = len({line.data for line in report.lines}) > 1
     head = ["method", "source", *(["data"] if several else []), "encoder", "width", "pixels", "n", *report.columns]
-    return head, [_row(at, report, several) for at in range(len(report.lines))]
+    rows = []
+    for at, line in enumerate(report.lines):
+        row = [line.name, f"published: {line.source}" if line.published else "own"]
+        row += [line.data] * several + [line.facts.encoder]
+        row += [NOTHING if value is None else str(value) for value in (line.facts.dim, line.facts.size)]
+        row += [NOTHING if line.published else str(len(line.runs))]
+        rows.append([*row, *(_score(report, at, column) for column in report.columns)])
+    return head, rows
 
 
-def _row(at: int, report: Report, several: bool) -> list[str]:
-    line = report.lines[at]
-    facts = line.facts
-    return [
-        line.name,
-        f"published: {line.source}" if line.published else "own",
-        *([line.data] if several else []),
-        facts.encoder,
-        *(NOTHING if value is None else str(value) for value in (facts.dim, facts.size)),
-        NOTHING if line.published else str(len(line.runs)),
-        *(_marked(at, column, report) for column in report.columns),
-    ]
-
-
-def _marked(at: int, column: str, report: Report) -> str:
+def _score(report: Report, at: int, column: str) -> str:
     """A score, with the letter of what sets it apart from the others of its column."""
     line = report.lines[at]
-    score = _score(line.scores.get(column), report.error_reduction(line, column), line.spread.get(column))
-    why = report.apart.get((at, column))
-    return score if why is None else f"{score} ({report.marks[why]})"
-
-
-def _score(estimate: Estimate | None, reduction: float | None = None, deviation: float | None = None) -> str:
+    estimate, reduction = line.scores.get(column), report.error_reduction(line, column)
     if estimate is None:
         return NOTHING
     text = f"{100 * estimate.mean:.1f}" + ("" if estimate.half is None else f" ± {100 * estimate.half:.1f}")
-    text += "" if deviation is None else f" ± {100 * deviation:.1f} sd"
-    return text if reduction is None else f"{text} ({100 * reduction:+.1f} %)"
+    text += f" ± {100 * line.spread[column]:.1f} sd" if column in line.spread else ""
+    text += "" if reduction is None else f" ({100 * reduction:+.1f} %)"
+    reason = report.deviations.get((at, column))
+    return text if reason is None else f"{text} ({report.marks[reason]})"
 
 
 def _caption(report: Report) -> str:
@@ -77,14 +66,18 @@ def _markdown(report: Report) -> str:
 def _latex(report: Report) -> str:
     head, body = _cells(report)
     texts = sum(name not in ("width", "pixels", "n", *report.columns) for name in head)
+
+    def row(cells: Sequence[str]) -> str:
+        return " & ".join(map(_plain_latex, cells)) + r" \\"
+
     lines = [
         r"\begin{table}",
         r"\centering",
         r"\begin{tabular}{" + "l" * texts + "r" * (len(head) - texts) + "}",
         r"\toprule",
-        _latex_row(head),
+        row(head),
         r"\midrule",
-        *map(_latex_row, body),
+        *map(row, body),
         r"\bottomrule",
         r"\end{tabular}",
         r"\caption{" + " ".join(map(_plain_latex, (_caption(report), *report.notes))) + "}",
@@ -94,10 +87,6 @@ def _latex(report: Report) -> str:
         lines += [r"\\ -- " + _plain_latex(sentence) for sentence in report.warnings]
         lines += [r"\end{flushleft}"]
     return "\n".join(["% needs \\usepackage{booktabs}", *lines, r"\end{table}"]) + "\n"
-
-
-def _latex_row(cells: Sequence[str]) -> str:
-    return " & ".join(map(_plain_latex, cells)) + r" \\"
 
 
 def _html(report: Report) -> str:
@@ -119,18 +108,9 @@ def _html_row(cells: Sequence[str], tag: str, kind: str | None = None) -> str:
 
 
 _LATEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "±": r"$\pm$",
-}
+    **{letter: f"\\{letter}" for letter in "{}&%$#_"},
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$",
+}  # fmt: skip
 
 
 def _plain_latex(text: str) -> str:

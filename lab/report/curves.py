@@ -30,7 +30,7 @@ TITLES = {
 }
 """What people call a quantity, where that is not its name."""
 
-Points = tuple[list[int], list[float | None]]
+StepValues = tuple[list[int], list[float | None]]
 """Steps and values of a curve."""
 
 POINTS = 1500
@@ -96,7 +96,7 @@ class Journal:
         elif kind == "note":
             self.notes.append(str(record.get("sentence", "")))
 
-    def curve(self, name: str) -> Points:
+    def curve(self, name: str) -> StepValues:
         """Steps and values of a column of the steps or of the validations, thinned to about `POINTS`."""
         with self._lock:
             if name not in self.columns:
@@ -107,6 +107,10 @@ class Journal:
             if self.steps and steps[-1] != self.steps[-1]:
                 steps, values = [*steps, self.steps[-1]], [*values, self.columns[name][-1]]
             return steps, values
+
+    def tells(self, name: str) -> bool:
+        """Whether there is anything to draw: a loop of somebody's making need not tell of everything."""
+        return any(value is not None for value in self.curve(name)[1])
 
     @property
     def names(self) -> list[str]:
@@ -125,7 +129,7 @@ def journal(folder: Path) -> Journal:
     return _journal(str(folder / "metrics.jsonl")).read_on()
 
 
-def scaled(journal: Journal, name: str) -> Points:
+def scaled(journal: Journal, name: str) -> StepValues:
     """A curve in the unit that its title names."""
     steps, values = journal.curve(name)
     if name != "memory_bytes":
@@ -143,12 +147,12 @@ class CurveChart:
 
     title: str
     quantity: str
-    curves: dict[str, Points]
+    curves: dict[str, StepValues]
 
 
 def quantities(journals: Sequence[Journal]) -> list[str]:
     """All that any of these runs tells of, validation scores first."""
-    names = dict.fromkeys(name for one in journals for name in one.names if _tells(one.curve(name)))
+    names = dict.fromkeys(name for one in journals for name in one.names if one.tells(name))
     return [*(name for name in names if name not in COLUMNS), *(name for name in names if name in COLUMNS)]
 
 
@@ -171,17 +175,9 @@ def of_several(journals: Mapping[str, Journal], chosen: Sequence[str]) -> list[C
     chosen: quantities; where there are none, the first of `FIRST`, or of what there is.
     """
     known = quantities(list(journals.values()))
-    wanted = [name for name in chosen if name in known] or [name for name in FIRST if name in known] or known[:2]
-    charts = []
-    for name in wanted:
-        telling = {run: one for run, one in journals.items() if _tells(one.curve(name))}
-        charts.append(CurveChart(title(name), name, {run: scaled(one, name) for run, one in telling.items()}))
-    return charts
-
-
-def _tells(curve: Points) -> bool:
-    """Whether there is anything to draw: a loop of somebody's own need not tell of everything."""
-    return any(value is not None for value in curve[1])
+    names = [name for name in chosen if name in known] or [name for name in FIRST if name in known] or known[:2]
+    curves = {name: {run: scaled(one, name) for run, one in journals.items() if one.tells(name)} for name in names}
+    return [CurveChart(title(name), name, drawn) for name, drawn in curves.items()]
 
 
 GAP_WORDS = {
@@ -195,9 +191,9 @@ LARGEST = 5_000
 """Images of a frame that the gap is measured on: larger validation sets give a seeded sample."""
 
 
-def gaps(run: Run) -> dict[str, tuple[list[int], list[float]]]:
+def gaps(run: Run) -> dict[str, StepValues]:
     """What is measured of the decomposability gap, in words, to steps and values, over the stored validations."""
-    curves: dict[str, tuple[list[int], list[float]]] = {}
+    curves: dict[str, StepValues] = {}
     for step, path in run.frames().items():
         for name, value in _gap(path, path.stat().st_mtime, run.config.similarity).items():
             steps, values = curves.setdefault(GAP_WORDS.get(name, name), ([], []))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from lab.core.formats import counted
 from lab.report._lines import flattened
 
 LEAST_RUNS, LEAST_SETTINGS = 12, 6
@@ -81,13 +82,18 @@ def importance(columns: Mapping[str, Sequence[Any]], scores: Sequence[float | No
     kept = [at for at, score in enumerate(scores) if score is not None and np.isfinite(score)]
     y = np.array([scores[at] for at in kept], np.float64)
     together = _together({name: [values[at] for at in kept] for name, values in columns.items()})
-    x = np.column_stack([codes for codes in together.values()]) if together else np.zeros((len(kept), 0))
+    _check(len(kept), together, y)
+    x = np.column_stack(list(together.values()))
     known = np.where(np.isnan(x), np.inf, x)  # by rows numpy takes each NaN for another value
     settings = np.unique(known, axis=0, return_inverse=True)[1].reshape(-1)
-    _check(len(kept), settings, together, y)
+    if (different := len(set(settings.tolist()))) < LEAST_SETTINGS:
+        raise ValueError(
+            f"These {len(kept)} runs have only {different} different settings; it takes at least {LEAST_SETTINGS} to "
+            "say which knobs matter."
+        )
     explained, shares = _held_out(x, y, settings)
     weights = [
-        Weight(names, float(share), _trend(codes, y, numbers=_numbers(columns[names[0]])))
+        Weight(names, float(share), _trend(codes, y) if numbers(_known(columns[names[0]])) else None)
         for (names, codes), share in zip(together.items(), shares, strict=True)
     ]
     return Importance(tuple(sorted(weights, key=lambda one: -one.share)), explained, len(kept))
@@ -111,8 +117,8 @@ def numbers(values: Sequence[Any]) -> bool:
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
-def _numbers(values: Sequence[Any]) -> bool:
-    return numbers([value for value in values if value is not None])
+def _known(values: Sequence[Any]) -> list[Any]:
+    return [value for value in values if value is not None]
 
 
 def _together(columns: Mapping[str, Sequence[Any]]) -> dict[tuple[str, ...], np.ndarray]:
@@ -128,25 +134,20 @@ def _together(columns: Mapping[str, Sequence[Any]]) -> dict[tuple[str, ...], np.
 
 def _codes(values: Sequence[Any]) -> np.ndarray:
     """Numbers as they are, a missing one NaN, which forests know; anything else by its place in the alphabet."""
-    if _numbers(values):
+    if numbers(_known(values)):
         return np.array([np.nan if value is None else value for value in values], np.float64)
     order = {word: at for at, word in enumerate(sorted(set(map(str, values))))}
     return np.array([order[str(value)] for value in values], np.float64)
 
 
-def _check(runs: int, settings: np.ndarray, together: Mapping[tuple[str, ...], np.ndarray], y: np.ndarray) -> None:
+def _check(runs: int, together: Mapping[tuple[str, ...], np.ndarray], y: np.ndarray) -> None:
     if runs < LEAST_RUNS:
         raise ValueError(
-            f"{runs} run{'s' if runs != 1 else ''} with this score {'are' if runs != 1 else 'is'} too few to say which "
-            f"knobs matter; it takes at least {LEAST_RUNS}, and more for many knobs."
+            f"{counted(runs, 'run')} with this score {'is' if runs == 1 else 'are'} too few to say which knobs matter; "
+            f"it takes at least {LEAST_RUNS}, and more for many knobs."
         )
     if not together:
         raise ValueError("These runs differ in no knob but their seed, so no knob can matter.")
-    if (different := len(set(settings.tolist()))) < LEAST_SETTINGS:
-        raise ValueError(
-            f"These {runs} runs have only {different} different settings; it takes at least {LEAST_SETTINGS} to say "
-            "which knobs matter."
-        )
     if np.ptp(y) == 0:
         raise ValueError("All of these runs have the same score, so no knob matters.")
 
@@ -169,9 +170,9 @@ def _held_out(x: np.ndarray, y: np.ndarray, settings: np.ndarray) -> tuple[float
     return 1 - error / total, grown / total
 
 
-def _trend(codes: np.ndarray, y: np.ndarray, numbers: bool) -> float | None:
+def _trend(codes: np.ndarray, y: np.ndarray) -> float | None:
     known = np.isfinite(codes)
-    if not numbers or len(set(codes[known].tolist())) < 2:
+    if len(set(codes[known].tolist())) < 2:
         return None
     from scipy.stats import spearmanr
 

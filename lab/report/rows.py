@@ -21,6 +21,10 @@ def row(run: Run, config: dict[str, Any], names: dict[str, str], split: str) -> 
     """One line of the table. `names`: what the configuration chose in loss, encoder and data."""
     status, remarks, scores = run.status, management.notes(run), (run.scores(split) or {}).get("values")
     steps = status.get("steps") or 0
+    try:
+        started = datetime.datetime.fromtimestamp(run.meta.get("started"))
+    except (TypeError, ValueError, OverflowError, OSError):  # not there, or damaged
+        started = None
     return {
         "run": run.name,
         "state": status["state"],
@@ -29,18 +33,9 @@ def row(run: Run, config: dict[str, Any], names: dict[str, str], split: str) -> 
         **names,
         "seed": (config.get("training") or {}).get("seed", 0),
         **(scores or {}),
-        "group": remarks["group"],
-        "tags": remarks["tags"],
-        "note": remarks["note"],
-        "started": _moment(run.meta.get("started")),
+        **{name: remarks[name] for name in ("group", "tags", "note")},
+        "started": started,
     }
-
-
-def _moment(seconds: Any) -> datetime.datetime | None:
-    try:
-        return datetime.datetime.fromtimestamp(seconds)
-    except (TypeError, ValueError, OverflowError, OSError):  # not there, or damaged
-        return None
 
 
 def columns(rows: Iterable[dict[str, Any]]) -> list[str]:
@@ -72,8 +67,16 @@ ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.g
 def matches(one: dict[str, Any], words: str) -> bool:
     """Whether every word stands somewhere in a row's facts, and every comparison (`r@1>0.5`) holds for its columns."""
     text = " ".join(str(one.get(name, "")) for name in FACTS).lower()
+    values = {column.lower(): value for column, value in one.items() if isinstance(value, int | float)}
+
+    def holds(name: str, order: str, limit: str) -> bool:
+        try:
+            return name in values and ORDER[order](values[name], float(limit))
+        except ValueError:  # 0.1.2
+            return False
+
     each = ((word, COMPARED.fullmatch(word)) for word in words.lower().split())
-    return all(_holds(one, comparison) if comparison else word in text for word, comparison in each)
+    return all(holds(*comparison.groups()) if comparison else word in text for word, comparison in each)
 
 
 def unknown_columns(rows: Iterable[dict[str, Any]], words: str) -> list[str]:
@@ -81,15 +84,6 @@ def unknown_columns(rows: Iterable[dict[str, Any]], words: str) -> list[str]:
     known = {column.lower() for one in rows for column in one}
     compared = (COMPARED.fullmatch(word) for word in words.lower().split())
     return [comparison[1] for comparison in compared if comparison and comparison[1] not in known]
-
-
-def _holds(one: dict[str, Any], comparison: re.Match[str]) -> bool:
-    name, order, limit = comparison.groups()
-    value = next((value for column, value in one.items() if column.lower() == name), None)
-    try:
-        return isinstance(value, int | float) and ORDER[order](value, float(limit))
-    except ValueError:  # 0.1.2
-        return False
 
 
 def over_seeds(runs: Sequence[Run], rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -125,28 +119,12 @@ def published(data: Iterable[str]) -> list[dict[str, Any]]:
     `measured` says which numbers were searched or measured otherwise, as the letters of `lab report` do; `COLUMN sd` is
     the standard deviation over the paper's trials.
     """
-    return [
-        {
-            "data": " ".join(filter(None, (one.data, one.part))),
-            "method": one.method,
-            "loss": one.loss,
-            "backbone": one.encoder,
-            "dim": one.dim,
-            "source": one.told_source,
-            "measured": one.measured,
-            "note": one.note,
-            **_scores(one),
-            "command": one.command,
-        }
-        for one in lab.papers.tables.rows(data=set(data))
-    ]
-
-
-def _scores(row: lab.papers.tables.PublishedRow) -> dict[str, float]:
-    """Each column, followed by its deviation where the paper prints one."""
-    return {
-        name: value
-        for column, score in row.values.items()
-        for name, value in ((column, score), (f"{column} sd", row.spread.get(column)))
-        if value is not None
-    }
+    lines = []
+    for one in lab.papers.tables.rows(data=set(data)):
+        scores = {}
+        for column, score in one.values.items():
+            scores |= {column: score} | ({f"{column} sd": one.spread[column]} if column in one.spread else {})
+        line = {"data": " ".join(filter(None, (one.data, one.part))), "method": one.method, "loss": one.loss}
+        line |= {"backbone": one.encoder, "dim": one.dim, "source": one.told_source, "measured": one.measured}
+        lines.append(line | {"note": one.note} | scores | {"command": one.command})
+    return lines

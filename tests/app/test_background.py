@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 import time
 
@@ -85,41 +83,6 @@ def test_a_failure_is_told_to_everybody_and_tried_anew_after_a_while(monkeypatch
     assert calls == ["a", "a"]
 
 
-def test_what_nobody_waits_for_any_more_is_not_begun(impatient, monkeypatch):
-    monkeypatch.setattr(background, "_turns", threading.BoundedSemaphore(1))
-    gate, calls = threading.Event(), []
-
-    @background.job("Waiting", keep=4)
-    def waited(name: str) -> str:
-        calls.append(name)
-        assert name != "first" or gate.wait(PATIENCE)
-        return name
-
-    first, left = waited("first"), None
-    wait_until(lambda: calls == ["first"])
-    left = waited("left")
-    left.seen -= background.FORGOTTEN + 1  # its tab is closed
-    gate.set()
-    wait_until(lambda: first.over and left.over)
-    assert calls == ["first"]
-    wait_until(lambda: waited("left").value == "left")
-    assert waited("left") is not left
-
-
-def test_a_server_that_stops_waits_for_no_job():
-    code = """if True:
-        import itertools, threading, time
-        from app.shared import background as jobs
-
-        begun = threading.Event()
-        on = jobs.job("Going on", keep=1)(lambda: [begun.set() or time.sleep(0.01) for _ in itertools.count()])
-        on()
-        begun.wait()
-    """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
-    assert done.returncode == 0, done.stderr
-
-
 def test_a_page_shows_what_it_has_then_the_result_and_two_sessions_share_it(runs, open_page, impatient, monkeypatch):
     gate, calls, measure = threading.Event(), [], Collection.measure
     (runs / "recall" / "embeddings" / "test.safetensors").touch()  # nothing is known of it yet
@@ -197,12 +160,3 @@ def test_what_fails_behind_a_page_is_a_sentence(runs, open_page, impatient, monk
     assert expected.replace("\\", "") in page.test.error[0].value.replace("\\", "")
     page.test.selectbox(key="rival").set_value("").run()
     assert page.calm and page.section("results", "neighbours")["cards"], page.words()
-
-
-def test_the_race_and_its_curves_come_one_after_the_other(runs, open_page, impatient):
-    (runs / "recall" / "embeddings" / "test.safetensors").touch()
-    page = open_page("two_stage", run="recall", probes="2", queries="lost", first="7")
-    wait_until(lambda: "…" not in page.words(), page.run)
-    assert page.calm, page.words()
-    assert page.section("raced candidates", "candidates")["cards"]
-    assert {"probes": "2", "queries": "lost", "first": "7"}.items() <= page.test.query_params.items()

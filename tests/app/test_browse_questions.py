@@ -11,7 +11,7 @@ import torch
 
 import lab
 import lab.runs
-from app.components.crop import checked
+from app.components.inputs import checked
 from app.results import cache
 from lab.evaluation.collection import per_query
 from lab.runs import marks

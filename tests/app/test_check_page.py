@@ -91,7 +91,7 @@ def test_slices_are_listed_and_the_worst_are_searched(runs, open_page):
 @pytest.fixture
 def forgetful():
     """What was computed of changed images is not there for other tests, and the other way round."""
-    kept = (scene.trained_neighbours, cache.images, cache.collection, cache._thumbnail, cache._pair_thumbnail)
+    kept = (scene.trained_neighbours, cache.images, cache.collection, cache._thumbnail)
     forget = [getattr(one, "cache_clear", None) or one.clear for one in kept]
     for one in forget:
         one()

@@ -89,7 +89,6 @@ def test_a_slider_moves_the_figure_and_the_address(no_runs, open_page):
     "address",
     [
         {"figure": "no such figure"},
-        {"figure": "h_minus", "knobs": '{"tau": -5}'},
         {"figure": "h_minus", "knobs": '{"nonsense": 1}'},
         {"figure": "recall_strip", "knobs": '{"scores": [1, 2, "<b>"], "pattern": "<b>"}'},
     ],

@@ -6,7 +6,6 @@ import base64
 import json
 import time
 import zlib
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,12 +13,11 @@ import pytest
 import lab.maps
 import lab.runs
 from app import served
-from app.results import cache, run_choice, text_search
+from app.results import cache, run_choice
 from app.shared import address
 from app.views.map import colouring, scene
 from lab.core.files import write_json
 from lab.core.results import EmbeddingSet
-from lab.core.streams import result_of
 from lab.maps import of_run
 from lab.maps.kept import Chart
 
@@ -131,23 +129,6 @@ def test_validations_over_time_are_moments_of_one_map(runs, open_page):
     frame = of_run.sheet(run, "validation", 5)
     first = int(frame.whole.items[0])
     assert frame.neighbours(first, 3)[0].tolist() == true_neighbours(frame.whole, first, 3)
-
-
-def test_a_later_moment_is_turned_onto_the_one_before():
-    random = np.random.default_rng(0)
-    vectors = random.normal(size=(80, 6)) * [4, 2, 1, 1, 1, 1]
-    turned = vectors @ np.linalg.qr(random.normal(size=(6, 6)))[0]
-    found = result_of(of_run.draw([vectors, turned], [1, 2], "pca"))
-    np.testing.assert_allclose(found.flat[0] - found.flat[0].mean(0), found.flat[1], atol=1e-4)
-
-
-def test_large_sets_are_sampled_class_by_class_the_same_every_time():
-    labels = np.random.default_rng(1).choice(20, 5_000, p=np.arange(1, 21) / 210)
-    rows = of_run.stratified(labels, 1_000)
-    assert len(np.unique(rows)) == 1_000 and (np.diff(rows) > 0).all()
-    np.testing.assert_array_equal(rows, of_run.stratified(labels, 1_000))
-    share = np.bincount(labels[rows], minlength=20) - np.bincount(labels, minlength=20) / 5
-    assert np.abs(share).max() <= 1
 
 
 def test_a_sampled_map_says_so_and_still_searches_everything(runs, open_page, monkeypatch):
@@ -268,8 +249,8 @@ def test_a_lasso_is_short_in_the_address_or_stays_out(runs, open_page, monkeypat
     assert "too many to be kept in the link" in page.section("map images", "selection")["note"]
 
 
-@pytest.mark.parametrize("bad", ["999999999", "nan", "[" * 5_000])
-def test_a_bad_address_falls_back(runs, open_page, bad):
+def test_a_bad_address_falls_back(runs, open_page):
+    bad = "[" * 5_000
     names = ("item", "map", "step", "colour", "near", "lasso", "page")
     page = open_page("map", run="recall", split="validation", **dict.fromkeys(names, bad))
     assert page.calm, page.words()
@@ -315,20 +296,6 @@ def test_words_select_what_has_them_and_a_lasso_replaces_them(runs, open_page):
     assert len(drawn(page)["selected"]) == 3 and page.test.text_input(key="map words").value == ""
     page.test.text_input(key="map words").set_value("no such thing").run()
     assert page.calm and "No image on this map has these words." in page.words() and not drawn(page)["selected"]
-
-
-def test_two_browsers_keep_each_the_words_of_their_own_map(monkeypatch):
-    monkeypatch.setattr(colouring.filters, "fields", lambda images: [])
-    images = SimpleNamespace(keys=np.array(["ÄPFEL/1.png", "no utf-8 \udcff.png"]))
-    sheet = SimpleNamespace(on_map=SimpleNamespace(items=np.arange(2)))
-    colouring.lines.clear()
-    first = colouring.lines("one", "test", 1.0, None, images, sheet)
-    colouring.lines("two", "test", 1.0, None, images, sheet)
-    assert colouring.lines("one", "test", 1.0, None, images, sheet) is first
-    assert text_search.holding(first, "png Äpfel").tolist() == [0] and text_search.holding(first, ".PNG").tolist() == [
-        0,
-        1,
-    ]
 
 
 def test_numbers_are_a_scale_from_low_to_high():

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import lab.maps
 import lab.runs
 from app import served
 from app.views.map import colouring, pair
 from lab.core.arrays import read as tensors
 from lab.inspect.spaces import Group
-from lab.maps import kept, of_run
+from lab.maps import of_run
 
 
 def drawn(page) -> dict:
@@ -92,28 +91,6 @@ def test_the_second_map_lies_on_the_first(runs):
     assert (np.sort(two.near[0][:, :5]) == np.sort(two.near[1][:, :5])).mean() > 0.99
     with pytest.raises(ValueError, match="fewer than three images"):
         of_run.two_maps(one, type(one)(one.vectors[:2], one.labels[:2], one.items[:2]), "pca")
-
-
-def test_of_many_points_a_sample_is_laid_out_and_the_rest_stands_beside(monkeypatch):
-    random = np.random.default_rng(1)
-    centres = np.eye(4, 12)
-    vectors = np.repeat(centres, 75, 0).astype(np.float32) + 0.05 * random.normal(size=(300, 12)).astype(np.float32)
-    monkeypatch.setattr(of_run, "LAID_OUT", 120)
-    flat = of_run.laid_out(vectors, "tsne")
-    rows = of_run.stratified(np.zeros(300), 120)
-    np.testing.assert_array_equal(flat[rows], lab.maps.flatten(vectors[rows], "tsne"))
-    middles = flat.reshape(4, 75, 2).mean(1)
-    closest = np.linalg.norm(flat[:, None] - middles, axis=2).argmin(1)
-    assert (closest == np.repeat(np.arange(4), 75)).mean() > 0.98
-
-
-def test_a_large_pca_map_is_kept_with_the_run(runs, monkeypatch, count_calls):
-    monkeypatch.setattr(kept, "KEPT_FROM", 10)
-    run = lab.runs.open(runs / "recall")
-    first = kept.pca_map(run, "test")
-    calls = count_calls("lab.maps.flatten")
-    np.testing.assert_array_equal(kept.pca_map(run, "test").flat, first.flat)
-    assert calls == []
 
 
 def test_histograms_have_a_bar_a_value_or_equal_steps():

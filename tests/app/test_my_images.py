@@ -89,17 +89,6 @@ def test_pictures_without_classes_are_led_to_where_none_are_needed(photos, open_
     assert runs.calm and runs.test.text_input(key="folder brought").value == str(flat)
 
 
-def test_classes_of_one_size_are_said_in_a_word(photos, open_page):
-    for at in range(42):
-        for copy in range(2, 5):
-            (photos / f"kind {at}" / f"{copy}.png").unlink(missing_ok=True)
-    page = press(open_page("train", mine="yes", folder=str(photos)), "Look at these images")
-    assert "2 images in each class" in [one.label for one in page.test.expander]
-    page.test.session_state["counts open"] = True
-    page.run()
-    assert page.test.query_params["counts"] == "yes", "what is open stands in the address"
-
-
 @pytest.mark.parametrize("name", ["browse", "watch", "runs", "map", "inspect", "two_stage", "check", "train"])
 def test_every_page_of_an_empty_lab_leads_somewhere(no_runs, open_page, no_worker, name):
     page = open_page(name)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import lab.runs
 from app.results import cache, palette, run_choice, text_search
 
 
-def asked(page, words: str) -> dict[str, list[str]]:
+def offered(page, words: str) -> dict[str, list[str]]:
     """Kind to the titles that the palette offers for some words."""
     page.tell("keys", "asked", {"words": words})
     assert page.calm
@@ -20,23 +19,25 @@ def asked(page, words: str) -> dict[str, list[str]]:
 
 
 def test_every_page_has_a_letter_of_its_own(no_runs, open_page):
-    letters = [one["letter"] for one in open_page("watch").gallery("keys")["pages"]]
+    page = open_page("watch")
+    letters = [one["letter"] for one in page.gallery("keys")["pages"]]
     assert all(letters) and len(set(letters)) == len(letters) >= 9
+    assert set(offered(page, "")) == {"page"} and offered(page, "heart") == {}
 
 
 def test_it_finds_pages_runs_classes_and_images(runs, open_page):
     page = open_page("browse", run="smooth")
     assert page.gallery("keys")["words"] is None, "nothing is searched until somebody asks"
-    first = asked(page, "")
+    first = offered(page, "")
     assert "Browse" in first["page"] and set(first["run"]) == {"recall", "smooth"} and "class" not in first
-    assert asked(page, "recall") == {"run": ["recall"]}
+    assert offered(page, "recall") == {"run": ["recall"]}
     images, split = lab.runs.open("smooth", runs).dataset(), lab.runs.open("smooth", runs).embeddings("test")
     item = int(split.items[5])
     name = str(images.class_names[images.labels[item]])
-    assert asked(page, name.upper())["class"][0] == name
-    assert asked(page, str(images.keys[item])) == {"image": [str(images.keys[item])]}
-    assert asked(page, str(item))["image"][0] == str(images.keys[item]), "a number is an image's"
-    assert asked(page, "no such thing") == {}
+    assert offered(page, name.upper())["class"][0] == name
+    assert offered(page, str(images.keys[item])) == {"image": [str(images.keys[item])]}
+    assert offered(page, str(item))["image"][0] == str(images.keys[item]), "a number is an image's"
+    assert offered(page, "no such thing") == {}
 
 
 def test_what_is_chosen_is_opened(runs, open_page):
@@ -60,18 +61,11 @@ def test_what_is_chosen_is_opened(runs, open_page):
     assert page.calm and page.test.header[0].value == "Map" and page.test.query_params["run"] == "recall"
 
 
-@pytest.mark.parametrize(
-    "sent", [{}, {"kind": "run", "name": "../recall"}, {"kind": "page", "name": "x"}, {"kind": "class", "name": "-"}]
-)
-def test_what_a_browser_makes_up_leads_nowhere_bad(runs, open_page, sent):
+def test_what_a_browser_makes_up_leads_nowhere_bad(runs, open_page):
     page = open_page("browse", run="smooth")
-    page.tell("keys", "chosen", sent)
-    assert page.calm and page.test.header[0].value == "Browse"
-
-
-def test_an_empty_lab_has_a_palette_of_pages(no_runs, open_page):
-    assert set(asked(open_page("watch"), "")) == {"page"}
-    assert asked(open_page("watch"), "heart") == {}
+    for sent in ({}, {"kind": "run", "name": "../recall"}, {"kind": "class", "name": "-"}):
+        page.tell("keys", "chosen", sent)
+        assert page.calm and page.test.header[0].value == "Browse"
 
 
 def test_texts_that_begin_with_the_words_come_first():

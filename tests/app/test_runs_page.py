@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 import shutil
 from urllib.parse import parse_qs
 
@@ -14,7 +13,6 @@ import pytest
 import lab.runs
 from app.shared import charts
 from app.views.runs import comparison
-from lab.report import rows as tables
 from lab.report.curves import journal
 from lab.runs import management
 
@@ -171,8 +169,8 @@ def test_choices_are_in_the_address(runs, open_page):
     assert other.equals(shown) and shown["MAP@R"].is_monotonic_decreasing and len(shown) == 2
 
 
-@pytest.mark.parametrize("bad", ["<b>", "9" * 5_000, "a,b,,c"])
-def test_a_bad_address_falls_back(runs, open_page, bad):
+def test_a_bad_address_falls_back(runs, open_page):
+    bad = "a,<b>,,c"
     names = ("scores", "state", "order", "curves", "compared", "mean")
     page = open_page("runs", runs="recall,smooth", **dict.fromkeys(names, bad))
     assert page.calm, page.words()
@@ -243,17 +241,6 @@ def test_a_damaged_status_is_a_state_not_an_error(runs, open_page):
     assert page.test.dataframe[0].value.set_index("run").loc["recall", "state"] == "damaged"
     page = select(page, "recall", "smooth")
     assert page.calm, page.words()
-
-
-def test_published_numbers_are_marked_and_known():
-    rows = tables.published(["sop", "vehicle_id", "emoji7"])
-    assert {row["data"] for row in rows} == {"sop", "vehicle_id small", "vehicle_id medium", "vehicle_id large"}
-    told = r"(RS@k|ROADMAP|CAM|Contextual), (table \d+|section 4.3)(, quoted)?|DML deck, slide on [\w -]+, quoted"
-    assert all(re.fullmatch(told, row["source"]) for row in rows)
-    sop = next(r for r in rows if (r["method"], r["backbone"], r["dim"]) == ("RS@k", "ResNet-50", 512))
-    assert sop["r@1"] == pytest.approx(0.828) and sop["source"] == "RS@k, table 2"
-    assert all(row["measured"].startswith("random gallery no") for row in rows if row["source"] == "RS@k, table 2" and
-               row["data"].startswith("vehicle_id") and row["loss"] == "recall_at_k")  # fmt: skip
 
 
 def test_a_filter_by_a_column_that_is_not_there_says_so(runs, open_page):

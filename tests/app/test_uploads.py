@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from app.results import uploads
+from app.results import pictures as uploads
 
 
 def encoded(image: Image.Image, format: str, **options) -> bytes:

@@ -15,7 +15,7 @@ from lab.__main__ import main
 from lab.core.estimates import Estimate
 from lab.report import ReportLine
 from lab.report._facts import Facts, of_row
-from lab.report._fairness import apart
+from lab.report._fairness import deviations
 from lab.runs import Run, RunConfig
 
 
@@ -237,7 +237,7 @@ def test_no_two_published_numbers_of_unlike_measuring_share_a_column_unmarked(ba
         for row in rows
     ]  # fmt: skip
     columns = sorted({column for row in rows for column in row.values})
-    marked, unlike = apart(lines, columns), 0
+    marked, unlike = deviations(lines, columns), 0
     for column in columns:
         plain: dict[str, dict] = {}
         for at, (row, line) in enumerate(zip(rows, lines, strict=True)):
@@ -259,7 +259,7 @@ def test_what_the_first_line_does_not_tell_is_compared_among_the_others():
             name, "svhn", Facts("svhn", "R18", 8, 32, protocol=protocol), {"mAP": Estimate.of([0.5])}, "a paper"
         )
 
-    found = apart([line("silent"), line("one", gallery="train"), line("other", gallery="test")], ["mAP"])
+    found = deviations([line("silent"), line("one", gallery="train"), line("other", gallery="test")], ["mAP"])
     assert found == {(2, "mAP"): "gallery test instead of train"}
 
 

@@ -53,7 +53,7 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Section:
+class CardSection:
     """A headed grid of cards; `empty` is what it says when there are none; `current` is the id of the marked card.
 
     turns: the keys N and P pick the card after or before the marked one.
@@ -81,7 +81,7 @@ class Query:
 
 
 def gallery(
-    sections: Sequence[Section],
+    sections: Sequence[CardSection],
     *,
     key: str,
     on_pick: Callable[[str, int], None],

@@ -37,7 +37,7 @@ class Category:
 
 
 @dataclass(frozen=True)
-class Line:
+class MapLine:
     """A line from the picked point to another one. right: the two have one class."""
 
     to: int
@@ -46,7 +46,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Filter:
+class Histogram:
     """A histogram that filters the map. codes: int [n], as positions in `labels`, of which there are at most 256."""
 
     name: str
@@ -56,7 +56,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two maps of the same points. before: [n 2], the places on the first; the second's are those of `Points`.
+    """Two maps of the same points. before: [n 2], the places on the first; the second's are those of `MapPoints`.
 
     names: of the two. view: "side" by side, or as "one" that goes from the first to the second.
     """
@@ -67,7 +67,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Points:
+class MapPoints:
     """What is on the map. of: changes when these are other points, so that zoom and selection start anew.
 
     ids: int64 [n]. flat: [n 2]. names: int64 [n], what each is called, as a position in `known`. categories: int64 [n],
@@ -82,7 +82,7 @@ class Points:
     categories: np.ndarray
     legend: Sequence[Category]
     pictures: str = ""
-    filters: Sequence[Filter] = ()
+    filters: Sequence[Histogram] = ()
     pair: Pair | None = None
 
     def files(self, selected: np.ndarray) -> dict[str, str]:
@@ -116,14 +116,14 @@ def _whole(numbers: np.ndarray) -> np.ndarray:
 
 
 def scatter(
-    points: Points,
+    points: MapPoints,
     *,
     key: str,
     title: str,
     alt: str,
     selected: np.ndarray,
     picked: int | None,
-    lines: Sequence[Line],
+    lines: Sequence[MapLine],
     kept: Mapping[str, str],
     on_select: Callable[[np.ndarray], None],
     on_pick: Callable[[int], None],

@@ -9,15 +9,13 @@ import numpy as np
 import streamlit as st
 from PIL import Image
 
-import lab.runs
-from app.components.regions import Regions, regions
+from app.components.displays import Regions, regions
 from app.results import cache, cards
-from app.results.thumbnails import thumbnail
+from app.results.pictures import thumbnail
 from app.shared import background, page_frame
 from app.views.browse.scene import Scene
-from lab.core.explain import explain
 from lab.evaluation.collection import Collection, at_k, per_query
-from lab.runs import Run, marks
+from lab.runs import marks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,75 +40,62 @@ def alike(scene: Scene, first: int, second: int) -> None:
     """Draw both pictures with what their regions add to the similarity, or the sentence that says why not."""
     import pandas as pd
 
-    run, whole = scene.run, scene.collection
     st.subheader("Why these two are alike", anchor=False)
     try:
-        found = background.if_ready(cache.alike(run.name, scene.split, run.stamp, first, second, whole.images))
+        found = background.if_ready(cache.alike(scene.view, first, second))
     except ValueError as error:
         st.info(page_frame.as_text(str(error)))
         return
     if found is None:
         return
-    titles = [f"Query: {cards.class_name(whole, first)}", f"Result: {cards.class_name(whole, second)}"]
+    images = scene.view.images
+    titles = [f"Query: {cards.named(images, first)}", f"Result: {cards.named(images, second)}"]
     drawn = []
     for at, title in enumerate(titles):
         pixels = np.zeros((1, 1, 3), np.uint8) if found.pictures is None else found.pictures[at]
         seen = Image.fromarray(pixels).resize((SIDE, SIDE), Image.Resampling.BICUBIC)  # as the encoder saw it
         drawn.append(Regions(thumbnail(seen, SIDE), title, found.maps[at].round(5).tolist(), found.words(at)))
     regions(drawn, key="regions", largest=found.largest, unit="of the cosine")
-    sums = {
-        "picture": titles, "regions": [float(one.sum()) for one in found.maps],
-        "remainder": list(found.left_over), "cosine": [found.similarity] * 2,
-    }  # fmt: skip
-    st.dataframe(
-        pd.DataFrame(sums), hide_index=True, width=620,
-        column_config={name: st.column_config.NumberColumn(format="%.4f") for name in list(sums)[1:]},
-        alt="The sum of each picture's regions, the remainder, and the cosine",
-    )  # fmt: skip
+    table = pd.DataFrame({"picture": titles, "regions": [float(one.sum()) for one in found.maps]})
+    table = table.assign(remainder=found.left_over, cosine=found.similarity)
+    numbers = dict.fromkeys(table.columns[1:], st.column_config.NumberColumn(format="%.4f"))
+    words = "The sum of each picture's regions, the remainder, and the cosine"
+    st.dataframe(table, hide_index=True, width=620, column_config=numbers, alt=words)
     words = f"{HOW[found.exact]} The remainder is {REMAINDER[found.exact]}. {found.held}"
-    if whole.similarity != "cosine":
+    if scene.view.whole.similarity != "cosine":
         words += " This run ranks by distance; the picture explains the cosine."
-    st.caption(page_frame.as_text(words))
-
-
-def _folder(scene: Scene) -> Run:
-    return lab.runs.open(cache.run_path(scene.run.name))
+    page_frame.say(words)
 
 
 def verdicts_of(scene: Scene, item: int) -> dict[int, bool]:
     """Image to whether it is right, where a person said so of the results of one query."""
-    verdicts = marks.verdicts(_folder(scene)).get(str(scene.collection.images.keys[item]), {})
-    return _by_item(scene.collection, verdicts) if verdicts else {}
+    verdicts = marks.verdicts(scene.view.run.folder).get(str(scene.view.images.keys[item]), {})
+    return _by_item(scene.view.whole, verdicts) if verdicts else {}
 
 
 def _by_item(whole: Collection, verdicts: Mapping[str, str]) -> dict[int, bool]:
-    keys = whole.images.keys
-    return {
-        int(item): verdicts[str(keys[item])] == "right" for item in whole.gallery.items if str(keys[item]) in verdicts
-    }
+    keys = {int(item): str(whole.images.keys[item]) for item in whole.gallery.items}
+    return {item: verdicts[key] == "right" for item, key in keys.items() if key in verdicts}
 
 
 def judge(scene: Scene, query: int, item: int) -> None:
     """A click: against what the label says, or, of a marked image, the mark away. An image whose class is not known is
     marked right, then wrong, then not at all."""
-    images, before = scene.collection.images, verdicts_of(scene, query).get(item)
-    verdict: str | None
-    if cards.has_class(scene.collection, query):
+    images, before = scene.view.images, verdicts_of(scene, query).get(item)
+    verdict = {None: "right", True: "wrong", False: None}[before]
+    if cards.has_class(images, query):
         verdict = "wrong" if images.labels[item] == images.labels[query] else "right"
         verdict = None if before is not None else verdict
-    else:
-        verdict = {None: "right", True: "wrong", False: None}[before]
-    try:
-        marks.judge(_folder(scene), str(images.keys[query]), str(images.keys[item]), verdict)
-    except (ValueError, OSError) as error:
-        st.toast(page_frame.as_text(f"The mark could not be saved: {explain(error)}"))
+    with page_frame.refusals(lambda why: st.toast(f"The mark could not be saved: {why}")):
+        marks.judge(scene.view.run.folder, str(images.keys[query]), str(images.keys[item]), verdict)
 
 
 def my_marks(scene: Scene) -> None:
     """Every judged query: its scores without and with the marks, their means, and the marks as CSV."""
-    images, judged = scene.collection.images, marks.verdicts(_folder(scene))
-    place = {str(images.keys[item]): int(item) for item in scene.collection.query.items} if judged else {}
-    here = {place[key]: _by_item(scene.collection, verdicts) for key, verdicts in judged.items() if key in place}
+    view, whole, images = scene.view, scene.view.whole, scene.view.images
+    judged = marks.verdicts(view.run.folder)
+    place = {str(images.keys[item]): int(item) for item in whole.query.items} if judged else {}
+    here = {place[key]: _by_item(whole, verdicts) for key, verdicts in judged.items() if key in place}
     count = sum(len(judged[key]) for key in judged if key in place)
     title = f"My marks: {count:,} on {len(here):,} quer{'y' if len(here) == 1 else 'ies'}" if here else "My marks"
     with page_frame.fold(title, link="my-marks", icon=":material/rule:"):
@@ -122,27 +107,24 @@ def my_marks(scene: Scene) -> None:
                 "then counts as the opposite of what its label says. A second click removes the mark."
             )
             return
-        table = _table(scene, here)
-        st.dataframe(table, hide_index=True, alt="Scores of each judged query without and with marks")
+        st.dataframe(_table(scene, here), hide_index=True, alt="Scores of each judged query without and with marks")
         if len(here) > SHOWN:
             st.caption(f"The first {SHOWN} queries are listed, and the means are over these.")
-        measured = background.if_ready(scene.measured())
+        measured = background.if_ready(cache.measured(view))
         if measured is not None and "mAP" in measured:
             values = measured["mAP"].copy()
             for item, verdicts in here.items():
-                values[scene.collection.row(item)] = _scores(scene, item, verdicts)[0]
+                values[whole.row(item)] = _scores(scene, item, verdicts)[0]
             before, after = np.nanmean(measured["mAP"]), np.nanmean(values)
             st.caption(f"mAP of all {len(values):,} queries: {before:.4f} without the marks, {after:.4f} with them.")
         names = dict(zip(map(str, images.keys), (images.class_names[label] for label in images.labels), strict=True))
-        st.download_button(
-            "Marks as CSV", marks.verdicts_as_csv(judged, names), f"{scene.run.name}-relevance.csv", "text/csv",
-            icon=":material/download:", on_click="ignore",
-        )  # fmt: skip
+        csv, look = marks.verdicts_as_csv(judged, names), {"icon": ":material/download:", "on_click": "ignore"}
+        st.download_button("Marks as CSV", csv, f"{view.run.name}-relevance.csv", "text/csv", **look)
 
 
 def _scores(scene: Scene, item: int, verdicts: Mapping[int, bool]) -> tuple[float, float]:
     """AP and recall@k of one query under some verdicts; NaN where nothing is right."""
-    evidence = scene.collection.ask(item, verdicts=verdicts)
+    evidence = scene.view.whole.ask(item, verdicts=verdicts)
     return float(per_query(evidence)["mAP"][0]), at_k(evidence, scene.k)[f"recall@{scene.k}"]
 
 
@@ -156,7 +138,7 @@ def _table(scene: Scene, here: Mapping[int, Mapping[int, bool]]) -> pd.DataFrame
         values.append([value for pair in zip(before, after, strict=True) for value in pair])
     table = pd.DataFrame(values, columns=["AP", "AP with marks", recall, f"{recall} with marks"])
     table.loc[len(table)] = table.mean()
-    table.insert(0, "query", [*(cards.class_name(scene.collection, item) for item, _ in queries), "mean"])
+    table.insert(0, "query", [*(cards.named(scene.view.images, item) for item, _ in queries), "mean"])
     counts = [len(verdicts) for _, verdicts in queries]
     table.insert(1, "marks", [*counts, sum(counts)])
     return table.round(3)

@@ -1,4 +1,4 @@
-"""Queries of the person's own: pictures and words, a part of a picture, more like these, less like those."""
+"""Queries that a person brings or changes: pictures, words, a part of a picture, more like these, less like those."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
+from PIL import Image
 
 import lab.search
 from app import upload_limit
-from app.components.crop import Box, checked, crop
-from app.components.gallery import Query, Section, gallery
-from app.results import cache, cards, uploads
-from app.results.thumbnails import thumbnail
+from app.components.gallery import CardSection, Query, gallery
+from app.components.inputs import Box, checked, crop
+from app.results import cache, cards, pictures
 from app.shared import address, background, page_frame
 from app.views.browse import explain
-from app.views.browse.scene import PAIR, Scene, page_of, search_with, turn_pages
+from app.views.browse.scene import PAIR, Scene, page_key, search_with, turn_pages
 from lab.evaluation.collection import Collection
 
 TOGETHER = {
@@ -110,45 +110,38 @@ def on_pick(scene: Scene, query: int | None) -> Callable[[str, int], None]:
 
 def ask_part(source: str, alt: str, part: Box | None) -> None:
     """The popover in which a part of the query's picture is drawn. source: a data URI."""
+    state, help = st.session_state, "Search with a part of the picture"
     # Its words stay the same, or it would close under the hand that draws.
-    with st.popover(
-        "Part of it", icon=":material/crop:", key="part open", on_change="rerun",
-        help="Search with a part of the picture",
-    ):  # fmt: skip
-        if not st.session_state.get("part open"):
+    with st.popover("Part of it", icon=":material/crop:", key="part open", on_change="rerun", help=help):
+        if not state.get("part open"):
             return
-        crop(source, alt, part, key="crop", on_crop=lambda box: st.session_state.update({PART: box}))
-        st.button(
-            "The whole picture", on_click=lambda: st.session_state.pop(PART, None), disabled=part is None,
-            icon=":material/crop_free:",
-        )  # fmt: skip
+        crop(source, alt, part, key="crop", on_crop=lambda box: state.update({PART: box}))
+        look: dict[str, Any] = {"icon": ":material/crop_free:", "disabled": part is None}
+        st.button("The whole picture", on_click=lambda: state.pop(PART, None), **look)
 
 
 def show(scene: Scene, refined: Refined) -> Refined:
     """The liked and disliked images above the results; a click takes one away again."""
     if not refined:
         return refined
-    sections = [
-        Section(
-            name, title, [cards.plain(scene.run, scene.collection, item) for item in items], "click one to remove it",
-            size="small",
-        )
-        for name, title, items in ((LIKE, "More like", refined.like), (UNLIKE, "Less like", refined.unlike))
-        if items
-    ]  # fmt: skip
+    sections = []
+    for name, title, items in ((LIKE, "More like", refined.like), (UNLIKE, "Less like", refined.unlike)):
+        if listed := [cards.card(scene.view, item) for item in items]:
+            sections.append(CardSection(name, title, listed, "click one to remove it", size="small"))
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             if refined.like:
-                together = page_frame.select(
-                    "Search with", list(TOGETHER), key="together", format=TOGETHER.__getitem__, link="together"
-                )
-                refined = replace(refined, together=together)
+                refined = replace(refined, together=_ask_together("together", TOGETHER))
             part = " Only the part of the picture that you drew is searched with." if refined.part else ""
             st.markdown(f"**The query was changed.**{part}")
             st.button("Back to the original query", on_click=forget, icon=":material/undo:")
         if sections:
             gallery(sections, key="refined", on_pick=_turn)
     return refined
+
+
+def _ask_together(key: str, ways: dict[str, str], ask: Callable[..., str] = page_frame.select) -> str:
+    return ask("Search with", list(ways), key=key, format_func=ways.__getitem__, link=key)
 
 
 def vectors(whole: Collection, refined: Refined, unrefined: Sequence[np.ndarray]) -> np.ndarray:
@@ -171,78 +164,69 @@ def refined_vectors(scene: Scene, item: int, refined: Refined) -> tuple[np.ndarr
     """What to search with instead of an image's own vector (None: with that), and whether it is there yet."""
     if not refined:
         return None, True
-    run, whole = scene.run, scene.collection
+    whole = scene.view.whole
     vector: np.ndarray | None = whole.one(item).vectors[0]
     if refined.part:
-        job = cache.embedded_part(run.name, scene.split, run.stamp, item, refined.part, whole.images)
-        vector = background.if_ready(job)
+        vector = background.if_ready(cache.embedded_part(scene.view, item, refined.part))
     return (None, False) if vector is None else (vectors(whole, refined, [vector]), True)
 
 
 def ask_upload(scene: Scene) -> None:
-    """Draw what is asked for with pictures and words of one's own, and the answer."""
-    run, whole = scene.run, scene.collection
-    words = ""
-    if cache.has_text_side(run.name):
-        page_frame.keep("words", "", link="words")
-        words = st.text_input(
-            "What to look for, in words", key="words", persist_state="session",
-            help="The run's encoder embeds words and pictures in one space.",
-        ).strip()  # fmt: skip
+    """Draw what is asked for with uploaded pictures and words, and the answer."""
+    view, words = scene.view, ""
+    if cache.has_text_side(view.run.folder):
+        help = "The run's encoder embeds words and pictures in one space."
+        words = page_frame.text("What to look for, in words", key="words", link="words", help=help).strip()
     files = _ask_pictures()
     if not files and not words:
         st.info("Choose a picture above; the model embeds it and its nearest images appear here.")
         return
-    files, pictures = _readable(files)
-    if not pictures and not words:
+    readable = _readable(files)
+    files, images = [data for data, _ in readable], [image for _, image in readable]
+    if not images and not words:
         return
-    refined = adopt(whole, f"{run.name} {scene.split} upload")
+    refined = adopt(view.whole, f"{view.run.name} {view.split} upload")
     if len(files) == 1:
-        ask_part(thumbnail(pictures[0], cards.LARGE), "your picture", refined.part)
+        ask_part(pictures.thumbnail(images[0], cards.LARGE), "your picture", refined.part)
     else:
         refined = replace(refined, part=None)
     found = _embedded(scene, files, words, refined)
     if found is None:
         return
     if len(found) > 1:
-        together = page_frame.choice(
-            "Search with", list(SEVERAL), key="several", format=SEVERAL.__getitem__, link="several"
-        )
+        together = _ask_together("several", SEVERAL, page_frame.choice)
         if together == "mean":
-            found = [lab.search.mean_query(np.stack(found), whole.similarity == "cosine")]
+            found = [lab.search.mean_query(np.stack(found), view.whole.similarity == "cosine")]
     refined = show(scene, refined)
-    panel = Query("", "", words, ["your words"])
-    if pictures:
-        panel = cards.uploaded(pictures[0])
-    if len(pictures) > 1:
-        alt, title = "the first of the uploaded pictures", f"Your {len(pictures)} pictures"
+    panel = cards.uploaded(images[0]) if images else Query("", "", words, ["your words"])
+    if len(images) > 1:
+        alt, title = "the first of the uploaded pictures", f"Your {len(images)} pictures"
         panel = Query(panel.src, alt, title, ["the first is shown"])
-    _answer(scene, vectors(whole, refined, found), panel)
+    _answer(scene, vectors(view.whole, refined, found), panel)
 
 
-def _readable(files: Sequence[bytes]) -> tuple[list[bytes], list[Any]]:
+def _readable(files: Sequence[bytes]) -> list[tuple[bytes, Image.Image]]:
     """The files that are pictures, with these; a sentence for each of the others."""
-    good: list[bytes] = []
-    pictures: list[Any] = []
+    readable = []
     for number, data in enumerate(files, 1):
         try:
-            pictures.append(uploads.picture(data))
-            good.append(data)
+            readable.append((data, pictures.picture(data)))
         except ValueError as error:
             page_frame.say_error(f"Picture {number} of {len(files)}: {error}" if len(files) > 1 else error)
-    return good, pictures
+    return readable
 
 
 def _ask_pictures() -> list[bytes]:
+    most = pictures.MAX_MEGABYTES
     chosen = st.file_uploader(
         "A picture from your computer, or several",
-        type=list(uploads.EXTENSIONS),
+        type=list(pictures.EXTENSIONS),
         accept_multiple_files=True,
-        max_upload_size=uploads.MAX_MEGABYTES,
+        max_upload_size=most,
         key="upload",
-        help=f"JPEG, PNG, WebP, BMP, GIF or TIFF, at most {uploads.MAX_MEGABYTES} MB and "
-        f"{uploads.MAX_PIXELS / 1e6:.0f} million pixels each, {PICTURES} at a time; convert HEIC photos to JPEG first. "
-        "They are decoded, embedded and forgotten; their file names are not read.",
+        help=f"JPEG, PNG, WebP, BMP, GIF or TIFF, at most {most} MB and {pictures.MAX_PIXELS / 1e6:.0f} million pixels "
+        f"each, {PICTURES} at a time; convert HEIC photos to JPEG first. They are decoded, embedded and forgotten; "
+        "their file names are not read.",
     )
     listed = len(st.session_state.get("upload") or ())  # those that the server has dropped included
     latest = chosen[-PICTURES:]
@@ -253,9 +237,8 @@ def _ask_pictures() -> list[bytes]:
 
 def _embedded(scene: Scene, files: Sequence[bytes], words: str, refined: Refined) -> list[np.ndarray] | None:
     """A vector for each picture and for the words; None while one is not there."""
-    about, part = (scene.run.name, scene.split, scene.run.stamp), refined.part if len(files) == 1 else None
-    jobs = [cache.embedded(*about, hashlib.blake2b(data).hexdigest(), data, part) for data in files]
-    jobs += [cache.embedded_words(*about, words)] if words else []
+    jobs = [cache.embedded(scene.view, hashlib.blake2b(data).hexdigest(), data, refined.part) for data in files]
+    jobs += [cache.embedded_words(scene.view, words)] if words else []
     found = []
     for job in jobs:
         if (vector := background.if_ready(job)) is None:
@@ -265,20 +248,17 @@ def _embedded(scene: Scene, files: Sequence[bytes], words: str, refined: Refined
 
 
 def _answer(scene: Scene, found: np.ndarray, panel: Query) -> None:
-    run, whole = scene.run, scene.collection
-    if not cache.searchable(run, scene.split, whole):
+    whole = scene.view.whole
+    if not cache.searchable(scene.view):
         return
     scores, positions = whole.ask_vectors(found)
     passed = scene.chosen.neighbours(whole.images, whole.gallery.items[positions])
     scores, positions = scores[passed], positions[passed]
-    start, stop = page_of("upload", len(positions), scene.size)
-    section = Section(
-        "neighbours",
-        f"Nearest {stop}" if start == 0 else f"Neighbours {start + 1} to {stop}",
-        cards.unjudged(run, whole, positions[start:stop], scores[start:stop], start),
-        note=f"of {len(whole.gallery):,} images by {whole.similarity}; an upload has no class, "
-        "so nothing is right or wrong",
-        empty="No neighbour passes the filter.",
-    )
+    here = page_frame.part(page_key("upload"), len(positions), scene.size)
+    title = f"Neighbours {here.start + 1} to {here.stop}" if here.start else f"Nearest {here.stop}"
+    listed = cards.unjudged(scene.view, positions[here], scores[here], here.start)
+    note = f"of {len(whole.gallery):,} images by {whole.similarity}"
+    note += "; an upload has no class, so nothing is right or wrong"
+    section = CardSection("neighbours", title, listed, note, "No neighbour passes the filter.")
     gallery([section], key="results", on_pick=on_pick(scene, None), query=panel)
     turn_pages("upload", len(positions), scene.size)

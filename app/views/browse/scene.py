@@ -14,13 +14,13 @@ import streamlit as st
 import lab.inspect
 import lab.losses
 from app.answers.comparison_choice import ComparisonChoice
-from app.forms import loss_knobs, sliders
-from app.results import cache, run_choice
+from app.forms import sliders
+from app.results import run_choice
+from app.results.cache import SplitView
 from app.shared import address, background, page_frame
 from app.shared.background import Job
 from lab.core.knobs import describe
 from lab.core.knobs.labels import entry_in_words
-from lab.evaluation.collection import Collection
 from lab.evaluation.filters import Filter
 from lab.inspect import ListGradients
 from lab.runs.config import SECTIONS, Choice
@@ -66,9 +66,7 @@ class Scene:
     name: none). click: what a click on a result does.
     """
 
-    run: cache.RunView
-    split: str
-    collection: Collection
+    view: SplitView
     other: ComparisonChoice | None
     size: int
     k: int
@@ -77,60 +75,52 @@ class Scene:
     knobs: dict[str, Any]
     click: str
 
-    def measured(self) -> Job[dict[str, np.ndarray]]:
-        return cache.measured("", self.run.name, self.split, self.run.stamp, self.collection)
-
-    def weighing(self, item: int, run: cache.RunView | None = None, whole: Collection | None = None) -> Job | None:
+    def weighing(self, item: int, view: SplitView | None = None) -> Job | None:
         """What the loss does to one query's list, here or in another run; None when nobody asks."""
-        run, code = run or self.run, json.dumps([self.loss, self.knobs], sort_keys=True)
-        about = (run.name, self.split, run.stamp, item, code, self.loss, self.knobs, whole or self.collection)
-        return _weighed(*about) if self.loss else None
+        code = json.dumps([self.loss, self.knobs], sort_keys=True)
+        return _weighed(view or self.view, item, code, self.loss, self.knobs) if self.loss else None
 
-    def weighed(self, item: int, *other: Any) -> WeighedList | None:
-        weighing = self.weighing(item, *other)
+    def weighed(self, item: int, view: SplitView | None = None) -> WeighedList | None:
+        weighing = self.weighing(item, view)
         return None if weighing is None else background.if_ready(weighing)
 
 
 @background.job("Computing how the loss moves every image", keep=16)
-def _weighed(
-    name: str, split: str, stamp: float, item: int, code: str, _loss: str, _knobs: dict[str, Any], _whole: Collection
-) -> WeighedList:
+def _weighed(view: SplitView, item: int, code: str, _loss: str, _knobs: dict[str, Any]) -> WeighedList:
     """Mostly a few hundredths of a second; half a minute for 6,000 true matches among 60,000 images. Memory is that of
     a tile of pairs."""
-    items, similarities, relevant = _whole.whole_list(item)
+    items, similarities, relevant = view.whole.whole_list(item)
     if not relevant.any():
         return WeighedList(items, None)
     gradients = lab.inspect.list_gradients(lab.losses.create(_loss, **_knobs), similarities, relevant)
     return WeighedList(items, replace(gradients, name=entry_in_words(_loss)))
 
 
-def choose_loss(run: cache.RunView, k: int) -> tuple[str, dict[str, Any]]:
+def choose_loss(view: SplitView, k: int) -> tuple[str, dict[str, Any]]:
     """Draw the loss that moves the images, and its knobs; the name is empty while nobody asks."""
-    name = page_frame.select(
-        "Loss", ["", *lab.inspect.list_losses()], key="why", format=lambda one: entry_in_words(one) or "none",
-        link="why",
-        help="Each picture then shows how strongly this loss, computed for the query over the whole gallery, pulls it "
-        "closer or pushes it away.",
-    )  # fmt: skip
+    help = (
+        "Each picture then shows how strongly this loss, computed for the query over the whole gallery, pulls it "
+        "closer or pushes it away."
+    )
+    named = lambda one: entry_in_words(one) or "none"  # noqa: E731
+    losses = ["", *lab.inspect.list_losses()]
+    name = page_frame.select("Loss", losses, key="why", format_func=named, link="why", help=help)
     if not name:
         return "", {}
     declared = lab.losses.get(name).Knobs
     knobs = [knob for knob in describe(declared) if knob.name not in NOT_HERE]
-    trained = Choice.of(SECTIONS["loss"], run_choice.described(run_choice.library()[run.name]).get("loss"), stored=True)
-    root = f"why.{name}"
-    loss_knobs.adopt(trained, name, knobs, root)
+    config = run_choice.described(run_choice.library()[view.run.name])
+    trained = Choice.of(SECTIONS["loss"], config.get("loss"), stored=True)
+    sliders.adopt(trained, name, knobs, root := f"why.{name}")
     values = sliders.panel(knobs, root)
-    loss_knobs.tell(trained, name, values)
+    sliders.tell(trained, name, values)
     return name, values | ({"k": (k,)} if "k" in declared.model_fields else {})
 
 
 def choose_click(offered: Sequence[str]) -> str:
     """Draw the choice of what a click does."""
-    page_frame.keep("click", "search", list(offered), link="click")
-    return st.selectbox(
-        "A click on a result", list(offered), key="click", format_func=CLICKS.__getitem__, width=200,
-        persist_state="session",
-    )  # fmt: skip
+    look: dict[str, Any] = {"format_func": CLICKS.__getitem__, "width": 200}
+    return page_frame.select("A click on a result", offered, key="click", initial="search", link="click", **look)
 
 
 def search_with(item: int) -> None:
@@ -140,24 +130,17 @@ def search_with(item: int) -> None:
         st.session_state["source"] = "random"
 
 
-def explained_result(whole: Collection, query: int) -> int | None:
+def explained_result(view: SplitView, query: int) -> int | None:
     """The result that is to be explained, or None."""
-    address.adopt(PAIR, int, lambda one: whole.position(one) is not None, default=None)
-    item = st.session_state.get(PAIR)
-    item = None if whole.position(item) is None or item == query else item
-    address.tell(PAIR, item)
-    return item
+    return address.follow(PAIR, int, lambda one: view.whole.position(one) is not None and one != query)
 
 
-def page_of(about: str, count: int, size: int) -> tuple[int, int]:
-    """First and last place (0-based, end left out) on screen. Every query starts on its own first page."""
-    page_frame.keep(f"page of {about}", 1, range(1, max(1, -(-count // size)) + 1), link="page")
-    page = st.session_state[f"page of {about}"] - 1
-    return page * size, min((page + 1) * size, count)
+def page_key(about: object) -> str:
+    """Where the page of an answer stands in the session's state: every query starts on its own first page."""
+    return f"page of {about}"
 
 
-def turn_pages(about: str, count: int, size: int) -> None:
+def turn_pages(about: object, count: int, size: int) -> None:
     """The pages' numbers, where there are several."""
-    if count > size:
-        with st.container(horizontal=True, horizontal_alignment="right"):
-            st.pagination(-(-count // size), key=f"page of {about}")
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        page_frame.turn(page_key(about), count, size)

@@ -8,8 +8,8 @@ from typing import Any
 import streamlit as st
 
 from app.answers.ranked_answer import ONE_QUERY
-from app.components.gallery import Section, gallery
-from app.components.matrix import Matrix, matrix
+from app.components.displays import Matrix, matrix
+from app.components.gallery import CardSection, gallery
 from app.results import cache, cards
 from app.shared import background, page_frame
 from app.views.check.scene import DEPTH, ITEM, Scene, ask_k, choose
@@ -44,12 +44,12 @@ def confused(scene: Scene) -> None:
     known = [str(label) for label in sorted(set(ranking.query_labels.tolist()))]
     with tools:
         size = page_frame.choice("Classes in the matrix", SIZES, key="matrix size", initial=SIZE, link="size")
-        page_frame.keep("around", [], lambda chosen: len(chosen) <= CHOSEN and set(chosen) <= set(known), link="around")
-        around = st.multiselect(
-            "Around these classes", known, key="around", max_selections=CHOSEN, persist_state="session",
-            format_func=lambda label: str(scene.names[int(label)]), placeholder="the most confused classes",
-            help="Shows these classes and those that they are confused with, instead of the most confused of all.",
-        )  # fmt: skip
+        look: dict[str, Any] = {
+            "format_func": lambda label: str(scene.names[int(label)]),
+            "placeholder": "the most confused classes",
+            "help": "Shows these classes and those that they are confused with, instead of the most confused of all.",
+        }
+        around = page_frame.several("Around these classes", known, key="around", most=CHOSEN, link="around", **look)
     _matrix(scene, ranking, confusion, k, size, [int(label) for label in around])
     _pairs(scene, ranking, confusion, k)
 
@@ -70,65 +70,65 @@ def _matrix(scene: Scene, ranking: Ranking, confusion: Confusion, k: int, size: 
     goal = st.session_state.pop(_GOAL, None)
     if goal is not None:
         label, other = (int(labels[at]) for at in goal)
-        query = {"run": scene.run.name, "split": scene.split, **_query(scene, ranking, k, label, other)}
+        run, split = scene.view.run.name, scene.view.split
+        query = {"run": run, "split": split, **_query(scene, ranking, k, label, other)}
         st.switch_page("views/browse/page.py", query_params=query)
 
 
 def _query(scene: Scene, ranking: Ranking, k: int, label: int, other: int) -> dict[str, str]:
     """Browse, at the image of one class that has the most neighbours of another, among the images of its class."""
     row = data_checks.most_confused(ranking, k, label, other)
-    query = {} if row is None else {"query": str(int(scene.whole.query.items[row]))}
+    query = {} if row is None else {"query": str(int(scene.view.whole.query.items[row]))}
     return {"queries": "class", "class": str(label), "k": str(k), **query}
 
 
 def _pairs(scene: Scene, ranking: Ranking, confusion: Confusion, k: int) -> None:
     import pandas as pd
 
-    first = slice(0, PAIRS)
+    labels, others, count = confusion.own[:PAIRS], confusion.other[:PAIRS], len(confusion.own)
     table = pd.DataFrame(
         {
-            "class": [str(scene.names[label]) for label in confusion.own[first]],
-            "taken for": [str(scene.names[label]) for label in confusion.other[first]],
-            "share of neighbours": confusion.share[first].round(2),
-            "neighbours": confusion.count[first],
+            "class": [str(scene.names[label]) for label in labels],
+            "taken for": [str(scene.names[label]) for label in others],
+            "share of neighbours": confusion.share[:PAIRS].round(2),
+            "neighbours": confusion.count[:PAIRS],
         }
     )
-    more = f"; the first {PAIRS} are listed" if len(confusion.own) > PAIRS else ""
-    st.markdown(
-        f"**{len(confusion.own):,} pairs of classes are confused, the worst first{more}.** Select a row to see it."
-    )
-    shares = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
-    at = page_frame.choose_row(
-        table, key=f"pairs {scene.run.name} {scene.split}", column_config={"share of neighbours": shares},
-        alt="Pairs of classes that are confused, the worst first",
-    )  # fmt: skip
+    more = f"; the first {PAIRS} are listed" if count > PAIRS else ""
+    st.markdown(f"**{count:,} pairs of classes are confused, the worst first{more}.** Select a row to see it.")
+    shares = {"share of neighbours": st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)}
+    alt = "Pairs of classes that are confused, the worst first"
+    at = page_frame.choose_row(table, key=f"pairs {_about(scene)}", column_config=shares, alt=alt)
     if at is not None:
-        label, other = int(confusion.own[at]), int(confusion.other[at])
+        label, other = int(labels[at]), int(others[at])
         words = page_frame.as_text(f"Browse images of {scene.names[label]}")
-        scene.link(words, **_query(scene, ranking, k, label, other))
+        scene.view.link(words, **_query(scene, ranking, k, label, other))
         _show(scene, label, other)
 
 
+def _about(scene: Scene) -> str:
+    return f"{scene.view.run.name} {scene.view.split}"
+
+
 def _ask_score(scene: Scene) -> str:
-    return page_frame.select(
-        "Score", scene.whole.columns, key="check by", initial="MAP@R", format=lambda one: ONE_QUERY.get(one, one),
-        link="by",
-    )  # fmt: skip
+    columns, named = scene.view.whole.columns, lambda one: ONE_QUERY.get(one, one)
+    return page_frame.select("Score", columns, key="check by", initial="MAP@R", format_func=named, link="by")
 
 
-def _choose_row(table: dict[str, Any], score: str, *, key: str, alt: str) -> int | None:
-    """A table of means with their intervals, of which a row can be chosen."""
+def _choose_row(scene: Scene, table: dict[str, Any], score: str, what: str) -> int | None:
+    """A table of means with their intervals, of which a row can be chosen. what: the rows are."""
     import pandas as pd
 
     numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in (score, "low", "high")}
+    key, alt = f"{what} {_about(scene)} {score} {len(table[score])}", f"Mean {score} of {what}, the worst first"
     return page_frame.choose_row(pd.DataFrame(table), key=key, column_config=numbers, placeholder="", alt=alt)
 
 
 def scores(scene: Scene) -> None:
     """The mean score of each class with its interval, the worst first."""
-    whole, score = scene.whole, _ask_score(scene)
-    measured = background.or_wait(cache.measured("", scene.run.name, scene.split, scene.run.stamp, whole))
-    means = data_checks.class_scores(measured[score], whole.query.labels)
+    score = _ask_score(scene)
+    measured = background.or_wait(cache.measured(scene.view))
+    means = data_checks.class_scores(measured[score], scene.view.whole.query.labels)
     if not len(means.labels):
         st.info("No image here has another one of its class, so no class has a score.")
         return
@@ -136,37 +136,32 @@ def scores(scene: Scene) -> None:
         f"Mean {score} of the images of each class, the worst first, with its 95% interval (Student's t). "
         "Classes of one image have none. Select a row to see the class."
     )
-    table = {
-        "class": [str(scene.names[label]) for label in means.labels], score: means.mean, "low": means.low,
-        "high": means.high, "images": means.queries,
-    }  # fmt: skip
-    row = _choose_row(
-        table, score, key=f"classes {scene.run.name} {scene.split} {score}",
-        alt=f"Mean {score} of each class, the worst first",
-    )  # fmt: skip
+    table = {"class": [str(scene.names[label]) for label in means.labels], score: means.mean}
+    table |= {"low": means.low, "high": means.high, "images": means.queries}
+    row = _choose_row(scene, table, score, "classes")
     if row is not None:
         _show(scene, int(means.labels[row]))
 
 
 def _show(scene: Scene, *labels: int) -> None:
     """Some images of a class, and of the one that it is taken for; a click opens one on the Browse page."""
-    whole, sections = scene.whole, []
+    whole, sections = scene.view.whole, []
     for label in labels:
         items = whole.gallery.items[whole.gallery.labels == label][:DEPTH]
-        images = [cards.plain(scene.run, whole, int(item)) for item in items]
-        sections.append(Section(f"class {label}", str(scene.names[label]), images, size="small"))
+        images = [cards.card(scene.view, int(item)) for item in items]
+        sections.append(CardSection(f"class {label}", str(scene.names[label]), images, size="small"))
     gallery(sections, key="classes shown", on_pick=choose)
     item = st.session_state.get(ITEM)
     if whole.row(item) is None:
         queries = whole.query.items[whole.query.labels == labels[0]]
         item = int(queries[0]) if len(queries) else None
     if item is not None:
-        scene.link("Browse this image", query=str(item))
+        scene.view.link("Browse this image", query=str(item))
 
 
 def slices(scene: Scene) -> None:
     """Scores by what is known of the images, and the slices that a search found to be the worst."""
-    columns = slicing_fields(scene.whole.images, scene.whole.query.items)
+    columns = slicing_fields(scene.view.images, scene.view.whole.query.items)
     if not columns:
         st.info(
             "Nothing is known of these images besides their class. A table of images (`--data manifest`) may bring "
@@ -176,8 +171,8 @@ def slices(scene: Scene) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         score = _ask_score(scene)
         named = {SEARCH: "The worst, by one field or two together"} | {one: f"By {one}" for one in columns}
-        field = page_frame.select("Slices", list(named), key="slice field", format=named.__getitem__, link="field")
-    measured = background.or_wait(cache.measured("", scene.run.name, scene.split, scene.run.stamp, scene.whole))[score]
+        field = page_frame.select("Slices", list(named), key="slice field", format_func=named.__getitem__, link="field")
+    measured = background.or_wait(cache.measured(scene.view))[score]
     if field != SEARCH:
         st.caption(
             f"Mean {score} of the queries with each value, the worst first, with its 95% interval (Student's t). "
@@ -186,8 +181,8 @@ def slices(scene: Scene) -> None:
         _slice_table(scene, slices_of(measured, field, columns[field]), score)
         return
     most = max(3, min(1000, len(measured) // 2))
-    page_frame.keep("slice least", min(10, most), range(2, most + 1), link="least")
-    least = st.slider("Queries that a slice must have", 2, most, key="slice least", width=280, persist_state="session")
+    words, look = "Queries that a slice must have", {"initial": min(10, most), "link": "least", "width": 280}
+    least = page_frame.slide(words, 2, most, key="slice least", **look)
     worst = worst_slices(measured, columns, least)
     if not worst.slices:
         st.info(f"No slice has {least} queries; lower that number.")
@@ -206,17 +201,11 @@ def slices(scene: Scene) -> None:
 
 
 def _slice_table(scene: Scene, listed: Sequence[Slice], score: str) -> None:
-    table = {
-        "slice": [" and ".join(f"{field}: {value}" for field, value in one.where) for one in listed],
-        score: [one.mean for one in listed], "low": [one.low for one in listed], "high": [one.high for one in listed],
-        "queries": [one.queries for one in listed],
-    }  # fmt: skip
-    row = _choose_row(
-        table, score, key=f"slices {scene.run.name} {scene.split} {score} {len(listed)}",
-        alt=f"Mean {score} of slices, the worst first",
-    )  # fmt: skip
+    table = {"slice": [" and ".join(f"{field}: {value}" for field, value in one.where) for one in listed]}
+    columns = {score: "mean", "low": "low", "high": "high", "queries": "queries"}
+    table |= {name: [getattr(one, fact) for one in listed] for name, fact in columns.items()}
+    row = _choose_row(scene, table, score, "slices")
     if row is not None:
         chosen = Filter({field: frozenset([value]) for field, value in listed[row].where}, side="queries")
-        scene.link(
-            "Browse the worst queries of this slice", queries="worst", filter=chosen.as_address or "", side="queries"
-        )
+        query = {"queries": "worst", "filter": chosen.as_address or "", "side": "queries"}
+        scene.view.link("Browse the worst queries of this slice", **query)

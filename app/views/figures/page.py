@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from dataclasses import dataclass
 from functools import partial
 from pkgutil import resolve_name
@@ -12,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 import lab.figures
-from app.components.drag import drag
+from app.components.inputs import drag
 from app.forms import sliders
-from app.shared import address, autoplay, page_frame, plot_theme
+from app.shared import address, autoplay, charts, page_frame
 from app.views.figures import figure_topics
 from lab.core.knobs import Knob, describe
 from lab.figures import Figure, apart
@@ -71,12 +70,14 @@ def figures() -> None:
     topics = figure_topics.topics()
     topic_of = {name: topic for topic, names in topics.items() for name in names}
     address.adopt("figure", str, topic_of)
-    wanted = st.session_state.get("figure", "")
-    if topic_of.get(wanted) not in (None, st.session_state.get("topic")) and st.session_state.get("drawn") != wanted:
-        st.session_state["topic"] = topic_of[wanted]  # a new address brings its own topic
+    state = st.session_state
+    chosen = state.get("figure", "")
+    if topic_of.get(chosen) not in (None, state.get("topic")) and state.get("drawn") != chosen:
+        state["topic"] = topic_of[chosen]  # a new address brings its topic
     with st.sidebar:
         topic = page_frame.select("Topic", list(topics), key="topic")
-        name = page_frame.select("Figure", topics[topic], key="figure", format=lambda one: lab.figures.get(one).title)
+        titled = lambda one: lab.figures.get(one).title  # noqa: E731
+        name = page_frame.select("Figure", topics[topic], key="figure", format_func=titled)
         st.divider()
         scene = Scene(name)
         _adopt_knobs(scene)
@@ -84,7 +85,7 @@ def figures() -> None:
             autoplay.advance(*scene.stops)
         st.button("Reset", icon=":material/undo:", width="stretch", on_click=_reset, args=(scene,))
         values = sliders.panel(scene.slid, scene.root)
-    st.session_state["drawn"] = name
+    state["drawn"] = name
     st.markdown(f"**{page_frame.as_text(scene.kind.question)}**")
     if scene.kind.plays:
         autoplay.button(*scene.stops, BEAT)
@@ -101,7 +102,7 @@ def _show(scene: Scene, values: dict[str, Any]) -> None:
     address.tell("figure", name)
     defaults = type(figure.knobs)()
     moved = {knob: value for knob, value in figure.knobs if value != getattr(defaults, knob)}
-    if not address.tell("knobs", json.dumps(moved, separators=(",", ":")) if moved else None):
+    if not address.tell_object("knobs", moved):
         st.caption("There are too many points for a link; the code below holds them all.")
     if kind.drag:
         with grips:
@@ -112,7 +113,7 @@ def _show(scene: Scene, values: dict[str, Any]) -> None:
     words = drawn.layout.meta["alt"]
     with room, st.container(key="figure room"):  # as wide as a figure needs: on a phone it is pushed sideways
         st.plotly_chart(
-            plot_theme.dressed(drawn),
+            charts.on_page(drawn),
             theme=None,
             key=f"drawn {name}",
             alt=words,
@@ -123,7 +124,7 @@ def _show(scene: Scene, values: dict[str, Any]) -> None:
     if kind.shows_code:
         _show_code(drawn)
     if kind.source != figure_topics.MORE:
-        st.caption(page_frame.as_text(f"After {kind.source}."))
+        page_frame.say(f"After {kind.source}.")
     with page_frame.fold("Description and code", link="code"):
         st.text(words)
         st.code(figure.code(), language="python")
@@ -170,9 +171,8 @@ def _pick_code(chart: str) -> None:
 def _show_code(drawn: go.Figure) -> None:
     """The source behind the box that was clicked, or chosen from a list by those who do not click."""
     names = [name for trace in drawn.data for name in trace.customdata or ()]
-    name = page_frame.select(
-        "Code behind a box", ["", *names], key="code of", format=lambda one: one or "Choose a box", link="box"
-    )
+    named = lambda one: one or "Choose a box"  # noqa: E731
+    name = page_frame.select("Code behind a box", ["", *names], key="code of", format_func=named, link="box")
     if name:
         st.code(inspect.getsource(resolve_name(name)), language="python", height=400)
 
@@ -190,17 +190,15 @@ def _adopt_knobs(scene: Scene) -> None:
     name, kind = scene.name, scene.kind
 
     def read(text: str) -> tuple[str, dict[str, Any]]:
-        values = json.loads(text)
-        if not isinstance(values, dict):
-            raise ValueError("knobs must be an object")
+        values = address.read_object(text)
         knobs = kind.Knobs(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
         return name, {k: getattr(knobs, k) for k in values}
 
     address.adopt("knobs", read, default=(name, {}))
-    told = st.session_state.pop("knobs", None)
-    if told and told[0] == name:
+    given = st.session_state.pop("knobs", None)
+    if given and given[0] == name:
         _reset(scene)
-        values = told[1]
+        values = given[1]
         sliders.put(scene.slid, scene.root, values)
         dragged = {one: values[one] for one in kind.drag if one in values}
         if dragged:

@@ -10,13 +10,11 @@ import numpy as np
 import streamlit as st
 
 import lab.losses
-import lab.runs
-from app.forms import knob_forms, loss_knobs, sliders
-from app.results import cache, run_choice
+from app.forms import knob_forms, sliders
+from app.results.cache import SplitView
 from app.shared import address, background, page_frame
 from lab.core.knobs import Knob, describe
 from lab.core.knobs.labels import entry_in_words
-from lab.core.results import EmbeddingSet
 from lab.maps.of_run import stratified
 from lab.runs import Run
 from lab.runs.building import batches
@@ -62,30 +60,26 @@ def choose_loss(run: Run) -> ChosenLoss:
     first = config.loss.name if config.loss.name in names else SECTIONS["loss"].default  # it may not be here
     if st.session_state.setdefault("loss of", run.name) != run.name:  # another run brings its own loss
         st.session_state["loss of"], st.session_state["loss"] = run.name, first
-    name = page_frame.select(
-        "Loss", names, key="loss", initial=first,
-        format=lambda one: entry_in_words(one) + (" (the run's own)" if one == config.loss.name else ""),
-    )  # fmt: skip
+    named = lambda one: entry_in_words(one) + (" (the run's own)" if one == config.loss.name else "")  # noqa: E731
+    name = page_frame.select("Loss", names, key="loss", initial=first, format_func=named)
     declared = lab.losses.get(name).Knobs
     derived = derived_knobs(SECTIONS["loss"], declared)
     knobs = [knob for knob in describe(declared) if knob.name not in derived]
     root = f"inspect.{run.name}.{name}"
-    loss_knobs.adopt(config.loss, name, knobs, root)
+    sliders.adopt(config.loss, name, knobs, root)
     values = _variant(knobs, root)
     with page_frame.fold("Settings of this loss", link="settings"):
         values |= sliders.panel([knob for knob in knobs if knob.name != "variant"], root)
     trained_with = name == config.loss.name
-    loss_knobs.tell(config.loss, name, values)
+    sliders.tell(config.loss, name, values)
     if not (config.wrappers and trained_with):
         return ChosenLoss(name, values)
     key = f"{root} wrapped"
     address.adopt("wrapped", str, ("yes", "no"))
-    if told := st.session_state.pop("wrapped", None):
-        st.session_state[key] = told == "yes"
-    page_frame.keep(key, True)
+    if given := st.session_state.pop("wrapped", None):
+        st.session_state[key] = given == "yes"
     wrappers = ", ".join(one.name for one in config.wrappers)
-    wrapped = st.toggle("With the run's wrappers", key=key, persist_state="session", help=wrappers)
-    return ChosenLoss(name, values, wrapped)
+    return ChosenLoss(name, values, page_frame.toggle("With the run's wrappers", key=key, initial=True, help=wrappers))
 
 
 def as_address(run: Run, chosen: ChosenLoss) -> dict[str, str | None]:
@@ -101,8 +95,7 @@ def _variant(knobs: list[Knob], root: str) -> dict[str, Any]:
         return {}
     words = {"paper": "Paper", "released": "Released code", "released_224": "Released code for 224 pixels"}
     ask = page_frame.choice if len(knob.choices) < 3 else page_frame.few  # three buttons do not fit side by side
-    chosen = ask("Formula", knob.choices, key=f"{root}.variant", format=lambda one: words.get(one, one))
-    return {"variant": chosen}
+    return {"variant": ask("Formula", knob.choices, key=f"{root}.variant", format_func=lambda one: words.get(one, one))}
 
 
 def check(batch: InspectedBatch) -> None:
@@ -118,9 +111,7 @@ def check(batch: InspectedBatch) -> None:
 
 
 @background.job("Inspecting every pair", keep=16)
-def find(
-    name: str, stamp: float, split: str, about: str, code: str, _chosen: ChosenLoss, _batch: InspectedBatch
-) -> Findings:
+def find(view: SplitView, about: str, code: str, _chosen: ChosenLoss, _batch: InspectedBatch) -> Findings:
     """Inspect a loss on a batch. about, code: change when the batch or the loss does.
 
     Raises:
@@ -128,7 +119,7 @@ def find(
     """
     from lab import inspect
 
-    loss, labels, weights = loss_for(lab.runs.open(cache.run_path(name)), _chosen, _batch, split)
+    loss, labels, weights = loss_for(view.run.folder, _chosen, _batch, view.split)
     vectors = _batch.embedded.vectors
     try:
         pairs, limits = inspect.pair_gradients(loss, vectors, labels), ""
@@ -152,9 +143,7 @@ def plain(chosen: ChosenLoss) -> ChosenLoss:
 
 
 @background.job("Comparing the loss with the metrics", keep=32)
-def bounds(
-    name: str, stamp: float, split: str, about: str, code: str, _chosen: ChosenLoss, _batch: InspectedBatch
-) -> Bounds:
+def bounds(view: SplitView, about: str, code: str, _chosen: ChosenLoss, _batch: InspectedBatch) -> Bounds:
     """Whether the loss, see `plain`, bounds the metrics' errors, query by query.
 
     Raises:
@@ -162,7 +151,7 @@ def bounds(
     """
     from lab import inspect
 
-    loss, labels, weights = loss_for(lab.runs.open(cache.run_path(name)), plain(_chosen), _batch, split)
+    loss, labels, weights = loss_for(view.run.folder, plain(_chosen), _batch, view.split)
     vectors = _batch.embedded.vectors
     try:
         by_metric = {"AP": inspect.metric_bound(loss, vectors, labels)}
@@ -175,12 +164,13 @@ def bounds(
 
 
 @background.job("Splitting into batches", keep=8)
-def gap(name: str, split: str, stamp: float, size: int, _pool: EmbeddingSet) -> Decomposability:
+def gap(view: SplitView, size: int) -> Decomposability:
     """How far the AP of random batches of this size flatters the AP of a split (a sample of it where it is large)."""
     from lab import inspect
 
-    rows = stratified(_pool.labels, SPREAD)
-    return inspect.decomposability(_pool.vectors[rows], _pool.labels[rows], (min(size, len(rows)),), splits=3)
+    pool = view.whole.gallery
+    rows = stratified(pool.labels, SPREAD)
+    return inspect.decomposability(pool.vectors[rows], pool.labels[rows], (min(size, len(rows)),), splits=3)
 
 
 def list_problem(chosen: ChosenLoss) -> str:
@@ -197,8 +187,7 @@ def list_problem(chosen: ChosenLoss) -> str:
     )
 
 
-def read_batch(run: cache.RunView, code: str, split: str, draw: int, item: int | None) -> tuple[InspectedBatch, str]:
+def read_batch(view: SplitView, code: str, draw: int, item: int | None) -> tuple[InspectedBatch, str]:
     """A batch, and a word that changes when it does."""
-    collection = cache.collection(run.name, split, run.stamp)
-    about = f"{code}/{split}/{draw if code == batches.DRAWN else ''}/{item if code == batches.QUERY else ''}"
-    return batches.read(run_choice.library()[run.name], code, collection, draw, item), about
+    about = f"{code}/{view.split}/{draw if code == batches.DRAWN else ''}/{item if code == batches.QUERY else ''}"
+    return batches.read(view.run.folder, code, view.whole, draw, item), about

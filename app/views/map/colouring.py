@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from app.components.scatter import COLOURS, MARKS, Category, Filter
+from app.components.scatter import COLOURS, MARKS, Category, Histogram
 from app.results import cache, text_search
 from app.shared import background
 from app.views.map.scene import Scene
@@ -71,7 +71,7 @@ def coded(
 
 def coded_by(scene: Scene, field: str) -> tuple[list[str], np.ndarray]:
     """`coded`, of the points on screen."""
-    return coded(*scene.key, field, len(scene.sheet.rows), scene.collection.images, scene.sheet)
+    return coded(*scene.key, field, len(scene.sheet.rows), scene.view.images, scene.sheet)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -168,27 +168,26 @@ def categories(scene: Scene, selected: np.ndarray) -> tuple[list[Category], np.n
         right = background.if_ready(_right(*scene.key, sheet))
         return not_yet if right is None else verdicts(right)
     if scene.field == PRECISION:
-        whole = scene.collection
-        measured = background.if_ready(cache.measured("", scene.run.name, scene.split, scene.stamp, whole))
+        measured = background.if_ready(cache.measured(scene.view))
         if measured is None:
             return not_yet
-        rows = whole.rows(sheet.on_map.items)
+        rows = scene.view.whole.rows(sheet.on_map.items)
         return scale(np.where(rows >= 0, measured["mAP"][rows], np.nan))
     return by_value(scene.field, *coded_by(scene, scene.field), selected)
 
 
-def histograms(scene: Scene) -> list[Filter]:
+def histograms(scene: Scene) -> list[Histogram]:
     """A histogram of each field that tells images apart, the ones with the fewest values first."""
-    coded_fields = {field: coded_by(scene, field) for field in filters.fields(scene.collection.images)}
+    coded_fields = {field: coded_by(scene, field) for field in filters.fields(scene.view.images)}
     telling = [field for field, (known, _) in coded_fields.items() if len(known) > 1]
     telling.sort(key=lambda field: len(coded_fields[field][0]))
     return [bars(field, *coded_fields[field]) for field in telling[:HISTOGRAMS]]
 
 
-def bars(field: str, known: list[str], codes: np.ndarray) -> Filter:
+def bars(field: str, known: list[str], codes: np.ndarray) -> Histogram:
     """A field's histogram: a bar for each value; of many numbers in equal steps, of many words the most frequent."""
     if len(known) <= BARS:
-        return Filter(field, [one or "(none)" for one in known], codes)
+        return Histogram(field, [one or "(none)" for one in known], codes)
     numbers = _numbers(known)
     if numbers is not None and np.isfinite(numbers).all():
         return number_bars(field, numbers[codes])
@@ -197,11 +196,11 @@ def bars(field: str, known: list[str], codes: np.ndarray) -> Filter:
     place = np.full(len(known), BARS - 1)
     place[first] = np.arange(BARS - 1)
     labels = [known[at] or "(none)" for at in first]
-    return Filter(field, [*labels, f"{len(known) - BARS + 1:,} others"], place[codes])
+    return Histogram(field, [*labels, f"{len(known) - BARS + 1:,} others"], place[codes])
 
 
-def number_bars(field: str, numbers: np.ndarray, count: int = BARS) -> Filter:
+def number_bars(field: str, numbers: np.ndarray, count: int = BARS) -> Histogram:
     """The histogram of numbers [n] in equal steps."""
     edges = np.linspace(numbers.min(), numbers.max(), count + 1)
     labels = [f"{low:.4g} to {high:.4g}" for low, high in zip(edges, edges[1:], strict=False)]
-    return Filter(field, labels, np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, count - 1))
+    return Histogram(field, labels, np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, count - 1))

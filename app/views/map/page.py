@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import replace
-
 import numpy as np
 import streamlit as st
 
 import lab.maps
 from app import served
-from app.components.gallery import Query, Section, gallery
-from app.components.meters import Meter, meters
-from app.components.scatter import Line, Points, scatter
+from app.components.displays import Meter, meters
+from app.components.gallery import CardSection, Query, gallery
+from app.components.scatter import MapPoints, scatter
 from app.results import cache, cards, run_choice, text_search
 from app.shared import address, autoplay, background, page_frame
 from app.views.map import colouring, pair
@@ -39,35 +36,32 @@ ROWS = 10_000  # of the table at most
     "Map", "An overview in two dimensions. Neighbours always come from the full space, never from the map."
 )
 def show() -> None:
-    run = run_choice.choose_run()
-    folder = run_choice.library()[run.name]
+    view = run_choice.choose_split(run_choice.choose_run())
+    split, folder = view.split, view.run.folder
     with st.sidebar:
-        split = page_frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
-        method = page_frame.choice("Map", lab.maps.METHODS, key="map", format=NAMES.__getitem__, link="map")
-        both = pair.choose(run, split)
+        method = page_frame.choice("Map", lab.maps.METHODS, key="map", format_func=NAMES.__getitem__, link="map")
+        both = pair.choose(view)
         over_time = both is None and split == "validation" and _asks_time(list(folder.frames()))
-        collection = cache.collection(run.name, split, run.stamp)
-        fields = colouring.fields(collection, len(collection.gallery), over_time)
+        fields = colouring.fields(view.whole, len(view.whole.gallery), over_time)
         if both is not None:
             left_out = (colouring.NEAREST, colouring.PRECISION)
             fields = [pair.OVERLAP, *(field for field in fields if field not in left_out)]
         field = page_frame.select("Colour", fields, key="colour", link="colour")
         k = page_frame.choice("True neighbours of a point", (5, 10, 20), key="near", link="near") if not both else 0
     if both is not None:
-        pair.show(collection, both, method, field)
+        pair.show(view, both, method, field)
         return
-    of = OVER_TIME if over_time else split
-    stamp = scenes.newest_frame(folder) if over_time else run.stamp
-    drawn, shown_method = _map_of(folder, of, method, stamp)
+    stamp = scenes.newest_frame(folder) if over_time else view.run.stamp
+    drawn, shown_method = _map_of(folder, OVER_TIME if over_time else split, method, stamp)
     step = _moment(drawn) if over_time else None
-    sheet = scenes.sheet(run.name, split, stamp, step)
+    sheet = scenes.sheet(folder.name, split, stamp, step)
     address.tell("step", step)
     item = scenes.adopt_item(lambda one: sheet.row(one) is not None)
-    key = (run.name, split, stamp, step, sheet)
+    key = (folder.name, split, stamp, step, sheet)
     if item is not None and len(sheet.whole) >= cache.MANY and background.if_ready(scenes.prepared(*key)) is None:
         item = None  # it is shown with its neighbours as soon as they can be searched
     flat, honesty = drawn.at(KEPT if step is None else step)
-    scene = Scene(run, split, stamp, step, collection, sheet, flat, shown_method, field, item, k)
+    scene = Scene(view, stamp, step, sheet, flat, shown_method, field, item, k)
     _say(scene)
     with st.sidebar:
         _search(scene)
@@ -79,15 +73,13 @@ def show() -> None:
 
 
 def _asks_time(steps: list[int]) -> bool:
-    """Whether the validations over time are wanted, where a run has kept them."""
+    """Whether the validations over time are to be shown, where a run has kept them."""
     if not steps:
         return False
     if address.adopt("step", int, steps, key=STEP, default=None):  # a new address wants to see this moment, or none
         st.session_state["over time"] = st.session_state[STEP] is not None
-    return st.toggle(
-        "Over time", key="over time", help="The validation images after each stored validation of the training",
-        persist_state="session",
-    )  # fmt: skip
+    help = "The validation images after each stored validation of the training"
+    return page_frame.toggle("Over time", key="over time", help=help)
 
 
 def _moment(drawn: Map) -> int:
@@ -121,13 +113,9 @@ def _map_of(folder: Run, of: str, method: lab.maps.Method, stamp: float) -> tupl
             st.fragment(page_frame.guarded(_wait), run_every=LOOK_EVERY)(chart)
         else:
             page_frame.say_error(f"{NAMES[method]} could not be drawn, so PCA is shown. {progress['sentence']}")
-            st.button("Try again", icon=":material/refresh:", on_click=_try_again, args=(chart,))
+            again = page_frame.guarded(chart.start)
+            st.button("Try again", icon=":material/refresh:", on_click=again)
     return background.or_wait(scenes.pca(folder.name, of, stamp)), "pca"
-
-
-def _try_again(chart: Chart) -> None:
-    with suppress(OSError):  # the page still says what went wrong
-        chart.start()
 
 
 def _wait(chart: Chart) -> None:
@@ -143,10 +131,9 @@ def _wait(chart: Chart) -> None:
 
 
 def _say(scene: Scene) -> None:
-    total, count = len(scene.sheet.whole), len(scene.sheet.rows)
-    what = f"{scene.split}, {cache.provenance(scene.run.name, scene.split)}"
-    what = what if scene.step is None else f"validation after step {scene.step:,}"
-    st.caption(page_frame.as_text(f"{scene.run.summary} · {what}, {total:,} images"))
+    view, total, count = scene.view, len(scene.sheet.whole), len(scene.sheet.rows)
+    what = f"{view.split}, {view.provenance}" if scene.step is None else f"validation after step {scene.step:,}"
+    page_frame.say(f"{view.run.summary} · {what}, {total:,} images")
     if count < total:
         st.info(
             f"{count:,} of {total:,} images are on the map: a random sample, the same every time, that takes its share "
@@ -161,19 +148,16 @@ def _say(scene: Scene) -> None:
 
 def _search(scene: Scene) -> None:
     """A field for words: the images on the map that have all of them are selected, as if somebody drew around them."""
-    page_frame.keep("map words", "", lambda words: len(words) <= LONGEST, link="find")
-    words = st.text_input(
-        "Find on the map", key="map words", placeholder="file, class or column",
-        max_chars=LONGEST, help="Selects the images whose file name, class or columns have every word.",
-        persist_state="session",
-    )  # fmt: skip
+    look = {"placeholder": "file, class or column"}
+    look["help"] = "Selects the images whose file name, class or columns have every word."
+    words = page_frame.text("Find on the map", key="map words", most=LONGEST, link="find", **look)
     if not words.strip():
         if st.session_state.pop(FOUND, None):
             _select_found(scene.lasso_key, NOBODY)
         return
     search = (scene.lasso_key, words)
     if st.session_state.get(FOUND, (None, 0))[0] != search:
-        lines = colouring.lines(*scene.key, scene.collection.images, scene.sheet)
+        lines = colouring.lines(*scene.key, scene.view.images, scene.sheet)
         rows = text_search.holding(lines, words)
         st.session_state[FOUND] = search, len(rows)
         _select_found(scene.lasso_key, scene.sheet.on_map.items[rows])
@@ -187,16 +171,11 @@ def _select_found(key: str, items: np.ndarray) -> None:
 
 
 def _draw(scene: Scene, selected: np.ndarray) -> None:
-    on_map, sheet, item = scene.sheet.on_map, scene.sheet, scene.item
+    on_map, item, (name, split, stamp) = scene.sheet.on_map, scene.item, scene.view.key
     legend, line_of = colouring.categories(scene, selected)
     known, names = colouring.coded_by(scene, filters.CLASS)
-    neighbours = sheet.neighbours(item, scene.k)[0].tolist() if item is not None else []
-    mine = sheet.label(item) if item is not None else None
-    points = Points(
-        of=f"{scene.run.name}/{scene.split}/{scene.run.stamp}", ids=on_map.items, flat=scene.flat, names=names,
-        known=known, categories=line_of, legend=legend, pictures=served.pictures(scene.run.name, scene.run.stamp),
-        filters=colouring.histograms(scene),
-    )  # fmt: skip
+    of, pictures, histograms = f"{name}/{split}/{stamp}", served.pictures(name, stamp), colouring.histograms(scene)
+    points = MapPoints(of, on_map.items, scene.flat, names, known, line_of, legend, pictures, histograms)
     nearest = scene.field == colouring.NEAREST
     scatter(
         points,
@@ -206,11 +185,17 @@ def _draw(scene: Scene, selected: np.ndarray) -> None:
         "selected",
         selected=selected,
         picked=item,
-        lines=[Line(other, sheet.label(other) == mine, rank) for rank, other in enumerate(neighbours, start=1)],
+        lines=[] if item is None else scenes.links_to(*_near(scene, item)),
         kept=scenes.kept_in_address(points.of),
         on_select=lambda ids: _select(scene.lasso_key, ids),
         on_pick=scenes.pick,
     )
+
+
+def _near(scene: Scene, item: int) -> tuple[np.ndarray, np.ndarray]:
+    """The true neighbours of an image, int64 [k], and which of them are of its class."""
+    others, sheet = scene.sheet.neighbours(item, scene.k)[0], scene.sheet
+    return others, np.array([sheet.label(other) == sheet.label(item) for other in others.tolist()], bool)
 
 
 def _select(key: str, ids: np.ndarray) -> None:
@@ -242,11 +227,9 @@ def _draw_honesty(honesty: dict[str, float], method: str) -> None:
 
 def _draw_images(scene: Scene, chosen: np.ndarray, linked: bool) -> None:
     """The clicked image with its neighbours, and those that are selected, int64 [s]."""
-    run, item = scene.run, scene.item
-    sections: list[Section] = [] if item is None else [_neighbours(scene, item)]
-    pages = -(-len(chosen) // ON_A_PAGE)
-    if pages:
-        sections.append(_selection(scene, chosen, pages, linked))
+    item, sections = scene.item, [] if scene.item is None else [_neighbours(scene, scene.item)]
+    if len(chosen):
+        sections.append(_selection(scene, chosen, linked))
     if not sections:
         st.info("Draw around points to list their images here, or click a point to see its true neighbours.")
         return
@@ -255,15 +238,13 @@ def _draw_images(scene: Scene, chosen: np.ndarray, linked: bool) -> None:
     gallery(sections, key="map images", on_pick=lambda _, one: scenes.pick(one), query=panel)
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         if item is not None:
-            about = {"run": run.name, "split": scene.split, "query": str(item)}
             with st.container(horizontal=True, width="content"):
-                if scene.collection.row(item) is not None:
-                    page_frame.link_to("browse", "Browse", about)
-                    page_frame.link_to("inspect", "Inspect", {**about, "batch": "query"})
+                if scene.view.whole.row(item) is not None:
+                    scene.view.link("Browse", query=str(item))
+                    scene.view.link("Inspect", "inspect", query=str(item), batch="query")
                 scenes.deselect()
-        if pages > 1:
-            st.pagination(pages, key="selection page")
-    if pages:
+        page_frame.turn("selection page", len(chosen), ON_A_PAGE)
+    if len(chosen):
         _table(scene, chosen)
 
 
@@ -272,45 +253,36 @@ def _table(scene: Scene, chosen: np.ndarray) -> None:
     with page_frame.fold("The selection as a table", link="table"):
         if not page_frame.is_open("table"):
             return
-        items, images = chosen[:ROWS], scene.collection.images
+        items, images = chosen[:ROWS], scene.view.images
         columns = {name: filters.column(images, name, items) for name in filters.fields(images)}
         st.dataframe({"image": items, "file": [images.keys[item] for item in items], **columns}, hide_index=True)
         if len(chosen) > ROWS:
             st.caption(f"The first {ROWS:,} of {len(chosen):,}.")
 
 
-def _neighbours(scene: Scene, item: int) -> Section:
-    others, scores = scene.sheet.neighbours(item, scene.k)
-    mine, known = scene.sheet.label(item), cards.has_class(scene.collection, item)
-    near = [
-        replace(
-            cards.plain(scene.run, scene.collection, other, f"{score:.3f}"),
-            rank=rank, right=scene.sheet.label(other) == mine if known else None,
-        )
-        for rank, (other, score) in enumerate(zip(others.tolist(), scores, strict=True), start=1)
-    ]  # fmt: skip
+def _neighbours(scene: Scene, item: int) -> CardSection:
+    values = [f"{score:.3f}" for score in scene.sheet.neighbours(item, scene.k)[1]]
+    near = scenes.neighbours(scene.view, item, *_near(scene, item), values)
     note = f"in the full space, by {scene.sheet.similarity}; lines lead to them on the map"
-    return Section("neighbours", f"The {len(near)} true neighbours", near, note)
+    return CardSection("neighbours", f"The {len(near)} true neighbours", near, note)
 
 
-def _selection(scene: Scene, chosen: np.ndarray, pages: int, linked: bool) -> Section:
-    labels = scene.collection.images.labels[chosen]
-    page_frame.keep("selection page", 1, range(1, pages + 1), link="page")
-    start = (st.session_state["selection page"] - 1) * ON_A_PAGE
-    listed = chosen[np.argsort(labels, kind="stable")][start : start + ON_A_PAGE]
-    part = f", {start + 1:,} to {start + len(listed):,} shown" if pages > 1 else ""
-    note = f"{len(chosen):,} image{'s' * (len(chosen) > 1)} of {len(np.unique(labels)):,} classes, by class{part}"
+def _selection(scene: Scene, chosen: np.ndarray, linked: bool) -> CardSection:
+    labels, count = scene.view.images.labels[chosen], len(chosen)
+    here = page_frame.part("selection page", count, ON_A_PAGE)
+    part = f", {here.start + 1:,} to {here.stop:,} shown" if count > ON_A_PAGE else ""
+    note = f"{count:,} image{'s' * (count > 1)} of {len(np.unique(labels)):,} classes, by class{part}"
     note += "" if linked else "; too many to be kept in the link"
-    shown = [cards.plain(scene.run, scene.collection, one) for one in listed.tolist()]
-    return Section("selection", "Selected on the map", shown, note, current=scene.item)
+    listed = chosen[np.argsort(labels, kind="stable")][here].tolist()
+    shown = [cards.card(scene.view, one) for one in listed]
+    return CardSection("selection", "Selected on the map", shown, note, current=scene.item)
 
 
 def _picked(scene: Scene, item: int) -> Query:
-    sheet, others = scene.sheet, scene.sheet.neighbours(item, scene.k)[0]
+    sheet, (others, right) = scene.sheet, _near(scene, item)
     facts = []
-    if cards.has_class(scene.collection, item):
-        same = sum(sheet.label(int(other)) == sheet.label(item) for other in others)
-        facts.append(("same class", f"{same} of {len(others)}", "of its true neighbours"))
+    if cards.has_class(scene.view.images, item):
+        facts.append(("same class", f"{right.sum()} of {len(others)}", "of its true neighbours"))
     at = np.flatnonzero(sheet.on_map.items == item)
     if len(at):
         far = sum((side - side[at[0]]) ** 2 for side in scene.flat.T)  # twenty times as fast as along the short axis
@@ -320,7 +292,7 @@ def _picked(scene: Scene, item: int) -> Query:
         facts.append(("kept by the map", f"{kept} of {len(near)}", "of the nearest on the map are true neighbours"))
     else:
         facts.append(("on the map", "no", "it is not in the sample that is shown"))
-    return cards.query(scene.run, scene.collection, item, facts)
+    return cards.query(scene.view, item, facts)
 
 
 show()

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
 
 import lab.runs
-from app.components.scatter import KEPT
-from app.results import cache
+from app.components.gallery import Card
+from app.components.scatter import KEPT, MapLine
+from app.results import cache, cards
+from app.results.cache import SplitView
 from app.shared import address, background
-from lab.evaluation.collection import Collection
 from lab.maps import kept, of_run
 from lab.maps.of_run import Map, Sheet
 from lab.runs import Run
@@ -32,11 +33,9 @@ class Scene:
     evaluated. method: that the map was drawn by. field: that colours it. item: the clicked image. k: its neighbours.
     """
 
-    run: cache.RunView
-    split: str
+    view: SplitView
     stamp: float
     step: int | None
-    collection: Collection
     sheet: Sheet
     flat: np.ndarray
     method: str
@@ -47,12 +46,12 @@ class Scene:
     @property
     def key(self) -> tuple[str, str, float, int | None]:
         """Tells the embeddings on screen from all others."""
-        return self.run.name, self.split, self.stamp, self.step
+        return self.view.run.name, self.view.split, self.stamp, self.step
 
     @property
     def lasso_key(self) -> str:
         """Where the selected images stand in the session's state."""
-        return f"lasso {self.run.name} {self.split}"
+        return f"lasso {self.view.run.name} {self.view.split}"
 
 
 @st.cache_resource(max_entries=24, show_spinner="Reading the embeddings ...")
@@ -81,7 +80,7 @@ def newest_frame(run: Run) -> float:
 
 
 def kept_in_address(of: str) -> dict[str, str]:
-    """How the browser showed these points when it last wrote into the address. of: that of `Points`."""
+    """How the browser showed these points when it last wrote into the address. of: that of `MapPoints`."""
     words = {}
     for name in KEPT:
         key = f"{name} of {of}"
@@ -93,11 +92,7 @@ def kept_in_address(of: str) -> dict[str, str]:
 
 def adopt_item(known: Callable[[int], bool]) -> int | None:
     """The clicked image, if it is a known one."""
-    address.adopt("item", int, known, default=None)
-    item = st.session_state.get("item")
-    item = item if item is not None and known(item) else None
-    address.tell("item", item)
-    return item
+    return address.follow("item", int, known)
 
 
 def adopt_lasso(key: str, items: np.ndarray) -> tuple[np.ndarray, bool]:
@@ -131,6 +126,26 @@ def unpacked(text: str, count: int) -> np.ndarray:
 def pick(item: int) -> None:
     """A point or a card was clicked."""
     st.session_state["item"] = item
+
+
+def neighbours(
+    view: SplitView, item: int, others: np.ndarray, right: np.ndarray, values: Sequence[str] = ()
+) -> list[Card]:
+    """Cards of the nearest others int64 [k] of an image. right: bool [k], whether each is of its class, as far as that
+    is known. values: what each card says."""
+    known, values = cards.has_class(view.images, item), values or [""] * len(others)
+    return [
+        cards.card(view, int(other), rank=rank, right=bool(same) if known else None, value=value)
+        for rank, (other, same, value) in enumerate(zip(others, right, values, strict=True), 1)
+    ]
+
+
+def links_to(others: np.ndarray, right: np.ndarray) -> list[MapLine]:
+    """The lines to the nearest others int64 [k] of the clicked point."""
+    return [
+        MapLine(other, same, rank)
+        for rank, (other, same) in enumerate(zip(others.tolist(), right.tolist(), strict=True), 1)
+    ]
 
 
 def deselect() -> None:

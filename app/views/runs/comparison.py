@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app.components.meters import Meter, meters
+from app.components.displays import Meter, meters
 from app.forms import curve_options
 from app.results.run_choice import data_of, described
 from app.shared import background, charts, page_frame
@@ -44,7 +44,7 @@ def compare(chosen: Sequence[Run], rows: Sequence[Row]) -> None:
             page_frame.link_to("browse", "Browse both", {"run": one.name, "rival": f"run:{other.name}"})
         first, *others = [run.name for run in chosen[:MAX_COMPARED]]  # their charts go on there while these train
         page_frame.link_to("watch", "Watch together", [("watched", first), *(("also", name) for name in others)])
-    view = page_frame.choice("What to compare", VIEWS, key="compared", labelled=False, link="compared")
+    view = page_frame.choice("What to compare", VIEWS, key="compared", link="compared", **page_frame.BARE)
     if view in ("Curves", "Configuration") and len(chosen) > MAX_COMPARED:
         st.caption(f"The first {MAX_COMPARED} of the {len(chosen)} selected runs.")
         chosen, rows = chosen[:MAX_COMPARED], rows[:MAX_COMPARED]
@@ -58,15 +58,12 @@ def _curves(chosen: Sequence[Run], rows: Sequence[Row]) -> None:
         st.info("None of these runs has made a step yet; look again once one has.")
         return
     groups = tables.seed_groups(chosen)
-    page_frame.keep("mean", False, link="mean")
     first = [name for name in ("MAP@R", "loss") if name in names]
-    page_frame.keep("curves", first, lambda picked: set(picked) <= set(names), link="curves")
+    help = "Draws runs that differ only in their seed as one line with a band of one sample deviation (n - 1)"
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        picked = st.multiselect("Curves", names, key="curves", format_func=title)
-        together = len(groups) < len(chosen) and st.toggle(
-            "Mean over seeds", key="mean", persist_state="session",
-            help="Draws runs that differ only in their seed as one line with a band of one sample deviation (n - 1)",
-        )  # fmt: skip
+        picked = page_frame.several("Curves", names, key="curves", initial=first, link="curves", format_func=title)
+        seeds = len(groups) < len(chosen)
+        together = seeds and page_frame.toggle("Mean over seeds", key="mean", link="mean", help=help)
     options = curve_options.ask()
     columns = st.columns(2)
     for at, name in enumerate(picked):
@@ -133,32 +130,22 @@ def draw_knobs(chosen: Sequence[Run], rows: Sequence[Row]) -> None:
         st.info("These runs differ in no knob but their seed. A sweep makes runs that do.")
         st.page_link("views/train/page.py", label="Sweep over a setting", icon=":material/tune:")
         return
-    score = page_frame.select(
-        "Score", scores, key="knob_score", initial="MAP@R" if "MAP@R" in scores else scores[0], link="score"
-    )
+    score = page_frame.select("Score", scores, key="knob_score", initial="MAP@R", link="score")
     values = [row.get(score) for row in rows]
     weighed = _weighed(columns, values)
     order = [name for one in weighed.weights for name in one.knobs] if weighed else []
     known = list(dict.fromkeys([*(name for name in order if name in columns), *columns]))
-    page_frame.keep("axes", [], lambda picked: set(picked) <= set(known), link="axis")
-    axes = st.multiselect(
-        "Axes",
-        known,
-        key="axes",
-        persist_state="session",
-        placeholder=f"the {min(AXES, len(known))} most important knobs",
-    )
-    axes = axes or known[:AXES]
+    words = f"the {min(AXES, len(known))} most important knobs"
+    axes = page_frame.several("Axes", known, key="axes", link="axis", placeholder=words) or known[:AXES]
     scored = [at for at, value in enumerate(values) if value is not None]
     if len(scored) < 2:
         st.info("The chart needs two runs with this score.")
     else:
         axis_values = {name: [columns[name][at] for at in scored] for name in axes}
+        figure = parallel(axis_values, score, [float(value) for value in values if value is not None])
+        words = f"One line for each of {len(scored)} runs over {', '.join(axes)} and {score}"
         with st.container(key="figure-room"):
-            st.plotly_chart(
-                parallel(axis_values, score, [float(value) for value in values if value is not None]), key="parallel",
-                alt=f"One line for each of {len(scored)} runs over {', '.join(axes) or 'no knob'} and {score}",
-            )  # fmt: skip
+            st.plotly_chart(figure, key="parallel", alt=words)
         st.caption("Drag along an axis to pick out lines; drag a name to move an axis.")
     if weighed:
         _weights(weighed, score)
@@ -169,7 +156,7 @@ def _weighed(columns: Mapping[str, list[Any]], scores: Sequence[float | None]) -
     try:
         return background.if_ready(_importance(repr((columns, scores)), columns, scores))
     except ValueError as error:
-        st.caption(page_frame.as_text(str(error)))
+        page_frame.say(str(error))
         return None
 
 
@@ -179,7 +166,7 @@ def _importance(key: str, _columns: Mapping[str, list[Any]], _scores: Sequence[f
 
 
 def _weights(importance: knobs.Importance, score: str) -> None:
-    st.caption(page_frame.as_text(knobs.in_words(importance, score)))
+    page_frame.say(knobs.in_words(importance, score))
     if importance.explained > 0:
         bars = [Meter(", ".join(one.knobs), max(0.0, one.share), _trend(one.trend)) for one in importance.weights]
         meters(bars, key="importance")
@@ -199,12 +186,15 @@ def parallel(columns: Mapping[str, Sequence[Any]], score: str, scores: Sequence[
     import plotly.graph_objects as go
 
     axes = [{"label": name, **axis(values)} for name, values in columns.items()]
-    line = {"color": list(scores), "colorscale": SCALE, "showscale": False}
     drawn = go.Parcoords(
-        dimensions=[*axes, {"label": score, "values": list(scores)}], line=line, labelangle=0 if len(axes) < 5 else -12,
-        unselected={"line": {"opacity": 0.06}}, labelfont={"size": 13}, tickfont={"size": 12},
-        rangefont={"size": 1, "color": "rgba(0,0,0,0)"},
-    )  # fmt: skip
+        dimensions=[*axes, {"label": score, "values": list(scores)}],
+        line={"color": list(scores), "colorscale": SCALE, "showscale": False},
+        unselected={"line": {"opacity": 0.06}},
+        labelangle=0 if len(axes) < 5 else -12,
+        labelfont={"size": 13},
+        tickfont={"size": 12},
+        rangefont={"size": 1, "color": charts.CLEAR},
+    )
     return go.Figure(drawn, {"height": 420, "margin": {"l": 70, "r": 60, "t": 70, "b": 24}})
 
 

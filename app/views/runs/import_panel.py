@@ -16,8 +16,8 @@ from app.shared import background, page_frame, settings
 from lab.core.streams import result_of
 from lab.runs.importing import reading
 
-OPEN, ASKED = "bring", "what is brought"
-"""In the session's state: whether the panel is open; what was last asked for, and how often."""
+OPEN, LAST = "bring", "what is brought"
+"""In the session's state: whether the panel is open; the last import, and its number."""
 KINDS = ("A folder of pictures", "A file of vectors")
 LENGTHS = {
     "They have unit length": None,
@@ -47,27 +47,21 @@ def panel(known: Library) -> None:
         if folder is None:
             return
         request = _pictures(folder, known) if kind == KINDS[0] else _vectors(folder)
-        name = st.text_input(
-            "Name of the run", key="name brought", placeholder="optional; default: name of the folder or file"
-        )
+        words, state = "optional; default: name of the folder or file", st.session_state
+        name = st.text_input("Name of the run", key="name brought", placeholder=words)
         if request is not None:
-            request = (*request, name.strip(), str(settings.runs_root()))
-            again = {ASKED: (request, st.session_state.get(ASKED, (None, 0))[1] + 1)}
-            st.button(
-                "Import as a run", type="primary", icon=":material/input:", on_click=st.session_state.update,
-                args=(again,),
-            )  # fmt: skip
-        if ASKED in st.session_state:
-            _show(*st.session_state[ASKED])
+            again = {LAST: ((*request, name.strip(), str(settings.runs_root())), state.get(LAST, (None, 0))[1] + 1)}
+            look: dict[str, Any] = {"type": "primary", "icon": ":material/input:"}
+            st.button("Import as a run", on_click=lambda: state.update(again), **look)
+        if LAST in state:
+            _show(*state[LAST])
 
 
 def _pictures(folder: Path, known: Library) -> tuple[Any, ...] | None:
     """Ask what embeds the pictures of a folder; None while that cannot be used."""
     trained = [run.name for run in known.runs if run.used_checkpoint() and not run.config.outside]
-    word = st.selectbox(
-        "Encoder", [OURS, *trained], key="encoder brought", accept_new_options=True,
-        help="A trained run, our pretrained network, or the name of a model of timm, which is downloaded once.",
-    )  # fmt: skip
+    help = "A trained run, our pretrained network, or the name of a model of timm, which is downloaded once."
+    word = st.selectbox("Encoder", [OURS, *trained], key="encoder brought", accept_new_options=True, help=help)
     if word not in trained and not is_model(word or ""):
         st.error("Type the name of a model of timm, such as resnet50; for a file or a function use `lab embed`.")
         return None
@@ -89,10 +83,8 @@ def _vectors(folder: Path) -> tuple[Any, ...] | None:
         return None
     file = page_frame.select("File of vectors", vectors, key="file brought")
     tables = ["none", *(one for one in files if Path(one).suffix.lower() in reading.TABLES and one != file)]
-    table = page_frame.select(
-        "Table with more about each row", tables, key="table brought",
-        help="Class, picture, split and any further column, one row for each vector, in their order.",
-    )  # fmt: skip
+    help = "Class, picture, split and any further column, one row for each vector, in their order."
+    table = page_frame.select("Table with more about each row", tables, key="table brought", help=help)
     lengths = page_frame.select("Lengths of the vectors", list(LENGTHS), key="lengths brought")
     return "vectors", str(folder / file), None if table == "none" else str(folder / table), LENGTHS[lengths]
 

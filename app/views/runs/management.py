@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -39,12 +40,12 @@ class Scene:
 def row(run: Run, split: str) -> Row:
     """A run's row, made once as long as its files stay; whether a process still works on it is looked up each time."""
     files = ("config.yaml", "status.json", "remarks.json", "meta.json", f"scores/{split}.json")
-    stored = _stored(str(run.path), split, tuple(written(run.path / name) for name in files))
+    stored = _stored(run.path, split, tuple(written(run.path / name) for name in files))
     return {**stored, "state": run.state if stored["state"] in (RUNNING, QUEUED) else stored["state"]}
 
 
 @lru_cache(maxsize=5_000)
-def _stored(path: str, split: str, written: tuple[int, ...]) -> Row:
+def _stored(path: Path, split: str, written: tuple[int, ...]) -> Row:
     run = Run(path)
     config = described(run)
     return tables.row(run, config, {s: chosen_name(config, s) for s in ("loss", "encoder", "data")}, split)
@@ -59,8 +60,8 @@ def choose_columns(known: Sequence[str]) -> list[str]:
     except (OSError, ValueError, TypeError):
         default = list(known)
     with st.popover("Columns", icon=":material/view_column:", width="stretch"):
-        page_frame.keep("columns", default, lambda chosen: set(chosen) <= set(known), link="column")
-        chosen = st.multiselect("Columns", known, key="columns", persist_state="session", placeholder="only the name")
+        words = "only the name"
+        chosen = page_frame.several("Columns", known, key="columns", initial=default, link="column", placeholder=words)
         left, right = st.columns(2)
         left.button("All", on_click=lambda: st.session_state.update(columns=list(known)), width="stretch")
         if right.button("Save", help="Saves this choice for everybody who opens this folder of runs", width="stretch"):
@@ -113,10 +114,7 @@ def remarks_of_several(runs: Sequence[Run], rows: Sequence[Row], known: Sequence
 
 def _annotated(runs: Sequence[Run], words: Callable[[Run], dict[str, Any]]) -> None:
     """Write, then draw the page anew; a refusal is a sentence."""
-    try:
+    with page_frame.refusals():
         for run in runs:
             management.annotate(run, **words(run))
-    except (ValueError, OSError) as error:
-        page_frame.say_error(error)
-        return
-    st.rerun()
+        st.rerun()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from app.forms import knob_forms
-from app.results.run_choice import library, of_each, say_what_next, warn
-from app.shared import address, cloning, page_frame, settings
+from app.results.run_choice import library, say_what_next, warn
+from app.shared import address, page_frame, queueing, settings
 from app.views.runs import comparison, import_panel, management
 from app.views.runs.management import Row, Scene
 from lab.report import rows as tables
@@ -37,20 +36,12 @@ def runs() -> None:
         _trash()
         return
     with st.sidebar:
-        split = page_frame.choice(
-            "Scores of", ("test", "validation"), key="scores_of", format=str.capitalize, link="scores"
-        )
-        page_frame.keep("filter", "", lambda words: len(words) <= LONGEST, link="filter")
-        words = st.text_input(
-            "Filter",
-            key="filter",
-            placeholder="words, or r@1>0.5",
-            live=True,
-            max_chars=LONGEST,
-            persist_state="session",
-            help="Rows must contain every word; a comparison such as MAP@R>=0.3 filters by one column.",
-        )
-        rows = {one["run"]: one for one in of_each(lambda run: management.row(run, split), all_runs.runs)}
+        splits = "test", "validation"
+        split = page_frame.choice("Scores of", splits, key="scores_of", format_func=str.capitalize, link="scores")
+        look: dict[str, Any] = {"placeholder": "words, or r@1>0.5", "live": True}
+        look["help"] = "Rows must contain every word; a comparison such as MAP@R>=0.3 filters by one column."
+        words = page_frame.text("Filter", key="filter", most=LONGEST, link="filter", **look)
+        rows = {run.name: management.row(run, split) for run in all_runs.runs}
         scene = Scene(all_runs, rows, split)
         fits = _narrowed(scene)
         scores = tables.columns(rows.values())
@@ -83,8 +74,8 @@ def runs() -> None:
 
 def _knobs(scene: Scene, listed: list[Row]) -> None:
     """What the knobs of all listed runs have to do with their scores, without selecting hundreds of rows."""
-    page_frame.keep("weigh", False, link="knobs")
-    if len(listed) > 1 and st.toggle(f"Knobs of the {len(listed)} runs listed", key="weigh", persist_state="session"):
+    words = f"Knobs of the {len(listed)} runs listed"
+    if len(listed) > 1 and page_frame.toggle(words, key="weigh", link="knobs"):
         comparison.draw_knobs([scene.known[one["run"]] for one in listed], listed)
 
 
@@ -92,18 +83,13 @@ def _mailed(chosen: list[Run], split: str) -> None:
     """One page with all that is to be said of these runs, made when it is asked for."""
     import lab.report.page
 
-    names = [run.name for run in chosen]
-    if st.button(
-        "Make an HTML report",
-        icon=":material/mail:",
-        help="One file with table, curves, map and example queries; it opens without a server",
-    ):
-        try:
+    names, help = [run.name for run in chosen], "One file with table, curves, map and example queries"
+    pressed = st.button("Make an HTML report", icon=":material/mail:", help=f"{help}; it opens without a server")
+    with page_frame.refusals():
+        if pressed:
             table = lab.report.report(chosen, split=split)
             made = lab.report.page.of(chosen, table, images=lambda run: settings.confine_images(run.dataset()))
             st.session_state["page to mail"] = names, split, made
-        except (ValueError, OSError) as error:
-            page_frame.say_error(error)
     if (kept := st.session_state.get("page to mail")) and kept[:2] == (names, split):
         st.download_button("Download the report", kept[2], "report.html", "text/html", icon=":material/download:")
 
@@ -115,9 +101,8 @@ def _narrowed(scene: Scene) -> Callable[[Row], bool]:
     states = st.pills("State", known, key="states", selection_mode="multi")
     tags: list[str] = []
     group = ANY
-    if known_tags := scene.tags:
-        page_frame.keep("tags", [], lambda chosen: set(chosen) <= set(known_tags), link="tag")
-        tags = st.multiselect("Tags", known_tags, key="tags", persist_state="session", placeholder="any")
+    if scene.tags:
+        tags = page_frame.several("Tags", scene.tags, key="tags", link="tag", placeholder="any")
     if groups := management.groups_of(scene.rows.values()):
         group = page_frame.select("Group", [ANY, *groups], key="group", link="group")
     return lambda row: (
@@ -170,7 +155,7 @@ def _one(run: Run, tags: list[str]) -> None:
         page_frame.link_to("watch", "Watch", {"watched": run.name})
         lacks = run.config.missing
         for sentence in lacks:
-            st.caption(page_frame.as_text(sentence))
+            page_frame.say(sentence)
         if run.config.foreign:
             st.caption("Made with data, a model or a loss from elsewhere, so it cannot be trained again from here.")
         elif not lacks:
@@ -189,7 +174,7 @@ def _again(run: Run) -> None:
         knob_forms.fill(run.config)
         st.switch_page("views/train/page.py")
     with st.popover("Clone", icon=":material/content_copy:", help="Train a copy with one change"):
-        cloning.form(run, "runs")
+        queueing.clone_form(run, "runs")
 
 
 def _name_and_trash(run: Run) -> None:
@@ -198,20 +183,17 @@ def _name_and_trash(run: Run) -> None:
         left, right = st.columns(2)
         renamed = left.form_submit_button("Rename", width="stretch")
         thrown = right.form_submit_button("Move to trash", icon=":material/delete:", width="stretch")
-    if renamed and name != run.name:
-        _and_again(lambda: run_management.rename(run, name), lambda: {"runs": [name]})
-    if thrown:
-        _and_again(lambda: run_management.trash(run), lambda: {"runs": []})
+    with page_frame.refusals():
+        if renamed and name != run.name:
+            run_management.rename(run, name)
+            _select_and_again([name])
+        if thrown:
+            run_management.trash(run)
+            _select_and_again([])
 
 
-def _and_again(act: Callable[[], object], state: Callable[[], dict[str, Any]]) -> None:
-    """Act on a run folder, then draw the page anew; a refusal is a sentence."""
-    try:
-        act()
-    except ValueError as error:
-        page_frame.say_error(error)
-        return
-    st.session_state.update(state())
+def _select_and_again(names: list[str]) -> None:
+    st.session_state["runs"] = names
     st.rerun()
 
 
@@ -221,10 +203,9 @@ def _published(scene: Scene) -> None:
     lines = tables.published({one["data"] for one in scene.rows.values()})
     if lines:
         words = f"Published by the papers on these data sets: {len(lines)} results, none of them measured here"
+        table, alt = pd.DataFrame(lines), "Published results, not your own runs"
         with page_frame.fold(words, link="published"):
-            st.dataframe(
-                pd.DataFrame(lines), hide_index=True, placeholder="", alt="Published results, not your own runs"
-            )
+            st.dataframe(table, hide_index=True, placeholder="", alt=alt)
 
 
 def _trash() -> None:
@@ -235,8 +216,10 @@ def _trash() -> None:
         for folder in thrown:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.text(folder.name)
-                if st.button("Restore", key=f"give back {folder.name}"):
-                    _and_again(partial(run_management.restore, folder), dict)
+                with page_frame.refusals():
+                    if st.button("Restore", key=f"give back {folder.name}"):
+                        run_management.restore(folder)
+                        st.rerun()
 
 
 runs()

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
 import lab.runs
-from app.components.gallery import Card, Section, gallery
+from app.components.gallery import Card, CardSection, gallery
 from app.forms import folder_picker, knob_forms
-from app.results.thumbnails import thumbnail
+from app.results.pictures import thumbnail
 from app.shared import background, page_frame, queueing, settings
 from lab.data.images.reading import EXTENSIONS, ImageError, open_rgb
 from lab.runs.building import own_images
@@ -72,17 +73,15 @@ def _show(folder: str, times: int) -> None:
     note = f"one image of {'each class' if len(cards) == len(survey.images) else 'some classes'}"
     count, total = len(survey.images), sum(survey.images.values())
     counted = f"{count:,} class{'es' * (count != 1)}, {total:,} image{'s' * (total != 1)}"
-    section = Section("sample", counted, cards, note=note, size="small")
+    section = CardSection("sample", counted, cards, note, size="small")
     gallery([section], key="my sample", on_pick=lambda *_: None)
     _tell_counts(survey)
     _tell_problems(survey.problems)
     st.info(page_frame.as_text(chosen.sentence), icon=":material/tune:")
     with st.container(horizontal=True):
         go = st.button("Train on these images", type="primary", icon=":material/play_arrow:")
-        st.button(
-            "Change the settings first", icon=":material/edit_note:", on_click=_fill, args=(chosen,),
-            help="Puts them into the form below.",
-        )  # fmt: skip
+        look: dict[str, Any] = {"icon": ":material/edit_note:", "help": "Puts them into the form below."}
+        st.button("Change the settings first", on_click=lambda: _fill(chosen), **look)
     if go:
         _train(chosen, Path(folder).name)
 
@@ -124,12 +123,9 @@ def _tell_problems(problems: Sequence[str]) -> None:
 def _train(chosen: Fitted, folder: str) -> None:
     """Add the training to the queue, and go where it can be watched."""
     name = lab.runs.free_name(settings.runs_root(), queueing.plain_name(folder)[:80] or "my-images")
-    try:
-        made = queueing.enqueue({"": chosen.config}, name, ())
-    except (ValueError, OSError) as error:
-        page_frame.say_error(error)
-        return
-    st.switch_page("views/watch/page.py", query_params={"watched": made[0]})
+    with page_frame.refusals():
+        made = queueing.enqueue({"": chosen.config}, name)
+        st.switch_page("views/watch/page.py", query_params={"watched": made[0]})
 
 
 def _fill(chosen: Fitted) -> None:

@@ -11,7 +11,8 @@ import streamlit as st
 
 import lab.papers.recipes
 from app.forms import knob_forms
-from app.shared import address, empty_state, location, page_frame, queueing, settings
+from app.results import run_choice
+from app.shared import address, location, page_frame, queueing, settings
 from app.views.train import my_images, queue_panel
 from lab.runs import RunConfig
 from lab.runs.building import overrides
@@ -55,7 +56,7 @@ def train() -> None:
         _import()
     if not lab.runs.list(settings.runs_root()):
         st.info("No runs yet. Begin in one of these ways, or with the form below them:")
-        empty_state.starts()
+        run_choice.offer_starts()
     form, plan = st.columns([3, 2], gap="large")
     with form:
         my_images.panel()
@@ -88,19 +89,12 @@ def _presets() -> RunConfig:
         _fill_from_chosen()
     st.session_state[APPLIED] = _chosen()
     base = overrides.base(st.session_state.get("preset") or st.session_state.get("recipe"))
-    address.publish(**{key: st.session_state.get(key) for _, key, _ in offered})
+    look: dict[str, Any] = {"index": None, "placeholder": "(none)", "format_func": _title}
+    look["help"] = "Replaces all settings of the form except the file paths that you entered."
     for label, key, heads in offered:
-        st.selectbox(
-            label,
-            list(heads),
-            index=None,
-            key=key,
-            placeholder="(none)",
-            format_func=_title,
-            help="Replaces all settings of the form except the file paths that you entered.",
-        )
-        if name := st.session_state.get(key):
-            st.caption(page_frame.as_text(heads[name]))
+        address.tell(key, st.session_state.get(key))
+        if name := st.selectbox(label, list(heads), key=key, **look):
+            page_frame.say(heads[name])
     return base
 
 
@@ -138,9 +132,8 @@ def _fill_from_chosen() -> None:
 
 
 def _import() -> None:
-    upload = st.file_uploader(
-        "Import a configuration", type=["yaml", "yml"], max_upload_size=MAX_FILE, key="imported", help="A YAML file."
-    )
+    look: dict[str, Any] = {"type": ["yaml", "yml"], "max_upload_size": MAX_FILE, "help": "A YAML file."}
+    upload = st.file_uploader("Import a configuration", key="imported", **look)
     if upload is None or st.session_state.get("import done") == upload.file_id:
         return
     st.session_state["import done"] = upload.file_id
@@ -185,10 +178,8 @@ def _checked(config_values: dict[str, Any], wrong: dict[str, str]) -> RunConfig 
 
 
 def _plan(config: RunConfig) -> None:
-    page_frame.keep("name", "", lambda words: len(words) <= MAX_NAME, link="name")
-    name = st.text_input(
-        "Name of the run", key="name", placeholder="optional; default: date-loss-data", max_chars=MAX_NAME
-    )
+    words = "optional; default: date-loss-data"
+    name = page_frame.text("Name of the run", key="name", most=MAX_NAME, link="name", placeholder=words)
     refused = ""
     try:
         if name:
@@ -197,9 +188,9 @@ def _plan(config: RunConfig) -> None:
         refused = str(error)
         page_frame.say_error(refused)
     scene = Scene(config, config.as_yaml(), name, refused)
-    words = ["lab", "train", *(["--name", name] if name and not refused else []), *config.flags()]
+    command = ["lab", "train", *(["--name", name] if name and not refused else []), *config.flags()]
     st.caption("Command line")
-    st.code(shlex.join([*words, "--runs", str(settings.runs_root())]), language="bash", wrap_lines=True)
+    st.code(shlex.join([*command, "--runs", str(settings.runs_root())]), language="bash", wrap_lines=True)
     with page_frame.fold("As YAML", link="yaml"):
         st.code(scene.text, language="yaml", height=320)
         st.download_button("Export", scene.text, "config.yaml", "application/yaml", icon=":material/download:")
@@ -213,8 +204,8 @@ def _queue(scene: Scene) -> None:
     page_frame.keep("grid knob", None, knobs, link="grid")
     with page_frame.fold("Sweep over a setting", link="sweep", opened=st.session_state["grid knob"] is not None):
         path = st.selectbox("Setting", knobs, index=None, key="grid knob", placeholder="none")
-        page_frame.keep("grid values", "", link="values")
-        values = st.text_input("Values", key="grid values", placeholder="0.01, 0.05, 0.1", disabled=path is None)
+        look: dict[str, Any] = {"placeholder": "0.01, 0.05, 0.1", "disabled": path is None}
+        values = page_frame.text("Values", key="grid values", link="values", **look)
     place = _place()
     chosen = _devices(scene.config) if place == location.HERE else []
     preflight: preflight_process.Preflight | None = st.session_state.get("preflight")
@@ -222,18 +213,13 @@ def _queue(scene: Scene) -> None:
     if doomed:
         st.warning("The pre-flight found what will stop this run; its sentence above says what to change.")
     words = "Add to queue" if place == location.HERE else "Send to the cluster"
-    add = st.button(
-        f"{words} anyway" if doomed else words, key="add to queue", icon=":material/playlist_add:",
-        type="secondary" if doomed else "primary", width="stretch", disabled=bool(scene.refused),
-    )  # fmt: skip
-    if not add:
+    words += " anyway" if doomed else ""
+    look = {"icon": ":material/playlist_add:", "width": "stretch", "disabled": bool(scene.refused)}
+    if not st.button(words, key="add to queue", type="secondary" if doomed else "primary", **look):
         return
-    try:
+    with page_frame.refusals():
         configs = queueing.grid(scene.config, path, values) if path else {"": scene.config}
         made = queueing.enqueue(configs, scene.name, chosen, place)
-    except ValueError as error:
-        page_frame.say_error(error)
-    else:
         done = "added to the queue" if place == location.HERE else "sent to the cluster"
         st.toast(f"{len(made)} {done}: {page_frame.as_text(', '.join(made[:3]))}")
 
@@ -248,43 +234,33 @@ def _place() -> str:
         "Nodes that can write to the folder of runs save there as they train. From other nodes the run is copied back "
         "every ten seconds to a minute, at each checkpoint and at its end."
     )
-    explained = explained if location.RAY in places else ""
-    return page_frame.select(
-        "Where it runs", list(places), key="where", format=places.__getitem__, help=explained, link="where"
-    )
+    help = explained if location.RAY in places else None
+    named = places.__getitem__
+    return page_frame.select("Where it runs", list(places), key="where", format_func=named, help=help, link="where")
 
 
 def _devices(config: RunConfig) -> list[str]:
     known = {device.name: device.words for device in machine.devices()}
-    page_frame.keep("devices", [], lambda chosen: set(chosen) <= set(known), link="device")
-    return st.multiselect(
-        "Devices",
-        list(known),
-        key="devices",
-        format_func=lambda one: known.get(one, one),
-        placeholder=f"as set in the form: {config.training.knobs.device}",
-        help="Several devices share the runs, one run per device at a time.",
-    )
+    look: dict[str, Any] = {
+        "format_func": lambda one: known.get(one, one),
+        "placeholder": f"as set in the form: {config.training.knobs.device}",
+        "help": "Several devices share the runs, one run per device at a time.",
+    }
+    return page_frame.several("Devices", list(known), key="devices", link="device", **look)
 
 
 def _preflight(scene: Scene) -> None:
     preflight: preflight_process.Preflight | None = st.session_state.get("preflight")
     busy = preflight is not None and not preflight.done
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button(
-            "Pre-flight",
-            icon=":material/flight_takeoff:",
-            disabled=busy,
-            help="Checks data, memory, gradients and speed",
-        ):
+        help = "Checks data, memory, gradients and speed"
+        if st.button("Pre-flight", icon=":material/flight_takeoff:", disabled=busy, help=help):
             st.session_state["preflight"] = preflight_process.start(settings.confine(scene.config))
             st.rerun()
         if preflight and busy:
             st.button("Stop the pre-flight", on_click=preflight.stop)
         if preflight is None:
-            st.caption(
-                "Checks data, memory, gradients and speed in a few seconds, before you add the run to the queue."
-            )
+            st.caption(f"{help} in a few seconds, before you add the run to the queue.")
     if preflight:
         every = 1.0 if busy else None
         st.fragment(page_frame.guarded(_follow_preflight), run_every=every)(scene.text, busy)

@@ -8,8 +8,7 @@ from typing import Any
 import streamlit as st
 
 import lab.runs
-from app.shared import cloning, location, page_frame, queueing
-from lab.core.explain import explain
+from app.shared import location, page_frame, queueing
 from lab.runs import Run
 from lab.runs.launching.queue import Queue
 
@@ -28,7 +27,7 @@ def panel() -> None:
     if not active and not names and not elsewhere:
         st.caption("The queue is empty.")
     if free := location.cluster():
-        st.caption(page_frame.as_text(free))
+        page_frame.say(free)
     for run in (*active, *elsewhere):
         _at_work(run)
     if queue.abandoned:
@@ -43,10 +42,10 @@ def _at_work(run: Run) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         done = (status.get("step") or 0) / max(1, status.get("steps") or 1)
         st.progress(min(1.0, done), text=page_frame.as_text(f"{run.name}: {queueing.progress_words(status)}"))
-        stopping = queueing.was_asked(run.name)
+        stopping = queueing.is_stopping(run.name)
         _button("Stop", f"stop {run.name}", queueing.ask_to_stop, run.name, disabled=stopping)
     if where := location.words(run):
-        st.caption(page_frame.as_text(where))
+        page_frame.say(where)
 
 
 def _waiting(queue: Queue, place: int, name: str, *, last: bool) -> None:
@@ -56,7 +55,7 @@ def _waiting(queue: Queue, place: int, name: str, *, last: bool) -> None:
         _button(up, f"up {name}", queue.move, name, place - 1, help="Move up", disabled=place == 0)
         _button(down, f"down {name}", queue.move, name, place + 1, help="Move down", disabled=last)
         with st.popover(":material/content_copy:", help="Copy with one change"):
-            cloning.form(lab.runs.open(queue.root / name), "queue")
+            queueing.clone_form(lab.runs.open(queue.root / name), "queue")
         _button(out, f"remove {name}", queue.remove, name, help="Remove from the queue; the run itself stays")
 
 
@@ -64,10 +63,8 @@ def _button(label: str, key: str, change: Callable, *arguments: Any, **look: Any
     """A button that changes the queue; a change that another tab was quicker with is told and no more."""
 
     def clicked() -> None:
-        try:
+        with page_frame.refusals(st.toast):
             change(*arguments)
-        except (ValueError, OSError) as error:
-            st.toast(page_frame.as_text(explain(error)))
 
     st.button(label, key=key, on_click=clicked, **look)
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from app.answers import candidates, ranked_answer
 from app.answers.candidates import Candidates
-from app.components.gallery import Section, gallery
+from app.components.gallery import CardSection, gallery
 from app.results import cache, cards, run_choice
+from app.results.cache import SplitView
 from app.shared import address, background, charts, page_frame
 from app.shared.background import Job
 from lab.core.knobs.sliders import ROUND
@@ -31,7 +33,7 @@ class Scene:
     surveying: the job that makes the curves quick. item: the query. probes: anchors whose images are searched.
     """
 
-    run: cache.RunView
+    view: SplitView
     inverted: InvertedGallery
     surveying: Job[InvertedGallery]
     item: int
@@ -48,23 +50,19 @@ class Scene:
     "Two-stage", "Compare a query with the class anchors first, then only with the images assigned to the nearest ones."
 )
 def two_stage() -> None:
-    run = run_choice.choose_run()
-    with st.sidebar:
-        split = page_frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
-        whole = cache.collection(run.name, split, run.stamp)
-    run_choice.need_classes(whole)
-    inverted = background.or_wait(cache.inverted(run.name, split, run.stamp, whole))
+    view = run_choice.choose_split(run_choice.choose_run())
+    run_choice.need_classes(view)
+    inverted, whole = background.or_wait(cache.inverted(view)), view.whole
     with st.sidebar:
         address.adopt("query", int, lambda item: whole.row(item) is not None)
         st.divider()
-        source = page_frame.few("Queries", list(SOURCES), key="raced", format=SOURCES.__getitem__, link="queries")
+        source = page_frame.few("Queries", list(SOURCES), key="raced", format_func=SOURCES.__getitem__, link="queries")
         below = st.container()
         st.divider()
         most = max(2, min(96, len(whole.gallery) - 1))
-        page_frame.keep("first", min(FIRST, most), range(1, most + 1), link="first")
-        k = st.slider("Top k", 1, most, key="first", persist_state="session")
+        k = page_frame.slide("Top k", 1, most, key="first", initial=min(FIRST, most), link="first")
     searched = f"{len(whole.query):,} queries in {len(whole.gallery):,} images"
-    st.caption(page_frame.as_text(f"{run.summary} · {split}, {searched} · {cache.provenance(run.name, split)}"))
+    page_frame.say(f"{view.run.summary} · {view.split}, {searched} · {view.provenance}")
     st.caption(
         f"{inverted.count:,} anchors, learnt by this run, one for each class that it was trained on."
         if inverted.anchors.learnt
@@ -74,14 +72,14 @@ def two_stage() -> None:
     if inverted.count < 2:
         st.info("Two-stage search needs at least two anchors; choose a split with more classes.")
         return
-    probes = _probes(inverted.count)
-    surveying = cache.surveyed(run.name, split, run.stamp, inverted)
+    probes, everything = _probes(inverted.count), np.ones(len(whole.query), bool)
+    surveying = cache.surveyed(view, inverted)
     with below:
-        chosen = _queries(source, inverted, surveying, probes, k)
-    item = candidates.chosen_query(whole, chosen)
-    candidates.draw(run, whole, chosen, item, key="raced candidates", on_pick=_pick)
+        chosen = _lost(surveying, probes, k) if source == "lost" else candidates.choose(source, view, everything)
+    item = candidates.chosen_query(view, chosen)
+    candidates.draw(view, chosen, item, key="raced candidates", on_pick=_pick)
     if item is not None:
-        scene = Scene(run, inverted, surveying, item, probes, k, inverted.cost(item, probes, k))
+        scene = Scene(view, inverted, surveying, item, probes, k, inverted.cost(item, probes, k))
         _tell(scene.cost, k)
         _draw_found(scene)
         _draw_charts(scene)
@@ -91,36 +89,24 @@ def two_stage() -> None:
 def _probes(count: int) -> int:
     """A slider from one anchor to all, finer among the few; a number from the address is one of its stops."""
     page_frame.keep("probes", 1, range(1, count + 1), link="probes")
-    now = st.session_state["probes"]
-    if now not in {*_stops(count), st.session_state.get("probes stop")}:
-        st.session_state["probes stop"] = now
-    stops = sorted({*_stops(count), min(st.session_state.get("probes stop", now), count)})
-    return st.select_slider("Probed anchors", stops, key="probes", persist_state="session")
+    state = st.session_state
+    now, rounded = state["probes"], {int(step * 10**power) for power in range(len(str(count))) for step in ROUND}
+    stops = {stop for stop in rounded if stop <= count} | {*range(1, min(20, count) + 1), count}
+    if now not in {*stops, state.get("probes stop")}:
+        state["probes stop"] = now
+    stops |= {min(state.get("probes stop", now), count)}
+    return st.select_slider("Probed anchors", sorted(stops), key="probes", persist_state="session")
 
 
-def _stops(count: int) -> set[int]:
-    rounded = {int(step * 10**power) for power in range(len(str(count))) for step in ROUND}
-    return {stop for stop in rounded if stop <= count} | {*range(1, min(20, count) + 1), count}
-
-
-def _queries(
-    source: str, inverted: InvertedGallery, surveying: Job[InvertedGallery], probes: int, k: int
-) -> Candidates:
-    everything = np.ones(len(inverted.collection.query), bool)
-    if source != "lost":
-        return candidates.choose(source, inverted.collection, everything)
-    title = f"Queries that miss most of their nearest {k}"
-    if surveying.value is None:
+def _lost(surveying: Job[InvertedGallery], probes: int, k: int) -> Candidates:
+    title, surveyed = f"Queries that miss most of their nearest {k}", surveying.value
+    if surveyed is None:
         return Candidates([], [], title, waits_for=surveying)
-    items, lost = surveying.value.losers(probes, k)
-    first = slice(0, candidates.OFFERED)
-    return Candidates(
-        items[first].tolist(),
-        [f"{count} missed" for count in lost[first]],
-        title,
-        f"{len(items):,} of {len(inverted.sample):,} sampled queries miss some",
-        f"None: with {probes:,} anchor{'s' * (probes > 1)} probed every query finds its nearest {k}.",
-    )
+    items, lost = surveyed.losers(probes, k)
+    note = f"{len(items):,} of {len(surveyed.sample):,} sampled queries miss some"
+    nothing = f"None: with {probes:,} anchor{'s' * (probes > 1)} probed every query finds its nearest {k}."
+    values = [f"{count} missed" for count in lost[: candidates.OFFERED]]
+    return Candidates(items[: candidates.OFFERED].tolist(), values, title, note, nothing)
 
 
 def _pick(section: str, item: int) -> None:
@@ -133,27 +119,26 @@ def _tell(cost: QueryCost, k: int) -> None:
     matches = int(cost.brute.num_positives[0])
     kept = int((cost.brute.neighbours[0, :k] >= 0).sum())
     whole, cut = (_average_precision(ranking) for ranking in (cost.brute, cost.fast))
-    columns = st.columns(5)
-    columns[0].metric(
-        "Comparisons", f"{fast:,}", f"{fast / brute - 1:+.0%} of {brute:,}", delta_color="off",
-        help="Similarities computed, those with the anchors included; brute force compares with every image.",
-    )  # fmt: skip
-    columns[1].metric(
-        "Milliseconds", f"{cost.fast_ms:.3f}", f"brute force {cost.brute_ms:.3f}", delta_color="off", delta_arrow="off",
-        help=f"Median of repeated searches for the nearest {k} of this query, on this machine, just now.",
-    )  # fmt: skip
-    columns[2].metric(
-        f"Of the nearest {k}", f"{kept - len(cost.lost)} found", f"{len(cost.lost)} missed", delta_color="off",
-        delta_arrow="off", help="The nearest images by brute force that are assigned to a probed anchor.",
-    )  # fmt: skip
-    columns[3].metric(
-        "True matches", f"{matches - len(cost.lost_matches)} in reach", f"{len(cost.lost_matches)} missed",
-        delta_color="off", delta_arrow="off", help="Images of the query's class that are assigned to a probed anchor.",
-    )  # fmt: skip
-    columns[4].metric(
-        "AP", cut, f"brute force {whole}", delta_color="off", delta_arrow="off",
-        help="Average precision over all true matches; those that are missed count as not found.",
-    )  # fmt: skip
+    lost, matches_lost = len(cost.lost), len(cost.lost_matches)
+    facts = {
+        "Comparisons": (f"{fast:,}", f"{fast / brute - 1:+.0%} of {brute:,}"),
+        "Milliseconds": (f"{cost.fast_ms:.3f}", f"brute force {cost.brute_ms:.3f}"),
+        f"Of the nearest {k}": (f"{kept - lost} found", f"{lost} missed"),
+        "True matches": (f"{matches - matches_lost} in reach", f"{matches_lost} missed"),
+        "AP": (cut, f"brute force {whole}"),
+    }
+    for column, (name, (value, against)), help in zip(st.columns(5), facts.items(), COSTS, strict=True):
+        arrow: Any = "auto" if name == "Comparisons" else "off"
+        column.metric(name, value, against, delta_color="off", delta_arrow=arrow, help=help.format(k=k))
+
+
+COSTS = (
+    "Similarities computed, those with the anchors included; brute force compares with every image.",
+    "Median of repeated searches for the nearest {k} of this query, on this machine, just now.",
+    "The nearest images by brute force that are assigned to a probed anchor.",
+    "Images of the query's class that are assigned to a probed anchor.",
+    "Average precision over all true matches; those that are missed count as not found.",
+)
 
 
 def _average_precision(ranking: Ranking) -> str:
@@ -194,31 +179,29 @@ def _draw_charts(scene: Scene) -> None:
 
 
 def _draw_lost(scene: Scene) -> None:
-    inverted, cost, k = scene.inverted, scene.cost, scene.k
-    brute, unreached = scene.evidence(cost.brute), np.zeros(len(inverted.collection.gallery), bool)
+    view, cost, k = scene.view, scene.cost, scene.k
+    brute, unreached = scene.evidence(cost.brute), np.zeros(len(view.whole.gallery), bool)
     unreached[cost.lost_matches] = True
-    lost = cards.neighbours(scene.run, inverted.collection, brute, cost.lost)
-    beyond = cards.missed(scene.run, inverted.collection, brute, k, ranked_answer.MISSED_SHOWN, unreached)
+    lost = cards.neighbours(view, brute, cost.lost)
+    beyond = cards.missed(view, brute, k, ranked_answer.MISSED_SHOWN, unreached)
     ranked = "with their rank by brute force"
     nothing = f"None: all of the nearest {k} are assigned to the probed anchors."
     sections = [
-        Section("lost", f"Missed among the nearest {k}", lost, ranked if lost else "", nothing),
-        Section("lost matches", f"True matches missed beyond rank {k}", beyond, ranked if beyond else "", "None."),
+        CardSection("lost", f"Missed among the nearest {k}", lost, ranked if lost else "", nothing),
+        CardSection("lost matches", f"True matches missed beyond rank {k}", beyond, ranked if beyond else "", "None."),
     ]
     gallery(sections, key="lost", on_pick=_pick)
 
 
 def _draw_found(scene: Scene) -> None:
-    fast, whole = scene.cost.fast, scene.inverted.collection
-    before = comparison.ranks(scene.evidence(scene.cost.brute))
+    fast, before = scene.cost.fast, comparison.ranks(scene.evidence(scene.cost.brute))
     kept = int(min(scene.k, (fast.neighbours[0] >= 0).sum()))
-    came = cards.neighbours(scene.run, whole, scene.evidence(fast), np.arange(kept))
-    section = Section(
-        "found", f"Result of two-stage search: the first {kept}", [cards.moved(card, before) for card in came],
-        f"of {int(fast.retrieved[0]):,} images compared; arrows show the change from brute force",
-        "The probed anchors hold no image but the query; probe more anchors.",
-    )  # fmt: skip
-    gallery([section], key="found", on_pick=_pick, query=cards.query(scene.run, whole, scene.item, []))
+    came = cards.neighbours(scene.view, scene.evidence(fast), np.arange(kept))
+    title, found = f"Result of two-stage search: the first {kept}", [cards.moved(card, before) for card in came]
+    note = f"of {int(fast.retrieved[0]):,} images compared; arrows show the change from brute force"
+    empty = "The probed anchors hold no image but the query; probe more anchors."
+    section = CardSection("found", title, found, note, empty)
+    gallery([section], key="found", on_pick=_pick, query=cards.query(scene.view, scene.item, []))
 
 
 two_stage()

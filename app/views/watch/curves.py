@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.forms import curve_options
-from app.shared import charts, page_frame, queueing
+from app.shared import address, charts, page_frame, queueing
 from lab.report import curves as panels
 from lab.report.curves import Journal, journal, title
 from lab.runs import Run
@@ -31,6 +32,11 @@ MOST = 11
 """Runs beside the one that is watched: more lines cannot be told apart."""
 
 
+def adopt_others(names: Sequence[str]) -> None:
+    """Take the runs that stand beside this one from a new address."""
+    address.adopt("also", address.reader([]), lambda picked: set(picked) <= set(names), many=True, default=[])
+
+
 def others(run: Run, names: Sequence[str]) -> list[Run]:
     """The runs that were chosen to stand beside this one, as far as they are there."""
     chosen = [name for name in st.session_state.get("also", []) if name in names and name != run.name]
@@ -49,15 +55,14 @@ def draw(scene: Scene) -> None:
     if not known:
         _say_that_there_are_none(run)
         return
-    page_frame.keep("quantities", [], lambda picked: set(picked) <= set(known), link="quantity")
-    chosen = right.multiselect(
-        "Quantities", known, key="quantities", format_func=title, persist_state="session",
-        placeholder=" and ".join(p.title for p in panels.of_several(journals, ())) if beside else "all of them",
-    )  # fmt: skip
+    first = " and ".join(p.title for p in panels.of_several(journals, ())) if beside else "all of them"
+    with right:
+        look: dict[str, Any] = {"format_func": title, "placeholder": first}
+        chosen = page_frame.several("Quantities", known, key="quantities", link="quantity", **look)
     options = curve_options.ask()
     for other in beside:
         if (status := other.status)["state"] != FINISHED:
-            st.caption(page_frame.as_text(f"{other.name}: {queueing.progress_words(status)}"))
+            page_frame.say(f"{other.name}: {queueing.progress_words(status)}")
     drawn = panels.of_several(journals, chosen) if beside else panels.of_one(kept, chosen)
     origins = [] if beside else [run.origin(split) for split in run.splits]
     best = next((one.step for one in origins if one.checkpoint == "best"), None)
@@ -73,12 +78,9 @@ def _choose(run: Run, names: Sequence[str]) -> list[Run]:
     """The picker of other runs; a message where there are none."""
     if len(names) < 2:
         return []
-    page_frame.keep("also", [], lambda picked: set(picked) <= set(names), link="also")
-    st.session_state["also"] = [name for name in st.session_state["also"] if name != run.name][:MOST]
-    st.multiselect(
-        "Compare with", [name for name in names if name != run.name], key="also", max_selections=MOST,
-        placeholder="other runs, on the same charts", persist_state="session",
-    )  # fmt: skip
+    st.session_state["also"] = [one.name for one in others(run, names)][:MOST]
+    options, words = [name for name in names if name != run.name], "other runs, on the same charts"
+    page_frame.several("Compare with", options, key="also", most=MOST, link="also", placeholder=words)
     return others(run, names)
 
 
@@ -102,11 +104,11 @@ def _chart(
 
 
 def _say_what_stays_linear(drawn: Sequence[panels.CurveChart], options: curve_options.CurveOptions) -> None:
-    logarithmic = [panel for panel in drawn if options.of(panel.quantity)["log"]]
     linear = [
         panel.title
-        for panel in logarithmic
-        if not all(charts.not_negative(values) for _, values in panel.curves.values())
+        for panel in drawn
+        if options.of(panel.quantity)["log"]
+        and not all(charts.not_negative(values) for _, values in panel.curves.values())
     ]
     if linear:
-        st.caption(page_frame.as_text(f"Linear, because there are values below 0: {', '.join(linear)}."))
+        page_frame.say(f"Linear, because there are values below 0: {', '.join(linear)}.")

@@ -8,15 +8,14 @@ from typing import Any
 
 import streamlit as st
 
-from app.components import notifications
-from app.components.gallery import Card, Section, gallery
-from app.results import cache, cards, thumbnails
+from app.components import displays
+from app.components.gallery import CardSection, gallery
+from app.results import cache, cards
 from app.results.run_choice import described, library, say_what_next, state_of, summary, view, warn
 from app.shared import address, charts, location, page_frame, queueing
 from app.views.watch import curves
 from app.views.watch.curves import Scene
 from lab.core.formats import time_of_day, zone_of
-from lab.data import ImageSet
 from lab.report.curves import gaps, journal
 from lab.runs import Run
 from lab.runs.execute import check_at_hand
@@ -47,10 +46,10 @@ def watch() -> None:
         name = page_frame.select("Run", ordered, key="watched")
         part = page_frame.few("Show", PARTS, key="watched part", link="part")
         warn(known)
-        notifications.button()
+        displays.notifications_button()
     address.tell("watched", name)
     names = tuple(known.names)
-    address.adopt("also", address.reader([]), lambda picked: set(picked) <= set(names), many=True)
+    curves.adopt_others(names)
     going = _any_goes_on(known[name], part, names)
     every = LOOK_EVERY if going else None
     st.fragment(page_frame.guarded(_run), run_every=every)(str(known[name].path), part, names, going)
@@ -69,11 +68,8 @@ def _any_goes_on(run: Run, part: str, names: Sequence[str]) -> bool:
 def _run(path: str, part: str, names: tuple[str, ...], went_on: bool) -> None:
     run = Run(path)
     _head(run, run.status)
-    parts: dict[str, Callable[[Scene], None]] = {
-        "Curves": curves.draw, "Similarities": _similarities, "Pinned queries": _pinned, "Decomposability": _gap,
-        "Log": _log,
-    }  # fmt: skip
-    parts[part](Scene(run, journal(run.path), part, names))
+    draw: tuple[Callable[[Scene], None], ...] = (curves.draw, _similarities, _pinned, _gap, _log)
+    draw[PARTS.index(part)](Scene(run, journal(run.path), part, names))
     if _any_goes_on(run, part, names) != went_on:
         st.rerun()  # the last one ended, or one was chosen that goes on: draw the page anew, with another rhythm
     address.write()  # a click in here draws no more than this
@@ -82,20 +78,26 @@ def _run(path: str, part: str, names: tuple[str, ...], went_on: bool) -> None:
 def _head(run: Run, status: dict) -> None:
     done = 1.0 if status["state"] == FINISHED else (status.get("step") or 0) / max(1, status.get("steps") or 1)
     config = described(run)
-    st.caption(page_frame.as_text(" · ".join((summary(config), *_evaluated(run)))))
+    page_frame.say(" · ".join((summary(config), *_evaluated(run))))
     words = queueing.progress_words(status)
     st.progress(min(1.0, done), text=page_frame.as_text(words[:1].upper() + words[1:] + _until(status)))
     if status["state"] in (FAILED, "damaged", "interrupted") and not run.snapshot().under_way:
         page_frame.say_error(status.get("sentence", ""))
     elif status.get("sentence"):
-        st.caption(page_frame.as_text(status["sentence"]))
+        page_frame.say(status["sentence"])
     if status["state"] == FAILED:
         with page_frame.fold("The last lines of its log", link="last-lines", opened=True):
             st.code(run.log_tail(3_000), language=None, height=200, wrap_lines=True)
     with st.container(horizontal=True):
         _buttons(run, status["state"])
     if status["state"] == RUNNING:
-        _machine(run)
+        worker = run.snapshot().worker
+        if worker is None or not worker.here:
+            st.caption("It runs on another machine, whose load cannot be shown here.")
+            return
+        with st.container(horizontal=True, gap="medium"):
+            for name, value, explained in machine.load().facts():
+                st.metric(name, value, help=explained, width="content")
 
 
 def _until(status: dict[str, Any]) -> str:
@@ -106,22 +108,11 @@ def _until(status: dict[str, Any]) -> str:
     return f", until about {time_of_day(datetime.now(zone_of(st.context.timezone)), eta)}"
 
 
-def _machine(run: Run) -> None:
-    """What the machine is doing that the run is at work on, where that is this one."""
-    worker = run.snapshot().worker
-    if worker is None or not worker.here:
-        st.caption("It runs on another machine, whose load cannot be shown here.")
-        return
-    with st.container(horizontal=True, gap="medium"):
-        for name, value, explained in machine.load().facts():
-            st.metric(name, value, help=explained, width="content")
-
-
 def _evaluated(run: Run) -> list[str]:
     """Which weights the scores are of: said once for all splits that are of the same."""
     splits: dict[str, list[str]] = {}
     for split in run.splits:
-        splits.setdefault(cache.provenance(run.name, split), []).append(split)
+        splits.setdefault(run.origin(split).words, []).append(split)
     return [f"{' and '.join(several)} scores: {words}" for words, several in splits.items()]
 
 
@@ -129,29 +120,17 @@ def _buttons(run: Run, state: str) -> None:
     elsewhere = run.snapshot().under_way
     if working(run) or elsewhere:
         if where := location.words(run):
-            st.caption(page_frame.as_text(where))
-        stopping = queueing.was_asked(run.name)
-        look: dict[str, Any] = {
-            "icon": ":material/stop_circle:",
-            "disabled": stopping,
-            "help": (
-                "Takes the run back before it begins"
-                if run.written_state == QUEUED
-                else "Finishes the current step, saves a checkpoint and ends the run"
-            ),
-        }
+            page_frame.say(where)
+        stopping = queueing.is_stopping(run.name)
+        help = "Finishes the current step, saves a checkpoint and ends the run"
+        help = "Takes the run back before it begins" if run.written_state == QUEUED else help
+        look: dict[str, Any] = {"icon": ":material/stop_circle:", "disabled": stopping, "help": help}
         st.button("Stop", on_click=queueing.ask_to_stop, args=(run.name,), **look)
-        if (
-            stopping
-            and not elsewhere
-            and st.button(
-                "Kill now",
-                icon=":material/dangerous:",
-                help="Ends the process at once; the run can be resumed from its last checkpoint",
-            )
-        ):
-            kill(run)
-            st.rerun()
+        if stopping and not elsewhere:
+            help = "Ends the process at once; the run can be resumed from its last checkpoint"
+            if st.button("Kill now", icon=":material/dangerous:", help=help):
+                kill(run)
+                st.rerun()
     elif run.name in (waiting := queueing.queue().names):
         st.caption(f"Waits in the queue, place {waiting.index(run.name) + 1} of {len(waiting)}.")
     elif state != FINISHED:
@@ -171,10 +150,9 @@ def _resumption(run: Run) -> None:
         st.session_state.setdefault(key := f"resume {run.name}", location.last_place(run))
         place = st.selectbox("Where to resume", list(places), key=key, format_func=places.__getitem__, width=280)
         if place != location.HERE and (knobs := location.knobs_of(location.handed_to(place, run))):
-            st.caption(page_frame.as_text(knobs))
-    if st.button(
-        "Resume", icon=":material/play_arrow:", help="Adds the run to the queue; it continues from its last checkpoint"
-    ):
+            page_frame.say(knobs)
+    help = "Adds the run to the queue; it continues from its last checkpoint"
+    if st.button("Resume", icon=":material/play_arrow:", help=help):
         queueing.resume(run, place)
         st.rerun()
 
@@ -182,14 +160,13 @@ def _resumption(run: Run) -> None:
 def _similarities(scene: Scene) -> None:
     by_step = {int(r["step"]): r["similarities"] for r in scene.kept.validated if r.get("similarities")}
     if not by_step:
-        st.info(
-            "Not validated yet. Similarities of matching and other pairs appear then. " + _when_validated(scene.run)
-        )
+        _say_not_validated(scene.run, "Similarities of matching and other pairs appear then.")
         return
     step = _moment("After step", list(by_step), "after")
     figure = charts.histogram(by_step[step], "cosine", height=340)
-    words = f"Shares of positive and negative pairs by cosine, after step {step}"
-    st.plotly_chart(figure, key="similarities", alt=words)
+    st.plotly_chart(
+        figure, key="similarities", alt=f"Shares of positive and negative pairs by cosine, after step {step}"
+    )
     columns = st.columns(2)
     for column, (name, lines) in zip(columns, _over_time(by_step).items(), strict=True):
         column.plotly_chart(charts.curves(lines, name, height=240), key=f"over time {name}", alt=f"{name} over steps")
@@ -227,28 +204,27 @@ def _moment(label: str, steps: list[int], key: str) -> int:
 def _pinned(scene: Scene) -> None:
     moments = [r for r in scene.kept.validated if r.get("pinned")]
     if not moments:
-        st.info(
-            "Not validated yet. The same eight queries are ranked at each validation. " + _when_validated(scene.run)
-        )
+        _say_not_validated(scene.run, "The same eight queries are ranked at each validation.")
         return
     about = view(scene.run)
     images = cache.images(scene.run.name, about.stamp)
     queries = [strip["query"] for strip in moments[-1]["pinned"]]
     page_frame.keep("pinned", queries[0], queries, link="pinned")
     item = st.session_state["pinned"]
-    choose = [_card(about, images, one, None, None) for one in queries]
-    rows = [Section("pinned", "Pinned queries", choose, note="click one to follow it", size="small", current=item)]
+    choose = [cards.of_image(about, images, one) for one in queries]
+    note = "click one to follow it"
+    rows = [CardSection("pinned", "Pinned queries", choose, note, size="small", current=item)]
     steps = min(STRIPS, len(moments))  # first, last, and some between
     for at in sorted({round(at * (len(moments) - 1) / max(1, steps - 1)) for at in range(steps)}):
         strip = next((s for s in moments[at]["pinned"] if s["query"] == item), None)
         if strip:
-            right = [images.labels[one] == images.labels[item] for one in strip["neighbours"]]
-            listed = zip(strip["neighbours"], right, strip["scores"], strict=True)
-            cards = [
-                _card(about, images, one, rank, bool(ok), score) for rank, (one, ok, score) in enumerate(listed, 1)
+            right = [bool(images.labels[one] == images.labels[item]) for one in strip["neighbours"]]
+            listed = [
+                cards.of_image(about, images, one, rank=rank, right=right[rank - 1], value=f"{score:.3f}")
+                for rank, (one, score) in enumerate(zip(strip["neighbours"], strip["scores"], strict=True), 1)
             ]
             note, step = f"{sum(right)} of the first {len(right)} right", moments[at]["step"]
-            rows.append(Section(f"after {step}", f"After step {step:,}", cards, note, size="small"))
+            rows.append(CardSection(f"after {step}", f"After step {step:,}", listed, note, size="small"))
     gallery(rows, key="film", on_pick=_pin)
 
 
@@ -257,12 +233,8 @@ def _pin(section: str, item: int) -> None:
         st.session_state["pinned"] = item
 
 
-def _card(
-    about: cache.RunView, images: ImageSet, item: int, rank: int | None, right: bool | None, score: float | None = None
-) -> Card:
-    title = cards.named(images, item)
-    source = cache.thumbnail(about.name, about.stamp, item, thumbnails.SIDE)
-    return Card(item, source, title, title, rank=rank, right=right, value="" if score is None else f"{score:.3f}")
+def _say_not_validated(run: Run, words: str) -> None:
+    st.info(f"Not validated yet. {words} {_when_validated(run)}")
 
 
 def _when_validated(run: Run) -> str:

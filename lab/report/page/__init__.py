@@ -15,7 +15,7 @@ import yaml
 import lab
 from lab.core.estimates import over_groups
 from lab.core.files import write_text
-from lab.core.formats import MB, size
+from lab.core.formats import MB, counted, size
 from lab.data import ImageSet
 from lab.report._lines import Report, report
 from lab.report._write import write
@@ -43,10 +43,14 @@ def of(
         ValueError: there is no run, one has no scores, or the page would be larger than `MOST`.
     """
     table = report(runs) if table is None else table
-    names = ", ".join(run.name for run in runs)
+    names, losses, data = (
+        ", ".join(dict.fromkeys(found))
+        for found in zip(*((run.name, run.config.loss.name, run.config.data.name) for run in runs), strict=True)
+    )
+    what = escape(f"{counted(len(runs), 'run')} with {losses} on {data}.")
     parts = [
         f"<h1>{escape(names)}</h1>",
-        f"<p>{_what(runs)} Made with Rankscope {lab.__version__}; nothing on this page is loaded from elsewhere.</p>",
+        f"<p>{what} Made with Rankscope {lab.__version__}; nothing on this page is loaded from elsewhere.</p>",
         _section("Scores", f'<div class="wide" tabindex="0">{write(table, "html")}</div>{_over_classes(runs, table)}'),
         _section("Curves", _curves.of(runs)),
         *(_section(f"Map of {run.name}", _map.of(run, table.split)) for run in runs[:SHOWN]),
@@ -75,12 +79,6 @@ def save(runs: Sequence[Run], path: Path | str, table: Report | None = None) -> 
         raise ValueError(f"{path} is there already; remove it, or name another file.")
     write_text(path, of(runs, table))
     return path
-
-
-def _what(runs: Sequence[Run]) -> str:
-    losses = ", ".join(dict.fromkeys(run.config.loss.name for run in runs))
-    data = ", ".join(dict.fromkeys(run.config.data.name for run in runs))
-    return escape(f"{len(runs)} run{'s' * (len(runs) > 1)} with {losses} on {data}.")
 
 
 def _section(title: str, inside: str) -> str:

@@ -15,12 +15,12 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 480, 260, 62, 12, 12, 34
 POINTS = 300
 """Points of a line at most; more are averaged."""
 
-Curve = list[tuple[float, float]]
+StepValues = list[tuple[float, float]]
 
 
 def of(runs: Sequence[Run]) -> str:
     """The loss, and each validation score, one line a run."""
-    curves: dict[str, dict[str, Curve]] = {}
+    curves: dict[str, dict[str, StepValues]] = {}
     for run in runs:
         for record in run.metrics():
             if record["kind"] == "stepped" and record.get("loss") is not None:
@@ -35,7 +35,7 @@ def of(runs: Sequence[Run]) -> str:
     return f"{_look.key(names)}<div class='charts'>{''.join(_chart(t, c, names) for t, c in curves.items())}</div>"
 
 
-def _chart(title: str, curves: dict[str, Curve], names: Sequence[str]) -> str:
+def _chart(title: str, curves: dict[str, StepValues], names: Sequence[str]) -> str:
     steps = [step for points in curves.values() for step, _ in points]
     values = [value for points in curves.values() for _, value in points]
     x, y = _axis(0, max(steps)), _axis(min(values), max(values))
@@ -64,7 +64,7 @@ def _chart(title: str, curves: dict[str, Curve], names: Sequence[str]) -> str:
     return f"<figure>{svg}<figcaption>{escape(title)} over training steps</figcaption></figure>"
 
 
-def _thinned(points: Curve) -> Curve:
+def _thinned(points: StepValues) -> StepValues:
     if len(points) <= POINTS:
         return points
     return [(float(part[:, 0].mean()), float(part[:, 1].mean())) for part in np.array_split(np.array(points), POINTS)]

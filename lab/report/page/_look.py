@@ -69,17 +69,17 @@ def key(names: Iterable[str]) -> str:
 
 def table(caption: str, head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
     """A table with row and column headings; None is a dash."""
-    lines = [_row(head, "th", "th"), *(_row(row, "th", "td") for row in rows)]
+    lines = [_row(head, "th"), *(_row(row, "td") for row in rows)]
     body = f"<thead>{lines[0]}</thead><tbody>{''.join(lines[1:])}</tbody>"
     text = escape(caption)  # outside of what scrolls sideways, so that a small screen shows all of it
     return f'<p class="told">{text}</p><div class="wide" tabindex="0"><table aria-label="{text}">{body}</table></div>'
 
 
-def _row(cells: Sequence[Any], first: str, others: str) -> str:
-    scope = "col" if others == "th" else "row"
+def _row(cells: Sequence[Any], others: str) -> str:
+    """The first cell is a heading, the others are headings (th) or not (td)."""
+    heading = f'th scope="{"col" if others == "th" else "row"}"'
     made = []
     for place, cell in enumerate(cells):
-        tag = first if place == 0 else others
-        where = f' scope="{scope}"' if tag == "th" else ""
-        made.append(f"<{tag}{where}>{escape('-' if cell is None else str(cell))}</{tag}>")
+        tag = heading if place == 0 or others == "th" else others
+        made.append(f"<{tag}>{escape('-' if cell is None else str(cell))}</{tag[:2]}>")
     return f"<tr>{''.join(made)}</tr>"

@@ -31,17 +31,16 @@ def of(run: Run, split: str, images_of: Callable[[Run], ImageSet]) -> str:
     values = per_query[column]
     _, place, sizes = np.unique(query.labels, return_inverse=True, return_counts=True)
     known = np.flatnonzero(~np.isnan(values))
-    order = known[np.lexsort((-sizes[place[known]], -values[known]))]  # of equals, those with more to find
-    worst = known[np.lexsort((-sizes[place[known]], values[known]))]
+    sections = []
     try:
         images = images_of(run)
-        sections = [
-            f"<h3>{title} by {escape(column)}</h3>{''.join(_rows(run, split, images, rows, values))}"
-            for title, rows in (
-                ("Best", _of_different_classes(order, query.labels)),
-                ("Worst", _of_different_classes(worst, query.labels)),
-            )
-        ]
+        for title, sign in (("Best", -1), ("Worst", 1)):
+            order = known[
+                np.lexsort((-sizes[place[known]], sign * values[known]))
+            ]  # of equals, those with more to find
+            _, first = np.unique(query.labels[order], return_index=True)  # of different classes
+            rows = _rows(run, split, images, order[np.sort(first)[:EACH]], values)
+            sections.append(f"<h3>{title} by {escape(column)}</h3>{''.join(rows)}")
     except (OSError, ValueError, IndexError) as error:
         return f"<p>The pictures cannot be shown: {escape(explain(error))}</p>"
     legend = "The query first, then the nearest images: ✓ of its class, ✗ (dashed) of another."
@@ -59,11 +58,6 @@ def nearest(run: Run, split: str, rows: np.ndarray, k: int) -> tuple[np.ndarray,
         others = [place for place in neighbours if place >= 0 and (gallery is not None or place != row)][:k]
         items[at, : len(others)], labels[at, : len(others)] = searched.items[others], searched.labels[others]
     return items, labels
-
-
-def _of_different_classes(order: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    _, first = np.unique(labels[order], return_index=True)
-    return order[np.sort(first)[:EACH]]
 
 
 def _rows(run: Run, split: str, images: ImageSet, rows: np.ndarray, values: np.ndarray) -> Iterator[str]:

@@ -1,0 +1,140 @@
+"""What is drawn, dragged or typed: a rectangle on a picture, the notebooks' controls that are dragged, the keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from math import isfinite
+from pathlib import Path
+from typing import Any, Literal
+
+import streamlit as st
+
+import lab
+from app.components import component
+
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom, as shares of the picture's width and height."""
+
+SMALLEST = 0.04
+"""Least side of a rectangle."""
+
+
+def crop(src: str, alt: str, box: Box | None, *, key: str, on_crop: Callable[[Box], None]) -> None:
+    """Draw the picture, a data URI, and the rectangle `box`, or none.
+
+    on_crop: called with the new rectangle, before the page is drawn again, when somebody has let go.
+    """
+
+    def drawn() -> None:
+        value = st.session_state[key]["drawn"]
+        rectangle = checked(value.get("box") if isinstance(value, dict) else None)
+        if rectangle:
+            on_crop(rectangle)
+
+    component("crop")(key=key, data={"src": src, "alt": alt, "box": box, "smallest": SMALLEST}, on_drawn_change=drawn)
+
+
+def checked(box: Any) -> Box | None:
+    """A rectangle as a browser or an address told it, rounded to thousandths; None for what is none."""
+    if not isinstance(box, list | tuple) or len(box) != 4 or not all(isinstance(one, int | float) for one in box):
+        return None
+    if not all(isfinite(one) and 0 <= one <= 1 for one in box):
+        return None
+    left, top, right, bottom = (round(float(one), 3) for one in box)
+    return (left, top, right, bottom) if min(right - left, bottom - top) >= SMALLEST - 0.002 else None
+
+
+WIDGETS = Path(lab.__file__).parent / "widgets"
+MARK = "export default { render };"
+"""The last line of the notebooks' scripts, in whose place Streamlit's entry point is put."""
+
+
+@cache
+def _draggable(name: str) -> Callable[..., Any]:
+    here = Path(__file__).parent / "drag"
+    drawing = (WIDGETS / f"{name}.js").read_text("utf-8")
+    if MARK not in drawing:
+        raise ValueError(f"lab/widgets/{name}.js must end in {MARK!r}, which the dashboard replaces.")
+    return st.components.v2.component(
+        f"rankscope_drag_{name}",
+        html='<div class="drag"></div>\n',
+        css=(WIDGETS / "drag.css").read_text("utf-8") + (here / "drag.css").read_text("utf-8"),
+        js=drawing.replace(MARK, (here / "model.js").read_text("utf-8")),
+    )
+
+
+def drag(
+    name: Literal["strip", "points"], values: Mapping[str, Any], *, key: str, on_move: Callable[[dict[str, Any]], None]
+) -> None:
+    """Draw one of the notebooks' controls. The drawing is that of `lab/widgets/strip.js` and `points.js`; only the
+    model behind it differs.
+
+    Args:
+        name: which one.
+        values: what it shows: `scores` and `pattern` of a strip; `x`, `y`, `classes` and `fixed` of points. While
+            somebody drags, the browser's own values win over those that come back from here.
+        on_move: called with what was moved, before the page is drawn again. Comes from a browser: check it.
+    """
+
+    def moved() -> None:
+        state = st.session_state[key]["moved"]
+        if isinstance(state, dict) and isinstance(state.get("values"), dict):
+            st.session_state[f"{key} count"] = state.get("count", 0)
+            on_move(state["values"])
+
+    count = st.session_state.get(f"{key} count", 0)
+    _draggable(name)(key=key, data={"values": dict(values), "heard": count}, on_moved_change=moved)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of the palette. kind: page, run, class or image; name: what tells it apart among these."""
+
+    kind: str
+    name: str
+    title: str
+    note: str = ""
+
+
+def keys(
+    letters: dict[str, tuple[str, str]],
+    places: Sequence[Place],
+    words: str | None,
+    *,
+    key: str,
+    on_ask: Callable[[str], None],
+    on_choose: Callable[[str, str], None],
+) -> None:
+    """Listen to the keyboard on every page: a palette (Ctrl + K), shortcuts, and a list of them ("?").
+
+    Both dialogs are the browser's own: it keeps the focus inside while one is open, gives it back, and closes it at
+    Escape. A key alone does nothing while somebody types, and whoever does not want such keys (voice control types
+    letters) turns them off in the list.
+
+    Args:
+        letters: page's name to the letter that, after G, leads there, and the page's title.
+        places: what the palette offers for `words`; for None it keeps what it has.
+        on_ask: called with the words that were typed.
+        on_choose: called with kind and name of what was chosen. They come from a browser: check them.
+    """
+
+    def reported(name: str) -> dict:
+        # While a page takes the place of another, Streamlit may have dropped the state of the one before.
+        state = st.session_state.get(key)
+        value = state.get(name) if state else None
+        return value if isinstance(value, dict) else {}
+
+    def asked() -> None:
+        on_ask(str(reported("asked").get("words", "")))
+
+    def chosen() -> None:
+        on_choose(str(reported("chosen").get("kind", "")), str(reported("chosen").get("name", "")))
+
+    data = {
+        "pages": [{"name": name, "letter": letter, "title": title} for name, (letter, title) in letters.items()],
+        "places": [asdict(place) for place in places],
+        "words": words,
+    }
+    component("keys")(key=key, data=data, on_asked_change=asked, on_chosen_change=chosen)

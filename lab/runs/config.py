@@ -333,13 +333,12 @@ class RunConfig:
                 words += [word for one in names or ("none",) for word in (f"--{name}", one)]
             for one in entries:
                 prefix = f"{name}.{one.name}" if section.many else name
-                for knob, field in type(one.knobs).model_fields.items():
-                    usual = field.default
-                    if (name, knob) == ("encoder", "normalise") and _lengths_matter(self.loss.name):
-                        usual = False
-                    if knob in one.values and (field.is_required() or one.values[knob] != usual):
-                        value = one.values[knob]  # a flag needs a word, so an empty list is called none
-                        listed = (value or (None,)) if isinstance(value, tuple) else (value,)
+                defaults = {knob: field.default for knob, field in type(one.knobs).model_fields.items()}
+                if name == "encoder" and _lengths_matter(self.loss.name):
+                    defaults["normalise"] = False
+                for knob, value in one.values.items():  # those of an entry that is not here have no defaults
+                    if knob not in defaults or value != defaults[knob]:
+                        listed = (value or (None,)) if isinstance(value, tuple) else (value,)  # a flag needs a word
                         words += [f"--{prefix}.{knob}", *map(word, listed)]
         return words
 

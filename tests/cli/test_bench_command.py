@@ -45,23 +45,12 @@ def test_a_benchmark_is_compared_with_an_earlier_one(monkeypatch, capsys, tmp_pa
     assert "Nothing changed" in run(1.0, "--compare", file)
     text = (tmp_path / "before.json").read_text()
     assert '"clock": "wall clock"' in text and '"date": "20' in text
-    (tmp_path / "before.json").write_text(
-        text.replace("wall clock", "processor time").replace('"value": 1.0', '"value": 9')
-    )
-    told = run(1.0, "--compare", file)  # other clocks, other times: only what is no time is told
-    assert "(clock processor time then and wall clock now): times are left out" in told and "9 to 1 x" in told
-    assert "maps: pca, n=9: better" not in told
-    threads = bench.machine()["threads"]
-    (tmp_path / "before.json").write_text(text.replace(f'"threads": {threads}', '"threads": 77'))
-    told = run(1.3, "--compare", file)  # a second thread helps a product more than what stands beside it
-    assert f"(threads 77 then and {threads} now): times, ratios and memory are left out" in told
-    assert "set OMP_NUM_THREADS=77" in told and "factor" not in told
     before = json.loads(text)
     before["rows"] = [row for row in before["rows"] if row["unit"] == "s"]
     del before["machine"]["threads"]
     (tmp_path / "before.json").write_text(json.dumps(before))
     told = run(1.0, "--compare", file)  # nothing is left to compare, which is no all-clear
-    assert f"(threads unknown then and {threads} now): times, ratios and memory are left out.\n" in told
+    assert "(threads unknown then and " in told and "times, ratios and memory are left out" in told
     assert "No row of the two benchmarks can be compared." in told
     assert "Nothing changed" not in told and "OMP_NUM_THREADS" not in told
     assert main(["bench", "--compare", str(tmp_path / "none.json")]) == 2

@@ -94,16 +94,6 @@ def test_a_pipe_gets_a_line_a_row(capsys):
     assert first.split("\t") == [LONG[0]["run"], ("word " * 40).strip(), "0.1235"]
 
 
-def test_no_color_means_no_escapes_at_all(terminal, capsys, monkeypatch):
-    terminal(70)
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    _output.show(LONG, as_json=False)
-    monkeypatch.setenv("NO_COLOR", "1")
-    capsys.readouterr()
-    _output.show(LONG, as_json=False)
-    assert "\x1b" not in capsys.readouterr().out
-
-
 def test_what_is_kept_is_made_anew_in_another_state_and_where_it_is_damaged(tmp_path, monkeypatch):
     monkeypatch.setenv("LAB_CACHE", str(tmp_path))
     made = []
@@ -123,14 +113,6 @@ def test_a_changed_file_is_another_state_of_a_listing(tmp_path):
     before = _catalogued._state(package)
     (tmp_path / "one.py").write_text("12")
     assert _catalogued._state(package) != before
-
-
-def test_a_remembered_listing_needs_no_torch(caches):
-    code = "import sys; from lab.__main__ import main; main(['losses']); assert 'torch' not in sys.modules, 'torch'"
-    assert main(["losses"]) == 0
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "smooth_ap" in done.stdout
 
 
 def test_work_whose_result_has_no_place_is_not_begun(capsys, tmp_path):
@@ -163,21 +145,6 @@ def test_an_unknown_run_is_told_with_the_nearest(tmp_path, capsys):
     assert "did you mean 'demo-contrastive'?" in said
 
 
-@pytest.mark.parametrize("name", ["query", "evaluate"])
-def test_a_run_is_looked_for_before_what_takes_seconds(name, tmp_path):
-    words = [name, "nothing", *(["x.png"] if name == "query" else []), "--runs", str(tmp_path)]
-    heavy = {"query": "torch", "evaluate": "faiss"}[name]
-    code = f"import sys; from lab.__main__ import main; status = main({words!r})\n"
-    code += f"assert status == 2 and {heavy!r} not in sys.modules, {heavy!r}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
-def test_the_complete_configuration_as_json(capsys):
-    assert main(["train", "--print-config", "--json", "--loss", "smooth_ap"]) == 0
-    assert json.loads(capsys.readouterr().out)["loss"]["name"] == "smooth_ap"
-
-
 def test_the_shell_completes_commands_and_knobs(capsys, tmp_path):
     assert main(["completion", "bash"]) == 0
     (tmp_path / "lab.bash").write_text(capsys.readouterr().out)
@@ -187,26 +154,6 @@ def test_the_shell_completes_commands_and_knobs(capsys, tmp_path):
             ["bash", "-c", ask.format(words, place)], cwd=tmp_path, capture_output=True, text=True, check=True
         )
         assert expected in done.stdout.split()
-
-
-def torch_loaded(words):
-    """Whether a command in a process of its own loads torch, and what it prints."""
-    code = (
-        "import sys; from lab.__main__ import main\ntry: main(sys.argv[1:])\nfinally: sys.exit('torch' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-P", "-c", code, *words], capture_output=True, text=True)
-    assert done.returncode in (0, 1) and not done.stderr, done.stderr
-    return bool(done.returncode), done.stdout
-
-
-def test_help_of_flags_loads_torch_once_only(capsys):
-    """What declares knobs imports torch; the second time they are known, and a changed file makes them anew."""
-    words = ["train", "--loss", "roadmap", "--wrappers", "cross_batch_memory", "--help"]
-    with pytest.raises(SystemExit):
-        main(words)
-    first = capsys.readouterr().out
-    loaded, again = torch_loaded(words)
-    assert not loaded and again == first and "--loss.tau" in again and "--wrappers.cross_batch_memory" in again
 
 
 def test_quiet_leaves_results_and_failures(capsys, tmp_path, monkeypatch):

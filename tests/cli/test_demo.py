@@ -33,11 +33,6 @@ def test_the_second_training_runs_beside_the_first_where_there_is_a_core(runs, t
             assert not beside
 
 
-def test_short_trainings_follow_each_other(runs, told):
-    with demo._at_once(runs, demo.SHORT - 1) as beside:
-        assert not beside and not told
-
-
 def test_when_the_first_ends_badly_the_second_is_asked_to_stop(runs, told, monkeypatch):
     monkeypatch.setattr("psutil.Process.cpu_affinity", lambda self: [0, 1, 2])
     with pytest.raises(KeyboardInterrupt), demo._at_once(runs, None):

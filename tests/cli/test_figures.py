@@ -15,12 +15,6 @@ def test_every_figure_is_listed(capsys):
     assert all(row["purpose"] for row in rows)
 
 
-def test_a_figure_is_explained_with_its_ranges(capsys):
-    assert main(["figures", "h_minus"]) == 0
-    shown = capsys.readouterr().out
-    assert "0.001 <= tau <= 0.2" in shown and "ROADMAP, eq. 4" in shown
-
-
 def test_a_figure_is_drawn_with_its_knobs(tmp_path, capsys):
     target = tmp_path / "h.html"
     assert (
@@ -66,9 +60,3 @@ def test_mistakes_are_one_sentence(words, says, capsys):
 def test_an_unknown_ending_is_refused_before_the_figure_is_drawn(monkeypatch, capsys):
     monkeypatch.setattr(lab.figures.get("h_minus"), "figure", lambda *_: pytest.fail("drawn"))
     assert main(["figures", "h_minus", "--save", "x.bmp"]) == 2 and "'bmp'" in capsys.readouterr().err
-
-
-def test_an_unknown_knob_is_refused_with_its_neighbour(capsys):
-    with pytest.raises(SystemExit):
-        main(["figures", "h_minus", "--save", "x.html", "--figure.tua", "1"])
-    assert "--figure.tau" in capsys.readouterr().err

@@ -85,11 +85,6 @@ def test_an_index_of_another_encoder_is_refused_in_one_sentence(run, other, pict
     assert "was embedded by another encoder (run" in told and "embed it again with this one" in told
 
 
-def test_an_export_does_not_tell_where_the_run_lies(run, tmp_path):
-    text = (saved("flat", run, tmp_path) / "keys.json").read_text()
-    assert json.loads(text)["made_by"]["words"].startswith("run one, ") and str(run.path.parent) not in text
-
-
 def test_weights_that_were_trained_on_since_made_nothing(run, tmp_path):
     shutil.copytree(run.path, tmp_path / "copy")
     path = tmp_path / "copy" / "embeddings" / "test.safetensors"

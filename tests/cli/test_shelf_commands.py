@@ -45,14 +45,6 @@ def test_runs_are_filtered_and_sorted(answer):
     assert "No run matches." in answer("runs", "--loss", "nope").out
 
 
-def test_what_was_made_elsewhere_goes_by_its_own_name(tmp_path, capsys):
-    with lab.runs.record("mine", {"lr": 0.1}, runs=tmp_path) as run:
-        run.log(1, loss=0.5)
-    assert main(["runs", "--runs", str(tmp_path), "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
-    assert (row["data"], row["loss"]) == ("own loop", "-")
-
-
 def test_a_note_is_written_shown_and_removed(answer):
     assert answer("note", "one").out == "No note.\n"
     answer("note", "one", "the first", "--tag", "baseline")
@@ -78,10 +70,6 @@ def test_runs_are_tagged_and_grouped_together(answer, root):
     assert "group" not in answer("runs").out.splitlines()[0], "a column of nothing"
     assert "lab runs tag TAG RUN" in answer("runs", "tag", "best", status=2).err
     assert "--remove belongs to" in answer("runs", "--remove", status=2).err
-
-
-def test_knobs_of_too_few_runs_say_so(answer):
-    assert "2 runs with this score are too few" in answer("runs", "knobs", "--scores", "MAP@R", status=2).err
 
 
 def test_a_run_is_renamed_thrown_away_and_brought_back(answer, root):

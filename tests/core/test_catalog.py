@@ -121,11 +121,6 @@ def test_a_class_that_does_not_fit_is_refused_in_one_sentence(losses, entry, sen
     assert str(refused.value) == sentence
 
 
-def test_a_name_of_a_file_is_not_taken(losses):
-    with pytest.raises(ValueError, match="There is a loss 'roadmap' already; add yours under another name."):
-        losses.add(a_loss(), "roadmap")
-
-
 def test_a_broken_plug_in_is_a_sentence_and_hides_nothing(losses, monkeypatch, capsys, tmp_path):
     from lab import doctor
     from lab.__main__ import main

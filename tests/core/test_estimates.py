@@ -48,11 +48,3 @@ def test_an_estimate_survives_json_also_without_a_number():
         assert Estimate.read(json.loads(json.dumps(Estimate.of(values).as_dict()))) == Estimate.of(values)
     stored = {"mean": None, "deviation": None, "low": None, "high": None, "values": [None]}
     assert math.isnan(Estimate.read(stored).mean) and math.isnan(Estimate.read(stored).values[0])
-
-
-@pytest.mark.parametrize(
-    ("values", "level", "sentence"), [([], 0.95, "at least one"), ([1, 2], 1.0, "between 0 and 1")]
-)
-def test_bad_input_gets_a_sentence(values, level, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        Estimate.of(values, level)

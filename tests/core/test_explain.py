@@ -1,7 +1,6 @@
 """What goes wrong below everything else: sentences for the system's errors, paths of no account, arrays of any kind."""
 
 import errno
-import os
 import re
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 import torch
 
 from lab.core.explain import explain
-from lab.core.files import cache_folder, making, whole
+from lab.core.files import whole
 from lab.core.results import as_array
 
 
@@ -33,27 +32,6 @@ def test_a_path_of_no_account_and_a_circle_of_links_are_refused(tmp_path):
         assert whole(tmp_path / "loop")  # Python 3.13 hands it back
     except ValueError as error:
         assert "is a link to itself" in str(error)
-
-
-def test_a_cache_that_is_named_needs_no_home(monkeypatch, tmp_path):
-    def homeless(*_):
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.setattr("pathlib.Path.home", homeless)
-    monkeypatch.setattr("pathlib.Path.expanduser", homeless)
-    monkeypatch.setenv("LAB_CACHE", str(tmp_path))
-    assert cache_folder() == tmp_path
-    monkeypatch.delenv("LAB_CACHE")
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    with pytest.raises(ValueError, match="home folder"):
-        cache_folder()
-
-
-def test_what_a_killed_process_of_the_same_number_left_is_in_nobodys_way(tmp_path):
-    (tmp_path / f".made.{os.getpid()}.tmp").mkdir()  # in a container every process may have the same number
-    with making(tmp_path / "made") as folder:
-        (folder / "it").touch()
-    assert (tmp_path / "made" / "it").exists()
 
 
 def test_any_kind_of_array_is_one_that_torch_takes():

@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 
 from lab.core.formats import size
-from lab.kernels.memory import Forecast
-from lab.runs.launching.machine import Device
 
 ROOT = Path(__file__).parents[2]
 POWERS_OF_TWO = re.compile(r"2\s*\*\*\s*[23]0\b|1\s*<<\s*30\b|1024\s*\*\*\s*[23]\b|\b[KMG]iB\b")
@@ -19,11 +17,6 @@ POWERS_OF_TWO = re.compile(r"2\s*\*\*\s*[23]0\b|1\s*<<\s*30\b|1024\s*\*\*\s*[23]
 )
 def test_bytes_in_words(count, words):
     assert size(count) == words
-
-
-def test_the_form_and_the_refusal_speak_of_the_same_gigabyte():
-    assert Device("cpu", 8 * 2**30, 16 * 2**30).words == "cpu, 8.59 GB of 17.2 GB free"
-    assert str(Forecast({"loss": 8 * 2**30}, {"n": 32})).startswith("8.59 GB for a batch of 32")
 
 
 def test_nobody_counts_in_powers_of_two():

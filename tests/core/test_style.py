@@ -14,20 +14,11 @@ def test_subtitles_wrap_between_words_and_never_inside_a_tag():
     assert style.wrapped("short") == "short" and style.wrapped("") == ""
 
 
-def test_a_longer_subtitle_gets_more_room():
-    short, long = style.canvas("t", "word"), style.canvas("t", "word " * 60)
-    assert long.layout.margin.t > short.layout.margin.t
-
-
 def test_lines_and_markers_differ_by_more_than_colour():
     lines = [style.line(i) for i in range(6)]
     assert len({line["dash"] for line in lines}) == 6 and len({line["color"] for line in lines}) == 6
-    markers = [style.marker(i) for i in range(8)]
-    assert len({m["symbol"] for m in markers}) == 8
-
-
-def test_series_beyond_the_eighth_do_not_look_like_those_before():
-    assert len({(one["color"], one["symbol"]) for one in map(style.marker, range(64))}) == 64
+    markers = [style.marker(i) for i in range(64)]
+    assert len({m["symbol"] for m in markers[:8]}) == 8 and len({(m["color"], m["symbol"]) for m in markers}) == 64
 
 
 def test_a_badge_says_in_signs_what_it_says_in_colour():

@@ -1,7 +1,6 @@
 """The files for Binder bring what the tutorials need, and nothing with CUDA."""
 
 import re
-import subprocess
 import tomllib
 from pathlib import Path
 
@@ -33,10 +32,3 @@ def test_its_bounds_are_those_of_the_light_installation():
     )
     own = {one for one in binder - light if re.match(r"(jupyterlab|ipy\w+|anywidget|nbconvert)\b", one)}
     assert binder - light == own
-
-
-def test_what_runs_after_it_is_a_script_that_can_run():
-    script = ROOT / ".binder" / "postBuild"
-    assert script.stat().st_mode & 0o100, "repo2docker runs it by its name"
-    assert subprocess.run(["bash", "-n", script]).returncode == 0
-    assert "--no-deps" in script.read_text()

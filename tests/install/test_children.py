@@ -56,12 +56,6 @@ def test_a_checkout_that_was_not_installed_is_found(occupied, monkeypatch):
     assert children.environment()["PYTHONPATH"] == f"/elsewhere{os.pathsep}{ROOT}", "it is named already"
 
 
-def test_an_installed_package_needs_no_path(monkeypatch):
-    monkeypatch.delenv("PYTHONPATH", raising=False)
-    monkeypatch.setattr(children, "HOME", children.sysconfig.get_path("purelib"))
-    assert "PYTHONPATH" not in children.environment()
-
-
 def test_the_queue_trains_in_a_folder_that_holds_lab(occupied, tiny, tmp_path):
     """The queue's worker and the training that it starts are processes of their own, with this current folder."""
     config = tmp_path / "config.yaml"

@@ -47,8 +47,3 @@ def test_a_hook_of_git_changes_nothing(project, monkeypatch):
     monkeypatch.setenv("GIT_DIR", str(project / ".git"))
     monkeypatch.setenv("GIT_WORK_TREE", str(project / "venv"))
     assert environment.git_revision() is None
-
-
-def test_without_git_there_is_no_revision(project, monkeypatch):
-    monkeypatch.setenv("PATH", "")
-    assert environment.git_revision() is None

@@ -1,9 +1,5 @@
 """What a module is made of is read off its text: what changes it, and what does not."""
 
-import shutil
-import subprocess
-import sys
-
 import pytest
 
 from lab.install import sources
@@ -51,28 +47,3 @@ def test_a_module_changes_with_what_it_names_and_with_nothing_else(tree):
     assert tree("core/files.py", "1") == {"one"} and tree("core/knobs.py", "1") == {"one"}
     assert tree("losses/three.py", "") == {"one"}, "the names in a package may be a choice"
     assert tree("losses/three.py", "1") == set()
-
-
-def test_after_a_change_elsewhere_the_flags_of_train_are_known_without_torch(tmp_path):
-    shutil.copytree(sources.PACKAGE, tmp_path / "lab", ignore=shutil.ignore_patterns("*.npz", "__pycache__", "*.jsonl"))
-    code = (
-        "import sys; from lab.__main__ import main\n"
-        "try: main(['train', '--loss', 'smooth_ap', '--help'])\nexcept SystemExit: pass\n"
-        "print('torch' in sys.modules, file=sys.stderr)"
-    )
-
-    def helped():
-        environment = {"PYTHONPATH": str(tmp_path), "LAB_CACHE": str(tmp_path / "caches"), "PATH": "/usr/bin"}
-        done = subprocess.run(
-            [sys.executable, "-P", "-c", code], capture_output=True, text=True, cwd=tmp_path, env=environment
-        )
-        assert "--loss.tau" in done.stdout, done.stderr
-        return done.stderr.split()[-1] == "True"
-
-    assert helped()
-    with open(tmp_path / "lab" / "losses" / "contrastive.py", "a") as file:
-        file.write("\nMORE = 1\n")
-    assert not helped(), "kept from the second time on; another loss has nothing to do with these flags"
-    with open(tmp_path / "lab" / "losses" / "smooth_ap.py", "a") as file:
-        file.write("\nMORE = 1\n")
-    assert helped()

@@ -154,7 +154,7 @@ def test_two_processes_that_share_all_weights_and_of_which_one_dies_are_one(tmp_
 
 
 FOUR = """
-    import errno, os, signal, sys, time
+    import os, signal, sys, time
     from pathlib import Path
 
     import torch
@@ -165,17 +165,12 @@ FOUR = """
     from lab.training.loop import Trainer
 
     run, ports = sys.argv[1], sys.argv[2:]
-    mishap, step, save, clock = "", Trainer._step, checkpoint.save, time.time
+    mishap, step, clock = "", Trainer._step, time.time
 
     def stepping(self, batch, number, watch):
         if mishap == "killed" and number == 4 and self.processes.rank == 2:
             os.kill(os.getpid(), signal.SIGKILL)
         return step(self, batch, number, watch)
-
-    def saving(path, state):
-        if mishap == "full" and state["progress"]["step"] == 6:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-        return save(path, state)
 
     def process(rank):
         os.environ.update(RANK=str(rank), WORLD_SIZE="4", MASTER_ADDR="127.0.0.1", MASTER_PORT=ports.pop())
@@ -183,8 +178,8 @@ FOUR = """
             time.time = lambda: clock() + 3600 * (rank - 1.5)
         os._exit(main(["train", "--resume", run, "--quiet"]))
 
-    Trainer._step, checkpoint.save = stepping, saving
-    for mishap in ("killed", "full", "clocks"):
+    Trainer._step = stepping
+    for mishap in ("killed", "clocks"):
         children = [os.fork() or process(rank) for rank in range(4)]
         ends = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
         last = checkpoint.load(Path(run) / "checkpoints/last.safetensors")["progress"]["step"]
@@ -193,21 +188,20 @@ FOUR = """
 """
 
 
-def test_four_processes_lose_one_then_their_disk_and_go_on_with_clocks_apart(tmp_path):
-    """They are forked from one that has imported everything, so that twelve of them cost what one does."""
+def test_four_processes_lose_one_and_go_on_with_clocks_apart(tmp_path):
+    """They are forked from one that has imported everything, so that eight of them cost what one does."""
     one, four = alone(REMEMBERS, tmp_path), lab.runs.create(RunConfig.of(REMEMBERS), tmp_path, "four")
     (tmp_path / "four.py").write_text(textwrap.dedent(FOUR))
-    ports = [str(free_port()) for _ in range(3)]
+    ports = [str(free_port()) for _ in range(2)]
     done = subprocess.run(
         [sys.executable, str(tmp_path / "four.py"), str(four.path), *ports],
         capture_output=True, text=True, timeout=240, env={**os.environ, "LAB_KERNELS": "plain"},
     )  # fmt: skip
     assert [line for line in done.stdout.splitlines() if line.startswith("told")] == [
         "told killed 1 1 -9 1 2",
-        "told full 1 1 1 1 4",
         "told clocks 0 0 0 0 8",
     ], done.stdout + done.stderr[-6000:]
-    assert "Another process of this training ended" in done.stderr and "The disk is full" in done.stderr
+    assert "Another process of this training ended" in done.stderr
     assert_same(one, four)
     (query, _) = result_of(evaluator_of(four, "test").split("test"))
     np.testing.assert_array_equal(four.embeddings("test").items, query.items)

@@ -78,19 +78,6 @@ def test_autocast_is_entered_again(keep):
     assert largest_difference(plain, encoder) < 1e-6
 
 
-def test_without_autocast_in_the_second_pass_the_gradients_differ(monkeypatch):
-    precision = Precision("bfloat16", "cpu")
-    entered = iter([True] * 3 + [False] * 3)
-    autocast = precision.autocast
-    monkeypatch.setattr(precision, "autocast", lambda: autocast() if next(entered, True) else contextlib.nullcontext())
-    images, labels = toy_batch()
-    encoder, loss = built(dropout=0)
-    gradients(encoder, loss, images, labels, chunk=4, precision=precision)
-    plain, plain_loss = built(dropout=0)
-    graph_of_all_chunks(plain, plain_loss, images, labels, 4, Precision("bfloat16", "cpu"))
-    assert largest_difference(plain, encoder) > 1e-5
-
-
 def test_negative_control_without_replayed_dropout_the_gradients_differ(monkeypatch):
     monkeypatch.setattr(RandomState, "replayed", lambda self: contextlib.nullcontext())
     (_, plain, _), (_, encoder, _) = both(4)
@@ -153,12 +140,11 @@ def test_a_chunked_step_never_holds_more_than_one_graph():
     assert most == 1
 
 
-@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
-def test_a_non_finite_loss_is_named_and_the_batch_comes_along(bad):
+def test_a_non_finite_loss_is_named_and_the_batch_comes_along():
     encoder, _ = built(dropout=0)
     images, labels = toy_batch()
     with pytest.raises(Diverged, match="the loss is") as caught:
-        gradients(encoder, lambda e, y: e.sum() * bad, images, labels, chunk=5)
+        gradients(encoder, lambda e, y: e.sum() * float("nan"), images, labels, chunk=5)
     assert caught.value.embeddings.shape == (12, 5) and not caught.value.embeddings.requires_grad
     assert all(p.grad is None for p in encoder.parameters())
 
@@ -179,20 +165,6 @@ def test_a_frozen_encoder_still_trains_the_proxies():
     gradients(encoder, loss, images, labels, chunk=5)
     assert torch.allclose(loss.proxies.grad, expected, atol=1e-7) and expected.abs().max() > 1e-3
     assert all(p.grad is None for p in encoder.parameters())
-
-
-def test_a_loss_without_gradient_adds_zeros():
-    encoder, _ = built(dropout=0)
-    gradients(encoder, lambda e, y: (e * 0).sum(), *toy_batch(), chunk=5)
-    assert all(p.grad is None or not p.grad.any() for p in encoder.parameters())
-
-
-def test_weights_of_any_module_are_reached():
-    encoder = nn.Sequential(nn.Flatten(), nn.Linear(108, 4))
-    images, labels = toy_batch()
-    (expected,) = torch.autograd.grad(encoder(images).square().mean(), [encoder[1].weight])
-    gradients(encoder, lambda e, y: e.square().mean(), images, labels, chunk=5)
-    assert torch.allclose(encoder[1].weight.grad, expected, atol=1e-7) and expected.abs().max() > 1e-3
 
 
 def test_somebody_elses_autocast_stays_on_and_loses_no_gradient():

@@ -14,8 +14,8 @@ from lab.core.knobs import Knobs, knob
 from lab.exporters._base import Exporter
 from lab.runs.building.parts import testing_transform
 from lab.runs.building.trained import FromPixels, open_trained
-from lab.runs.folder import Run
 from lab.runs.custom.modules import CustomEncoder, again
+from lab.runs.folder import Run
 
 CLOSE = 1e-4
 """How far an embedding of the written program may be from the encoder's."""

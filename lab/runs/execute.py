@@ -220,10 +220,10 @@ def take_config(run: Run, config: RunConfig) -> None:
 
     go_by_checkpoint(run)
     config = findable(config)
-    for knob, (ours, there) in difference(run.config, config).items():
+    for knob, (kept, there) in difference(run.config, config).items():
         if knob.partition(".")[0] not in CHANGEABLE or knob.endswith(".name") or knob in FIXED:
             raise ValueError(
-                f"{knob} is {ours} in the run and {there} in the file: a run that goes on keeps its data, network, "
+                f"{knob} is {kept} in the run and {there} in the file: a run that goes on keeps its data, network, "
                 "batches, loss and seed. Train a new one for that."
             )
     with Writer(run) as writer:

@@ -126,8 +126,13 @@ def _scores_table(study: Study, trials: list[Trial]) -> str:
         scores = Scores(kept, study.column, None if option else study.options())
         if not (by_seed := scores.by_seed(**setting)):
             continue
-        cells = [_plain(setting.get(axis, "")) for axis in axes] + [option or ALL_OPTIONS] * len(options)
-        cells += [_points(interval(list(scores.by_seed(c, **setting).values()), shared=study.shared)) for c in columns]
+        places = (setting.get(axis, "") for axis in axes)
+        cells = [f"{one:g}" if isinstance(one, int | float) else str(one) for one in places]
+        cells += [option or ALL_OPTIONS] * len(options)
+        for column in columns:
+            found = interval(list(scores.by_seed(column, **setting).values()), shared=study.shared)
+            half = f" ± {50 * (found.high - found.low):.1f}" if math.isfinite(found.low) else ""
+            cells.append(f"{100 * found.mean:.1f}{half}" if found.n else "-")
         words = [f"{t.lr:g} {'' if option else names.get(t.digest, '')}".strip() for t in scores.chosen_of(**setting)]
         counts = (f"{one} x{words.count(one)}" for one in sorted(set(words)))  # such as `0.001 released x3`
         rows.append([*cells, *[", ".join(counts)] * len(chosen), str(len(by_seed))])
@@ -160,18 +165,6 @@ def _claim_table(judged: Judged) -> str:
     head = ["comparison", "mean and interval", "effect", "p (Holm)", "seeds", "needed", "verdict"]
     title = f"{judged.claim.source}: {judged.claim.says} Here: {MARKS[judged.verdict]}."
     return f"{title}\n\n{markdown_table(head, rows)}"
-
-
-def _plain(value: object) -> str:
-    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
-
-
-def _points(interval: Interval) -> str:
-    """A score in points with half its interval."""
-    if not interval.n:
-        return "-"
-    half = (interval.high - interval.low) / 2
-    return f"{100 * interval.mean:.1f} ± {100 * half:.1f}" if math.isfinite(half) else f"{100 * interval.mean:.1f}"
 
 
 def _needed(answer: Answer) -> str:

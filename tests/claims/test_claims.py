@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from scipy import stats
 
 import lab.claims
@@ -205,7 +206,8 @@ def test_the_device_of_a_sweep_is_that_of_its_trainings(tmp_path, monkeypatch):
 
     monkeypatch.setattr(_train, "run", trained)
     monkeypatch.setattr(_sweep, "_rows", lambda data: None)
-    monkeypatch.setattr(_sweep, "_place", lambda device: {"device": "cuda", "device_name": "a GPU"})
+    monkeypatch.setattr("lab.kernels.devices.device_of", lambda device: torch.device("cuda:3"))
+    monkeypatch.setattr("lab.install.environment.device_name", lambda device: "a GPU")
     assert len(list(_sweep.sweep(["two_stage"], tmp_path, 1, launcher=Backwards(), device="cuda:3"))) == len(seen) == 2
     assert set(seen) == {"cuda:3"}
     path = tmp_path / "two_stage.jsonl"
@@ -214,7 +216,7 @@ def test_the_device_of_a_sweep_is_that_of_its_trainings(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="holds trainings of the device cuda, .* the device cpu must not be compared"):
         list(_sweep.sweep(["two_stage"], tmp_path, 2, launcher=Backwards(), device="cpu"))
     assert len(seen) == 2, "refused before anything trains"
-    monkeypatch.setattr(_sweep, "_place", lambda device: {"device": "cpu", "device_name": "a processor"})
+    monkeypatch.setattr("lab.kernels.devices.device_of", lambda device: torch.device("cpu"))
     with pytest.raises(ValueError, match="choose another folder, or the device cuda"):
         list(_sweep.sweep(["two_stage"], tmp_path, 2, launcher=Backwards(), device="auto"))  # a node without a GPU
     assert trials.read(path) == made, "and nothing of it is kept"

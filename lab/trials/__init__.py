@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -201,27 +201,19 @@ class Scores:
         return numbers
 
 
-@dataclass(frozen=True)
-class Interval:
-    """Mean of n numbers with the two ends of its confidence interval; infinite ends for fewer than two numbers."""
-
-    mean: float
-    low: float
-    high: float
-    n: int
-
-
-def interval(values: Sequence[float], confidence: float = 0.95, shared: float = 0.0) -> Interval:
-    """Student's t interval of the mean.
+def interval(values: Sequence[float], confidence: float = 0.95, shared: float = 0.0) -> Estimate:
+    """The mean of n numbers, such as one difference a seed, and Student's t interval of it; no interval for fewer than
+    two, and a mean of NaN for none.
 
     Args:
-        values: n numbers, such as one difference a seed.
         confidence: between 0 and 1.
         shared: 0 for independent numbers. Where each comes from a new split of the same data, tested items for each
             that is trained on: the variance of the mean is then s^2 (1/n + shared) (Nadeau and Bengio, 2003).
     """
-    estimate = Estimate.of(values, confidence) if len(values) else None
-    if estimate is None or estimate.high is None:
-        return Interval(estimate.mean if estimate else math.nan, -math.inf, math.inf, len(values))
-    half = (estimate.high - estimate.mean) * math.sqrt(1 + estimate.count * shared)
-    return Interval(estimate.mean, estimate.mean - half, estimate.mean + half, estimate.count)
+    if not len(values):
+        return Estimate(math.nan, None, None, None, ())
+    estimate = Estimate.of(values, confidence)
+    if estimate.half is None:
+        return estimate
+    half = estimate.half * math.sqrt(1 + estimate.count * shared)
+    return replace(estimate, low=estimate.mean - half, high=estimate.mean + half)

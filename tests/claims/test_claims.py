@@ -21,7 +21,7 @@ from lab import trials
 from lab.__main__ import main
 from lab.claims import _data, _report, _study, _sweep, _train
 from lab.claims._study import TESTED, Claim, Contrast, DataSetup, Point, Study, Training, merged
-from lab.claims._verdicts import FAILS, HOLDS, NOT_RUN, UNTOLD, Judged, among_all, finding, holm, judged
+from lab.claims._verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED, Judged, among_all, finding, holm, judged
 from lab.data import Split
 from lab.trials import Scores, Trial, interval, key_of
 
@@ -254,7 +254,7 @@ def test_interval_is_that_of_scipy_and_wider_for_what_the_seeds_share():
     assert (found.low, found.high) == pytest.approx(tuple(expected)) and found.mean == pytest.approx(0.18)
     half = stats.t.ppf(0.975, 4) * np.std(values, ddof=1) * np.sqrt(1 / 5 + 0.5)
     assert (wider.low, wider.high) == pytest.approx((0.18 - half, 0.18 + half))
-    assert interval([1.0]).high == np.inf and interval([]).n == 0
+    assert interval([1.0]).half is None and interval([]).count == 0
 
 
 def test_the_rate_is_chosen_on_validation_by_each_seed():
@@ -285,11 +285,11 @@ def test_the_rate_is_chosen_on_validation_by_each_seed():
     ("expects", "mean", "spread", "verdict"),
     [
         ("positive", 0.02, 0.005, HOLDS), ("positive", -0.02, 0.005, FAILS), ("positive", 0.0, 0.002, FAILS),
-        ("positive", 0.01, 0.05, UNTOLD), ("positive", 0.002, 0.0005, HOLDS),
+        ("positive", 0.01, 0.05, UNDECIDED), ("positive", 0.002, 0.0005, HOLDS),
         ("none", 0.0, 0.002, HOLDS), ("none", 0.03, 0.005, FAILS), ("none", -0.03, 0.005, FAILS),
-        ("none", 0.0, 0.05, UNTOLD),
+        ("none", 0.0, 0.05, UNDECIDED),
         ("no loss", 0.0, 0.002, HOLDS), ("no loss", 0.05, 0.005, HOLDS), ("no loss", -0.03, 0.005, FAILS),
-        ("no loss", 0.0, 0.05, UNTOLD),
+        ("no loss", 0.0, 0.05, UNDECIDED),
     ],
 )  # fmt: skip
 def test_verdicts_follow_the_interval(expects, mean, spread, verdict):
@@ -328,7 +328,7 @@ def test_a_claim_holds_if_all_of_it_does():
         claim = Claim("w", (contrast,) * len(values))
         return judged(claim, [dict(enumerate(v)) for v in values]).verdict
 
-    assert verdict(good, good) == HOLDS and verdict(good, unsure) == UNTOLD
+    assert verdict(good, good) == HOLDS and verdict(good, unsure) == UNDECIDED
     assert verdict(good, unsure, bad) == FAILS and verdict(good, good[:3]) == NOT_RUN
 
 
@@ -387,7 +387,7 @@ def test_that_one_of_several_fails_is_asked_more_strictly():
     alone = judged(Claim("w", (contrast,)), [dict(enumerate(doubtful))])
     assert alone.verdict == FAILS and 0.01 < alone.findings[0].p < 0.05
     many = judged(Claim("w", (contrast,) * 6), [dict(enumerate(v)) for v in [doubtful] + [good] * 5])
-    assert many.verdict == UNTOLD
+    assert many.verdict == UNDECIDED
 
 
 def test_the_report_tells_made_up_results_rightly(tmp_path, monkeypatch):

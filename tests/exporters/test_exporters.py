@@ -14,7 +14,7 @@ import torch
 
 from lab import exporters
 from lab.__main__ import main
-from lab.exporters import Rows
+from lab.exporters import ExportRows
 from lab.runs.building import parts
 from lab.runs.building.trained import FromPixels, open_trained
 
@@ -62,7 +62,7 @@ def test_csv_reads_back_to_the_same_numbers(export, test_split):
 
 def test_no_cell_of_a_csv_is_a_formula(tmp_path, monkeypatch):
     names, one = ["=1+1", "cat"], np.ones(2)
-    rows = Rows(one[:, None], one.astype(int), names, names, ["test"] * 2, ["query"] * 2, {}, {})
+    rows = ExportRows(one[:, None], one.astype(int), names, names, ["test"] * 2, ["query"] * 2, {}, {})
     monkeypatch.setattr("lab.exporters.csv.rows_of", lambda *_: rows)
     exporters.create("csv").write(None, tmp_path / "it.csv")
     with open(tmp_path / "it.csv", newline="", encoding="utf-8") as file:

@@ -11,8 +11,8 @@ import pytest
 import lab.figures
 from lab.core.knobs import describe
 from lab.figures import live_page
+from lab.figures.live_page import TRACES
 from lab.figures.live_page import live_page as page_of
-from lab.figures.plotly_js import TRACES
 
 
 def read(page: str) -> dict:

@@ -9,7 +9,7 @@ import pytest
 
 import lab.figures
 from lab.core.knobs import describe
-from lab.figures import _kept, _toy, live_page, plotly_js
+from lab.figures import _kept, _toy, live_page
 from tests.figures.test_live_page import rebuilt
 
 TINY = {"steps": 6, "seeds": 1, "snapshot": 6, "every": 2, "classes": 3, "per_class": 4, "lam": (0.4,)}
@@ -33,7 +33,7 @@ def tiny(monkeypatch):
 
 def body_of(figure):
     packed, kinds = live_page.packed_pictures(figure)
-    assert kinds <= plotly_js.TRACES
+    assert kinds <= live_page.TRACES
     return json.loads(gzip.decompress(base64.b64decode(packed)))
 
 

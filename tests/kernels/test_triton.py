@@ -57,7 +57,7 @@ print(json.dumps({name: {one: shared(kernels[name], int(one)) for one in wanted[
 """
 
 KERNELS = (
-    "own_similarities", "add_values", "add_gradients",
+    "listed_similarities", "add_values", "add_gradients",
     "own_mixed_similarities", "add_mixed_values", "add_mixed_gradients",
 )  # fmt: skip
 CAPABILITIES = {"80": 163 << 10, "90": 227 << 10}

@@ -350,11 +350,11 @@ class FakeTraining:
 
 
 def test_a_training_that_is_stopped_leaves_no_picture_and_can_begin_again(monkeypatch):
-    from lab.figures import apart
+    from lab.figures import background
     from lab.widgets import _live
 
     monkeypatch.setattr(_live, "_in_a_notebook", lambda: True)
-    monkeypatch.setattr(apart, "Training", FakeTraining)
+    monkeypatch.setattr(background, "Training", FakeTraining)
     live = show("concentric_circles")
     live.widget()
     box, words = live._progress.box, live._words

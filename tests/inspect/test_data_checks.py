@@ -100,25 +100,3 @@ def test_scores_of_classes_have_intervals():
     np.testing.assert_allclose(found.mean, [0.2, 0.5, 0.9])
     assert np.isnan(found.low[[0, 2]]).all()
     assert found.low[1] == 0.0 and found.high[1] == 1.0, "0.5 ± 1.24, kept within 0 to 1"
-
-
-def test_nothing_to_compare_is_no_error():
-    images = EmbeddingSet(np.eye(2, dtype=np.float32), np.array([0, 0]), np.arange(2))
-    ranking = lab.search.create("exact", k=1).build(images).rank(images, same_source=True)
-    assert len(data_checks.confusion(ranking, 3).label) == 0 and len(data_checks.suspects(ranking, 3).rows) == 0
-    assert len(data_checks.class_scores(np.full(2, np.nan), np.zeros(2, int)).labels) == 0
-
-
-def test_ten_thousand_classes():
-    random = np.random.default_rng(0)
-    labels = np.repeat(np.arange(10_000), 3)
-    images = EmbeddingSet(random.normal(size=(30_000, 4)).astype(np.float32), labels, np.arange(30_000))
-    ranking = (
-        lab.search.create("exact", k=5)
-        .build(images)
-        .rank(EmbeddingSet(images.vectors[:2_000], labels[:2_000], np.arange(2_000)), same_source=False)
-    )
-    found = data_checks.confusion(ranking, 5)
-    assert found.count.sum() == int((~ranking.hits).sum()) and len(found.label) < 10_000
-    matrix = data_checks.confusion_matrix(ranking, 5, data_checks.worst_classes(found, 30))
-    assert matrix.counts.shape == (30, 30) and (matrix.counts.sum(1) <= matrix.looked).all()

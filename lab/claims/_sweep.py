@@ -195,8 +195,15 @@ def _append(path: Path, study: Study, trial: Trial, made_by: dict[str, str]) -> 
 
     results, line = trials.read(path), trial.as_json() + "\n"
     _refuse_mixture(path, results, made_by["device"])
-    session = {"versions": versions(), **made_by, "threads": torch.get_num_threads(), "data": study.data}
-    session |= {"tier": study.tier, "base": BASE[study.tier], "learning_rates": list(study.lrs)}
+    session = {
+        "versions": versions(),
+        **made_by,
+        "threads": torch.get_num_threads(),
+        "data": study.data,
+        "tier": study.tier,
+        "base": BASE[study.tier],
+        "learning_rates": list(study.lrs),
+    }
     if not results.sessions or results.sessions[-1] != json.loads(json.dumps(session)):
         line = json.dumps({"session": session}, separators=(",", ":")) + "\n" + line
     with open(path, "ab", buffering=0) as file:  # in one write

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import lab.metrics
 import lab.search
-from lab.claims._axes import less, slope
-from lab.claims._study import SEEN_CLASSES, Claim, Contrast, DataSetup, Point, Study
+from lab.claims._study import SEEN_CLASSES, Claim, Contrast, DataSetup, Point, Study, less, slope
 from lab.core.results import Evidence
 from lab.evaluation.scores import class_evidence
 

@@ -45,16 +45,16 @@ if TYPE_CHECKING:  # what an editor completes; at run time each is loaded when i
     )
     from lab.evaluation import evaluate
     from lab.model import load
-    from lab.runs.own.resume import resume
-    from lab.runs.own.train import train
+    from lab.runs.custom.resume import resume
+    from lab.runs.custom.train import train
 
 __version__ = "0.2.0"
 
 _FUNCTIONS = {
     "evaluate": "lab.evaluation",
     "load": "lab.model",
-    "resume": "lab.runs.own.resume",
-    "train": "lab.runs.own.train",
+    "resume": "lab.runs.custom.resume",
+    "train": "lab.runs.custom.train",
 }
 """What can be called as `lab.NAME(...)`, and where it is defined."""
 

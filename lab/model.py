@@ -42,10 +42,10 @@ from lab.inspect import AlikeRegions
 from lab.runs.building.fingerprints import maker_of_run, recorded
 from lab.runs.building.parts import testing_transform
 from lab.runs.building.trained import FromPixels
+from lab.runs.custom.modules import CustomEncoder, again
 from lab.runs.evaluate import Evaluator, evaluator_of, problems_sentence
 from lab.runs.folder import FINISHED, Run
 from lab.runs.images import Unlabelled, below, searched
-from lab.runs.own.modules import OwnEncoder, again
 from lab.runs.store import open_run
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Model:
     """
 
     def __init__(
-        self, run: Run, split: str, gallery: Any = None, own: OwnEncoder | None = None, index: str | Path = "exact",
+        self, run: Run, split: str, gallery: Any = None, own: CustomEncoder | None = None, index: str | Path = "exact",
         knobs: Mapping[str, Any] | None = None,
     ):  # fmt: skip
         self.run, self.split = run, split

@@ -101,6 +101,7 @@ class _Differentiable(torch.autograd.Function):
 class Heaviside(Surrogate):
     """The true step (000, eq. 2): 1 for a positive gap, 0 for a negative one, `at_zero` at a tie. No gradient."""
 
+    dead_beyond = 0.0, 0.0
     at_zero: float = 1.0
 
     def __post_init__(self) -> None:
@@ -116,10 +117,6 @@ class Heaviside(Surrogate):
     @property
     def bound(self) -> Bound:
         return "holds" if self.at_zero == 1 else "fails at ties"
-
-    @property
-    def dead_beyond(self) -> tuple[float, float]:
-        return 0.0, 0.0
 
 
 @dataclass(frozen=True)
@@ -137,6 +134,7 @@ class Sigmoid(Surrogate):
     `clamp`: the released RS@k and SmoothAP code cuts the exponent gap / tau to +-50, where its gradient is then zero.
     """
 
+    bound = "fails"
     tau: float
     clamp: float | None = None
 
@@ -153,10 +151,6 @@ class Sigmoid(Surrogate):
         exponent = gap / self.tau
         slope = _sigmoid_slope(exponent).div_(self.tau)
         return slope if self.clamp is None else slope * (exponent.abs() <= self.clamp)
-
-    @property
-    def bound(self) -> Bound:
-        return "fails"
 
     @property
     def dead_beyond(self) -> tuple[float, float]:
@@ -224,6 +218,8 @@ class HMinus(Surrogate):
 class ConstantGradient(Surrogate):
     """theta of the contextual loss (004, eq. 20): the exact step forward, a constant slope alpha backward."""
 
+    bound = "holds"
+    dead_beyond = -math.inf, math.inf
     alpha: float = 10.0
 
     def __post_init__(self) -> None:
@@ -235,14 +231,6 @@ class ConstantGradient(Surrogate):
     def derivative(self, gap: Tensor) -> Tensor:
         return torch.full_like(gap, self.alpha)
 
-    @property
-    def bound(self) -> Bound:
-        return "holds"
-
-    @property
-    def dead_beyond(self) -> tuple[float, float]:
-        return -math.inf, math.inf
-
 
 @dataclass(frozen=True)
 class LinearTail(Surrogate):
@@ -253,6 +241,7 @@ class LinearTail(Surrogate):
     kink. The price is the paper's objection: far on the wrong side it counts one item as many.
     """
 
+    bound = "holds"
     tau: float = 0.01
     rho: float | None = None
 
@@ -271,10 +260,6 @@ class LinearTail(Surrogate):
 
     def derivative(self, gap: Tensor) -> Tensor:
         return torch.where(gap > 0, torch.full_like(gap, self.slope), 2 * _sigmoid_slope(gap / self.tau) / self.tau)
-
-    @property
-    def bound(self) -> Bound:
-        return "holds"
 
     @property
     def dead_beyond(self) -> tuple[float, float]:

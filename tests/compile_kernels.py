@@ -6,7 +6,7 @@ In a fresh clone that is half a minute of processor time a process. What is comp
 import torch
 
 from lab import losses, search
-from lab.bench._embeddings import around, centres
+from lab.bench._measure import around, centres
 from lab.core.results import EmbeddingSet
 from lab.reranking import k_reciprocal
 from lab.reranking._base import nodes

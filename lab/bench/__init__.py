@@ -96,17 +96,10 @@ def as_table(rows: list[BenchRow], about: dict[str, Any]) -> str:
     """Rows and machine as Markdown: a line of facts, then a table a section."""
     parts = [", ".join(f"{name} {value}" for name, value in about.items()) + "."]
     for section in dict.fromkeys(row.section for row in rows):
-        lines = [
-            [
-                row.name,
-                row.setting,
-                f"{row.value:.3g} {row.unit}",
-                row.against,
-                "" if row.goal is None else f"{row.goal:g} {row.unit}",
-            ]
-            for row in rows
-            if row.section == section
-        ]
+        lines = []
+        for row in (row for row in rows if row.section == section):
+            goal = "" if row.goal is None else f"{row.goal:g} {row.unit}"
+            lines.append([row.name, row.setting, f"{row.value:.3g} {row.unit}", row.against, goal])
         table = markdown_table(["what", "setting", "value", "against", "goal"], lines)
         parts.append(f"## {section[0].upper()}{section[1:]}\n\n{table}")
     return "\n\n".join(parts) + "\n"

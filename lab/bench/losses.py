@@ -17,8 +17,7 @@ import torch
 from torch import Tensor
 
 from lab import kernels, losses
-from lab.bench._embeddings import around, centres
-from lab.bench._measure import BenchRow, exponent, medians
+from lab.bench._measure import BenchRow, around, centres, exponent, medians
 from lab.bench._memory import Prepare, extra_megabytes
 from lab.kernels import allocator
 from lab.kernels.products import available

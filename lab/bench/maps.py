@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from lab import maps
-from lab.bench._embeddings import embeddings
-from lab.bench._measure import BenchRow, medians
+from lab.bench._measure import BenchRow, embeddings, medians
 
 JUDGED = 2000
 """Points on which a map's honesty is judged, which takes memory quadratic in them."""

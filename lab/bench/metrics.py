@@ -14,8 +14,7 @@ import numpy as np
 import torch
 
 from lab import metrics, search
-from lab.bench._embeddings import embeddings
-from lab.bench._measure import BenchRow, medians
+from lab.bench._measure import BenchRow, embeddings, medians
 from lab.bench._memory import extra_megabytes
 from lab.core.results import EmbeddingSet, Evidence
 from lab.kernels.products import available

@@ -11,8 +11,7 @@ import numpy as np
 import torch
 
 from lab import search
-from lab.bench._embeddings import around, centres
-from lab.bench._measure import BenchRow, medians
+from lab.bench._measure import BenchRow, around, centres, medians
 
 NOISE = 1.5
 """Length of the noise in units of an anchor's."""

@@ -11,14 +11,15 @@ from lab import trials
 from lab.claims import _study
 from lab.claims._study import SEEDS, Study
 from lab.claims._sweep import current, file_of
-from lab.claims._verdicts import FAILS, HOLDS, MOST, NOT_RUN, UNTOLD, Answer, Judged, among_all, judge
+from lab.claims._verdicts import FAILS, HOLDS, MOST, NOT_RUN, UNDECIDED, Answer, Judged, among_all, judge
+from lab.core.estimates import Estimate
 from lab.core.formats import markdown_table
-from lab.trials import Interval, Results, Scores, Trial, interval, key_of
+from lab.trials import Results, Scores, Trial, interval, key_of
 
 ALL_OPTIONS = "chosen by seed"
 
-MARKS = {HOLDS: "**holds**", FAILS: "**does not hold here**", UNTOLD: "cannot be told", NOT_RUN: "not run"}
-COUNTED = {HOLDS: "hold", FAILS: "do not hold here", UNTOLD: "cannot be told", NOT_RUN: "were not run"}
+MARKS = {HOLDS: "**holds**", FAILS: "**does not hold here**", UNDECIDED: "cannot be told", NOT_RUN: "not run"}
+COUNTED = {HOLDS: "hold", FAILS: "do not hold here", UNDECIDED: "cannot be told", NOT_RUN: "were not run"}
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def report(names: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> str:
         those = [j for j in one.claims if j.verdict == verdict]
         return " ".join(f"**{j.claim.says}**" if j.sure else j.claim.says for j in those)
 
-    shown = [HOLDS, FAILS, UNTOLD]
+    shown = [HOLDS, FAILS, UNDECIDED]
     shown += [NOT_RUN] * any(j.verdict == NOT_RUN for one in found.values() for j in one.claims)
     rows = [
         [f"{name}: {one.study.title} ({one.study.source})", *(says(one, verdict) for verdict in shown)]
@@ -126,8 +127,13 @@ def _scores_table(study: Study, trials: list[Trial]) -> str:
         scores = Scores(kept, study.column, None if option else study.options())
         if not (by_seed := scores.by_seed(**setting)):
             continue
-        cells = [_plain(setting.get(axis, "")) for axis in axes] + [option or ALL_OPTIONS] * len(options)
-        cells += [_points(interval(list(scores.by_seed(c, **setting).values()), shared=study.shared)) for c in columns]
+        places = (setting.get(axis, "") for axis in axes)
+        cells = [f"{one:g}" if isinstance(one, int | float) else str(one) for one in places]
+        cells += [option or ALL_OPTIONS] * len(options)
+        for column in columns:
+            found = interval(list(scores.by_seed(column, **setting).values()), shared=study.shared)
+            half = "" if found.half is None else f" ± {100 * found.half:.1f}"
+            cells.append(f"{100 * found.mean:.1f}{half}" if found.count else "-")
         words = [f"{t.lr:g} {'' if option else names.get(t.digest, '')}".strip() for t in scores.chosen_of(**setting)]
         counts = (f"{one} x{words.count(one)}" for one in sorted(set(words)))  # such as `0.001 released x3`
         rows.append([*cells, *[", ".join(counts)] * len(chosen), str(len(by_seed))])
@@ -151,7 +157,7 @@ def _claim_table(judged: Judged) -> str:
             _signed(f.interval, f.contrast.points),
             "-" if math.isnan(f.effect) else f"{f.effect:+.1f}",
             "-" if math.isnan(f.holm) else "< .01" if f.holm < 0.01 else f"{f.holm:.2f}",
-            str(f.interval.n),
+            str(f.interval.count),
             _needed(f),
             f.verdict,
         ]
@@ -162,21 +168,9 @@ def _claim_table(judged: Judged) -> str:
     return f"{title}\n\n{markdown_table(head, rows)}"
 
 
-def _plain(value: object) -> str:
-    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
-
-
-def _points(interval: Interval) -> str:
-    """A score in points with half its interval."""
-    if not interval.n:
-        return "-"
-    half = (interval.high - interval.low) / 2
-    return f"{100 * interval.mean:.1f} ± {100 * half:.1f}" if math.isfinite(half) else f"{100 * interval.mean:.1f}"
-
-
 def _needed(answer: Answer) -> str:
     """Seeds that would tell: such as these, or with classes of their own where no number of these would."""
-    if answer.verdict != UNTOLD or math.isnan(answer.effect):
+    if answer.verdict != UNDECIDED or math.isnan(answer.effect):
         return "-"
     like_these, independent = answer.seeds_needed(), answer.seeds_needed(shared=0)
     if math.isfinite(like_these):
@@ -184,10 +178,11 @@ def _needed(answer: Answer) -> str:
     return f"{independent:.0f} apart" if math.isfinite(independent) else f"> {MOST:,} apart"
 
 
-def _signed(interval: Interval, points: bool) -> str:
+def _signed(interval: Estimate, points: bool) -> str:
     """A difference with its interval, in points or plain."""
-    if not interval.n:
+    if not interval.count:
         return "-"
     factor, unit = (100, " points") if points else (1, "")
-    ends = f" [{factor * interval.low:+.2f}, {factor * interval.high:+.2f}]" if math.isfinite(interval.low) else ""
+    low, high = interval.low, interval.high
+    ends = "" if low is None or high is None else f" [{factor * low:+.2f}, {factor * high:+.2f}]"
     return f"{factor * interval.mean:+.2f}{ends}{unit}"

@@ -127,7 +127,7 @@ def sweep(
                 if limit is not None and time.monotonic() - began > limit:
                     return
                 name, trial, place = next(results)
-                _append(file_of(name, folder), trial, _session(_study.get(name), machine, place))
+                _append(file_of(name, folder), _study.get(name), trial, {"machine": machine, **place})
                 pace = (time.monotonic() - began) / (len(pieces) - left)
                 yield Ran(name, trial, total - left, total, pace * left)
     except Timeout:
@@ -160,20 +160,16 @@ def _missing(names: Sequence[str], folder: Path, seeds: int, device: str) -> tup
 def _made(piece: Piece) -> tuple[str, Trial, dict[str, str]]:
     """One training, in this process or in one elsewhere, and what made it: `device`, cpu or cuda, and its name."""
     from lab.claims._train import run
-
-    name, training, device = piece
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # batches without a positive, where labels are wrong: nothing to act on
-        rows = _rows(training.study.data) if training.study.tier == "head" else None
-        return name, run(training, rows, device), _place(device)
-
-
-def _place(device: str) -> dict[str, str]:
     from lab.install.environment import device_name
     from lab.kernels.devices import device_of
 
+    name, training, device = piece
     found = device_of(device)
-    return {"device": found.type, "device_name": device_name(str(found))}
+    place = {"device": found.type, "device_name": device_name(str(found))}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # batches without a positive, where labels are wrong: nothing to act on
+        rows = _rows(training.study.data) if training.study.tier == "head" else None
+        return name, run(training, rows, device), place
 
 
 def _refuse_mixture(path: Path, results: Results, device: str) -> None:
@@ -191,28 +187,23 @@ def _rows(data: str) -> Any:
     return result_of(features(lab.data.create(data)))
 
 
-def _session(study: Study, machine: str, place: dict[str, str]) -> dict:
-    """What stands beside the trials: with what, where and at which budget they were made."""
+def _append(path: Path, study: Study, trial: Trial, made_by: dict[str, str]) -> None:
+    """Add one line, and before it with what, where and at which budget it was made, unless the last sitting says so."""
     import torch
 
     from lab.install.environment import versions
 
-    return {
+    results, line = trials.read(path), trial.as_json() + "\n"
+    _refuse_mixture(path, results, made_by["device"])
+    session = {
         "versions": versions(),
-        "machine": machine,
-        **place,
+        **made_by,
         "threads": torch.get_num_threads(),
         "data": study.data,
         "tier": study.tier,
         "base": BASE[study.tier],
         "learning_rates": list(study.lrs),
     }
-
-
-def _append(path: Path, trial: Trial, session: dict) -> None:
-    """Add one line, and before it who adds it unless that is known from the last sitting."""
-    results, line = trials.read(path), trial.as_json() + "\n"
-    _refuse_mixture(path, results, session["device"])
     if not results.sessions or results.sessions[-1] != json.loads(json.dumps(session)):
         line = json.dumps({"session": session}, separators=(",", ":")) + "\n" + line
     with open(path, "ab", buffering=0) as file:  # in one write

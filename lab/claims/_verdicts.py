@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lab.claims._study import SEEDS, Claim, Contrast, Study
-from lab.core.estimates import deviation
-from lab.trials import Interval, Scores, Trial, interval
+from lab.core.estimates import Estimate, deviation
+from lab.trials import Scores, Trial, interval
 
-HOLDS, FAILS, UNTOLD, NOT_RUN = "holds", "does not hold here", "cannot be told", "not run"
+HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "does not hold here", "cannot be told", "not run"
 
 LEVEL = 0.05
 """How often a verdict may be given by chance."""
@@ -34,7 +34,7 @@ class Answer:
     """
 
     contrast: Contrast
-    interval: Interval
+    interval: Estimate
     verdict: str
     p: float = math.nan
     holm: float = math.nan
@@ -99,7 +99,7 @@ def judged(claim: Claim, numbers: Sequence[Mapping[int, float]], seeds: int = SE
     elif any(f.verdict == FAILS and f.p * len(findings) <= LEVEL for f in findings):
         verdict = FAILS
     else:
-        verdict = HOLDS if verdicts == {HOLDS} else UNTOLD
+        verdict = HOLDS if verdicts == {HOLDS} else UNDECIDED
     return Judged(claim, findings, verdict)
 
 
@@ -108,10 +108,10 @@ def finding(contrast: Contrast, values: Sequence[float], seeds: int = SEEDS, sha
     from scipy.special import stdtr, stdtrit
 
     estimate = interval(values, 1 - LEVEL, shared)
-    if estimate.n < max(2, seeds):
+    if estimate.half is None or estimate.count < seeds:
         return Answer(contrast, estimate, NOT_RUN, shared=shared)
-    least, freedom = contrast.least, estimate.n - 1
-    error = (estimate.high - estimate.mean) / stdtrit(freedom, 1 - LEVEL / 2)
+    least, freedom = contrast.least, estimate.count - 1
+    error = estimate.half / stdtrit(freedom, 1 - LEVEL / 2)
 
     def leads(lead: float) -> float:
         """One-sided probability of a mean that leads by so much, if there were no lead."""
@@ -130,7 +130,7 @@ def finding(contrast: Contrast, values: Sequence[float], seeds: int = SEEDS, sha
         "none": (max(above(-least), below(least)), min(above(least), below(-least))),
         "no loss": (above(-least), below(-least)),
     }[contrast.expects]
-    verdict = HOLDS if 2 * holds < LEVEL else FAILS if 2 * fails < LEVEL else UNTOLD
+    verdict = HOLDS if 2 * holds < LEVEL else FAILS if 2 * fails < LEVEL else UNDECIDED
     p = min(1.0, 2 * (holds if verdict == HOLDS else min(holds, fails)))
     return Answer(contrast, estimate, verdict, p, spread=float(deviation(values)), shared=shared)
 

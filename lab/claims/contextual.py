@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import lab.metrics
 import lab.reranking
-from lab.claims._axes import arms, less
-from lab.claims._study import Claim, Contrast, DataSetup, Point, Study
+from lab.claims._study import Claim, Contrast, DataSetup, Point, Study, arms, less
 from lab.core.results import Evidence
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lab.claims._axes import ahead, arms, less, variants
-from lab.claims._study import Claim, Contrast, Point, Study
+from lab.claims._study import Claim, Contrast, Point, Study, ahead, arms, less, variants
 from lab.claims.contextual import contextual
 
 NAMES = (

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lab.claims._axes import along, arms, less, slope, variants
-from lab.claims._study import Claim, Contrast, Point, Study
+from lab.claims._study import Claim, Contrast, Point, Study, along, arms, less, slope, variants
 
 SIZES = (32, 64, 256, 1024)
 SMALL, LARGE = SIZES[:2], SIZES[2:]

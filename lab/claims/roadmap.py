@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import lab.metrics
-from lab.claims._axes import along, arms, doubling, less, variants
-from lab.claims._study import Claim, Contrast, Point, Study
+from lab.claims._study import Claim, Contrast, Point, Study, along, arms, doubling, less, variants
 
 if TYPE_CHECKING:
     from lab.claims._train import TrainedModel

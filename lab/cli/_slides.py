@@ -43,7 +43,7 @@ def write(originals: Path, name: str) -> Path:
 def page(notebook: Any) -> str:
     """The slides of a notebook, without its solutions."""
     import lab.figures
-    from lab.figures import live_page, plotly_js
+    from lab.figures import live_page
 
     slides: list[str] = []
     data: list[str] = []
@@ -64,7 +64,7 @@ def page(notebook: Any) -> str:
         "SLIDES": "\n".join(f"<section>{slide}</section>" for slide in slides if "Solutions" not in slide[:20]),
         "DATA": "\n".join(f'<script class="pictures" type="text/plain">{one}</script>' for one in data),
         "LIVE": (here / "figures" / "live.js").read_text(encoding="utf-8"),
-        "PLOTLY": base64.b64encode(gzip.compress(plotly_js.source(()).encode(), 9, mtime=0)).decode(),
+        "PLOTLY": base64.b64encode(gzip.compress(live_page.plotly_js(()).encode(), 9, mtime=0)).decode(),
     }
     text = Path(__file__).with_name("slides.html").read_text(encoding="utf-8")
     for blank, value in blanks.items():

@@ -35,8 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
     from lab.cli import _config
     from lab.cli._progress import drain
     from lab.cli._scores import show_scores
+    from lab.runs.custom.modules import again
     from lab.runs.evaluate import evaluate_run
-    from lab.runs.own.modules import again
 
     config = _config.config_of(arguments, run.config_dict)
     if arguments.device:

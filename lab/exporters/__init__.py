@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from lab.exporters._base import Exporter
     from lab.exporters._curves import Curves, Log, following
     from lab.exporters._program import EncoderExporter
-    from lab.exporters._rows import Rows, RowsKnobs, rows_of
+    from lab.exporters._rows import ExportRows, RowsKnobs, rows_of
 
 __all__ = [
-    "Curves", "EncoderExporter", "Exporter", "Knobs", "Log", "Rows", "RowsKnobs", "add", "create", "following", "get",
-    "knob", "names", "rows_of",
+    "Curves", "EncoderExporter", "ExportRows", "Exporter", "Knobs", "Log", "RowsKnobs", "add", "create", "following",
+    "get", "knob", "names", "rows_of",
 ]  # fmt: skip
 
 _catalog: "Catalog[Exporter]" = Catalog(__name__, __path__, "exporter", base="lab.exporters._base:Exporter")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from lab.core.explain import explain
@@ -58,6 +59,13 @@ class Curves(Exporter):
     @abstractmethod
     def open(self, run: Run, place: str | None = None) -> Log:
         """Begin a log; `place` is where, by default where the library keeps its own for a run that is training."""
+
+    def export(self, run: Run, path: Path | str | None = None) -> Any:
+        """Copy a run's curves; returns where they lie."""
+        self.check_installed()
+        log = self.copied(run, self.open(run, None if path is None else str(path)))
+        log.close()
+        return log.place
 
     def copied(self, run: Run, log: Log) -> Log:
         """Write all that a run has recorded so far; on failure nothing stays."""

@@ -21,7 +21,7 @@ vectors = program(torch.stack([prepare(picture) for picture in pictures]))
 
 """
 
-OWN = """The weights in `model.safetensors` are those of a module of its owner's making, whose names there begin with
+CUSTOM = """The weights in `model.safetensors` are those of a module of its owner's making, whose names there begin with
 `model.`: `module.load_state_dict({name.removeprefix("model."): value for name, value in weights.items()})`.
 
 `preprocessor_config.json` says how pictures are resized, cropped and normalised for it.
@@ -72,7 +72,7 @@ def card(
         "## Licence of the weights",
         f"`{licence}`" if licence else "None was given, so nobody but their owner may use them.",
         "## How to use it",
-        (WITHOUT.format(resize=resize, size=size) if program else "") + (OWN if config.outside else WITH),
+        (WITHOUT.format(resize=resize, size=size) if program else "") + (CUSTOM if config.outside else WITH),
     ]
     head: dict[str, Any] = {"library_name": "rankscope", "pipeline_tag": "image-feature-extraction"}
     head |= {"license": licence} if licence else {}

@@ -14,8 +14,8 @@ from lab.core.knobs import Knobs, knob
 from lab.exporters._base import Exporter
 from lab.runs.building.parts import testing_transform
 from lab.runs.building.trained import FromPixels, open_trained
+from lab.runs.custom.modules import CustomEncoder, again
 from lab.runs.folder import Run
-from lab.runs.own.modules import OwnEncoder, again
 
 CLOSE = 1e-4
 """How far an embedding of the written program may be from the encoder's."""
@@ -48,7 +48,7 @@ class EncoderExporter(Exporter):
             "as evaluated", "Checkpoint whose weights are written."
         )
 
-    given: OwnEncoder | None = None
+    given: CustomEncoder | None = None
 
     def export(self, run: Run, path: Path | str | None = None, encoder: nn.Module | str | None = None) -> Path:
         """As every exporter does.

@@ -21,7 +21,7 @@ class RowsKnobs(Knobs):
 
 
 @dataclass(frozen=True)
-class Rows:
+class ExportRows:
     """Embeddings, one image a row.
 
     vectors: float32 [n d].
@@ -50,7 +50,7 @@ class Rows:
 
 def rows_of(
     run: Run, splits: Sequence[str] = (), parts: Sequence[Literal["query", "gallery"]] = ("query", "gallery")
-) -> Rows:
+) -> ExportRows:
     """Read stored embeddings.
 
     Raises:
@@ -65,7 +65,7 @@ def rows_of(
                 by_split.append((split, part, embeddings))
     items = np.concatenate([one.items for *_, one in by_split])
     labels = np.concatenate([one.labels for *_, one in by_split])
-    return Rows(
+    return ExportRows(
         vectors=np.concatenate([one.vectors for *_, one in by_split]),
         labels=labels,
         keys=[images.keys[i] for i in items],

@@ -33,13 +33,7 @@ class Mlflow(Curves):
         experiment: str = knob("rankscope", "Experiment of MLflow that the run is put into.")
 
     def open(self, run: Run, place: str | None = None) -> Log:
-        return _Tracked(run, place, self.knobs.experiment)
-
-    def export(self, run: Run, path: Path | str | None = None) -> str:
-        self.check_installed()
-        log = self.copied(run, self.open(run, None if path is None else _store(str(path))))
-        log.close()
-        return log.place
+        return _Tracked(run, None if place is None else _store(place), self.knobs.experiment)
 
 
 class _Tracked(Log):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from lab.exporters._base import Exporter
 from lab.exporters._curves import Curves, Log, settings
 from lab.runs.folder import Run
 
@@ -25,6 +26,7 @@ class Tensorboard(Curves):
 
     needs = ("tensorboard",)
     extra = "tensorboard"
+    export = Exporter.export  # by `write`, so that a failure leaves nothing behind
 
     def open(self, run: Run, place: str | None = None) -> Log:
         folder = Path(place or run.path / "tensorboard")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from contextlib import redirect_stdout
-from pathlib import Path
 
 from lab.core.knobs import Knobs, knob
 from lab.exporters._curves import Curves, Log, settings
@@ -29,15 +28,9 @@ class Trackio(Curves):
         project: str = knob("rankscope", "Project of trackio that the run is put into.")
 
     def open(self, run: Run, place: str | None = None) -> Log:
-        return _Tracked(run, self.knobs.project)
-
-    def export(self, run: Run, path: Path | str | None = None) -> str:
-        self.check_installed()
-        if path is not None:
+        if place is not None:
             raise ValueError("trackio keeps its runs in a folder of its own; leave out --output, and set TRACKIO_DIR.")
-        log = self.copied(run, self.open(run))
-        log.close()
-        return log.place
+        return _Tracked(run, self.knobs.project)
 
 
 class _Tracked(Log):

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
     from lab.core.knobs import Knobs, knob
     from lab.figures._base import Figure, Numbers, PlotlyFigure
-    from lab.figures._ranked import figure_bytes, ranked_figure
-    from lab.figures._sheet import contact_sheet
+    from lab.figures._ranked import contact_sheet, figure_bytes, ranked_figure
 
 __all__ = [
     "Figure", "Knobs", "Numbers", "PlotlyFigure", "add", "broken", "contact_sheet", "create", "entries",

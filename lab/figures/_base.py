@@ -13,7 +13,15 @@ from lab.core.knobs import HasKnobs, Knobs, knob
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["Figure", "Knobs", "Numbers", "PlotlyFigure", "Tier", "knob", "slack", "slope"]
+__all__ = [
+    "BESIDE", "DASHED", "DOTTED", "LEFT", "Figure", "Knobs", "Numbers", "PlotlyFigure", "Tier", "curve", "knob",
+    "marks", "slack", "slope",
+]  # fmt: skip
+
+LEFT, BESIDE = {"row": 1, "col": 1}, {"row": 1, "col": 2}
+"""The first panel of a figure, and the one to its right."""
+DOTTED, DASHED = ({"dash": dash, "color": style.BLACK} for dash in ("dot", "dash"))
+"""Lines that mark a limit."""
 
 Tier = Literal["instant", "toy_training", "from_runs", "static"]
 """instant: a formula, redrawn while a slider moves. toy_training: trains a toy for seconds. from_runs: a view over
@@ -125,3 +133,16 @@ def slope() -> float:
     """A figure's knob alpha of the contextual loss."""
     words = "Slope of theta in the backward pass."
     return knob(10.0, words, ge=0.1, le=100, scale="log", source="Contextual, eq. 1")
+
+
+def curve(
+    figure: PlotlyFigure, index: int, name: str | None, x: Any, y: Any, width: float = 2.5, size: float = 0, **more: Any
+) -> None:
+    """The index-th line of a figure, with marks of a size where it has any; more: of plotly's scatter."""
+    marker = {"mode": "lines+markers", "marker": style.marker(index, size)} if size else {"mode": "lines"}
+    figure.add_scatter(x=x, y=y, name=name, line=style.line(index, width), **marker, **more)
+
+
+def marks(figure: PlotlyFigure, index: int, name: str | None, x: Any, y: Any, size: float = 9, **more: Any) -> None:
+    """The index-th set of points of a figure; more: of plotly's scatter."""
+    figure.add_scatter(x=x, y=y, name=name, mode="markers", marker=style.marker(index, size), **more)

@@ -6,7 +6,7 @@ Each stands in for a `lab.runs.Run` with the members that `lab.figures._runs` na
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -167,26 +167,6 @@ def curves(
         name: tuple(np.array([of(line[p]) for p in places]) for of in (np.mean, deviation))
         for name, line in per_line.items()
     }
-
-
-def measured(
-    owner: str, studies: Mapping[str, tuple[str, str, str | None]], choice: str
-) -> tuple[str, str, str | None]:
-    """Bundled study, its axis and its score for a figure's choice.
-
-    Args:
-        owner: the figure's class, for the message.
-        studies: choice to these three.
-
-    Raises:
-        ValueError: no results of that study come with the package; lists the choices that there are.
-    """
-    there = [name for name, (study, *_) in studies.items() if study in trials.studies()]
-    if choice not in there:
-        raise ValueError(
-            f"{owner}: {choice!r} was not measured on Emoji-7; choose from {', '.join(there) or 'the toy'}."
-        )
-    return studies[choice]
 
 
 def subtitle(study: str) -> str:

@@ -1,4 +1,4 @@
-"""The process behind `lab.figures.apart`: reads a figure's name and knobs, answers with how far it is, then with it."""
+"""The process behind `lab.figures.background`: reads a name and knobs, answers with progress, then with the figure."""
 
 from __future__ import annotations
 

@@ -1,13 +1,18 @@
-"""A query and what came back, as a figure for a paper: print size, frames and signs that a grey print still tells."""
+"""Queries and what came back, as pictures: a sheet for notebooks and exports, a figure of print size for papers.
+
+Frames and signs differ in form, too, so that a grey print still tells them apart.
+"""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from lab.core.results import Evidence
-from lab.core.style import BLUE, VERMILLION
+import numpy as np
+
+from lab.core.results import UNRANKED, Evidence
+from lab.core.style import BLUE, GREY, VERMILLION
 
 if TYPE_CHECKING:
     from PIL import Image, ImageDraw, ImageFont
@@ -16,6 +21,8 @@ WIDTH, DPI = 17.0, 300
 """Width of a page's text in centimetres, and dots an inch."""
 POINTS = 7.0
 """Size of the captions."""
+GAP, CAPTION, FRAME = 10, 18, 4
+"""Pixels of a contact sheet."""
 
 
 def ranked_figure(
@@ -65,7 +72,7 @@ def ranked_figure(
     if not 0 <= query < len(ranking):
         raise ValueError(f"The ranking has queries 0 to {len(ranking) - 1}, got {query}.")
     places = [at for at in range(min(k, ranking.neighbours.shape[1])) if ranking.neighbours[query, at] >= 0]
-    sheet = _Sheet(len(places), per_line, width, dpi, judged)
+    sheet = _Print(len(places), per_line, width, dpi, judged)
     label = int(ranking.query_labels[query])
     sheet.put(0, 0, load(int(evidence.query.items[query])), "query", _name(names, label), None)
     for number, place in enumerate(places):
@@ -105,8 +112,94 @@ def _name(names: Sequence[str] | None, label: int) -> str:
     return str(names[label]) if 0 <= label < len(names) else ""
 
 
-class _Sheet:
-    """The picture while it is drawn."""
+def contact_sheet(
+    load: Callable[[int], Image.Image], evidence: Evidence, queries: Sequence[int], k: int = 8, missed: int = 2,
+    size: int = 84, names: Sequence[str] | None = None, per_line: int | None = None,
+) -> Image.Image:  # fmt: skip
+    """One line a query: the query, its first neighbours with rank and score, and the best-placed positives that are not
+    among them.
+
+    Right neighbours have a solid blue frame and a check mark, wrong ones a dashed vermillion frame and a cross, missed
+    positives a grey frame and the rank at which they came.
+
+    Args:
+        load: position in the data set -> image, for instance `ImageSet.load`.
+        evidence: the ranking, with the embedding sets whose `items` number the images.
+        queries: rows of the ranking to show.
+        k: neighbours a line, at most as many as the ranking kept.
+        missed: missed positives a line.
+        size: side of an image in pixels.
+        names: class names, to write under the query.
+        per_line: neighbours after which a query goes on in a new line; all stand in one by default.
+
+    Returns:
+        RGB picture.
+
+    Raises:
+        ValueError: a row that the ranking does not have.
+    """
+    from PIL import Image, ImageDraw
+
+    ranking = evidence.ranking
+    for row in queries:
+        if not 0 <= row < len(ranking):
+            raise ValueError(f"The ranking has queries 0 to {len(ranking) - 1}, got {row}.")
+    k = min(k, ranking.neighbours.shape[1])
+    cell_width, cell_height = size + 2 * FRAME + GAP, size + 2 * FRAME + CAPTION + GAP
+    width = min(k, per_line or k)
+    lines = -(-k // width)
+    columns = 1 + width + missed
+    sheet = Image.new("RGB", (GAP + columns * cell_width + 2 * GAP, GAP + len(queries) * lines * cell_height), "white")
+    draw = ImageDraw.Draw(sheet)
+    for line, row in enumerate(queries):
+        top = GAP + line * lines * cell_height
+        label = int(ranking.query_labels[row])
+        caption = names[label] if names is not None else f"class {label}"
+        _tile(sheet, draw, GAP, top, size, load(int(evidence.query.items[row])), None, caption)
+        for place in range(k):
+            neighbour = int(ranking.neighbours[row, place])
+            if neighbour < 0:
+                continue
+            right = bool(ranking.gallery_labels[neighbour] == label)
+            left, down = 2 * GAP + (1 + place % width) * cell_width, place // width * cell_height
+            picture = load(int(evidence.gallery.items[neighbour]))
+            caption = f"{place + 1}:  {_short(float(ranking.scores[row, place]))}"
+            _tile(sheet, draw, left, top + down, size, picture, right, caption)
+        late = [(int(item), int(rank)) for item, rank in zip(*ranking.positives(row), strict=True) if rank > k]
+        for place, (item, rank) in enumerate(late[:missed]):
+            left = 3 * GAP + (1 + width + place) * cell_width
+            picture = load(int(evidence.gallery.items[item]))
+            _tile(sheet, draw, left, top, size, picture, None, "lost" if rank == UNRANKED else f"missed: {rank:,}")
+    return sheet
+
+
+def _short(score: float) -> str:
+    """Two decimals; one digit where they would all be zeros, as for distances on a map."""
+    if 0 < abs(score) < 0.005:
+        return np.format_float_positional(score, 1, fractional=False)
+    return f"{score:.2f}"
+
+
+def _tile(
+    sheet: Image.Image, draw: ImageDraw.ImageDraw, left: int, top: int, size: int, picture: Image.Image,
+    right: bool | None, caption: str,
+) -> None:  # fmt: skip
+    """A picture of a sheet with its frame, sign and caption."""
+    picture = picture.convert("RGB")
+    picture.thumbnail((size, size))
+    side = size + 2 * FRAME
+    sheet.paste(picture, (left + (side - picture.width) // 2, top + (side - picture.height) // 2))
+    box = (left, top, left + side - 1, top + side - 1)
+    if right is None:
+        draw.rectangle(box, outline=GREY, width=1)
+    else:
+        _frame(draw, box, right, FRAME - 1)
+        _sign(draw, box[2] - 11, box[1] + 12, 9, right)
+    draw.text((left, box[3] + 4), _fitted(draw, caption, side), fill="#222222")
+
+
+class _Print:
+    """The figure of a paper while it is drawn."""
 
     def __init__(self, count: int, per_line: int, width: float, dpi: int, judged: bool):
         from PIL import Image, ImageDraw, ImageFont
@@ -144,49 +237,55 @@ class _Sheet:
         if right is None:
             self.draw.rectangle(box, outline="black", width=max(1, self.stroke // 2))
         else:
-            self._frame(box, right)
+            _frame(self.draw, box, right, self.stroke)
             radius = self.side // 9
-            self._sign(box[2] - radius - self.stroke, box[1] + radius + self.stroke, radius, right)
+            _sign(self.draw, box[2] - radius - self.stroke, box[1] + radius + self.stroke, radius, right)
         for number, words in enumerate((caption, name)):
-            self.draw.text((left, box[3] + self.gap // 2 + number * self.line), self._fitted(words), "black", self.font)
-
-    def _frame(self, box: tuple[int, int, int, int], right: bool) -> None:
-        if right:
-            self.draw.rectangle(box, outline=BLUE, width=self.stroke)
-            return
-        left, top, last, bottom = box
-        dash, half = 4 * self.stroke, self.stroke // 2
-        for start in range(left, last, 2 * dash):
-            for y in (top + half, bottom - half):
-                self.draw.line((start, y, min(start + dash, last), y), VERMILLION, self.stroke)
-        for start in range(top, bottom, 2 * dash):
-            for x in (left + half, last - half):
-                self.draw.line((x, start, x, min(start + dash, bottom)), VERMILLION, self.stroke)
-
-    def _sign(self, x: int, y: int, radius: int, right: bool) -> None:
-        """A check mark in a circle, or a cross in a diamond, around a point."""
-        at, width = radius / 2, max(2, radius // 4)
-        if right:
-            self.draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=BLUE)
-            self.draw.line([(x - at, y), (x - at / 3, y + at), (x + at, y - at)], "white", width, joint="curve")
-            return
-        far = round(1.25 * radius)
-        self.draw.polygon([(x, y - far), (x + far, y), (x, y + far), (x - far, y)], fill=VERMILLION)
-        at = radius / 2.6
-        for sign in (-1, 1):
-            self.draw.line([(x - at, y - sign * at), (x + at, y + sign * at)], "white", width)
+            fitted = _fitted(self.draw, words, self.side, self.font)
+            self.draw.text((left, box[3] + self.gap // 2 + number * self.line), fitted, "black", self.font)
 
     def _legend(self, top: int) -> None:
         left, radius = self.gap, round(0.42 * self.line)
         for right, words in ((True, "right: of the query's class"), (False, "wrong: of another class")):
-            self._sign(left + round(1.25 * radius), top + self.line // 2, radius, right)
+            _sign(self.draw, left + round(1.25 * radius), top + self.line // 2, radius, right)
             left += 3 * radius
             self.draw.text((left, top), words, "black", self.font)
             left += round(self.draw.textlength(words, self.font)) + 3 * self.gap
 
-    def _fitted(self, words: str) -> str:
-        if self.draw.textlength(words, self.font) <= self.side:
-            return words
-        while words and self.draw.textlength(words + "…", self.font) > self.side:
-            words = words[:-1]
-        return words + "…"
+
+def _frame(draw: ImageDraw.ImageDraw, box: tuple[int, int, int, int], right: bool, stroke: int) -> None:
+    """Solid and blue where a neighbour is right, dashed and vermillion where it is wrong."""
+    if right:
+        draw.rectangle(box, outline=BLUE, width=stroke)
+        return
+    left, top, last, bottom = box
+    dash, half = 4 * stroke, stroke // 2
+    for start in range(left, last, 2 * dash):
+        for y in (top + half, bottom - half):
+            draw.line((start, y, min(start + dash, last), y), VERMILLION, stroke)
+    for start in range(top, bottom, 2 * dash):
+        for x in (left + half, last - half):
+            draw.line((x, start, x, min(start + dash, bottom)), VERMILLION, stroke)
+
+
+def _sign(draw: ImageDraw.ImageDraw, x: int, y: int, radius: int, right: bool) -> None:
+    """A check mark in a circle, or a cross in a diamond, around a point."""
+    at, width = radius / 2, max(2, radius // 4)
+    if right:
+        draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=BLUE)
+        draw.line([(x - at, y), (x - at / 3, y + at), (x + at, y - at)], "white", width, joint="curve")
+        return
+    far = round(1.25 * radius)
+    draw.polygon([(x, y - far), (x + far, y), (x, y + far), (x - far, y)], fill=VERMILLION)
+    at = radius / 2.6
+    for sign in (-1, 1):
+        draw.line([(x - at, y - sign * at), (x + at, y + sign * at)], "white", width)
+
+
+def _fitted(draw: ImageDraw.ImageDraw, words: str, width: int, font: Any = None) -> str:
+    """The words, shortened where they are wider."""
+    if draw.textlength(words, font) <= width:
+        return words
+    while words and draw.textlength(words + "…", font) > width:
+        words = words[:-1]
+    return words + "…"

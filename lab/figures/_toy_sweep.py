@@ -83,7 +83,10 @@ class ToySweep(Figure):
             }
             return {self.place: settings, "curves": curves, "subtitle": self.note.format(**dict(self.knobs))}
         studies = {name: axis.study for name, axis in self.axes.items() if axis.study}
-        study, setting, column = _bundled.measured(type(self).__name__, studies, self.varied)
+        if self.varied not in studies:
+            name, there = type(self).__name__, ", ".join(studies)
+            raise ValueError(f"{name}: {self.varied!r} was not measured on Emoji-7; choose from {there}.")
+        study, setting, column = studies[self.varied]
         settings, curves = _bundled.curves(study, setting, column, lines="loss" if self.compares else None)
         curves = curves if self.compares else dict(zip(self.lines(), curves.values(), strict=True))
         return {self.place: settings, "curves": curves, "subtitle": _bundled.subtitle(study)}

@@ -10,7 +10,7 @@ import base64
 import gzip
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,14 @@ from lab.core.knobs import Knob, describe, labels
 from lab.core.knobs.sliders import linear_steps, log_steps, tidy
 from lab.figures._base import Figure
 from lab.figures._kept import keeping
-from lab.figures.plotly_js import source
 
 LARGEST = 1_200_000
 """Bytes of the pictures, packed: a grid that takes more loses every other stop, and a page stays below 2 MB."""
 STOPS = (21, 9)
 """Of the first slider and of the second, about."""
+TRACES = frozenset({"scatter", "bar", "heatmap", "histogram2dcontour", "table", "waterfall"})
+"""What scripts/plotly/entry.js puts into `plotly.min.js`, a quarter of the whole."""
+PLOTLY_JS = Path(__file__).with_name("plotly.min.js")
 
 
 def live_page(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence | None = None) -> str:
@@ -50,12 +52,21 @@ def live_page(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence
         "TRAINED": trained_words(figure, slide, runs),
         "LIVE": (here / "live.js").read_text(encoding="utf-8"),
         "PICTURES": packed.decode(),
-        "PLOTLY": base64.b64encode(gzip.compress(source(kinds).encode(), 9, mtime=0)).decode(),
+        "PLOTLY": base64.b64encode(gzip.compress(plotly_js(kinds).encode(), 9, mtime=0)).decode(),
     }
     page = (here / "live_page.html").read_text(encoding="utf-8")
     for name, text in blanks.items():
         page = page.replace(f"%{name}%", text)
     return page
+
+
+def plotly_js(kinds: Collection[str]) -> str:
+    """plotly.js for these kinds of traces: ours, or the installed package's whole one where ours lacks any."""
+    if TRACES.issuperset(kinds):
+        return PLOTLY_JS.read_text(encoding="utf-8")
+    from plotly.offline import get_plotlyjs
+
+    return get_plotlyjs()
 
 
 def packed_pictures(
@@ -114,8 +125,8 @@ def _moving(figure: Figure, slide: Sequence[str] | None, runs: Sequence | None) 
     if slide is None and type(figure).stops:
         return [knobs[name] for name in type(figure).stops]
     if slide is None:
-        wanted = type(figure).moves or [name for name in able if name != "seed"]
-        free = [knobs[name] for name in wanted if name in able and _trains_nothing(figure, knobs[name])]
+        candidates = type(figure).moves or [name for name in able if name != "seed"]
+        free = [knobs[name] for name in candidates if name in able and _trains_nothing(figure, knobs[name])]
         return free[: len(STOPS)]
     if len(slide) > len(STOPS):
         raise ValueError(f"At most {len(STOPS)} knobs can move in a saved page, got {', '.join(slide)}.")

@@ -40,6 +40,19 @@ def list_metrics(hits: np.ndarray, missing: int = 0) -> dict[str, float]:
     }
 
 
+def ranked(scores: np.ndarray) -> np.ndarray:
+    """int64 [n n-1]: the other items by score, best first, from the scores [n n] of a set in itself."""
+    scores = scores.copy()
+    np.fill_diagonal(scores, -np.inf)
+    return np.argsort(-scores, axis=1, kind="stable")[:, :-1]
+
+
+def mean_metrics(order: np.ndarray, labels: np.ndarray) -> dict[str, float]:
+    """Means of `list_metrics` over ranked lists int64 [n g]."""
+    each = [list_metrics(labels[row] == label) for row, label in zip(order, labels, strict=True)]
+    return {name: float(np.mean([metrics[name] for metrics in each])) for name in each[0]}
+
+
 def set_metrics(points: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     """Means of `list_metrics` over the queries that have a positive."""
     each = [list_metrics(row) for row in ranked_hits(points, labels)[1]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,3 +28,10 @@ class Insight(ABC):
 
     def __str__(self) -> str:
         return self.summary
+
+
+def frame(**columns: Any) -> pd.DataFrame:
+    """A table of these columns; pandas is imported when the first is made."""
+    import pandas as pd
+
+    return pd.DataFrame(columns)

@@ -49,6 +49,12 @@ def batch(embeddings: Tensor | ArrayLike, labels: Tensor | ArrayLike) -> tuple[T
     return vectors.double(), classes.long().to(vectors.device)
 
 
+def cosines(vectors: Tensor) -> np.ndarray:
+    """float64 [n n] of rows [n d]."""
+    units = vectors / vectors.norm(dim=1, keepdim=True)
+    return (units @ units.T).cpu().numpy()
+
+
 def _tensor(values: Tensor | ArrayLike, what: str) -> Tensor:
     if isinstance(values, Tensor):
         return values.detach()

@@ -24,12 +24,12 @@ ROUNDING = 1e-6
 class Confusion:
     """Pairs of classes, the most confused first.
 
-    own, other: int64 [p], label of the queries and of the wrong neighbours.
+    label, other: int64 [p], label of the queries and of the wrong neighbours.
     count: int64 [p], wrong neighbours of that label among the first k of all queries of the class.
     share: float64 [p], the same as a share of all first k neighbours of the class, 0..1.
     """
 
-    own: np.ndarray
+    label: np.ndarray
     other: np.ndarray
     count: np.ndarray
     share: np.ndarray
@@ -88,13 +88,13 @@ def confusion(ranking: Ranking, k: int) -> Confusion:
         >>> images = EmbeddingSet(rows, np.array([0, 0, 1, 1]), np.arange(4))
         >>> ranking = lab.search.create("exact", k=3).build(images).rank(images, same_source=True)
         >>> found = confusion(ranking, k=1)
-        >>> found.own.tolist(), found.other.tolist(), found.count.tolist()
+        >>> found.label.tolist(), found.other.tolist(), found.count.tolist()
         ([1], [0], [1])
     """
     near = ranking.neighbours[:, :k]
     wrong = (near >= 0) & ~ranking.hits[:, :k]
-    own = np.broadcast_to(ranking.query_labels[:, None], near.shape)[wrong]
-    first, other, counts = _counted_pairs(own, ranking.gallery_labels[near[wrong]])
+    label = np.broadcast_to(ranking.query_labels[:, None], near.shape)[wrong]
+    first, other, counts = _counted_pairs(label, ranking.gallery_labels[near[wrong]])
     labels, looked = np.unique(ranking.query_labels, return_inverse=True)
     lists = np.bincount(looked, weights=(near >= 0).sum(1))
     share = counts / lists[np.searchsorted(labels, first)]
@@ -120,7 +120,7 @@ def worst_classes(confused: Confusion, most: int, around: Sequence[int] = ()) ->
         >>> worst_classes(pairs, 3).tolist(), worst_classes(pairs, 3, around=[2]).tolist()
         ([4, 1, 0], [2, 0, 4])
     """
-    pairs = np.stack([confused.own, confused.other], 1)
+    pairs = np.stack([confused.label, confused.other], 1)
     if len(around):
         pairs = pairs[np.isin(pairs, around).any(1)]
     labels, place = np.unique(np.concatenate([np.asarray(around, np.int64), pairs.ravel()]), return_index=True)
@@ -133,19 +133,19 @@ def confusion_matrix(ranking: Ranking, k: int, labels: np.ndarray) -> ConfusionM
     place = np.full(int(max(ranking.query_labels.max(), ranking.gallery_labels.max(), labels.max())) + 1, -1)
     place[labels[order]] = order
     mine = np.flatnonzero(place[ranking.query_labels] >= 0)
-    near, own = ranking.neighbours[mine, :k], place[ranking.query_labels[mine]]
+    near, label = ranking.neighbours[mine, :k], place[ranking.query_labels[mine]]
     rows, columns = np.nonzero(near >= 0)
     other = place[ranking.gallery_labels[near[rows, columns]]]
-    looked = np.bincount(own[rows], minlength=len(labels))
-    cells = own[rows[other >= 0]] * len(labels) + other[other >= 0]
+    looked = np.bincount(label[rows], minlength=len(labels))
+    cells = label[rows[other >= 0]] * len(labels) + other[other >= 0]
     counts = np.bincount(cells, minlength=len(labels) ** 2).reshape(len(labels), len(labels))
     return ConfusionMatrix(labels, counts, looked)
 
 
-def most_confused(ranking: Ranking, k: int, own: int, other: int) -> int | None:
+def most_confused(ranking: Ranking, k: int, label: int, other: int) -> int | None:
     """The row of the query of one class that has the most neighbours of another among its first k; the first of equal
     ones, None where the class has no query."""
-    mine = np.flatnonzero(ranking.query_labels == own)
+    mine = np.flatnonzero(ranking.query_labels == label)
     near = ranking.neighbours[mine, :k]
     counts = ((near >= 0) & (ranking.gallery_labels[near] == other)).sum(1)
     return int(mine[counts.argmax()]) if len(mine) else None
@@ -157,13 +157,13 @@ def suspects(ranking: Ranking, k: int) -> Suspects:
     rows, places = np.nonzero(near >= 0)
     row, label, count = _counted_pairs(rows, ranking.gallery_labels[near[rows, places]])
     mine = ranking.query_labels[row] == label
-    own_votes = np.zeros(len(ranking), np.int64)
-    own_votes[row[mine]] = count[mine]
+    votes_for_label = np.zeros(len(ranking), np.int64)
+    votes_for_label[row[mine]] = count[mine]
     row, label, count = row[~mine], label[~mine], count[~mine]
     order = np.lexsort((label, -count, row))
     first = order[np.unique(row[order], return_index=True)[1]] if len(order) else order
     looked = np.maximum(1, (near >= 0).sum(1))
-    confidence = (count[first] - own_votes[row[first]]) / looked[row[first]]
+    confidence = (count[first] - votes_for_label[row[first]]) / looked[row[first]]
     surest = np.argsort(-confidence, kind="stable")
     surest = surest[confidence[surest] > 0]
     return Suspects(row[first][surest], label[first][surest], confidence[surest])

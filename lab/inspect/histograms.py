@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.core import style
-from lab.inspect._insight import Insight
-from lab.inspect._subject import batch
+from lab.inspect._insight import Insight, frame
+from lab.inspect._subject import batch, cosines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,11 +49,7 @@ class SimilarityHistograms(Insight):
 
     def to_frame(self) -> pd.DataFrame:
         """One row a bin: low, high, positive, negative."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            {"low": self.edges[:-1], "high": self.edges[1:], "positive": self.positive, "negative": self.negative}
-        )
+        return frame(low=self.edges[:-1], high=self.edges[1:], positive=self.positive, negative=self.negative)
 
     def figure(self) -> go.Figure:
         """The two outlines on one axis."""
@@ -86,21 +82,20 @@ def similarity_histograms(
     if bins < 2:
         raise ValueError(f"similarity_histograms: bins must satisfy 2 <= bins, got {bins!r}.")
     vectors, classes = batch(embeddings, labels)
-    units = vectors / vectors.norm(dim=1, keepdim=True)
-    i, j = np.triu_indices(len(units), 1)
-    cosines = (units @ units.T).cpu().numpy()[i, j].clip(-1, 1)
+    i, j = np.triu_indices(len(vectors), 1)
+    similarities = cosines(vectors)[i, j].clip(-1, 1)
     same = (classes[:, None] == classes[None, :]).cpu().numpy()[i, j]
     edges = np.linspace(-1, 1, bins + 1)
 
     def shares(values: np.ndarray) -> np.ndarray:
         return np.histogram(values, edges)[0] / max(1, len(values))
 
-    positive, negative = shares(cosines[same]), shares(cosines[~same])
+    positive, negative = shares(similarities[same]), shares(similarities[~same])
     return SimilarityHistograms(
         edges=edges,
         positive=positive,
         negative=negative,
-        positive_mean=float(cosines[same].mean()) if same.any() else float("nan"),
-        negative_mean=float(cosines[~same].mean()) if (~same).any() else float("nan"),
+        positive_mean=float(similarities[same].mean()) if same.any() else float("nan"),
+        negative_mean=float(similarities[~same].mean()) if (~same).any() else float("nan"),
         overlap=float(np.minimum(positive, negative).sum()),
     )

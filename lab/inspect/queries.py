@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from lab.core import style
-from lab.inspect._insight import Insight
+from lab.inspect._insight import Insight, frame
 from lab.inspect._subject import Subject, batch, repeatable
 
 if TYPE_CHECKING:
@@ -56,9 +56,7 @@ class QueryValues(Insight):
 
     def to_frame(self) -> pd.DataFrame:
         """One row a query, worst first: query, label, value."""
-        import pandas as pd
-
-        table = pd.DataFrame({"query": np.arange(len(self.values)), "label": self.labels, "value": self.values})
+        table = frame(query=np.arange(len(self.values)), label=self.labels, value=self.values)
         return table.sort_values("value", ascending=False, kind="stable", ignore_index=True)
 
     def figure(self) -> go.Figure:

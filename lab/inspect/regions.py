@@ -226,7 +226,12 @@ def alike_regions(
     sums = [_whole(encoder, one, flip, unit) if by_parts else None for one in (first, second)]
     if all(one is not None for one in sums):
         return _exact(sums, _held(encoder), pictures)
-    embed = embed or (lambda images: _plain(encoder, images, flip, unit))
+
+    def plain(images: Tensor) -> Tensor:
+        embeddings = [encoder(view) for view in ([images, images.flip(-1)] if flip else [images])]
+        return torch.stack([F.normalize(one, dim=-1) if unit else one for one in embeddings]).sum(0)
+
+    embed = embed or plain
     with torch.no_grad():
         vectors = embed(torch.stack([first, second])).double()
     similarity = float(F.cosine_similarity(vectors[0], vectors[1], dim=0))
@@ -245,10 +250,10 @@ def _whole(encoder: Any, image: Tensor, flip: bool, unit: bool) -> tuple[Tensor,
         return None
     views = torch.stack([image, image.flip(-1)] if flip else [image])
     with torch.no_grad():
-        parts_of_views = encoder.parts(views)
-    if parts_of_views is None:
+        found = encoder.parts(views)
+    if found is None:
         return None
-    parts, constant = parts_of_views
+    parts, constant = found
     if unit:
         lengths = (parts.sum(dim=(-2, -1)) + constant).norm(dim=1).clamp(min=1e-12)
         parts, constant = parts / lengths[:, None, None, None], constant / lengths[:, None]
@@ -277,12 +282,6 @@ def _held(encoder: Any) -> str:
         "mixed": "Half of it is max pooling, of which the place with the greatest value has it all.",
     }
     return reasons.get(pooling, "")
-
-
-def _plain(encoder: Any, images: Tensor, flip: bool, unit: bool) -> Tensor:
-    views = [images, images.flip(-1)] if flip else [images]
-    embeddings = [encoder(view) for view in views]
-    return sum(F.normalize(one, dim=-1) if unit else one for one in embeddings)  # type: ignore[return-value]  # not 0
 
 
 def _cells(encoder: Any, side: int) -> int:

@@ -79,8 +79,11 @@ def ways(before: np.ndarray, after: np.ndarray) -> np.ndarray:
         >>> ways(np.array([[-1.0, 0.0], [1.0, 0.0]]), np.array([[-1.0, 0.0], [1.0, 2.0]])).tolist()
         [0.0, 2.0]
     """
-    spread = np.sqrt(np.square(before - before.mean(0)).sum(1).mean())
-    return np.linalg.norm(after.astype(np.float64) - before, axis=1) / max(float(spread), 1e-12)
+    return np.linalg.norm(after.astype(np.float64) - before, axis=1) / _spread(before)
+
+
+def _spread(places: np.ndarray) -> float:
+    return max(float(np.sqrt(np.square(places - places.mean(0)).sum(1).mean())), 1e-12)
 
 
 def moved_together(
@@ -111,8 +114,7 @@ def moved_together(
     far = ways(before, after)
     if len(far) < 2 * SMALLEST or not far.any():
         return []
-    spread = max(float(np.sqrt(np.square(before - before.mean(0)).sum(1).mean())), 1e-12)
-    seen = np.hstack([before - before.mean(0), after - before]) / spread
+    seen = np.hstack([before - before.mean(0), after - before]) / _spread(before)
     labels = HDBSCAN(min_cluster_size=max(SMALLEST, len(far) // 200), copy=True).fit_predict(seen)
     everyone = [np.flatnonzero(labels == one) for one in range(labels.max() + 1)]
     moved = [rows for rows in everyone if far[rows].mean() > np.median(far)]

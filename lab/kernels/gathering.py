@@ -28,27 +28,27 @@ def rows_of_all(local: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
     return torch.cat([rows[:size] for rows, size in zip(of_all(padded), sizes, strict=True)])
 
 
-def mean_of_own_rows(everyone: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
+def mean_of_local_rows(everyone: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
     """The mean over processes of tensors [N d], of which each gets its own rows, [n d]; a reduce-scatter.
 
     Each sends every other its rows once, (world - 1) / world N d numbers, and adds up what it gets in the order of
     ranks. (gloo has no reduce_scatter for shares of different sizes.)
     """
-    own, world = sizes[dist.get_rank()], len(sizes)
-    parts = everyone.new_empty(world * own, *everyone.shape[1:])
-    dist.all_to_all_single(parts, everyone.contiguous(), [own] * world, list(sizes))
-    return parts.view(world, own, *everyone.shape[1:]).sum(0) / world
+    local, world = sizes[dist.get_rank()], len(sizes)
+    parts = everyone.new_empty(world * local, *everyone.shape[1:])
+    dist.all_to_all_single(parts, everyone.contiguous(), [local] * world, list(sizes))
+    return parts.view(world, local, *everyone.shape[1:]).sum(0) / world
 
 
-def sum_of_all(own: torch.Tensor) -> torch.Tensor:
+def sum_of_all(local: torch.Tensor) -> torch.Tensor:
     """The sum of a tensor over all processes, differentiable: what each does with the sum comes back to all."""
-    return _SumOfAll.apply(own)
+    return _SumOfAll.apply(local)
 
 
 class _SumOfAll(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, own: torch.Tensor) -> torch.Tensor:
-        whole = own.detach().clone()
+    def forward(ctx: Any, local: torch.Tensor) -> torch.Tensor:
+        whole = local.detach().clone()
         dist.all_reduce(whole)
         return whole
 

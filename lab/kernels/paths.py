@@ -41,10 +41,10 @@ _forced: ContextVar[str | None] = ContextVar("forced", default=None)
 def path(device: str | torch.device = "cpu") -> str:
     """The path that a large float32 batch takes on a device: `plain`, `compiled` or `triton`."""
     kind = torch.device(device).type
-    wanted, best = _wanted(), BEST.get(kind, "plain")
-    if wanted is None:
+    requested, best = _requested(), BEST.get(kind, "plain")
+    if requested is None:
         return best if unavailable(best) is None else "plain"
-    return wanted if wanted == best or (wanted == "triton" and _interpreted()) else "plain"
+    return requested if requested == best or (requested == "triton" and _interpreted()) else "plain"
 
 
 def number(device: str | torch.device) -> int:
@@ -54,7 +54,7 @@ def number(device: str | torch.device) -> int:
     """
     best = BEST.get(torch.device(device).type, "plain")
     there = best == "plain" or importlib.util.find_spec({"compiled": "numba", "triton": "triton"}[best]) is not None
-    return PATHS.index(_wanted() or (best if there else "plain"))
+    return PATHS.index(_requested() or (best if there else "plain"))
 
 
 @contextlib.contextmanager
@@ -74,10 +74,10 @@ def force(name: str | None) -> Iterator[None]:
 
 def forced() -> bool:
     """Whether a path is asked for by `force` or by the environment."""
-    return _wanted() is not None
+    return _requested() is not None
 
 
-def _wanted() -> str | None:
+def _requested() -> str | None:
     if _forced.get() is not None:
         return _forced.get()
     named = setting("kernels")
@@ -97,14 +97,10 @@ def _checked(name: str, source: str = "") -> str:
 def unavailable(name: str) -> str | None:
     """Why a path cannot run on this machine, or None."""
     if name == "compiled":
-        return _try_numba()
-    if name == "triton":
-        if importlib.util.find_spec("triton") is None:
-            return "triton is not installed"
-        if not (torch.cuda.is_available() or _interpreted()):
-            return "there is no CUDA GPU"
-        return _try_triton()
-    return None
+        return _tried("numba", "ranks.compiled")
+    if name == "triton" and importlib.util.find_spec("triton") and not (torch.cuda.is_available() or _interpreted()):
+        return "there is no CUDA GPU"
+    return _tried("triton", "ranks.fused") if name == "triton" else None
 
 
 def _interpreted() -> bool:
@@ -112,15 +108,15 @@ def _interpreted() -> bool:
     return os.environ.get("TRITON_INTERPRET") == "1"
 
 
-def _try_numba() -> str | None:
-    if importlib.util.find_spec("numba") is None:
-        return "numba is not installed"
+def _tried(library: str, part: str) -> str | None:
+    """Why a part of a path does not run here, or None; its `warm_up` is called."""
+    if importlib.util.find_spec(library) is None:
+        return f"{library} is not installed"
     try:
-        from lab.kernels.ranks import compiled
-
-        compiled.warm_up()
-    except Exception as error:  # whatever stops a compiler must not stop a training
-        return f"numba does not compile here ({_said(error)})"
+        importlib.import_module(f"lab.kernels.{part}").warm_up()
+    except Exception as error:  # whatever stops a compiler or a driver must not stop a training
+        words = ": ".join([type(error).__name__, *str(error).strip().splitlines()[-1:]])
+        return f"{library} does not compile here ({words})"
     return None
 
 
@@ -136,27 +132,7 @@ def compiles(part: str, rows: int) -> bool:
 @cache
 def runs_here(part: str) -> bool:
     """Whether a further part of a path, a module of this package with a `warm_up`, runs here; tried once."""
-    try:
-        importlib.import_module(f"lab.kernels.{part}").warm_up()
-    except Exception:  # as above
-        return False
-    return True
-
-
-def _try_triton() -> str | None:
-    try:
-        from lab.kernels.ranks import fused
-
-        fused.warm_up()
-    except Exception as error:  # nor may whatever stops a driver or its compiler
-        return f"triton does not compile here ({_said(error)})"
-    return None
-
-
-def _said(error: Exception) -> str:
-    """An error in one line."""
-    lines = str(error).strip().splitlines()
-    return ": ".join([type(error).__name__, *lines[-1:]])
+    return _tried("torch", part) is None
 
 
 def choose(
@@ -170,35 +146,29 @@ def choose(
     margin: float | None,
 ) -> str:
     """The path of one call of the rank sums."""
-    forced = _wanted()
+    forced = _requested()
     ranked = len(queries) + (0 if mixture is None else len(mixture.parents))
     exact = queries.dtype == torch.float64  # asked first: learning whether numba compiles takes seconds
     if not len(positives) or exact or forced == "plain" or (forced is None and ranked < SMALL):
         return "plain"
     chosen = path(queries.device)
-    known = {"compiled": _compiled_knows, "triton": _triton_knows}.get(chosen)
-    fits = queries.dtype == torch.float32 and shape_of(step) is not None
-    return chosen if known and fits and known(queries, items, mixture, positives, against) else "plain"
+    if queries.dtype != torch.float32 or shape_of(step) is None:
+        return "plain"
+    if chosen == "triton":  # whose sums are added up in no fixed order
+        return "plain" if torch.are_deterministic_algorithms_enabled() else chosen
+    return chosen if chosen == "compiled" and _compiled_knows(queries, items, mixture, positives, against) else "plain"
 
 
 def _compiled_knows(
     queries: Tensor, items: Tensor | None, mixture: Mixture | None, positives: Tensor, against: bool
 ) -> bool:
-    if items is not None:
-        return False
-    if against and not _symmetric(positives, len(queries)):
+    if items is not None or (against and not _symmetric(positives, len(queries))):
         return False
     if mixture is None:
         return True
     from lab.kernels.ranks.tiles import mixes_by_class
 
     return mixes_by_class(len(queries), mixture, positives)
-
-
-def _triton_knows(
-    queries: Tensor, items: Tensor | None, mixture: Mixture | None, positives: Tensor, against: bool
-) -> bool:
-    return not torch.are_deterministic_algorithms_enabled()  # its sums are added up in no fixed order
 
 
 def _symmetric(pairs: Tensor, n: int) -> bool:

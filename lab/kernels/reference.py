@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,13 +14,7 @@ if TYPE_CHECKING:
 
 def rank_sums(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
     """`lab.kernels.rank_sums` by the book: O(p r) time and autograd's memory."""
-    sums = []
-    for a, b in positives.tolist():
-        dot = queries[a] @ items[b]
-        others = [z for z in range(len(items)) if z != b and not (exclude_self and z == a)]
-        gaps = torch.stack([queries[a] @ items[z] - dot for z in others]) if others else dot.new_zeros(0)
-        sums.append(step(gaps).sum())
-    return torch.stack(sums) if sums else queries.new_zeros(0)
+    return _sums(queries, items, positives, step, exclude_self, lambda a, z: True)
 
 
 def positive_rank_sums(
@@ -27,13 +22,7 @@ def positive_rank_sums(
 ) -> Tensor:
     """`lab.kernels.positive_rank_sums` by the book."""
     pairs = positives.tolist()
-    sums = []
-    for a, b in pairs:
-        dot = queries[a] @ items[b]
-        others = [z for q, z in pairs if q == a and z != b and not (exclude_self and z == a)]
-        gaps = torch.stack([queries[a] @ items[z] - dot for z in others]) if others else dot.new_zeros(0)
-        sums.append(step(gaps).sum())
-    return torch.stack(sums) if sums else queries.new_zeros(0)
+    return _sums(queries, items, positives, step, exclude_self, lambda a, z: [a, z] in pairs)
 
 
 def negative_rank_sums(
@@ -41,10 +30,17 @@ def negative_rank_sums(
 ) -> Tensor:
     """`lab.kernels.negative_rank_sums` by the book."""
     pairs = positives.tolist()
+    return _sums(queries, items, positives, step, exclude_self, lambda a, z: [a, z] not in pairs)
+
+
+def _sums(
+    queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool,
+    ranked: Callable[[int, int], bool],
+) -> Tensor:  # fmt: skip
     sums = []
-    for a, b in pairs:
+    for a, b in positives.tolist():
         dot = queries[a] @ items[b]
-        others = [z for z in range(len(items)) if [a, z] not in pairs and not (exclude_self and z == a)]
+        others = [z for z in range(len(items)) if z != b and ranked(a, z) and not (exclude_self and z == a)]
         gaps = torch.stack([queries[a] @ items[z] - dot for z in others]) if others else dot.new_zeros(0)
         sums.append(step(gaps).sum())
     return torch.stack(sums) if sums else queries.new_zeros(0)

@@ -48,8 +48,8 @@ class _ByRows(torch.autograd.Function):
         ctx.repeated = repeats(items)
         with torch.autocast(queries.device.type, enabled=False):
             blocks = ((tie(queries[rows] @ items.T, ctx.repeated), rows) for rows in _blocks(queries, items, ctx.share))
-            own = torch.cat([values(*block) for block in blocks])
-        return ctx.share.join(own, ctx.share.even(len(queries)))
+            local = torch.cat([values(*block) for block in blocks])
+        return ctx.share.join(local, ctx.share.even(len(queries)))
 
     @staticmethod
     @once_differentiable
@@ -73,5 +73,6 @@ class _ByRows(torch.autograd.Function):
 def _blocks(queries: Tensor, items: Tensor, share: sharing.Share) -> Iterator[slice]:
     """Slices of this process's share of the queries; an empty one where it has none."""
     height = max(MIN_ROWS, block_bytes(items, BLOCK_BYTES) // max(1, len(items) * items.element_size()))
-    own = share.own(len(queries))
-    return (slice(at, min(at + height, own.stop)) for at in range(own.start, max(own.start + 1, own.stop), height))
+    local = share.local(len(queries))
+    starts = range(local.start, max(local.start + 1, local.stop), height)
+    return (slice(at, min(at + height, local.stop)) for at in starts)

@@ -63,19 +63,19 @@ class Share:
         sums = flat.split([part.numel() for part in parts])
         return tuple(whole.view(part.shape) for whole, part in zip(sums, parts, strict=True))
 
-    def join(self, own: Tensor, sizes: Sequence[int]) -> Tensor:
+    def join(self, local: Tensor, sizes: Sequence[int]) -> Tensor:
         """Rows of all processes as one tensor, by rank; `sizes` says how many each has."""
         if self.world == 1:
-            return own
+            return local
         self.split = True
-        self.sent += own.nbytes
-        return gathering.rows_of_all(own, sizes)
+        self.sent += local.nbytes
+        return gathering.rows_of_all(local, sizes)
 
     def part_of_mean(self, gradient: Tensor) -> Tensor:
         """A gradient of which each process has a part, made such that the mean over processes is the whole."""
         return gradient if self.world == 1 else gradient * self.world
 
-    def own(self, count: int) -> slice:
+    def local(self, count: int) -> slice:
         """This process's run of so many rows that are alike."""
         sizes = self.even(count)
         first = sum(sizes[: self.rank])
@@ -89,10 +89,10 @@ class Share:
         """`sum` of one tensor, differentiable: each part gets the gradient of the sum."""
         return part if self.world == 1 else _Summed.apply(part, self)
 
-    def each(self, own: Tensor, sizes: Sequence[int]) -> Iterator[Tensor]:
+    def each(self, local: Tensor, sizes: Sequence[int]) -> Iterator[Tensor]:
         """The rows of each process in turn, by rank, so that never those of two others are held. No gradient flows."""
         for rank, size in enumerate(sizes):
-            rows = own.detach().contiguous() if rank == self.rank else own.new_empty(size, *own.shape[1:])
+            rows = local.detach().contiguous() if rank == self.rank else local.new_empty(size, *local.shape[1:])
             if self.world > 1:
                 self.sent += rows.nbytes if rank == self.rank else 0
                 dist.broadcast(rows, rank)
@@ -116,12 +116,12 @@ class Part:
     @property
     def first(self) -> int:
         """This process's first class."""
-        return self.share.own(self.count).start
+        return self.share.local(self.count).start
 
     @property
     def last(self) -> int:
         """The class behind this process's last."""
-        return self.share.own(self.count).stop
+        return self.share.local(self.count).stop
 
     def places(self, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Which of the labels [n] are of this process's classes, bool [n], and their places there; -1 elsewhere."""

@@ -55,9 +55,9 @@ class Ray(Launcher):
 
         ray = self._connected()
         needs = [needs_of(run.config, self._gpus, self.knobs.memory) for run in runs]
-        for run, wanted in zip(runs, needs, strict=True):
-            self._refuse_what_fits_nowhere(ray, run, wanted)
-        for run, wanted in zip(runs, needs, strict=True):
+        for run, need in zip(runs, needs, strict=True):
+            self._refuse_what_fits_nowhere(ray, run, need)
+        for run, need in zip(runs, needs, strict=True):
             if run.state == FINISHED:
                 continue
             detached.hand_over(run, self.place, Worker.this(), self.outlives)
@@ -67,13 +67,13 @@ class Ray(Launcher):
             # A process trains once and goes: what a training leaves in torch never reaches the next.
             remote = ray.remote(max_calls=1)(train_here).options(
                 name=run.name,
-                num_cpus=wanted.cpus,
-                num_gpus=wanted.gpus,
-                memory=wanted.memory,
+                num_cpus=need.cpus,
+                num_gpus=need.gpus,
+                memory=need.memory,
                 max_retries=self.knobs.retries,
                 scheduling_strategy="SPREAD",
             )
-            self._tasks[remote.remote(str(run.path.resolve()), wanted.cpus)] = run
+            self._tasks[remote.remote(str(run.path.resolve()), need.cpus)] = run
 
     def ended(self) -> Iterator[Run | None]:
         ray = self._connected()
@@ -169,8 +169,8 @@ class Ray(Launcher):
             ValueError: says what the largest node has.
         """
         nodes: list[dict[str, float]] = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        wanted = {"CPU": needs.cpus, "GPU": needs.gpus, "memory": needs.memory}
-        if not any(all(node.get(what, 0) >= count for what, count in wanted.items()) for node in nodes):
+        need = {"CPU": needs.cpus, "GPU": needs.gpus, "memory": needs.memory}
+        if not any(all(node.get(what, 0) >= count for what, count in need.items()) for node in nodes):
             most = max(nodes, key=lambda node: (node.get("GPU", 0), node.get("CPU", 0)), default={})
             raise ValueError(
                 f"No node of the cluster can take {run.name}: it needs {needs.cpus} processors, {needs.gpus} GPUs and "

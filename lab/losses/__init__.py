@@ -12,13 +12,11 @@ from lab.core.catalog import Catalog, public
 if TYPE_CHECKING:
     from lab.core.knobs import REQUIRED, Knobs, knob
     from lab.kernels.memory import Peak
-    from lab.losses._base import ClassKnobs, ClassLoss, Loss, RankingKnobs, mean_per_query, normalised
+    from lab.losses._base import Case, ClassKnobs, ClassLoss, Family, Loss, RankingKnobs, mean_per_query, normalised
     from lab.losses._batch import Batch
     from lab.losses._class_shards import sharded
-    from lab.losses._declared import Case, Family
-    from lab.losses._draws import Draws
+    from lab.losses._draws import Draws, mixed, mixing_weights, positive_couples
     from lab.losses._gathered import gathered
-    from lab.losses._mixing import mixed, mixing_weights, positive_couples
     from lab.losses._pml_parts import for_pml
 
 __all__ = [

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
 import torch
@@ -19,9 +19,38 @@ from torch import Tensor, nn
 from lab.core.knobs import REQUIRED, Knobs, knob
 from lab.kernels import Peak, sharing, unit
 from lab.losses._batch import Batch, admit, check_mined
-from lab.losses._declared import Case, Family
 
 Variant = Literal["paper", "released"]
+
+Family = Literal["ranking", "pair", "triplet", "proxy", "classification"]
+"""What a loss compares: a query's whole list, pairs, triplets, examples with learnt points of classes, or classes."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of `lab bench losses`.
+
+    words: what follows the loss's name. knobs: that differ from their defaults.
+    goals: bare similarity steps that one step may take, by the size of the batch from which on they are asked for, and
+        by its kind ("untrained", "half-trained"); docs/benchmarks.md states the same ones.
+    lean: no matrix [n n] is kept, so that the gradient and 32 MB have to do.
+    """
+
+    words: str = ""
+    knobs: Mapping[str, Any] = field(default_factory=dict)
+    goals: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    lean: bool = False
+
+    def goal(self, n: int, kind: str) -> float | None:
+        """The goal for a batch of n, None where there is none."""
+        sizes = [size for size in self.goals if size <= n]
+        return self.goals[max(sizes)].get(kind) if sizes else None
+
+
+TILED = Case(
+    goals={1024: {"untrained": 0.85, "half-trained": 0.45}, 4096: {"untrained": 0.75, "half-trained": 0.45}}, lean=True
+)
+"""What is asked of a ranking loss that walks over tiles."""
 
 
 class RankingKnobs(Knobs):
@@ -158,7 +187,7 @@ class Loss(nn.Module):
         """
         with full_precision(embeddings):
             batch = self._admit(embeddings, labels, indices_tuple, ref_emb, ref_labels)
-            if len(batch) and (batch.has_positives or not self.needs_positives):
+            if self._has_value(batch):
                 return self.total(batch, **kwargs)
             return self.without_positives(batch, **kwargs)
 
@@ -174,9 +203,12 @@ class Loss(nn.Module):
         """One value a query, [n]; NaN for a query that has no positive. Arguments and errors are those of `forward`."""
         with full_precision(embeddings):
             batch = self._admit(embeddings, labels, None, ref_emb, ref_labels)
-            if len(batch) and (batch.has_positives or not self.needs_positives):
+            if self._has_value(batch):
                 return self.values(batch, **kwargs)
             return torch.full_like(batch.queries[:, 0], torch.nan)
+
+    def _has_value(self, batch: Batch) -> bool:
+        return len(batch) > 0 and (batch.has_positives or not self.needs_positives)
 
     def _admit(
         self,
@@ -260,10 +292,10 @@ class ClassLoss(Loss):
         here, targets = part.places(batch.query_labels)
         logits = self.logits(share.entering(batch.queries), targets)
         highest = share.largest(logits.detach().amax(1))
-        wanted = torch.where(here, logits.gather(1, targets.clamp_min(0)[:, None])[:, 0], 0)
+        at_target = torch.where(here, logits.gather(1, targets.clamp_min(0)[:, None])[:, 0], 0)
         exponentials = torch.exp(logits - highest[:, None]).sum(1)
         smoothing = getattr(self.knobs, "label_smoothing", 0.0)
-        parts = [exponentials, wanted, logits.sum(1)] if smoothing else [exponentials, wanted]
+        parts = [exponentials, at_target, logits.sum(1)] if smoothing else [exponentials, at_target]
         sums = share.summed(torch.stack(parts)).unbind()
         aim = sums[1] if not smoothing else (1 - smoothing) * sums[1] + smoothing * sums[2] / part.count
         return highest + sums[0].log() - aim
@@ -272,15 +304,8 @@ class ClassLoss(Loss):
         """`total` where this loss holds the classes of a part alone, []."""
         return self.part_values(batch, part).mean()
 
-    def _admit(
-        self,
-        embeddings: Tensor,
-        labels: Tensor,
-        indices_tuple: tuple[Tensor, ...] | None,
-        ref_emb: Tensor | None,
-        ref_labels: Tensor | None,
-    ) -> Batch:
-        batch = super()._admit(embeddings, labels, indices_tuple, ref_emb, ref_labels)
+    def _admit(self, *args: Any) -> Batch:
+        batch = super()._admit(*args)
         check_classes(type(self).__name__, batch, self.knobs.num_classes, self.knobs.dim)
         if self.lengths_matter:
             check_squares(type(self).__name__, batch.queries)

@@ -63,12 +63,12 @@ class Gathered(nn.Module):
         facts = [_facts(*side, references=ref_emb is not None) for side in sides]
         share = sharing.Share(dist.get_rank(), dist.get_world_size() if self._shares(facts[0].alike) else 1)
         everyone = []
-        for (rows, own_labels), about in zip(sides, facts, strict=True):
+        for (rows, local_labels), about in zip(sides, facts, strict=True):
             if about.slopes and not rows.requires_grad:
                 rows = rows.detach().requires_grad_()  # all take part in the backward pass, or it would wait
             scale = dist.get_world_size() if self.reduction == "mean" else 1
             everyone += [_Everyone.apply(rows, about.sizes, scale, share)]
-            everyone += [gathering.rows_of_all(own_labels.to(rows.device), about.sizes)]
+            everyone += [gathering.rows_of_all(local_labels.to(rows.device), about.sizes)]
         self._name_images(facts[0].sizes)
         references = dict(zip(("ref_emb", "ref_labels"), everyone[2:], strict=False))
         # All draw the same random numbers, so that all compute the same loss.
@@ -134,7 +134,7 @@ class _Everyone(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
         if ctx.share.split:
-            gradient = gathering.mean_of_own_rows(grads[0], ctx.sizes)
+            gradient = gathering.mean_of_local_rows(grads[0], ctx.sizes)
         else:
             gradient = grads[0].split(ctx.sizes)[dist.get_rank()]
         return gradient * ctx.scale, None, None, None

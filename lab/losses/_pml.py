@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from pytorch_metric_learning.reducers import BaseReducer
 
 
+OTHER_NAMES = {"dim": "embedding_size"}
+"""Of knobs, in the library."""
+
+
 class PmlLoss(Loss):
     """A pair or triplet loss of pytorch-metric-learning; takes mined pairs and references.
 
@@ -33,6 +37,8 @@ class PmlLoss(Loss):
     cosine = False
     takes_mined_pairs = True
     mean_of_queries = False
+    theirs: ClassVar[str]
+    """Name of the library's class, which takes all knobs; another one is made by `build`."""
     pairs_add_up = True
     """Whether several processes may share the queries, each with all of its pairs; off where pairs are drawn or mined,
     or an example is compared with weights of its class."""
@@ -44,7 +50,7 @@ class PmlLoss(Loss):
 
     def build(self, library: Any, knobs: Knobs) -> Any:
         """The library's loss for these knobs; library: `pytorch_metric_learning.losses`."""
-        raise NotImplementedError
+        return getattr(library, self.theirs)(**{OTHER_NAMES.get(name, name): value for name, value in knobs})
 
     def _admit(self, *args: Any) -> Batch:
         batch = super()._admit(*args)
@@ -65,21 +71,21 @@ class PmlLoss(Loss):
         return self.inner(batch.queries, batch.query_labels, self.pairs(batch), *references)
 
     def values(self, batch: Batch) -> Tensor:
-        parts = self.inner.compute_loss(
-            batch.queries, batch.query_labels, self.pairs(batch), batch.items, batch.item_labels
-        )
         shares = torch.zeros_like(batch.queries[:, 0])
-        for name, part in parts.items():
+        for name, part in self._parts(batch).items():
             shares = shares + self._shares(name, part, batch)
         return shares.masked_fill(~batch.positives().any(1), torch.nan) if self.needs_positives else shares
+
+    def _parts(self, batch: Batch) -> dict[str, dict]:
+        sides = batch.queries, batch.query_labels, self.pairs(batch), batch.items, batch.item_labels
+        return self.inner.compute_loss(*sides)
 
     def _shared(self, batch: Batch, share: sharing.Share) -> Tensor:
         """`total`, of which each process computes the pairs of some queries."""
         queries = share.entering(batch.queries)
         items = queries if batch.items is batch.queries else share.entering(batch.items)
-        own = replace(batch, queries=queries, items=items).part(share.own(len(batch)))
-        parts = self.inner.compute_loss(own.queries, own.query_labels, self.pairs(own), own.items, own.item_labels)
-        nothing = own.queries.sum() * 0
+        local = replace(batch, queries=queries, items=items).part(share.local(len(batch)))
+        parts, nothing = self._parts(local), local.queries.sum() * 0
         tallies = [torch.stack(tally(self._reducer(name), part, nothing)) for name, part in parts.items()]
         total, count = share.summed(torch.stack(tallies)).unbind(1)
         return (total / count.detach().clamp_min(1)).sum()

@@ -7,8 +7,6 @@ falling. O(n c d) time, O(n c) memory.
 
 from __future__ import annotations
 
-from typing import Any
-
 from lab.core.knobs import knob
 from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlMarginSoftmax
@@ -27,14 +25,10 @@ class ArcFace(PmlMarginSoftmax):
     """
 
     family = "classification"
+    theirs = "ArcFaceLoss"
 
     class Knobs(ClassKnobs):
         margin: float = knob(28.6, "Margin by which an image's own class must lead.", ge=0, le=90, unit="degrees")
         scale: float = knob(
             64.0, "Factor by which the cosines are multiplied (inverse temperature).", gt=0, scale="log"
-        )
-
-    def build(self, library: Any, knobs: Knobs) -> Any:
-        return library.ArcFaceLoss(
-            num_classes=knobs.num_classes, embedding_size=knobs.dim, margin=knobs.margin, scale=knobs.scale
         )

@@ -18,9 +18,8 @@ from torch import Tensor
 
 from lab.core.knobs import Knobs, knob
 from lab.kernels import Peak, hinge_sums, pair_similarities
-from lab.losses._base import Loss, RankingKnobs, mean_per_query
+from lab.losses._base import Case, Loss, RankingKnobs, mean_per_query
 from lab.losses._batch import Batch
-from lab.losses._declared import Case
 from lab.losses._ranks import Excess
 
 

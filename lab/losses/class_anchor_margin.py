@@ -47,12 +47,12 @@ def repulsion_of_part(anchors: Tensor, part: sharing.Part, m: float, ordered: bo
     Every pair is met from both sides, so its value counts half each time. An anchor's gradient is the whole one of
     all its pairs, made on the way, for which tiles of distances are enough.
     """
-    own, weight = anchors.detach(), 1.0 if ordered else 0.5
-    value, slope, before = own.new_zeros(()), torch.zeros_like(own), 0
+    held, weight = anchors.detach(), 1.0 if ordered else 0.5
+    value, slope, before = held.new_zeros(()), torch.zeros_like(held), 0
     learns = anchors.requires_grad and torch.is_grad_enabled()
-    for others in part.share.each(own, part.share.even(part.count)):
-        for start, first in product(range(0, len(own), TILE), range(0, len(others), TILE)):
-            rows = own[start : start + TILE].clone().requires_grad_(learns)
+    for others in part.share.each(held, part.share.even(part.count)):
+        for start, first in product(range(0, len(held), TILE), range(0, len(others), TILE)):
+            rows = held[start : start + TILE].clone().requires_grad_(learns)
             distances = torch.cdist(rows, others[first : first + TILE], compute_mode="donot_use_mm_for_euclid_dist")
             itself = _diagonal(distances, part.first + start - before - first)
             pushed = weight * (2 * m - distances).clamp_min(0).masked_fill(itself, 0).square().sum()
@@ -60,7 +60,7 @@ def repulsion_of_part(anchors: Tensor, part: sharing.Part, m: float, ordered: bo
             if learns:
                 slope[start : start + TILE] += torch.autograd.grad(pushed, rows)[0]
         before += len(others)
-    return value + ((anchors - own) * slope).sum()
+    return value + ((anchors - held) * slope).sum()
 
 
 def _diagonal(like: Tensor, offset: int) -> Tensor:
@@ -176,9 +176,6 @@ class ClassAnchorMargin(ClassLoss):
 
 
 def _refuse_crowds(classes: int, dim: int) -> None:
-    """Raises:
-    ValueError: there are more classes than base vectors.
-    """
     if classes > dim:
         raise ValueError(
             f"ClassAnchorMargin: init='base' needs num_classes <= dim, got {classes} classes in {dim} dimensions; "

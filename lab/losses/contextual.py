@@ -29,9 +29,8 @@ from lab.core.knobs import knob
 from lab.kernels import Peak, contextual_errors
 from lab.kernels.memory import require_whole_matrices
 from lab.kernels.neighbours.plain import Steps, contextual_similarity, corrected, squared_distances
-from lab.losses._base import Loss, RankingKnobs
+from lab.losses._base import Case, Loss, RankingKnobs
 from lab.losses._batch import Batch
-from lab.losses._declared import Case
 from lab.losses._ranks import Excess
 from lab.losses.calibration import active_pair_values, excess_of_negatives, positive_similarities
 from lab.surrogates import ConstantGradient, LinearTail, Sigmoid, Surrogate

@@ -6,8 +6,6 @@ of [neg_margin - d]+ over such negative pairs. O(n r) time and memory.
 
 from __future__ import annotations
 
-from typing import Any
-
 from lab.core.knobs import Knobs, knob
 from lab.losses._pml import PmlLoss
 
@@ -24,12 +22,9 @@ class Contrastive(PmlLoss):
     """
 
     family = "pair"
-
     learns_from_negatives = True
+    theirs = "ContrastiveLoss"
 
     class Knobs(Knobs):
         pos_margin: float = knob(0.0, "Positives closer than this are left alone.", ge=0, le=2, unit="distance")
         neg_margin: float = knob(1.0, "Negatives farther than this are left alone.", ge=0, le=2, unit="distance")
-
-    def build(self, library: Any, knobs: Knobs) -> Any:
-        return library.ContrastiveLoss(pos_margin=knobs.pos_margin, neg_margin=knobs.neg_margin)

@@ -6,8 +6,6 @@ over the batch. O(n c d) time, O(n c) memory.
 
 from __future__ import annotations
 
-from typing import Any
-
 from lab.core.knobs import knob
 from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlMarginSoftmax
@@ -26,14 +24,10 @@ class CosFace(PmlMarginSoftmax):
     """
 
     family = "classification"
+    theirs = "CosFaceLoss"
 
     class Knobs(ClassKnobs):
         margin: float = knob(0.35, "Margin by which an image's own class must lead.", ge=0, le=1, unit="cosine")
         scale: float = knob(
             64.0, "Factor by which the cosines are multiplied (inverse temperature).", gt=0, scale="log"
-        )
-
-    def build(self, library: Any, knobs: Knobs) -> Any:
-        return library.CosFaceLoss(
-            num_classes=knobs.num_classes, embedding_size=knobs.dim, margin=knobs.margin, scale=knobs.scale
         )

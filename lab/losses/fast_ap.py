@@ -13,19 +13,26 @@ Time O(n r d); no similarity matrix is kept.
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from lab.core.knobs import knob
-from lab.kernels import Peak
-from lab.losses._base import Loss, RankingKnobs
+from lab.kernels import Peak, soft_histograms
+from lab.losses._base import Case, Loss, RankingKnobs
 from lab.losses._batch import Batch
-from lab.losses._bins import binned_ap
-from lab.losses._declared import Case
 
 
-def fast_ap_values(batch: Batch, bins: int, include_self: bool) -> Tensor:
-    """1 - FastAP, one value a query, [n]. Squared distances on [0, 4] are similarities on [-1, 1]."""
-    return 1 - binned_ap(batch, include_self, -1.0, bins)
+def binned_ap(batch: Batch, include_self: bool, low: float, intervals: int) -> Tensor:
+    """Average precision of each query by bins of similarity on [low, 1], [n]; NaN without positives.
+
+    Bins run from the best to the worst. Each one's positives, as a share of all, are worth the precision of all bins
+    up to it.
+    """
+    sides = batch.queries, batch.items, batch.query_labels, batch.item_labels
+    positives, seen = soft_histograms(*sides, batch.self_ranked and not include_self, low, intervals)
+    precision = positives.cumsum(1) / torch.where(seen > 0, seen, 1)
+    count = positives.detach().sum(1).round()
+    return ((positives * precision).sum(1) / count.clamp_min(1)).masked_fill(count == 0, torch.nan)
 
 
 class FastAP(Loss):
@@ -53,7 +60,7 @@ class FastAP(Loss):
         return Peak(2, bins=self.knobs.bins + 1)
 
     def values(self, batch: Batch) -> Tensor:
-        return fast_ap_values(batch, self.knobs.bins, self.ranks_itself)
+        return 1 - binned_ap(batch, self.ranks_itself, -1.0, self.knobs.bins)  # squared distances on [0, 4]
 
     def total(self, batch: Batch) -> Tensor:
         values = self.values(batch)

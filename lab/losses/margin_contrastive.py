@@ -14,9 +14,8 @@ from torch import Tensor
 
 from lab.core.knobs import Knobs, knob
 from lab.kernels import Peak
-from lab.losses._base import Loss
+from lab.losses._base import Case, Loss
 from lab.losses._batch import Batch
-from lab.losses._declared import Case
 from lab.losses.calibration import active_pair_values, excess_of_negatives, positive_similarities
 
 

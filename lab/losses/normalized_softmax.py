@@ -6,8 +6,6 @@ O(n c d) time, O(n c) memory.
 
 from __future__ import annotations
 
-from typing import Any
-
 from torch import Tensor
 
 from lab.core.knobs import knob
@@ -30,14 +28,10 @@ class NormalizedSoftmax(PmlClassLoss):
     family = "classification"
     shares_classes = True
     class_axis = 1
+    theirs = "NormalizedSoftmaxLoss"
 
     class Knobs(ClassKnobs):
         temperature: float = knob(0.05, "Temperature of the softmax.", gt=0, scale="log", unit="cosine")
-
-    def build(self, library: Any, knobs: Knobs) -> Any:
-        return library.NormalizedSoftmaxLoss(
-            num_classes=knobs.num_classes, embedding_size=knobs.dim, temperature=knobs.temperature
-        )
 
     def logits(self, rows: Tensor, targets: Tensor) -> Tensor:
         self.inner.cast_types(rows.dtype, rows.device)

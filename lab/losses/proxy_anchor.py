@@ -36,17 +36,13 @@ class ProxyAnchor(PmlClassLoss):
     family = "proxy"
     shares_add_up = False
     shares_classes = True
+    theirs = "ProxyAnchorLoss"
 
     class Knobs(ClassKnobs):
         alpha: float = knob(
             32.0, "Sharpness of the weighting (scaling factor).", gt=0, scale="log", source="Kim et al. 2020, eq. 4"
         )
         margin: float = knob(0.1, "Margin in similarity.", ge=0, le=1, unit="cosine", source="Kim et al. 2020, eq. 4")
-
-    def build(self, library: Any, knobs: Knobs) -> Any:
-        return library.ProxyAnchorLoss(
-            num_classes=knobs.num_classes, embedding_size=knobs.dim, margin=knobs.margin, alpha=knobs.alpha
-        )
 
     @classmethod
     def of_part(cls, first: int, count: int, num_classes: int, dim: int, **knobs: Any) -> Self:
@@ -59,19 +55,17 @@ class ProxyAnchor(PmlClassLoss):
         return self.part_values(batch, sharing.Part(sharing.ALONE, self.knobs.num_classes))
 
     def part_values(self, batch: Batch, part: sharing.Part) -> Tensor:
-        pulls, pushes, own = self._exponents(batch, part)
+        pulls, pushes, same_class = self._exponents(batch, part)
         zero = pulls.new_zeros(())
-        pulled = torch.where(own, torch.logaddexp(pulls, zero), 0).sum(1)
-        pushed = torch.where(own, 0, torch.logaddexp(pushes, zero)).sum(1)
+        pulled = torch.where(same_class, torch.logaddexp(pulls, zero), 0).sum(1)
+        pushed = torch.where(same_class, 0, torch.logaddexp(pushes, zero)).sum(1)
         sums = part.share.summed(torch.stack([pulled, pushed]))
         return sums[0] + sums[1] / part.count
 
     def part_total(self, batch: Batch, part: sharing.Part) -> Tensor:
-        pulls, pushes, own = self._exponents(batch, part)
-        pulled, pushed = (
-            _log_of_one_and(some) for some in (pulls.where(own, -torch.inf), pushes.where(~own, -torch.inf))
-        )
-        sums = part.share.summed(torch.stack([pulled.sum(), pushed.sum()]))
+        pulls, pushes, same_class = self._exponents(batch, part)
+        some = pulls.where(same_class, -torch.inf), pushes.where(~same_class, -torch.inf)
+        sums = part.share.summed(torch.stack([_log_of_one_and(exponents).sum() for exponents in some]))
         return sums[0] / len(batch.query_labels.unique()) + sums[1] / part.count
 
     def _exponents(self, batch: Batch, part: sharing.Part) -> tuple[Tensor, Tensor, Tensor]:
@@ -79,8 +73,8 @@ class ProxyAnchor(PmlClassLoss):
         rows, (_, places) = part.share.entering(batch.queries), part.places(batch.query_labels)
         self.inner.cast_types(rows.dtype, rows.device)
         cosines, knobs = self.inner.get_logits(rows), self.knobs
-        own = places[:, None] == torch.arange(cosines.shape[1], device=places.device)
-        return knobs.alpha * (knobs.margin - cosines), knobs.alpha * (knobs.margin + cosines), own
+        same_class = places[:, None] == torch.arange(cosines.shape[1], device=places.device)
+        return knobs.alpha * (knobs.margin - cosines), knobs.alpha * (knobs.margin + cosines), same_class
 
 
 def _log_of_one_and(exponents: Tensor) -> Tensor:

@@ -26,11 +26,9 @@ from torch import Tensor
 
 from lab.core.knobs import knob
 from lab.kernels import Peak, mixed_rank_sums, positive_pairs
-from lab.losses._base import Loss, RankingKnobs
+from lab.losses._base import TILED, Case, Loss, RankingKnobs
 from lab.losses._batch import Batch
-from lab.losses._declared import TILED, Case
-from lab.losses._draws import Draws
-from lab.losses._mixing import mixing_weights, positive_couples
+from lab.losses._draws import Draws, mixing_weights, positive_couples
 from lab.losses._ranks import ranked
 from lab.surrogates import Sigmoid
 

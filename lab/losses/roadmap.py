@@ -14,9 +14,8 @@ from torch import Tensor
 
 from lab.core.knobs import knob
 from lab.kernels import Peak
-from lab.losses._base import Loss
+from lab.losses._base import TILED, Loss
 from lab.losses._batch import Batch
-from lab.losses._declared import TILED
 from lab.losses._ranks import Excess
 from lab.losses.calibration import Calibration, CalibrationKnobs
 from lab.losses.sup_ap import SupAP, sup_ap_values

@@ -19,9 +19,8 @@ from torch import Tensor
 
 from lab.core.knobs import knob
 from lab.kernels import Peak
-from lab.losses._base import Loss, RankingKnobs
+from lab.losses._base import TILED, Loss, RankingKnobs
 from lab.losses._batch import Batch
-from lab.losses._declared import TILED
 from lab.losses._ranks import Ranked, ranked
 from lab.surrogates import Sigmoid, Surrogate
 

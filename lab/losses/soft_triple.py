@@ -32,6 +32,7 @@ class SoftTriple(PmlClassLoss):
     family = "proxy"
     shares_classes = True
     class_axis = 1
+    theirs = "SoftTripleLoss"
 
     class Knobs(ClassKnobs):
         centers_per_class: int = knob(10, "Number of centres of each class.", ge=1)
@@ -40,16 +41,6 @@ class SoftTriple(PmlClassLoss):
         )
         gamma: float = knob(0.1, "Temperature of the softmax over a class's centres.", gt=0, scale="log", unit="cosine")
         margin: float = knob(0.01, "Margin by which an image's own class must lead.", ge=0, le=2, unit="cosine")
-
-    def build(self, library: Any, knobs: Knobs) -> Any:
-        return library.SoftTripleLoss(
-            num_classes=knobs.num_classes,
-            embedding_size=knobs.dim,
-            centers_per_class=knobs.centers_per_class,
-            la=knobs.la,
-            gamma=knobs.gamma,
-            margin=knobs.margin,
-        )
 
     @classmethod
     def of_part(cls, first: int, count: int, num_classes: int, dim: int, **knobs: Any) -> Self:
@@ -61,5 +52,5 @@ class SoftTriple(PmlClassLoss):
     def logits(self, rows: Tensor, targets: Tensor) -> Tensor:
         self.inner.cast_types(rows.dtype, rows.device)
         similarities, place = self.inner.get_logits(rows), torch.nonzero(targets >= 0).flatten()
-        own = place, targets[place]
-        return self.knobs.la * similarities.index_put(own, similarities[own] - self.knobs.margin)
+        at_target = place, targets[place]
+        return self.knobs.la * similarities.index_put(at_target, similarities[at_target] - self.knobs.margin)

@@ -17,18 +17,12 @@ from torch import Tensor
 
 from lab.core.knobs import knob
 from lab.kernels import Peak
-from lab.losses._base import Loss, RankingKnobs
+from lab.losses._base import Case, Loss, RankingKnobs
 from lab.losses._batch import Batch
-from lab.losses._bins import binned_ap
-from lab.losses._declared import Case
+from lab.losses.fast_ap import binned_ap
 
 PAPER = (20, -1.0)
 RELEASED = (25, 0.0)
-
-
-def softbin_ap_values(batch: Batch, bins: int, low: float, include_self: bool) -> Tensor:
-    """1 - SoftBin-AP, one value a query, [n]."""
-    return 1 - binned_ap(batch, include_self, low, bins - 1)
 
 
 class SoftBinAP(Loss):
@@ -69,4 +63,4 @@ class SoftBinAP(Loss):
         bins, low = RELEASED if knobs.variant == "released" else PAPER
         bins = bins if knobs.bins is None else knobs.bins
         low = low if knobs.low is None else knobs.low
-        return softbin_ap_values(batch, bins, low, self.ranks_itself)
+        return 1 - binned_ap(batch, self.ranks_itself, low, bins - 1)

@@ -91,8 +91,7 @@ class JudgingProtocol(Protocol):
         return joined(outcomes, over="seeds")
 
     def _judged(self, run: Run) -> Generator[Record, None, dict[str, Any]]:
-        outcome = yield from self.judge(run)
-        return outcome.as_json()
+        return (yield from self.judge(run)).as_json()
 
     def check(self, dataset: ImageSet) -> None:
         """Refuse data that the protocol cannot be applied to; asked before anything is trained.

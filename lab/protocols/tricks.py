@@ -105,13 +105,12 @@ class Tricks(Protocol):
         for _, on in plans:
             if on not in scores:
                 scores[on] = yield from self._measured(base, tricks, on, bench)
-        rows = [
-            OutcomeRow(
-                {"tricks": how, "switched on": tricks[on[-1]].label if on else "baseline"},
-                scores[on] | _gains(scores[on], scores[on[:-1]] if on else None),
-            )
-            for how, on in plans
-        ]
+        rows = []
+        for how, on in plans:
+            before = scores[on[:-1]] if on else {}
+            gains = {f"{column} gain": paired(now, before[column]) for column, now in scores[on].items() if before}
+            label = tricks[on[-1]].label if on else "baseline"
+            rows.append(OutcomeRow({"tricks": how, "switched on": label}, scores[on] | gains))
         notes = [
             f"Measured on the {self.knobs.split} split; gains are over the row before, or alone over the baseline."
         ]
@@ -193,12 +192,6 @@ class Tricks(Protocol):
         query, gallery = yield from evaluator.split(self.knobs.split)
         evaluation = yield from evaluator.measure(self.knobs.split, query, gallery)
         return evaluation.values
-
-
-def _gains(now: Mapping[str, Estimate], before: Mapping[str, Estimate] | None) -> dict[str, Estimate]:
-    if before is None:
-        return {}
-    return {f"{column} gain": paired(now[column], before[column]) for column in now}
 
 
 def _seen(config: RunConfig, before: int, size: int) -> dict[str, int]:

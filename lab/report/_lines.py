@@ -100,12 +100,21 @@ class Report:
                 | ({"deviation": line.spread[column]} if column in line.spread else {})
                 for column, estimate in line.scores.items()
             }
-            record = {"name": line.name, "source": line.source, "data": line.data, "encoder": line.facts.encoder}
-            record |= {"dim": line.facts.dim, "size": line.facts.size, "runs": list(line.runs)}
-            records.append(record | {"seeds": list(line.seeds), "scores": scores})
+            record = {
+                "name": line.name,
+                "source": line.source,
+                "data": line.data,
+                "encoder": line.facts.encoder,
+                "dim": line.facts.dim,
+                "size": line.facts.size,
+                "runs": list(line.runs),
+                "seeds": list(line.seeds),
+                "scores": scores,
+            }
             if self.over is not None:
                 reductions = {column: self.error_reduction(line, column) for column in self.columns}
-                records[-1]["error_reduction"] = {c: value for c, value in reductions.items() if value is not None}
+                record["error_reduction"] = {c: value for c, value in reductions.items() if value is not None}
+            records.append(record)
         return records
 
     def to_frame(self) -> pd.DataFrame:

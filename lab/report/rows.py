@@ -124,7 +124,17 @@ def published(data: Iterable[str]) -> list[dict[str, Any]]:
         scores = {}
         for column, score in one.values.items():
             scores |= {column: score} | ({f"{column} sd": one.spread[column]} if column in one.spread else {})
-        line = {"data": " ".join(filter(None, (one.data, one.part))), "method": one.method, "loss": one.loss}
-        line |= {"backbone": one.encoder, "dim": one.dim, "source": one.told_source, "measured": one.measured}
-        lines.append(line | {"note": one.note} | scores | {"command": one.command})
+        line = {
+            "data": " ".join(filter(None, (one.data, one.part))),
+            "method": one.method,
+            "loss": one.loss,
+            "backbone": one.encoder,
+            "dim": one.dim,
+            "source": one.told_source,
+            "measured": one.measured,
+            "note": one.note,
+            **scores,
+            "command": one.command,
+        }
+        lines.append(line)
     return lines

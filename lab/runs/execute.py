@@ -26,7 +26,7 @@ from lab.runs.store import check_name, default_root, free_name
 from lab.runs.writer import Writer
 
 if TYPE_CHECKING:
-    from lab.runs.own.modules import Own
+    from lab.runs.custom.modules import Custom
     from lab.training.distributed import Processes
     from lab.training.loop import Parts, Trainer
 
@@ -134,7 +134,7 @@ def execute(
     run: Run,
     stop: Callable[[], bool] = lambda: False,
     processes: Processes | None = None,
-    own: Own | None = None,
+    custom: Custom | None = None,
 ) -> Iterator[Record]:
     """Train and evaluate a run, from its last checkpoint if it has one; writes the folder, yields every record.
 
@@ -143,7 +143,7 @@ def execute(
             machine), the run saves a checkpoint and ends as `stopped`.
         processes: those that share the batches; only the first writes the folder and measures, the others train and
             embed along.
-        own: the encoder and loss that `lab.train` was given, where the configuration does not name one of ours.
+        custom: the encoder and loss that `lab.train` was given, where the configuration does not name one of ours.
 
     Raises:
         ValueError: the data, a choice or the device does not fit; the status then says so, too.
@@ -157,7 +157,7 @@ def execute(
         ('stopped', 1)
     """
     changed = go_by_checkpoint(run)
-    check_at_hand(run, own)
+    check_at_hand(run, custom)
     if processes is not None and not processes.first:
         yield from _along(run, stop, processes)
         return
@@ -169,7 +169,7 @@ def execute(
             writer.log(changed)
             yield Note(changed)
         try:
-            yield from _recorded(writer, _Execution(run, writer, stop_request.poll(run, stop), processes, own))
+            yield from _recorded(writer, _Execution(run, writer, stop_request.poll(run, stop), processes, custom))
         finally:
             stop_request.clear(run)
 
@@ -205,7 +205,7 @@ def go_by_checkpoint(run: Run) -> str:
             config = config.changed(knob, changed.pop(knob)[1])
     run.config = config
     facts = ", ".join(
-        f"{knob} is {there} there and {ours} in the checkpoint" for knob, (ours, there) in changed.items()
+        f"{knob} is {there} there and {kept} in the checkpoint" for knob, (kept, there) in changed.items()
     )
     return f"config.yaml was changed: {facts}; {goes_on}. --config FILE takes a change." if facts else ""
 
@@ -220,10 +220,10 @@ def take_config(run: Run, config: RunConfig) -> None:
 
     go_by_checkpoint(run)
     config = findable(config)
-    for knob, (ours, there) in difference(run.config, config).items():
+    for knob, (kept, there) in difference(run.config, config).items():
         if knob.partition(".")[0] not in CHANGEABLE or knob.endswith(".name") or knob in FIXED:
             raise ValueError(
-                f"{knob} is {ours} in the run and {there} in the file: a run that goes on keeps its data, network, "
+                f"{knob} is {kept} in the run and {there} in the file: a run that goes on keeps its data, network, "
                 "batches, loss and seed. Train a new one for that."
             )
     with Writer(run) as writer:
@@ -237,7 +237,7 @@ def take_config(run: Run, config: RunConfig) -> None:
         writer.log("The training goes on by the configuration given with --config.")
 
 
-def check_at_hand(run: Run, own: Own | None = None) -> None:
+def check_at_hand(run: Run, custom: Custom | None = None) -> None:
     """Refuse to train what a run's folder does not hold and nobody has given again; the run stays as it is.
 
     Raises:
@@ -252,7 +252,7 @@ def check_at_hand(run: Run, own: Own | None = None) -> None:
     missing = {
         name: getattr(config, name).values.get("what")
         for name in ("encoder", "loss")
-        if getattr(config, name).outside and getattr(own, name, None) is None
+        if getattr(config, name).outside and getattr(custom, name, None) is None
     }
     if missing:
         called = " and ".join(f"{'an' if name == 'encoder' else 'a'} {name} ({what})" for name, what in missing.items())
@@ -304,9 +304,9 @@ def _along(run: Run, stop: Callable[[], bool], processes: Processes) -> Iterator
 
 class _Execution:
     def __init__(
-        self, run: Run, writer: Writer, stop: Callable[[], bool], processes: Processes | None, own: Own | None
+        self, run: Run, writer: Writer, stop: Callable[[], bool], processes: Processes | None, custom: Custom | None
     ):
-        self.run, self.writer, self.stop, self.processes, self.own = run, writer, stop, processes, own
+        self.run, self.writer, self.stop, self.processes, self.custom = run, writer, stop, processes, custom
 
     def records(self) -> Iterator[Record]:
         from lab.install.environment import meta
@@ -320,7 +320,7 @@ class _Execution:
         self.writer.status(RUNNING, phase="loading", steps=knobs.steps, sentence="")
         dataset = self.run.dataset()
         self.writer.images(dataset)
-        parts = parts_of(config, dataset, self.own)
+        parts = parts_of(config, dataset, self.custom)
         self.writer.describe(meta(str(parts.device)))
         if dataset.problems:
             yield self._kept(Note(problems_sentence(dataset.problems)))
@@ -344,7 +344,7 @@ class _Execution:
         scores: dict[str, Any] = {}
         if self.processes is not None:
             self.processes.from_first("its checkpoints are written")
-        given: dict[str, Any] = {"dataset": dataset, "encoder": self.own and self.own.encoder}
+        given: dict[str, Any] = {"dataset": dataset, "encoder": self.custom and self.custom.encoder}
         for record in evaluate_run(self.run, self.writer, **given, processes=self.processes, stop=self.stop):
             yield self._kept(record)
             if isinstance(record, Evaluated):

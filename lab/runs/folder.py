@@ -189,7 +189,7 @@ class Run:
         status, meta, launch, sent = (
             read_json(self.path / name) for name in ("status.json", "meta.json", "launch.json", SENT)
         )
-        worker, launched, sender = map(self._own_worker, (meta.get("worker"), launch, sent))
+        worker, launched, sender = map(self._worker_here, (meta.get("worker"), launch, sent))
         written = status.get("state")
         if not (self.path / "config.yaml").exists():
             status = {"state": DAMAGED, "sentence": "The run lost its config.yaml; `lab runs check` says what to do."}
@@ -233,7 +233,7 @@ class Run:
         """A process as it is written into this folder: with the folder's own number, which a copy does not have."""
         return {**worker.as_dict(), "folder": os.stat(self.path).st_ino}
 
-    def _own_worker(self, record: Any) -> Worker | None:
+    def _worker_here(self, record: Any) -> Worker | None:
         """A process that was written into this very folder: in a copy it is the original's, which a copy must not
         stop."""
         worker = Worker.read(record)
@@ -265,8 +265,8 @@ class Run:
     def used_checkpoint(self, name: str | None = None) -> str | None:
         """Which checkpoint is used where `name` is asked for, by default the one that the configuration evaluates:
         that one, or `last` where it is not there. None without any."""
-        wanted = name or self.config.evaluation.knobs.checkpoint
-        return next((one for one in (wanted, "last") if self.checkpoint(one)), None)
+        name_or_default = name or self.config.evaluation.knobs.checkpoint
+        return next((one for one in (name_or_default, "last") if self.checkpoint(one)), None)
 
     @property
     def splits(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lab.kernels.neighbours.bits import TOGETHER, count_own, greatest_lanes, how_many, lowest, reach, reach_own
+from lab.kernels.neighbours.bits import TOGETHER, count_each, greatest_lanes, how_many, lowest, reach, reach_each
 from lab.kernels.ranks.transpose import transpose_into
 from lab.search._scans import BINS, FEW, count_many, make_room, scalars, vectors
 
@@ -156,7 +156,7 @@ def raise_floors(
     k, last, line = greatest.shape[0], greatest[greatest.shape[0] - 1], np.empty(TOGETHER, np.float32)
     for group in range(maxima.shape[0]):
         for at in range(0, maxima.shape[1], TOGETHER):
-            if not reach_own(maxima[group], at, last, first + at):
+            if not reach_each(maxima[group], at, last, first + at):
                 continue
             line[:] = maxima[group, at : at + TOGETHER]
             for j in range(k):
@@ -239,13 +239,13 @@ def along_columns(
         item, line = first_row + i, tile[i]
         for at in range(0, stride, TOGETHER):
             first = first_column + at
-            if not reach_own(line, at, bounds, first):
+            if not reach_each(line, at, bounds, first):
                 continue
             for step in range(steps):
-                possible = reach_own(line, at, low, step * wide + first)
+                possible = reach_each(line, at, low, step * wide + first)
                 if not possible:
                     break
-                doubts = possible & ~count_own(line, at, high, step * wide + first, surely, step * stride + at)
+                doubts = possible & ~count_each(line, at, high, step * wide + first, surely, step * stride + at)
                 while doubts:
                     query = first + np.int64(lowest(doubts))
                     doubts &= doubts - np.uint64(1)
@@ -254,7 +254,7 @@ def along_columns(
                         if listed < doubtful.shape[0]:
                             doubtful[listed, 0], doubtful[listed, 1], doubtful[listed, 2] = query, t, item
                         listed += 1
-            near = reach_own(line, at, floors, first)
+            near = reach_each(line, at, floors, first)
             while near:
                 z = np.int64(lowest(near))
                 query, score = first + z, line[at + z]

@@ -98,7 +98,7 @@ class Processes:
         """This process's own rows, [n d], of the gradient of everyone's embeddings, [N d], when the loss was shared."""
         if not self._shared.split:
             return gradient.split(self._sizes)[self.rank]
-        return gathering.mean_of_own_rows(gradient, self._sizes)
+        return gathering.mean_of_local_rows(gradient, self._sizes)
 
     @cached_property
     def _alike(self) -> bool:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,12 +81,11 @@ class Results:
     @property
     def choices(self) -> tuple[range, range]:
         """Between how many variants and how many learning rates a setting may choose: from the fewest to the most."""
-        variants: dict[tuple, set[str]] = {}
-        rates: dict[tuple, set[float]] = {}
+        variants, rates = defaultdict[tuple, set](set), defaultdict[tuple, set](set)
         for trial in self.trials:
             place = key_of(trial.setting), trial.seed
-            variants.setdefault((*place, trial.lr), set()).add(trial.digest)
-            rates.setdefault(place, set()).add(trial.lr)
+            variants[*place, trial.lr].add(trial.digest)
+            rates[place].add(trial.lr)
         counts = [{len(one) for one in found.values()} or {1} for found in (variants, rates)]
         return range(min(counts[0]), max(counts[0]) + 1), range(min(counts[1]), max(counts[1]) + 1)
 
@@ -159,21 +160,15 @@ class Scores:
 
     def __init__(self, trials: Sequence[Trial], column: str, options: Options | None = None):
         self.column = column
-        tried: dict[tuple, dict[int, dict[tuple[float, str], Trial]]] = {}
+        tried = defaultdict[tuple, dict[tuple[float, str], Trial]](dict)
         for trial in trials:
-            tried.setdefault(key_of(trial.setting), {}).setdefault(trial.seed, {})[trial.lr, trial.digest] = trial
-        self.chosen = {
-            key: {
-                seed: best
-                for seed, made in seeds.items()
-                if (options is None or set(options.get(key, ())) <= set(made)) and (best := self._best(made.values()))
-            }
-            for key, seeds in tried.items()
-        }
-
-    def _best(self, made: Iterable[Trial]) -> Trial | None:
-        ran = [t for t in made if math.isfinite(t.validation.get(self.column, math.nan))]
-        return max(ran, key=lambda t: (t.validation[self.column], -t.lr, t.digest), default=None)
+            tried[key_of(trial.setting), trial.seed][trial.lr, trial.digest] = trial
+        self.chosen: dict[tuple, dict[int, Trial]] = {}
+        for (key, seed), made in tried.items():
+            by_seed = self.chosen.setdefault(key, {})
+            ran = [one for one in made.values() if math.isfinite(one.validation.get(column, math.nan))]
+            if ran and (options is None or set(options.get(key, ())) <= set(made)):
+                by_seed[seed] = max(ran, key=lambda one: (one.validation[column], -one.lr, one.digest))
 
     def settings(self) -> list[dict[str, Any]]:
         """Every setting that was tried."""
@@ -199,41 +194,26 @@ class Scores:
         Args:
             of: given a function `score(column=None, **setting)` of one seed, returns the number.
         """
-        seeds = sorted({seed for trials in self.chosen.values() for seed in trials})
         numbers = {}
-        for seed in seeds:
-
-            def score(column: str | None = None, *, _seed: int = seed, **setting: Any) -> float:
-                return self.by_seed(column, **setting)[_seed]
-
-            try:
-                numbers[seed] = of(score)
-            except KeyError:
-                continue
+        for seed in sorted({seed for trials in self.chosen.values() for seed in trials}):
+            with suppress(KeyError):
+                numbers[seed] = of(lambda column=None, seed=seed, **setting: self.by_seed(column, **setting)[seed])
         return numbers
 
 
-@dataclass(frozen=True)
-class Interval:
-    """Mean of n numbers with the two ends of its confidence interval; infinite ends for fewer than two numbers."""
-
-    mean: float
-    low: float
-    high: float
-    n: int
-
-
-def interval(values: Sequence[float], confidence: float = 0.95, shared: float = 0.0) -> Interval:
-    """Student's t interval of the mean.
+def interval(values: Sequence[float], confidence: float = 0.95, shared: float = 0.0) -> Estimate:
+    """The mean of n numbers, such as one difference a seed, and Student's t interval of it; no interval for fewer than
+    two, and a mean of NaN for none.
 
     Args:
-        values: n numbers, such as one difference a seed.
         confidence: between 0 and 1.
         shared: 0 for independent numbers. Where each comes from a new split of the same data, tested items for each
             that is trained on: the variance of the mean is then s^2 (1/n + shared) (Nadeau and Bengio, 2003).
     """
-    estimate = Estimate.of(values, confidence) if len(values) else None
-    if estimate is None or estimate.high is None:
-        return Interval(estimate.mean if estimate else math.nan, -math.inf, math.inf, len(values))
-    half = (estimate.high - estimate.mean) * math.sqrt(1 + estimate.count * shared)
-    return Interval(estimate.mean, estimate.mean - half, estimate.mean + half, estimate.count)
+    if not len(values):
+        return Estimate(math.nan, None, None, None, ())
+    estimate = Estimate.of(values, confidence)
+    if estimate.half is None:
+        return estimate
+    half = estimate.half * math.sqrt(1 + estimate.count * shared)
+    return replace(estimate, low=estimate.mean - half, high=estimate.mean + half)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import ipywidgets as widgets
     import plotly.graph_objects as go
 
-    from lab.figures.apart import Training
+    from lab.figures.background import Training
 
 
 class Live:
@@ -49,15 +49,15 @@ class Live:
 
     def _begin(self, figure: Figure) -> None:
         """Draw now, or begin to train where somebody can watch it."""
-        from lab.figures import apart
+        from lab.figures import background
 
-        if _in_a_notebook() and apart.can_train(figure):
+        if _in_a_notebook() and background.can_train(figure):
             former, self._training = self._training, None  # so that its end is not told any more
             if former is not None:
                 former.stop()
             self._picture = None
             self.figure = figure
-            self._training = apart.Training(figure, self._news)
+            self._training = background.Training(figure, self._news)
             self._news(self._training)  # what came before it had its place here
         else:
             self._picture, self._training = figure.figure(self._runs), None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import ipywidgets as widgets
 
 if TYPE_CHECKING:
-    from lab.figures.apart import Training
+    from lab.figures.background import Training
 
 
 class TrainingBar:

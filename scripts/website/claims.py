@@ -16,9 +16,8 @@ from typing import Any
 
 import lab.claims
 from lab import trials
-from lab.claims._axes import RELEASED
 from lab.claims._report import MARKS, Judgement, counted, judgements, section
-from lab.claims._study import LEAST, SEEDS, SEEN_AMONG, SEEN_CLASSES, TESTED, Claim, Study
+from lab.claims._study import LEAST, RELEASED, SEEDS, SEEN_AMONG, SEEN_CLASSES, TESTED, Claim, Study
 from lab.claims._verdicts import FAILS, HOLDS, LEVEL, NOT_RUN, Judged
 from lab.trials import key_of
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import lab.figures
 from lab.core.knobs import describe
-from lab.figures import live_page, plotly_js
+from lab.figures import live_page
 from lab.figures._base import Figure
 from scripts.website import places
 
@@ -67,8 +67,8 @@ class Figures:
                 return b""
             print(f"computing {key} ...", flush=True)
             packed, kinds = live_page.packed_pictures(figure, most=STOPS)
-            if not kinds <= plotly_js.TRACES:
-                raise ValueError(f"{key} draws {', '.join(kinds - plotly_js.TRACES)}, which plotly.min.js lacks.")
+            if not kinds <= live_page.TRACES:
+                raise ValueError(f"{key} draws {', '.join(kinds - live_page.TRACES)}, which plotly.min.js lacks.")
             self._cache.mkdir(parents=True, exist_ok=True)
             kept.write_bytes(packed)
         return kept.read_bytes()

@@ -51,24 +51,3 @@ def test_the_measurements_can_be_rehearsed_on_a_cpu(tmp_path, capsys):
     assert {row["section"] for row in timed} == sections - {"forecast"} and all(row["ms"] > 0 for row in timed)
     table = capsys.readouterr().out.partition("### losses")[2]
     assert "| rsk_sop_r50_512 | 8 | 32 | 4 |" in table and "### forecast" in table
-
-
-def test_a_section_that_fails_costs_no_other(tmp_path, monkeypatch, capsys):
-    gpu_bench = load("gpu_bench")
-
-    def of_losses(device, sizes):
-        yield {"section": "losses", "what": "one", "ms": 1.0}
-        raise RuntimeError("the driver is gone\nand more")
-
-    for name in ("of_large_batches", "of_recipes", "of_forecast", "of_search"):
-        monkeypatch.setattr(
-            gpu_bench, name, lambda device, sizes: iter([{"section": "search", "what": "two", "ms": 2.0}])
-        )
-    monkeypatch.setattr(gpu_bench, "of_losses", of_losses)
-    also = tmp_path / "ddp.json"
-    also.write_text(json.dumps({"rows": [{"section": "several GPUs", "what": "three", "ms": 3.0}]}))
-    target = tmp_path / "rows.json"
-    assert gpu_bench.main(target, torch.device("cpu"), gpu_bench.REHEARSAL, also) == 1
-    said = [(row["what"], row.get("refused")) for row in json.loads(target.read_text())["rows"]]
-    assert said[:3] == [("three", None), ("one", None), ("failed", "the driver is gone")] and ("two", None) in said
-    assert "| failed |  | the driver is gone |" in capsys.readouterr().out

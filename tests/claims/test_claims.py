@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from scipy import stats
 
 import lab.claims
@@ -20,7 +21,7 @@ from lab import trials
 from lab.__main__ import main
 from lab.claims import _data, _report, _study, _sweep, _train
 from lab.claims._study import TESTED, Claim, Contrast, DataSetup, Point, Study, Training, merged
-from lab.claims._verdicts import FAILS, HOLDS, NOT_RUN, UNTOLD, Judged, among_all, finding, holm, judged
+from lab.claims._verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED, Judged, among_all, finding, holm, judged
 from lab.data import Split
 from lab.trials import Scores, Trial, interval, key_of
 
@@ -205,7 +206,8 @@ def test_the_device_of_a_sweep_is_that_of_its_trainings(tmp_path, monkeypatch):
 
     monkeypatch.setattr(_train, "run", trained)
     monkeypatch.setattr(_sweep, "_rows", lambda data: None)
-    monkeypatch.setattr(_sweep, "_place", lambda device: {"device": "cuda", "device_name": "a GPU"})
+    monkeypatch.setattr("lab.kernels.devices.device_of", lambda device: torch.device("cuda:3"))
+    monkeypatch.setattr("lab.install.environment.device_name", lambda device: "a GPU")
     assert len(list(_sweep.sweep(["two_stage"], tmp_path, 1, launcher=Backwards(), device="cuda:3"))) == len(seen) == 2
     assert set(seen) == {"cuda:3"}
     path = tmp_path / "two_stage.jsonl"
@@ -214,7 +216,7 @@ def test_the_device_of_a_sweep_is_that_of_its_trainings(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="holds trainings of the device cuda, .* the device cpu must not be compared"):
         list(_sweep.sweep(["two_stage"], tmp_path, 2, launcher=Backwards(), device="cpu"))
     assert len(seen) == 2, "refused before anything trains"
-    monkeypatch.setattr(_sweep, "_place", lambda device: {"device": "cpu", "device_name": "a processor"})
+    monkeypatch.setattr("lab.kernels.devices.device_of", lambda device: torch.device("cpu"))
     with pytest.raises(ValueError, match="choose another folder, or the device cuda"):
         list(_sweep.sweep(["two_stage"], tmp_path, 2, launcher=Backwards(), device="auto"))  # a node without a GPU
     assert trials.read(path) == made, "and nothing of it is kept"
@@ -252,7 +254,7 @@ def test_interval_is_that_of_scipy_and_wider_for_what_the_seeds_share():
     assert (found.low, found.high) == pytest.approx(tuple(expected)) and found.mean == pytest.approx(0.18)
     half = stats.t.ppf(0.975, 4) * np.std(values, ddof=1) * np.sqrt(1 / 5 + 0.5)
     assert (wider.low, wider.high) == pytest.approx((0.18 - half, 0.18 + half))
-    assert interval([1.0]).high == np.inf and interval([]).n == 0
+    assert interval([1.0]).half is None and interval([]).count == 0
 
 
 def test_the_rate_is_chosen_on_validation_by_each_seed():
@@ -283,11 +285,11 @@ def test_the_rate_is_chosen_on_validation_by_each_seed():
     ("expects", "mean", "spread", "verdict"),
     [
         ("positive", 0.02, 0.005, HOLDS), ("positive", -0.02, 0.005, FAILS), ("positive", 0.0, 0.002, FAILS),
-        ("positive", 0.01, 0.05, UNTOLD), ("positive", 0.002, 0.0005, HOLDS),
+        ("positive", 0.01, 0.05, UNDECIDED), ("positive", 0.002, 0.0005, HOLDS),
         ("none", 0.0, 0.002, HOLDS), ("none", 0.03, 0.005, FAILS), ("none", -0.03, 0.005, FAILS),
-        ("none", 0.0, 0.05, UNTOLD),
+        ("none", 0.0, 0.05, UNDECIDED),
         ("no loss", 0.0, 0.002, HOLDS), ("no loss", 0.05, 0.005, HOLDS), ("no loss", -0.03, 0.005, FAILS),
-        ("no loss", 0.0, 0.05, UNTOLD),
+        ("no loss", 0.0, 0.05, UNDECIDED),
     ],
 )  # fmt: skip
 def test_verdicts_follow_the_interval(expects, mean, spread, verdict):
@@ -326,7 +328,7 @@ def test_a_claim_holds_if_all_of_it_does():
         claim = Claim("w", (contrast,) * len(values))
         return judged(claim, [dict(enumerate(v)) for v in values]).verdict
 
-    assert verdict(good, good) == HOLDS and verdict(good, unsure) == UNTOLD
+    assert verdict(good, good) == HOLDS and verdict(good, unsure) == UNDECIDED
     assert verdict(good, unsure, bad) == FAILS and verdict(good, good[:3]) == NOT_RUN
 
 
@@ -385,7 +387,7 @@ def test_that_one_of_several_fails_is_asked_more_strictly():
     alone = judged(Claim("w", (contrast,)), [dict(enumerate(doubtful))])
     assert alone.verdict == FAILS and 0.01 < alone.findings[0].p < 0.05
     many = judged(Claim("w", (contrast,) * 6), [dict(enumerate(v)) for v in [doubtful] + [good] * 5])
-    assert many.verdict == UNTOLD
+    assert many.verdict == UNDECIDED
 
 
 def test_the_report_tells_made_up_results_rightly(tmp_path, monkeypatch):

@@ -14,15 +14,9 @@ import torch
 
 from lab import exporters
 from lab.__main__ import main
-from lab.core.files import making
-from lab.exporters import Rows
+from lab.exporters import ExportRows
 from lab.runs.building import parts
 from lab.runs.building.trained import FromPixels, open_trained
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory, train_tiny):
-    return train_tiny(tmp_path_factory.mktemp("exported"), "tiny", training={"steps": 2})
 
 
 @pytest.fixture
@@ -68,27 +62,22 @@ def test_csv_reads_back_to_the_same_numbers(export, test_split):
 
 def test_no_cell_of_a_csv_is_a_formula(tmp_path, monkeypatch):
     names, one = ["=1+1", "cat"], np.ones(2)
-    rows = Rows(one[:, None], one.astype(int), names, names, ["test"] * 2, ["query"] * 2, {}, {})
+    rows = ExportRows(one[:, None], one.astype(int), names, names, ["test"] * 2, ["query"] * 2, {}, {})
     monkeypatch.setattr("lab.exporters.csv.rows_of", lambda *_: rows)
     exporters.create("csv").write(None, tmp_path / "it.csv")
     with open(tmp_path / "it.csv", newline="", encoding="utf-8") as file:
         assert [(row["key"], row["class"]) for row in csv.DictReader(file)] == [("'=1+1", "'=1+1"), ("cat", "cat")]
 
 
-def test_projector_files_fit_together(export, test_split):
-    found, keys, _ = test_split
-    folder = export("projector", "--export.splits", "test")
-    np.testing.assert_array_equal(np.loadtxt(folder / "tensors.tsv", np.float32, delimiter="\t"), found.vectors)
-    told = [line.split("\t") for line in (folder / "metadata.tsv").read_text(encoding="utf-8").splitlines()]
-    assert told[0] == ["key", "class", "split", "part"] and [row[0] for row in told[1:]] == keys
-
-
-def test_tensorboard_finds_the_projectors_pictures(export, run, test_split):
+def test_projector_files_fit_together_and_tensorboard_finds_the_pictures(export, run, test_split):
     from google.protobuf import text_format
     from PIL import Image
     from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig
 
     folder, images = export("projector", "--export.splits", "test", "--export.sprite", "16"), run.dataset()
+    np.testing.assert_array_equal(np.loadtxt(folder / "tensors.tsv", np.float32, delimiter="\t"), test_split[0].vectors)
+    lines = [line.split("\t") for line in (folder / "metadata.tsv").read_text(encoding="utf-8").splitlines()]
+    assert lines[0] == ["key", "class", "split", "part"] and [row[0] for row in lines[1:]] == test_split[1]
     config = text_format.Parse((folder / "projector_config.pbtxt").read_text(), ProjectorConfig())
     (told,) = config.embeddings
     assert all((folder / name).is_file() for name in (told.tensor_path, told.metadata_path, told.sprite.image_path))
@@ -98,10 +87,9 @@ def test_tensorboard_finds_the_projectors_pictures(export, run, test_split):
     assert sheet.size == (across * 16, across * 16) and (across - 1) ** 2 < len(test_split[1]) <= across**2
     for place in (0, across + 1, len(test_split[1]) - 1):
         left, top = place % across * 16, place // across * 16
-        wanted = images.load(int(test_split[0].items[place])).resize(
-            (16, 16), Image.Resampling.BILINEAR, reducing_gap=2
-        )
-        np.testing.assert_array_equal(sheet.crop((left, top, left + 16, top + 16)), wanted)
+        picture = images.load(int(test_split[0].items[place]))
+        small = picture.resize((16, 16), Image.Resampling.BILINEAR, reducing_gap=2)
+        np.testing.assert_array_equal(sheet.crop((left, top, left + 16, top + 16)), small)
     bare = exporters.create("projector", sprite=0).export(run, folder.parent / "bare")
     assert not (bare / "sprite.png").exists() and "sprite" not in (bare / "projector_config.pbtxt").read_text()
 
@@ -174,27 +162,32 @@ def test_faiss_finds_each_image_and_its_key(export, test_split, kind):
     assert (places[:, 0] == np.arange(len(found))).mean() > 0.95  # images may be equal, and the graph may miss
 
 
+def cropped(run, test_split):
+    """The first seven test images as the run sees them, uint8 [7 3 s s], and their stored embeddings."""
+    images, seen = run.dataset(), parts.testing_transform(run.config, open_trained(run).encoder)
+    pixels = torch.stack([seen.geometry(images.load(int(item))) for item in test_split[0].items[:7]])
+    assert pixels.dtype == torch.uint8
+    return pixels, test_split[0].vectors[:7]
+
+
 @pytest.mark.filterwarnings("error:No complete tensor")
 def test_the_program_embeds_as_the_run_does(export, run, test_split):
     extra = {"rankscope.json": ""}
     program = torch.export.load(export("torch"), extra_files=extra).module()
-    told, images = json.loads(extra["rankscope.json"]), run.dataset()
-    seen = parts.testing_transform(run.config, open_trained(run).encoder)
-    pixels = torch.stack([seen.geometry(images.load(int(item))) for item in test_split[0].items[:7]])
-    assert pixels.dtype == torch.uint8 and pixels.shape[-1] == told["size"] == 32 and told["step"] == 2
+    told, (pixels, vectors) = json.loads(extra["rankscope.json"]), cropped(run, test_split)
+    assert pixels.shape[-1] == told["size"] == 32 and told["step"] == 2
     for count in (1, 7):
-        np.testing.assert_allclose(program(pixels[:count]).detach(), test_split[0].vectors[:count], atol=1e-4)
+        np.testing.assert_allclose(program(pixels[:count]).detach(), vectors[:count], atol=1e-4)
 
 
 def test_onnx_embeds_as_the_run_does(export, run, test_split):
     session = onnxruntime.InferenceSession(export("onnx"))
-    told, images = json.loads(session.get_modelmeta().custom_metadata_map["rankscope"]), run.dataset()
-    seen = parts.testing_transform(run.config, open_trained(run).encoder)
-    pixels = torch.stack([seen.geometry(images.load(int(item))) for item in test_split[0].items[:7]]).numpy()
+    told = json.loads(session.get_modelmeta().custom_metadata_map["rankscope"])
+    pixels, vectors = cropped(run, test_split)
     assert pixels.shape[-1] == told["size"] == 32 and told["step"] == 2 and told["dim"] == 128
     for count in (1, 7):
-        (found,) = session.run(["embeddings"], {"images": pixels[:count]})
-        np.testing.assert_allclose(found, test_split[0].vectors[:count], atol=1e-4)
+        (found,) = session.run(["embeddings"], {"images": pixels[:count].numpy()})
+        np.testing.assert_allclose(found, vectors[:count], atol=1e-4)
 
 
 def test_a_program_that_embeds_otherwise_is_not_written(run, tmp_path, monkeypatch):
@@ -249,12 +242,3 @@ def test_nothing_is_overwritten_and_a_failure_leaves_nothing(run, tmp_path, monk
     with pytest.raises(OSError, match="No space"):
         exporters.create("faiss").export(run, place)
     assert not list(tmp_path.iterdir())
-
-
-def test_a_folder_that_came_meanwhile_is_kept(tmp_path):
-    place = tmp_path / "it"
-    with pytest.raises(OSError), making(place) as unfinished:
-        (unfinished / "mine").write_text("")
-        place.mkdir()
-        (place / "theirs").write_text("")
-    assert [one.name for one in place.iterdir()] == ["theirs"] and list(tmp_path.iterdir()) == [place]

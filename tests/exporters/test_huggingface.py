@@ -16,11 +16,6 @@ from lab.exporters.huggingface import scores_of
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory, train_tiny):
-    return train_tiny(tmp_path_factory.mktemp("hub"), "tiny", training={"steps": 2})
-
-
-@pytest.fixture(scope="module")
 def folder(run, tmp_path_factory):
     place = tmp_path_factory.mktemp("out") / "model"
     words = ["--export.license", "apache-2.0", "--output", str(place)]

@@ -8,19 +8,6 @@ from lab import losses, trials
 from lab.figures import _bundled
 from lab.inspect import pair_gradients, wrong_direction
 
-OF_RUNS = [n for n in lab.figures.names() if lab.figures.get(n).reads_runs and lab.figures.get(n).tier == "from_runs"]
-
-
-@pytest.mark.parametrize("name", OF_RUNS)
-def test_a_figure_of_runs_shows_what_comes_with_the_package(name):
-    drawn = lab.figures.create(name).figure()
-    assert len(drawn.data) and "nan" not in drawn.layout.meta["alt"].lower().split()
-
-
-def test_no_runs_at_all_is_still_refused():
-    with pytest.raises(ValueError, match="RunCurves shows finished runs"):
-        lab.figures.create("run_curves").figure([])
-
 
 def test_a_sweep_shows_the_scores_chosen_on_validation():
     figure = lab.figures.create("run_sweep", study="batch_size", metric="r@1")
@@ -92,30 +79,6 @@ def test_a_toy_sweep_can_show_what_was_measured(name, knobs):
     drawn = lab.figures.create(name, data="Emoji-7", **knobs).figure()
     assert "measured on Emoji-7" in drawn.layout.title.subtitle.text and "5 seeds" in drawn.layout.title.subtitle.text
     assert len(drawn.data[0].x) >= 2 and np.isfinite(np.asarray(drawn.data[0].y, dtype=float)).all()
-
-
-def test_sweeps_name_the_set_they_were_measured_on():
-    for study, data in (("digits_precision", "digits"), ("letters_losses", "letters"), ("losses", "Emoji-7")):
-        drawn = lab.figures.create("run_sweep", study=study).figure()
-        assert f"measured on {data}, study {study}" in drawn.layout.title.subtitle.text.replace("<br>", " ")
-    assert all(_bundled.origin(_bundled.swept(name)) for name in trials.studies())
-
-
-def test_a_subtitle_tells_between_what_each_seed_chose(monkeypatch):
-    slope = _bundled.subtitle("roadmap_slope")
-    assert "each with the best of 2 variants and 2 learning rates on validation classes; study" in slope
-    noise = _bundled.subtitle("contextual_noise")  # of whose losses only some have two variants
-    assert "each with the best of up to 2 variants and 2 learning rates on validation classes; study" in noise
-    alone = tuple(trials.Trial({"loss": "a"}, 0.1, seed, "d", {"m": 0.5}, {"m": 0.5}) for seed in (0, 1))
-    monkeypatch.setattr(trials, "bundled", lambda study: trials.Results(alone))
-    assert _bundled.subtitle("made up").endswith("deviation over 2 seeds; study made up of docs/claims.md")
-
-
-def test_batch_sizes_are_judged_by_the_score_of_the_paper():
-    """000, figure 4: r@1, which is 59 to 64 per cent in the study."""
-    drawn = lab.figures.create("batch_size_sweep", data="Emoji-7").figure()
-    assert drawn.layout.yaxis.title.text.startswith("r@1")
-    assert 0.55 < min(drawn.data[0].y) < max(drawn.data[0].y) < 0.7
 
 
 def test_what_was_not_measured_is_said():

@@ -134,20 +134,6 @@ def test_figure_stands_at_the_bounds_of_its_knobs(name, last, runs):
         drawn.to_json()
 
 
-def choices():
-    """(figure, knobs): each choice that neither the defaults nor the bounds have drawn."""
-    for name in NAMES:
-        for knob in describe(lab.figures.get(name).Knobs):
-            for value in (knob.choices or ())[1:-1]:
-                if value != knob.default:
-                    yield name, {knob.name: value}
-
-
-@pytest.mark.parametrize(("name", "knobs"), list(choices()))
-def test_every_choice_is_drawn(name, knobs, runs):
-    assert build(name, runs, **knobs).data
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_colours_come_from_the_palette_and_never_stand_alone(name, default):
     drawn = default(name)

@@ -11,8 +11,8 @@ import pytest
 import lab.figures
 from lab.core.knobs import describe
 from lab.figures import live_page
+from lab.figures.live_page import TRACES
 from lab.figures.live_page import live_page as page_of
-from lab.figures.plotly_js import TRACES
 
 
 def read(page: str) -> dict:
@@ -64,11 +64,6 @@ def test_every_picture_is_what_python_draws(page):
         )
 
 
-def test_it_asks_no_other_host_for_anything(page):
-    shell = re.sub(r'<script id="(pictures|plotly)"[^<]*</script>', "", page)
-    assert "http" not in shell and "src=" not in shell and len(shell) < 10_000
-
-
 def test_a_grid_that_is_too_large_loses_stops(monkeypatch):
     monkeypatch.setattr(live_page, "LARGEST", 6_000)
     few = read(page_of(lab.figures.create("rank_plus"), ["rank_plus", "rank_minus"]))
@@ -88,18 +83,6 @@ def test_what_cannot_move_is_a_sentence():
         page_of(lab.figures.create("recall_strip"), ["scores"])
     with pytest.raises(ValueError, match="At most 2 knobs"):
         page_of(lab.figures.create("h_minus"), ["tau", "rho", "delta"])
-
-
-def test_what_needs_no_training_moves_in_the_page_of_any_figure():
-    """Measured sweeps beside a toy, figures of runs, tables; runs of one's own may be large, so those stand still."""
-    wanted = {
-        "tau1_sweep": ["data"], "disagreeing_neighbours": ["threshold", "k"], "run_costs": ["memory"],
-        "reality_check": ["by", "metric"], "tricks": ["upto", "table"], "run_map": ["study", "metric"],
-    }  # fmt: skip
-    assert {name: movable(lab.figures.create(name)) for name in wanted} == wanted
-    measured = lab.figures.create("roadmap_sweep", data="Emoji-7")
-    assert movable(measured) == ["what"], "its other data would have to be trained on"
-    assert live_page._moving(lab.figures.create("run_costs"), None, runs=[]) == []
 
 
 @pytest.mark.parametrize("name", lab.figures.names())
@@ -137,8 +120,3 @@ def test_the_last_stop_of_every_figure_shows_what_python_draws(name):
         assert (last["data"], last["layout"], last["code"]) == (drawn["data"], drawn["layout"], wanted.code())
     except ValueError as error:
         assert last["refused"] == str(error)
-
-
-def test_a_page_with_the_largest_pictures_stays_below_two_megabytes(page):
-    packed = re.search(r'id="pictures" type="text/plain">([^<]*)<', page)[1]
-    assert len(page) - len(packed) + live_page.LARGEST < 2_000_000

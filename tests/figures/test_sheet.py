@@ -20,10 +20,6 @@ def evidence():
     return Evidence(ranking, points, points)
 
 
-def colours(image, box):
-    return {tuple(pixel) for row in np.asarray(image.crop(box)) for pixel in row}
-
-
 def rgb(colour):
     return tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5))
 

@@ -9,7 +9,7 @@ import pytest
 
 import lab.figures
 from lab.core.knobs import describe
-from lab.figures import _kept, _toy, live_page, plotly_js
+from lab.figures import _toy, live_page
 from tests.figures.test_live_page import rebuilt
 
 TINY = {"steps": 6, "seeds": 1, "snapshot": 6, "every": 2, "classes": 3, "per_class": 4, "lam": (0.4,)}
@@ -33,7 +33,7 @@ def tiny(monkeypatch):
 
 def body_of(figure):
     packed, kinds = live_page.packed_pictures(figure)
-    assert kinds <= plotly_js.TRACES
+    assert kinds <= live_page.TRACES
     return json.loads(gzip.decompress(base64.b64decode(packed)))
 
 
@@ -72,15 +72,6 @@ def test_the_last_stop_shows_what_python_trains_there_and_what_stops_share_is_tr
     assert (pictures[-1]["data"], pictures[-1]["layout"]) == (drawn["data"], drawn["layout"])
 
 
-def test_the_oldest_goes_first(monkeypatch):
-    monkeypatch.setattr(_kept, "MOST", 2)
-    made = []
-    with _kept.keeping():
-        for number in (1, 2, 1, 3, 2, 1):
-            _kept.once(made.append, number)
-    assert made == [1, 2, 3, 1]
-
-
 def test_the_page_says_what_was_trained_and_where_the_rest_is():
     assert lab.figures.get("vector_lengths").origin() == "Of this lab, after no paper"
     beforehand = "It trains a small network. These stops were trained beforehand; other settings are trained where"
@@ -100,11 +91,3 @@ def test_a_page_that_trains_where_it_shows_the_toy_alone_says_so():
     for name in toys:
         assert live_page.trained_words(lab.figures.create(name)).startswith("Where it shows the toy, it trains"), name
     assert live_page.trained_words(lab.figures.create("tau1_sweep", data="Emoji-7")) == ""
-
-
-def test_paths_are_told_as_far_as_they_are_drawn():
-    figure = lab.figures.create("train_test_paths", losses=("triplet",), steps=10, every=4, snapshot=7)
-    path = (numbers := figure.numbers())["paths"]["triplet"]
-    assert path["steps"] == [0, 4, 8, 10]
-    there = f"triplet {path['train'][1]:.3f} / {path['test'][1]:.3f}"
-    assert figure.alt(numbers).endswith(f"up to step 7. At the last mark, training / test: {there}.")

@@ -22,7 +22,7 @@ import lab.losses
 import lab.search
 from lab import bench
 from lab.bench import large_batches
-from lab.bench._embeddings import around, centres
+from lab.bench._measure import around, centres
 from lab.evaluation.precision import Precision
 from lab.papers import recipes
 from lab.runs import RunConfig

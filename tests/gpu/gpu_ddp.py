@@ -39,7 +39,7 @@ def difference(name: str, processes: distributed.Processes, device: torch.device
     alone = gradient_of(encoder)
     assert alone.norm() > 0, f"{name} has no gradient here, which would compare nothing."
     encoder.zero_grad(set_to_none=True)
-    own = sharing.Share(processes.rank, processes.world).own(n)
+    own = sharing.Share(processes.rank, processes.world).local(n)
     lab.training.gradients(encoder, loss, images[own], labels[own], gather=processes)
     processes.complete(encoder, loss)
     return float((gradient_of(encoder) - alone).norm() / alone.norm())
@@ -58,7 +58,7 @@ def seconds(name: str, share: sharing.Share, device: torch.device, n: int) -> fl
         with sharing.among(share):
             loss(leaf, labels).backward()
         if share.split:
-            gathering.mean_of_own_rows(leaf.grad, share.even(n))
+            gathering.mean_of_local_rows(leaf.grad, share.even(n))
         wait(device)
         times.append(time.perf_counter() - begin)
     return statistics.median(times[1:])

@@ -65,19 +65,6 @@ def test_honest_losses_pass_the_audit(batch, loss):
     assert audit.summary.startswith("✓")
 
 
-def test_mass_is_weighted_by_magnitude(batch):
-    vectors, labels = batch
-
-    def loss(embeddings, classes):
-        cosines = embeddings @ embeddings.T
-        return -cosines[0, 1] * 3 - cosines[2, 3] * 1
-
-    classes = torch.tensor([0, 0, 1, 2] + list(range(3, 23)))
-    audit = wrong_direction(pair_gradients(loss, vectors, classes))
-    assert (audit.i.tolist(), audit.j.tolist()) == ([2], [3])
-    assert audit.share == pytest.approx(1 / 2) and audit.mass == pytest.approx(1 / 4)
-
-
 def test_a_cold_sigmoid_is_dead_and_a_warm_one_is_not(make):
     vectors, labels = make(spread=3.0, seed=2)
     cold = dead_gradients(pair_gradients(soft_rank(0.001), vectors, labels))
@@ -89,15 +76,6 @@ def test_a_cold_sigmoid_is_dead_and_a_warm_one_is_not(make):
     q, p = int(row["query"]), int(row["positive"])
     similarities = (vectors @ vectors.T).numpy()
     assert row["gap"] == pytest.approx(similarities[q, (labels != labels[q]).numpy()].max() - similarities[q, p])
-
-
-def test_dead_map_cells_hold_the_median_pull(make):
-    found = dead_gradients(pair_gradients(soft_rank(0.1), *make(spread=3.0)))
-    gap_edges, rank_edges, median = found.grid()
-    row, column = next(zip(*np.nonzero(~np.isnan(median)), strict=True))
-    inside = (found.gaps >= gap_edges[column]) & (found.gaps < gap_edges[column + 1])
-    inside &= (found.ranks >= rank_edges[row]) & (found.ranks < rank_edges[row + 1])
-    assert median[row, column] == pytest.approx(np.median(found.pulls[inside]))
 
 
 def test_differences_confirm_a_smooth_loss_and_expose_a_made_up_gradient(batch):
@@ -154,28 +132,6 @@ def test_query_values_of_a_pairwise_library_loss_are_its_elements(batch):
         assert found.values[q] == pytest.approx(expected.item())
 
 
-def test_query_values_by_leaving_out_and_by_the_loss_itself(batch):
-    vectors, labels = batch
-
-    def spread(embeddings, classes):
-        return (embeddings @ embeddings.T).sum()
-
-    found = query_values(spread, vectors, labels)
-    gram = vectors @ vectors.T
-    assert found.method == "leave one out"
-    assert found.values[4] == pytest.approx((2 * gram[4].sum() - gram[4, 4]).item())
-
-    class Own(nn.Module):
-        def per_query(self, embeddings, classes):
-            return torch.arange(len(classes), dtype=torch.float64)
-
-        def forward(self, embeddings, classes):
-            return (embeddings @ embeddings.T).mean()
-
-    assert query_values(Own(), vectors, labels).values.tolist() == list(range(24))
-    assert query_values(Own(), vectors, labels).to_frame()["query"].iloc[0] == 23
-
-
 def two_pass(chunks, forget=False):
     """Cached gradients of a linear encoder; `forget` drops all chunks but the last, the classic silent bug."""
     images = torch.randn(12, 5, generator=torch.Generator().manual_seed(0))
@@ -206,25 +162,6 @@ def test_equality_meter_passes_cached_gradients_and_catches_a_forgotten_chunk():
     assert not bad.holds and bad.relative.max() > 0.1 and bad.summary.startswith("✗")
     assert all(p.grad is None for p in encoder.parameters())
     assert not bad.to_frame()["equal"].all()
-
-
-def test_equality_meter_needs_gradients():
-    encoder = nn.Linear(5, 4)
-    with pytest.raises(ValueError, match="only one of the two ways"):
-        gradient_equality(encoder, two_pass(2)[0], lambda m: None)
-    with pytest.raises(ValueError, match="neither way leaves a gradient"):
-        gradient_equality(encoder, lambda m: None, lambda m: None)
-
-
-def test_report_gathers_everything_and_says_its_limits(batch):
-    vectors, labels = batch
-    report = inspect_loss(BrokenContrastive(), vectors, labels)
-    assert report.limits == "" and report.direction.pushed_apart > 0
-    assert len(report.to_frame()) == 6
-    proxies = pml.ProxyNCALoss(num_classes=6, embedding_size=8)
-    limited = inspect_loss(proxies, vectors, labels // 7)
-    assert limited.pairs.kind == "motion" and "owns weights" in limited.limits
-    assert limited.limits in limited.summary
 
 
 def test_every_finding_draws_itself_with_titles(batch):

@@ -69,13 +69,6 @@ def test_exact_metrics_equal_loops(make, include_self):
         assert recall[q] == pytest.approx(min(4, sum(r <= 4 for r in ranks)) / min(4, len(positives)))
 
 
-def test_queries_without_positives_have_no_metric():
-    s = np.eye(3)
-    assert np.isnan(exact.average_precision(s, np.array([0, 1, 1]))[0])
-    assert np.isnan(exact.average_precision(s, np.array([0, 1, 1]), include_self=True)[0])
-    assert np.isnan(exact.recall_at_k(s, np.array([0, 1, 1]), 1)[0])
-
-
 def test_bound_badges(make):
     vectors, labels = make(spread=2.0)
     assert metric_bound(SoftAP(LinearTail()), vectors, labels).badge == "holds"
@@ -93,21 +86,6 @@ def test_h_minus_fails_exactly_at_ties_and_the_linear_tail_does_not():
     assert found.tied[0] and 0 in found.failing
     assert "tied" in found.summary
     assert metric_bound(SoftAP(LinearTail()), TIED, TIED_LABELS).badge == "holds"
-
-
-def test_metric_bound_needs_per_query_and_a_known_metric(batch):
-    with pytest.raises(ValueError, match="per_query"):
-        metric_bound(lambda e, y: (e @ e.T).sum(), *batch)
-    with pytest.raises(ValueError, match="metric must be"):
-        metric_bound(SoftAP(HMinus()), *batch, metric="ndcg")
-    with pytest.raises(ValueError, match="1 <= k"):
-        metric_bound(SoftAP(HMinus()), *batch, metric="recall_at_k", k=0)
-
-
-def test_average_precision_of_a_list():
-    assert average_precision([0.9, 0.8, 0.7, 0.6], [True, False, True, False]) == pytest.approx((1 + 2 / 3) / 2)
-    assert average_precision([0.5, 0.5], [True, False]) == 0.5
-    assert np.isnan(average_precision([0.5], [False]))
 
 
 def juxtaposed(positives, negatives):
@@ -183,25 +161,3 @@ def test_gap_stays_below_its_bound_where_the_batches_are_perfect(make):
         frame = found.to_frame()
         assert len(frame) == 8 and {"gap", "bound", "refined", "perfect"} <= set(frame.columns)
     assert found.figure().data and "gap" in found.summary
-
-
-def test_decomposability_names_bad_sizes(batch):
-    vectors, labels = batch
-    with pytest.raises(ValueError, match="between 2 and the 24 items"):
-        decomposability(vectors, labels, batch_sizes=(1,))
-    with pytest.raises(ValueError, match="no two items share a label"):
-        decomposability(vectors, torch.arange(24), batch_sizes=(4,))
-    with pytest.raises(ValueError, match="1 <= splits"):
-        decomposability(vectors, labels, batch_sizes=(4,), splits=0)
-    np.testing.assert_array_equal(decomposability(vectors, labels, batch_sizes=4).batch_sizes, [4])
-
-
-def test_lists_and_counts_that_do_not_fit_are_named():
-    for scores, relevant in (([0.9, 0.8], [True]), ([[0.9]], [[True]]), ([0.9, np.nan], [True, False])):
-        with pytest.raises(ValueError, match="with one relevance each"):
-            average_precision(scores, relevant)
-    for positives, negatives in (([1, 1], [2]), ([1, -1], [2, 2]), ([0.5], [1]), (1, 2)):
-        with pytest.raises(ValueError, match="Counts must be whole numbers"):
-            gap_bound(positives, negatives)
-        with pytest.raises(ValueError, match="Counts must be whole numbers"):
-            refined_gap_bound(positives, [0, 0], [0, 0], negatives)

@@ -34,7 +34,7 @@ def test_confusion_counts_wrong_neighbours(ranked):
                 expected[int(labels[row]), int(other)] += 1
     found = data_checks.confusion(ranking, K)
     assert {
-        (a, b): c for a, b, c in zip(found.own.tolist(), found.other.tolist(), found.count.tolist(), strict=True)
+        (a, b): c for a, b, c in zip(found.label.tolist(), found.other.tolist(), found.count.tolist(), strict=True)
     } == expected
     assert (np.diff(found.share) <= 0).all()
     np.testing.assert_allclose(found.share, found.count / (6 * K))
@@ -44,26 +44,26 @@ def test_a_matrix_counts_what_the_pairs_count(ranked):
     ranking, labels, _ = ranked
     found = data_checks.confusion(ranking, K)
     worst = data_checks.worst_classes(found, 5)
-    named = list(dict.fromkeys(np.stack([found.own, found.other], 1).ravel().tolist()))
+    named = list(dict.fromkeys(np.stack([found.label, found.other], 1).ravel().tolist()))
     assert worst.tolist() == named[:5], "in the order of the worst pairs"
     matrix = data_checks.confusion_matrix(ranking, K, worst)
     assert matrix.looked.tolist() == [6 * K] * 5
-    for row, own in enumerate(worst):
-        near = Counter(labels[ranking.neighbours[labels == own, :K]].ravel().tolist())
+    for row, label in enumerate(worst):
+        near = Counter(labels[ranking.neighbours[labels == label, :K]].ravel().tolist())
         assert matrix.counts[row].tolist() == [near[int(other)] for other in worst]
     around = data_checks.worst_classes(found, 3, around=[int(named[-1])])
     assert around[0] == named[-1] and len(around) <= 3
-    partners = set(found.own[found.other == named[-1]]) | set(found.other[found.own == named[-1]])
+    partners = set(found.label[found.other == named[-1]]) | set(found.other[found.label == named[-1]])
     assert set(around[1:]) <= partners
 
 
 def test_the_most_confused_query_of_a_pair(ranked):
     ranking, labels, _ = ranked
     found = data_checks.confusion(ranking, K)
-    own, other = int(found.own[0]), int(found.other[0])
-    row = data_checks.most_confused(ranking, K, own, other)
+    label, other = int(found.label[0]), int(found.other[0])
+    row = data_checks.most_confused(ranking, K, label, other)
     wrong = (labels[ranking.neighbours[:, :K]] == other).sum(1)
-    assert labels[row] == own and wrong[row] == wrong[labels == own].max()
+    assert labels[row] == label and wrong[row] == wrong[labels == label].max()
     assert data_checks.most_confused(ranking, K, 99, other) is None
 
 
@@ -73,10 +73,10 @@ def test_suspects_have_more_neighbours_of_another_class(ranked):
     expected = {}
     for row in range(72):
         near = Counter(labels[ranking.neighbours[row, :K]].tolist())
-        own = near.pop(int(labels[row]), 0)
+        label = near.pop(int(labels[row]), 0)
         best = max(near.values(), default=0)
-        if best > own:
-            expected[row] = (min(label for label, count in near.items() if count == best), (best - own) / K)
+        if best > label:
+            expected[row] = (min(label for label, count in near.items() if count == best), (best - label) / K)
     assert {
         r: (s, pytest.approx(c)) for r, s, c in zip(found.rows, found.suggested, found.confidence, strict=True)
     } == expected
@@ -100,25 +100,3 @@ def test_scores_of_classes_have_intervals():
     np.testing.assert_allclose(found.mean, [0.2, 0.5, 0.9])
     assert np.isnan(found.low[[0, 2]]).all()
     assert found.low[1] == 0.0 and found.high[1] == 1.0, "0.5 ± 1.24, kept within 0 to 1"
-
-
-def test_nothing_to_compare_is_no_error():
-    images = EmbeddingSet(np.eye(2, dtype=np.float32), np.array([0, 0]), np.arange(2))
-    ranking = lab.search.create("exact", k=1).build(images).rank(images, same_source=True)
-    assert len(data_checks.confusion(ranking, 3).own) == 0 and len(data_checks.suspects(ranking, 3).rows) == 0
-    assert len(data_checks.class_scores(np.full(2, np.nan), np.zeros(2, int)).labels) == 0
-
-
-def test_ten_thousand_classes():
-    random = np.random.default_rng(0)
-    labels = np.repeat(np.arange(10_000), 3)
-    images = EmbeddingSet(random.normal(size=(30_000, 4)).astype(np.float32), labels, np.arange(30_000))
-    ranking = (
-        lab.search.create("exact", k=5)
-        .build(images)
-        .rank(EmbeddingSet(images.vectors[:2_000], labels[:2_000], np.arange(2_000)), same_source=False)
-    )
-    found = data_checks.confusion(ranking, 5)
-    assert found.count.sum() == int((~ranking.hits).sum()) and len(found.own) < 10_000
-    matrix = data_checks.confusion_matrix(ranking, 5, data_checks.worst_classes(found, 30))
-    assert matrix.counts.shape == (30, 30) and (matrix.counts.sum(1) <= matrix.looked).all()

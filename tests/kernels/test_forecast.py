@@ -8,7 +8,7 @@ import torch
 from lab import losses
 from lab.bench._memory import extra_megabytes
 from lab.kernels import positive_pairs
-from lab.kernels.memory import EncoderBytes, Peak, forecast, require, require_whole_matrices
+from lab.kernels.memory import EncoderBytes, Peak, forecast, require
 from lab.training.forecast import MEASURED, allocated_bytes, peak_of
 
 RECALL = losses.create("recall_at_k").peak
@@ -35,10 +35,7 @@ def prepared(name, n, d, knobs):
     "name, n, d, knobs",
     [
         ("sup_ap", 8192, 128, {}),
-        ("softbin_ap", 2048, 512, {}),
         ("contrastive", 2048, 128, {}),
-        ("triplet_margin", 2048, 128, {"triplets_per_anchor": 20}),
-        ("proxy_anchor", 2048, 128, {}),
     ],
 )
 def test_a_loss_within_a_fifth_of_what_a_process_holds(name, n, d, knobs):
@@ -59,18 +56,6 @@ def test_what_few_rows_hold_says_what_many_do(name):
     n = 2 * MEASURED
     found = allocated_bytes(made(name, knobs), labels_of(n), WIDTH)
     assert peak_of(made(name, knobs), labels_of(n), WIDTH).bytes(n, WIDTH, 4) == pytest.approx(found, rel=0.1)
-
-
-def test_of_matrices_that_a_person_can_count():
-    """exp(s) of s = rows rows', and the gradient of both: at most three matrices at once, and two of the rows."""
-
-    class Sum(torch.nn.Module):
-        def forward(self, rows, labels):
-            return (rows @ rows.T).exp().sum()
-
-    for n in (64, 4096):
-        said = peak_of(Sum(), labels_of(n), 8).bytes(n, 8, 4)
-        assert 4 * 2 * n * n <= said <= 4 * (3 * n * n + 3 * n * 8) + 100
 
 
 ENCODER = EncoderBytes(weights=10**8, largest_weight=10**7, image=10**5, graph=10**7, largest_map=10**6)
@@ -119,50 +104,3 @@ def test_pairs_are_refused_before_they_are_listed():
     labels = torch.zeros(10**6, dtype=torch.int64)
     with pytest.raises(ValueError, match=r"1,000,000,000,000 positive pairs.* would fit: sample fewer"):
         positive_pairs(labels, labels, exclude_self=True)
-
-
-def test_whole_matrices_are_refused_before_they_are_tried():
-    require_whole_matrices(64, 8, "cpu")
-    with pytest.raises(ValueError, match=r"a batch of \d+ would fit"):
-        require_whole_matrices(10**7, 4, "cpu")
-
-
-KNOWN = {
-    "recall_at_k": 42318234, "recall_at_k simix": 54299034, "smooth_ap": 49081549, "calibration": 32985907,
-    "contextual": 50811699, "blackbox_ap": 38543360, "fast_ap": 28770304, "softbin_ap": 30736384,
-}  # fmt: skip
-"""Bytes of 4,096 embeddings of width 512, four of each class, as forecast when they were measured."""
-
-
-def test_what_was_measured_is_still_what_is_forecast():
-    for case, count in KNOWN.items():
-        name, _, simix = case.partition(" ")
-        assert losses.create(name, **({"simix": True} if simix else {})).peak.bytes(4096, 512, 4) == count, case
-
-
-def test_a_loss_that_cannot_be_measured_is_said_to_be_a_guess():
-    """The Train page and the command line show the pre-flight's sentence, see `tests/runs/test_preflight.py`."""
-    broken = peak_of(torch.nn.Linear(3, 4), labels_of(8), 3)
-    assert broken.guess and broken.bytes(8, 3, 4) == 0
-    needed = forecast(broken, 4096, 512)
-    with pytest.raises(ValueError, match=r"a batch of \d+ would fit\. The loss's part is a guess: .* beforehand\.$"):
-        require(needed, 10**6)
-    with pytest.raises(ValueError, match=r"would fit\.$"):
-        require(forecast(RECALL, 4096, 512), 10**7)
-
-
-@pytest.mark.parametrize("name", ["smooth_ap", "roadmap", "contextual"])
-def test_single_pairs_get_their_gradient_when_the_memory_of_the_tiles_is_free(name, monkeypatch):
-    from lab.kernels import force
-    from lab.kernels.neighbours import compiled as neighbours
-    from lab.kernels.ranks import compiled as ranks
-
-    called = []
-    walks = neighbours.CompiledContext, "gradient"
-    for place, function in ((ranks.CompiledTileLoop, "backward"), walks, (ranks, "pair_similarities_backward")):
-        before = getattr(place, function)
-        monkeypatch.setattr(place, function, lambda *args, was=before: (called.append(was.__name__), was(*args))[1])
-    rows = torch.randn(64, 8, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    with force("compiled"):
-        losses.create(name)(rows, torch.arange(64) // 4).backward()  # before which the compiler may be tried
-    assert called[-2:] == ["gradient" if name == "contextual" else "backward", "pair_similarities_backward"]

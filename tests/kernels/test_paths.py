@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import threading
 
 import pytest
 import torch
@@ -52,17 +51,6 @@ def test_every_family_finds_its_compiled_loops(monkeypatch):
     assert len(asked) == 2 and all(asked.values()), asked
 
 
-def test_a_path_is_forced_on_one_thread_alone(monkeypatch):
-    monkeypatch.delenv(paths.VARIABLE, raising=False)
-    found = []
-    with paths.force("plain"):
-        other = threading.Thread(target=lambda: found.append(paths.forced()))
-        other.start()
-        other.join()
-        assert paths.forced()
-    assert found == [False] and not paths.forced()
-
-
 def test_without_numba_plain_tensors_give_the_same(without):
     expected = ranked()
     without("numba")
@@ -97,14 +85,3 @@ def test_a_path_is_forced_by_the_environment(monkeypatch):
     monkeypatch.setenv(paths.VARIABLE, "quick")
     with pytest.raises(ValueError, match=r"one of plain, compiled, triton, got 'quick' \(from LAB_KERNELS\)"):
         path("cpu")
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU makes the path available")
-def test_triton_without_a_gpu_is_refused_in_a_sentence(monkeypatch, afresh):
-    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
-    with pytest.raises(ValueError, match="path 'triton' is not available: "), force("triton"):
-        pass
-
-
-def test_an_unknown_device_takes_plain_tensors():
-    assert path("meta") == "plain"

@@ -54,17 +54,3 @@ def test_similarities_to_equal_rows_are_made_equal(dtype):
     assert torch.equal(tied, products_of_all[:, names])  # the first of each kind stand in front
     for unlike in (distinct, torch.eye(5, dtype=dtype), distinct[:1], distinct[:0], distinct[:, :0]):
         assert products.repeats(unlike) is None
-
-
-def test_an_operator_that_went_is_not_missed(monkeypatch):
-    def gone(a, weight):
-        raise AttributeError("no such operator")
-
-    cached = (products.onednn_is_quicker, products._onednn_is_right)
-    for answer in cached:
-        answer.cache_clear()
-    with monkeypatch.context() as patched:
-        patched.setattr(products, "_linear", gone)
-        assert not products.onednn_is_quicker() and set(products.available()) == {"torch"}
-    for answer in cached:
-        answer.cache_clear()

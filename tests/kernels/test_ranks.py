@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from itertools import product
 
-import numpy as np
 import pytest
 import torch
 
-from lab import kernels
 from lab.kernels import (
     force,
     mixed_rank_sums,
@@ -233,41 +231,6 @@ def test_compiled_tiles(function, step, exclude_self, counts, kept, small_tiles)
     compare_compiled(function, x, positives_of(labels, include_self=not exclude_self), step, exclude_self)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_tiles_in_the_gradients_memory_are_read_before_it_is_written_to(threads, small_tiles):
-    from lab.kernels.ranks import compiled, tiles
-
-    kernels.path("cpu")  # the compiler has been tried before anything is counted
-    kept, take = [], tiles.GradientBuffer.keep
-    small_tiles.setattr(compiled, "SPARSE", -1.0)
-    small_tiles.setattr(compiled, "KEPT_BYTES", 0)
-    small_tiles.setattr(tiles.GradientBuffer, "keep", lambda *args: kept.append(take(*args)) or kept[-1])
-    x, labels = batch([1, 30, 1, 7, 3, 2, 40, 5, 5, 2], d=32)  # four rows of tiles
-    x[1] += 1e-3  # as above
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        compare_compiled(rank_sums, x, positives_of(labels), Sigmoid(0.1), True)
-    finally:
-        torch.set_num_threads(before)
-    assert sum(tile is not None for tile in kept) == (3 if threads == 1 else 2)
-
-
-@pytest.mark.parametrize("d", [16, 24], ids=["narrower than a tile", "as wide as a tile"])
-def test_the_gradients_memory_is_taken_early_only_where_a_tile_fits(d, small_tiles):
-    from lab.kernels.ranks import compiled
-
-    small_tiles.setattr(compiled, "SPARSE", -1.0)
-    small_tiles.setattr(compiled, "KEPT_BYTES", 0)
-    x, labels = batch([4] * 24, d=d)  # four whole tiles
-    x[1] += 1e-3  # as above
-    pairs, step = positives_of(labels), Sigmoid(0.1)
-    loop = compiled.CompiledTileLoop(x.float(), None, pairs, step, exclude_self=True, against=False, margin=None)
-    loop.forward(keep=True)
-    assert bool(loop.kept) == ("whole" in vars(loop.gradient)) == (d == 24)
-    compare_compiled(rank_sums, x, pairs, step, True)
-
-
 @pytest.mark.parametrize("step", [*COMPILED, HPlus()], ids=repr)
 @pytest.mark.parametrize("exclude_self", [True, False])
 def test_compiled_ranks_among_the_positives(step, exclude_self):
@@ -349,27 +312,12 @@ def test_a_symmetric_product_is_its_mirror(n, monkeypatch):
     whole = tiles.symmetric(rows)
     assert torch.equal(whole, whole.T)
     torch.testing.assert_close(whole, rows @ rows.T)
+    wide = torch.randn(n, 33)
+    assert torch.equal(torch.from_numpy(transpose.transposed(wide.numpy())), wide.T)
     folded = torch.randn(n, n, generator=torch.Generator().manual_seed(1))
     expected = folded + folded.T
     transpose.fold(folded.numpy())
     assert torch.equal(folded, expected)
-
-
-def test_a_tile_of_a_batch_with_itself_is_its_product_in_either_precision():
-    from lab.kernels.ranks import tiles
-
-    rows = torch.randn(tiles.LARGE_TILE, 16, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    for some in (rows, rows.float()):
-        tile = tiles.Tiles(some, np.arange(len(some)), tiles.LARGE_TILE).product(0, 0)
-        torch.testing.assert_close(tile, some @ some.T)
-
-
-@pytest.mark.parametrize("shape", [(16, 16), (1, 1), (5, 40), (40, 5), (48, 320), (33, 31)], ids=str)
-def test_a_matrix_is_turned(shape):
-    from lab.kernels.ranks import transpose
-
-    matrix = torch.randn(shape)
-    assert torch.equal(torch.from_numpy(transpose.transposed(matrix.numpy())), matrix.T)
 
 
 def test_autocast_does_not_reach_the_products():

@@ -57,8 +57,8 @@ print(json.dumps({name: {one: shared(kernels[name], int(one)) for one in wanted[
 """
 
 KERNELS = (
-    "own_similarities", "add_values", "add_gradients",
-    "own_mixed_similarities", "add_mixed_values", "add_mixed_gradients",
+    "listed_similarities", "add_values", "add_gradients",
+    "mixed_pair_similarities", "add_mixed_values", "add_mixed_gradients",
 )  # fmt: skip
 CAPABILITIES = {"80": 163 << 10, "90": 227 << 10}
 """What an A100 and an H100 or H200 have of shared memory, in bytes, by their capability."""

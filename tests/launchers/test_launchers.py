@@ -344,25 +344,6 @@ class Done:
         return True
 
 
-@pytest.mark.parametrize("name", ["local", "slurm"])
-def test_who_breaks_off_hears_of_the_other_runs_the_next_time(name, config, tmp_path, monkeypatch):
-    runs = runs_of(config, tmp_path, range(3))
-    for run in runs:
-        with lab.runs.Writer(run) as writer:
-            writer.status("finished")
-    launcher = lab.launchers.create(name)
-    if name == "local":
-        launcher._runs = list(runs)
-    else:
-        launcher._jobs = [slurm._Job(run, Done(), before=0.0) for run in runs]
-    told = []
-    for _ in range(5):
-        for run in launcher.ended():
-            told.append(run.name)
-            break
-    assert told == ["seed-0", "seed-1", "seed-2"]
-
-
 def test_a_job_near_its_time_limit_saves_itself_and_goes_on_later(config, tmp_path):
     from lab.launchers.slurm import SlurmJob
 
@@ -399,36 +380,6 @@ def test_only_what_has_more_to_do_goes_back_into_the_queue(state, back, config, 
     finally:
         signal.signal(signal.SIGUSR2, before)
     assert [one is not None for one in again] == [back] and run.written_state == ("queued" if back else state)
-
-
-def test_a_wish_to_stop_that_a_training_hears_at_its_time_limit_is_kept(config, tmp_path):
-    pytest.importorskip("submitit")
-    (run,) = runs_of(config, tmp_path, [0])
-
-    class Ending:
-        """Takes the wish down as it ends."""
-
-        looks = 0
-
-        def poll(self):
-            self.looks += 1
-            (stop_request.write, lambda run: None, stop_request.clear)[min(self.looks, 3) - 1](run)
-            return 0 if self.looks > 2 else None
-
-        def terminate(self): ...
-        def kill(self): ...
-        def wait(self): ...
-
-    job = slurm.SlurmJob()
-    job._process = Ending()
-    assert job.checkpoint(str(run.path)) is None and not stop_request.pending(run)
-
-
-def test_slurm_without_slurm_is_a_sentence(config, tmp_path):
-    pytest.importorskip("submitit")
-    runs = runs_of(config, tmp_path, [0])
-    with pytest.raises(ValueError, match="Submit from a machine of the cluster"):
-        lab.launchers.create("slurm").submit(runs)
 
 
 def test_needs_come_from_the_forecast_and_are_shared_by_runs_alike(config):

@@ -248,33 +248,6 @@ def test_contextual_gradient_correction_drops_what_pushes_positives_and_pulls_ne
     torch.testing.assert_close(of_distances(correct=True), plain.masked_fill(wrong, 0))
 
 
-def test_contextual_gradient_correction_is_a_knob():
-    given = rows().requires_grad_()
-    plain, clamped = (
-        gradient(losses.create("contextual", k=3, correct_gradient=on)(given, torch.tensor(LABELS)), given)
-        for on in (False, True)
-    )
-    assert not torch.allclose(plain, clamped)
-
-
-def test_contextual_expansion_sizes_may_be_detached():
-    """004, figure 17: the value stays, the gradient does not."""
-    given = rows().requires_grad_()
-    found = [losses.create("contextual", k=4, detach_expansion=on)(given, torch.tensor(LABELS)) for on in (False, True)]
-    assert torch.allclose(*found)
-    flowing, detached = (torch.autograd.grad(loss, given)[0] for loss in found)
-    assert not torch.allclose(flowing, detached)
-
-
-def test_contextual_normaliser_gradient_is_a_knob():
-    given = rows().requires_grad_()
-    stopped, flowing = (
-        torch.autograd.grad(losses.create("contextual", k=3, stop_gradient=on)(given, torch.tensor(LABELS)), given)[0]
-        for on in (True, False)
-    )
-    assert not torch.allclose(stopped, flowing)
-
-
 SMOOTH = [
     ("recall_at_k", {"tau2": 0.2, "k": (1, 2, 4)}),
     ("recall_at_k", {"tau2": 0.2, "k": (1, 2, 4), "simix": True}),

@@ -21,25 +21,16 @@ WRAPPED = {
     "memory of its own": lambda: lab.wrappers.create(
         "cross_batch_memory", loss=lab.losses.create("memory_contrastive"), size=50, dim=6, batch_weight=1.0
     ),
-    "with_contrastive": lambda: lab.wrappers.create("with_contrastive", loss=lab.losses.create("fast_ap")),
-    "similarity_regulariser": lambda: lab.wrappers.create(
-        "similarity_regulariser", loss=lab.losses.create("softbin_ap")
-    ),
     "memory, contrastive": lambda: lab.wrappers.create(
         "with_contrastive",
         loss=lab.wrappers.create("cross_batch_memory", loss=lab.losses.create("recall_at_k"), size=60, dim=6),
     ),
     "mixed recall": lambda: lab.losses.create("recall_at_k", simix=True),
     "released blackbox": lambda: lab.losses.create("blackbox_ap", variant="released"),
-    "released roadmap": lambda: lab.losses.create("roadmap", variant="released"),
-    "memory of pairs": lambda: lab.wrappers.create(
-        "cross_batch_memory", loss=lab.losses.create("contrastive"), size=50, dim=6
-    ),
-    "multi-similarity of all pairs": lambda: lab.losses.create("multi_similarity", miner=False),
     "lifted ties": lambda: lab.losses.create("sup_ap", lift_ties=True),
 }
 
-STEEP = {"contrastive", "margin", "triplet_margin", "memory of pairs"}
+STEEP = {"contrastive", "margin", "triplet_margin"}
 """Losses over distances, whose slope between equal rows is made of rounding: there the order of sums shows."""
 
 WHOLE = {"contextual", "multi_similarity"}

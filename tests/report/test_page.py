@@ -94,15 +94,11 @@ def test_best_and_worst_are_the_best_and_worst(runs, made):
     assert shown[:4] == sorted(shown[:4], reverse=True) and shown[4:] == sorted(shown[4:])
 
 
-def test_names_are_data(runs, tmp_path):
+def test_names_are_data_and_what_is_missing_is_said(runs, tmp_path):
     run = Run(shutil.copytree(runs[0].path, tmp_path / "a<b>&c"))
-    assert "a&lt;b&gt;&amp;c" in (html := page.of([run])) and "<b>&c" not in html
-
-
-def test_what_is_missing_is_said(runs, tmp_path):
-    run = Run(shutil.copytree(runs[0].path, tmp_path / "bare"))
     (run.path / "metrics.jsonl").write_text("")
     assert "recorded no curves" in page.of([run])
+    assert "a&lt;b&gt;&amp;c" in (html := page.of([run])) and "<b>&c" not in html
 
 
 def test_axes_have_round_ends_that_hold_everything():

@@ -62,8 +62,9 @@ def only(warnings, words):
     return found
 
 
-def test_mean_and_interval_over_seeds(make):
-    """t(0.975, 2) = 4.302653, s = 0.02: half of the interval is 4.302653 x 0.02 / sqrt 3 = 0.049683."""
+def test_mean_and_interval_over_seeds(make, tmp_path):
+    """t(0.975, 2) = 4.302653, s = 0.02: half of the interval is 4.302653 x 0.02 / sqrt 3 = 0.049683; t(0.95, 2) is
+    2.919986."""
     found = lab.report.report(seeds(make))
     (line,) = found.lines
     assert line.scores["r@1"].mean == pytest.approx(0.62)
@@ -73,11 +74,10 @@ def test_mean_and_interval_over_seeds(make):
     text = lab.report.write(found)
     assert "| contrastive | own | small_cnn | 8 | 32 | 3 | 62.0 ± 5.0 |" in text
     assert "95 % confidence interval (Student's t) over n seeds" in text
-
-
-def test_another_level_widens_the_interval(make):
-    """t(0.95, 2) = 2.919986."""
-    (line,) = lab.report.report(seeds(make), level=0.9).lines
+    frame = found.to_frame()
+    assert frame.loc[0, ["name", "n", "r@1"]].tolist() == ["contrastive", 3, pytest.approx(0.62)]
+    assert frame.loc[0, "r@1 ±"] == pytest.approx(0.0496828, abs=1e-6)
+    (line,) = lab.report.report([Run(tmp_path / "runs" / name) for name in line.runs], level=0.9).lines
     assert line.scores["r@1"].half == pytest.approx(2.919986 * 0.02 / math.sqrt(3), abs=1e-6)
 
 
@@ -106,18 +106,10 @@ def test_settings_of_one_loss_are_told_apart_by_their_knobs(make):
 def test_every_unfairness_has_its_sentence(make):
     one = make("one", {"r@1": 0.5})
     other = make(
-        "other",
-        {"r@1": 0.6},
-        width=16,
-        queries=90,
-        validated=False,
-        loss={"name": "smooth_ap"},
-        encoder={"name": "timm_model", "backbone": "resnet18.a1_in1k", "dim": 16},
-        testing={"size": 64},
-        sampler={"batch_size": 64},
-        evaluation={"flip": True},
-        data={"name": "emoji7", "split_seed": 3},
-    )
+        "other", {"r@1": 0.6}, width=16, queries=90, validated=False, loss={"name": "smooth_ap"},
+        encoder={"name": "timm_model", "backbone": "resnet18.a1_in1k", "dim": 16}, testing={"size": 64},
+        sampler={"batch_size": 64}, evaluation={"flip": True}, data={"name": "emoji7", "split_seed": 3},
+    )  # fmt: skip
     found = lab.report.report([one, other]).warnings
     assert "small_cnn (contrastive); ResNet-18 (smooth_ap)" in only(found, "Different backbones")
     assert "8 (contrastive); 16 (smooth_ap)" in only(found, "Different widths")
@@ -137,31 +129,23 @@ def test_equal_work_in_other_steps_is_equal(make):
     assert lab.report.report([long, wide]).warnings == ()
 
 
-def test_other_data_are_told(make):
+def test_other_data_seeds_that_are_shared_and_selection_are_told(make):
     one = make("one", {"r@1": 0.5})
+    shared = lab.report.report([one, make("b", {"r@1": 0.6})]).warnings
+    assert "Runs one, b of contrastive share a seed" in only(shared, "Runs one, b")
+    run = make("chosen", {"r@1": 0.5}, split="validation")
+    assert "chosen by the very scores" in only(lab.report.report([run], "validation").warnings, "Selected on valid")
+    text = lab.report.write(lab.report.report([run], "validation"), "latex")
+    assert "% Selected" not in text and "Selected on valid" in text[: text.index(r"\end{table}")]
     two = make("two", {"r@1": 0.5}, data={"name": "cub200", "root": "birds"})
     found = lab.report.report([one, two])
     assert "emoji7 (contrastive); cub200 (contrastive)" in only(found.warnings, "Different data sets")
     assert "| method | source | data |" in lab.report.write(found)
 
 
-def test_validation_scores_are_told_to_be_chosen_by(make):
-    run = make("one", {"r@1": 0.5}, split="validation")
-    assert "chosen by the very scores" in only(lab.report.report([run], "validation").warnings, "Selected on valid")
-
-
-def test_one_seed_twice_is_told(make):
-    runs = [make("a", {"r@1": 0.5}), make("b", {"r@1": 0.6})]
-    assert "Runs a, b of contrastive share a seed" in only(lab.report.report(runs).warnings, "Runs a, b")
-
-
 def test_published_numbers_stand_beside_and_are_marked(make):
-    run = make(
-        "own",
-        {"r@1": 0.5, "MAP@R": 0.2},
-        data={"name": "sop", "root": "products"},
-        loss={"name": "recall_at_k"},
-    )
+    data = {"name": "sop", "root": "products"}
+    run = make("own", {"r@1": 0.5, "MAP@R": 0.2}, data=data, loss={"name": "recall_at_k"})
     found = lab.report.report([run], published=True)
     assert [line.published for line in found.lines] == [False] + [True] * (len(found.lines) - 1)
     assert {line.name for line in found.lines[1:]} >= {"RS@k", "RS@k + SiMix"}
@@ -175,17 +159,11 @@ def test_published_numbers_stand_beside_and_are_marked(make):
 
 
 def test_published_numbers_of_another_test_set_stay_away(make):
-    run = make(
-        "own",
-        {"r@1": 0.5},
-        data={"name": "vehicle_id", "root": "cars", "test_size": "large"},
-        loss={"name": "smooth_ap"},
-    )
-    found = lab.report.report([run], published=True)
+    data = {"name": "vehicle_id", "root": "cars", "test_size": "large"}
+    found = lab.report.report([make("own", {"r@1": 0.5}, data=data, loss={"name": "smooth_ap"})], published=True)
     assert {line.data for line in found.lines} == {"vehicle_id large"}
-    assert len(found.lines) == 1 + len(
-        [r for r in lab.papers.tables.rows(("vehicle_id",), ("smooth_ap",)) if r.part == "large"]
-    )
+    rows = lab.papers.tables.rows(("vehicle_id",), ("smooth_ap",))
+    assert len(found.lines) == 1 + sum(row.part == "large" for row in rows)
 
 
 def test_another_gallery_than_the_papers_is_told(make):
@@ -201,13 +179,8 @@ def test_another_gallery_than_the_papers_is_told(make):
 def test_numbers_of_another_search_or_gallery_are_marked(make):
     """003 prints CAM's mAP of a two-stage search of the training images, but CE's of an exact one."""
     sets = {"name": "svhn", "root": "digits", "gallery": "train"}
-    run = make(
-        "own",
-        {"mAP": 0.5, "P@20": 0.6},
-        data=sets,
-        loss={"name": "class_anchor_margin"},
-        evaluation={"search": "exact"},
-    )
+    loss, scores = {"name": "class_anchor_margin"}, {"mAP": 0.5, "P@20": 0.6}
+    run = make("own", scores, data=sets, loss=loss, evaluation={"search": "exact"})
     found = lab.report.report([run], published=True, any_loss=True)
     text = lab.report.write(found)
     assert "| 96.7 ± 0.1 sd (a) | 95.4 ± 0.0 sd |" in text
@@ -263,12 +236,6 @@ def test_what_the_first_line_does_not_tell_is_compared_among_the_others():
     assert found == {(2, "mAP"): "gallery test instead of train"}
 
 
-def test_a_frame_for_further_work(make):
-    frame = lab.report.report(seeds(make)).to_frame()
-    assert frame.loc[0, ["name", "n", "r@1"]].tolist() == ["contrastive", 3, pytest.approx(0.62)]
-    assert frame.loc[0, "r@1 ±"] == pytest.approx(0.0496828, abs=1e-6)
-
-
 ODD = r"50%_$\~^#{&}<b>|*"
 
 
@@ -293,12 +260,6 @@ def test_latex_escapes_names(make):
     columns = re.search(r"\\begin\{tabular\}\{([lr]+)\}", text)[1]
     assert len(columns) == len(re.findall(r"(?<!\\)&", row)) + 1
     assert "$\\pm$" in lab.report.write(lab.report.report(seeds(make)), "latex")
-
-
-def test_latex_prints_the_warnings_inside_the_table(make):
-    run = make("a", {"r@1": 0.5}, split="validation")
-    text = lab.report.write(lab.report.report([run], "validation"), "latex")
-    assert "% Selected" not in text and "Selected on valid" in text[: text.index(r"\end{table}")]
 
 
 def test_html_escapes_names(make):

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import lab.runs
+
 SERVER = """
 import os, runpy, signal, sys, traceback
 import lab.__main__, lab.cli.train, lab.runs.evaluate, lab.runs.building.parts, lab.training.loop
@@ -98,3 +100,26 @@ def wait_for(condition: Callable[[], bool], seconds: float = 300.0) -> None:
     while not condition():
         assert time.monotonic() < deadline, "waited too long"
         time.sleep(0.02)
+
+
+@pytest.fixture(scope="session")
+def tiny_once(pictures):
+    """Sections of a run of eight steps on those pictures: wrappers with state, and draws of their own."""
+    return {
+        "data": {"name": "class_folders", "root": str(pictures), "validation": 0.5, "test": 0.25},
+        "augmentation": {"size": 16},
+        "encoder": {"name": "small_cnn", "width": 4, "dim": 8},
+        "sampler": {"name": "m_per_class", "batch_size": 8, "per_class": 2},
+        "loss": {"name": "smooth_ap"},
+        "wrappers": [{"name": "cross_batch_memory", "size": 24}, "similarity_regulariser"],
+        "training": {"steps": 8, "checkpoint_every": 2, "validate_every": 4},
+    }
+
+
+@pytest.fixture(scope="session")
+def whole(tiny_once, tmp_path_factory):
+    """Such a run, trained to its end without a mishap; who changes it takes a copy."""
+    run = lab.runs.create(lab.runs.RunConfig.of(tiny_once), tmp_path_factory.mktemp("whole"), "run")
+    for _ in lab.runs.execute(run):
+        pass
+    return run

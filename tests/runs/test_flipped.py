@@ -10,27 +10,16 @@ from lab.runs import Run, RunConfig, check, management, marks
 from lab.runs.execute import execute
 
 
-@pytest.fixture(scope="module")
-def whole(train_tiny, pictures, tmp_path_factory):
-    data = {"name": "class_folders", "root": str(pictures), "validation": 0.5, "test": 0.25}
-    encoder = {"name": "small_cnn", "width": 4, "dim": 8}
-    root, steps = tmp_path_factory.mktemp("flipped"), {"steps": 4, "validate_every": 2, "checkpoint_every": 2}
-    sampler = {"batch_size": 8, "per_class": 2}
-    run = train_tiny(
-        root, "run", data=data, encoder=encoder, sampler=sampler, training=steps, augmentation={"size": 16}
-    )
+@pytest.fixture
+def copied(whole, tmp_path):
+    run = Run(shutil.copytree(whole.path, tmp_path / "runs" / "run"))
     management.annotate(run, "worth a look", ["first"])
     marks.mark(run, "class00/1.png", "skip")
     return run
 
 
-@pytest.fixture
-def copied(whole, tmp_path):
-    return Run(shutil.copytree(whole.path, tmp_path / "runs" / "run"))
-
-
-def test_an_untouched_run_has_no_findings(whole):
-    assert check.check(whole) == []
+def test_an_untouched_run_has_no_findings(copied):
+    assert check.check(copied) == []
 
 
 @pytest.mark.parametrize("file", ["status.json", "meta.json", "images.json", "remarks.json", "marks.json"])
@@ -70,8 +59,8 @@ def test_a_training_goes_on_by_the_configuration_of_its_checkpoint(copied, tmp_p
     whole, root = path.read_text(), copied.config.data.knobs.root
     shutil.copytree(root, moved)
     for changed, sentence in {
-        whole.replace("steps: 4", "steps: 6"): "training.steps is 6 there and 4 in the checkpoint",
-        whole[: whole.index("training:")]: "training.steps is 400 there and 4 in the checkpoint",
+        whole.replace("steps: 8", "steps: 6"): "training.steps is 6 there and 8 in the checkpoint",
+        whole[: whole.index("training:")]: "training.steps is 400 there and 8 in the checkpoint",
         "a: [": "config.yaml cannot be used",
         whole.replace(root, str(moved)): "",
     }.items():
@@ -80,6 +69,6 @@ def test_a_training_goes_on_by_the_configuration_of_its_checkpoint(copied, tmp_p
         told = [one for one in said if "goes on by the checkpoint, and it is written anew" in one]
         assert (sentence in told[0]) if sentence else not told
         again = Run(copied.path)
-        assert again.state == "finished" and again.status["step"] == 4 and check.check(again) == []
-        assert again.config.training.knobs.steps == 4
+        assert again.state == "finished" and again.status["step"] == 8 and check.check(again) == []
+        assert again.config.training.knobs.steps == 8
     assert again.config.data.knobs.root == str(moved)

@@ -38,7 +38,7 @@ def test_the_command_gives_a_refused_name_back(tiny, tmp_path, capsys):
     assert "already" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("state", ["queued", "running", "finished", "stepped", "waiting"])
+@pytest.mark.parametrize("state", ["running", "finished", "stepped", "waiting"])
 def test_a_run_with_anything_in_it_keeps_its_name(tmp_path, state):
     run = refused(tmp_path)
     if state == "stepped":

@@ -109,7 +109,7 @@ def test_stored_vectors_are_measured_as_they_are_and_searched_as_is_asked(tmp_pa
     assert "evaluation.flip cannot be changed; leave it out, or give the encoder" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("kind", ["uint8", "float"])
+@pytest.mark.parametrize("kind", ["float"])
 def test_tensors_are_the_same_images(tmp_path, kind):
     run = lab.train(SMALL, Shapes(kind), "smooth_ap", test=Shapes(kind, 16), name="t", root=tmp_path, **QUICK)
     images = run.dataset()
@@ -128,12 +128,6 @@ def test_catalogued_data_with_a_loss_of_ones_own(tmp_path, pictures):
     )
 
 
-def test_large_batches_in_chunks_work_for_ones_own_module(tmp_path):
-    net = nn.Sequential(nn.Flatten(), nn.Linear(3 * 16 * 16, 8))
-    given = {**QUICK, "training": {**QUICK["training"], "chunk": 4}}
-    assert lab.train(net, Shapes(), pulling, name="chunks", root=tmp_path, **given).state == "finished"
-
-
 class Broken(Shapes):
     def __getitem__(self, i):
         if i == 7:
@@ -149,7 +143,6 @@ def bare(item):
     ("given", "told"),
     [
         ({"encoder": Net}, "encoder must be a torch.nn.Module.* the class Net itself"),
-        ({"encoder": 3}, "encoder must be a torch.nn.Module.* got int"),
         ({"encoder": "no_such"}, "no_such"),
         ({"encoder": nn.Conv2d(3, 4, 3)}, r"features \[n d\].* makes \[2, 4, 14, 14\]"),
         ({"encoder": nn.Linear(5, 4)}, "cannot be used on images .* of 16 pixels"),
@@ -157,19 +150,15 @@ def bare(item):
         ({"data": []}, "train data is empty"),
         ({"data": Broken()}, "Item 7 of the train data cannot be read: .*torn"),
         ({"data": bare(torch.zeros(3, 8, 8))}, "Item 0 .* pair of image and label, got Tensor"),
-        ({"data": bare((torch.zeros(5, 8, 8), 1))}, r"image \[5, 8, 8\]"),
         ({"data": bare((torch.full((3, 8, 8), -2.0), 1))}, "pixels from -2 to -2"),
-        ({"data": bare((torch.full((3, 8, 8), torch.nan), 1))}, "pixels from nan to nan"),
         ({"data": bare((torch.zeros(3, 8, 8), -1))}, "label '-1'"),
         ({"data": bare((torch.zeros(3, 8, 8), 1))}, "single class"),
         ({"validation": 1.5}, "validation must be a data set, or the share"),
         ({"loss": 3}, "loss must be a callable"),
         ({"loss": nn.CosineEmbeddingLoss()}, "The loss fails on embeddings"),
         ({"loss": lambda e, y: e}, r"scalar tensor; this one returned a tensor \[4, 8\]"),
-        ({"loss": lambda e, y: 0.5}, "scalar tensor; this one returned float"),
         ({"loss": lambda e, y: e.detach().sum()}, "no gradient"),
         ({"steps": 0}, "steps"),
-        ({"optimiser": "no_such"}, "no_such"),
         ({"data": "emoji7", "test": 0.5}, "go with data of your own"),
         ({"training": {"whitening": 4}}, "whitening"),
     ],
@@ -205,13 +194,6 @@ def test_a_resumed_training_ends_as_one_that_was_never_interrupted(tmp_path):
     assert np.array_equal(halved.embeddings().vectors, whole.embeddings().vectors)
     steps = [[record["loss"] for record in run.metrics("stepped")] for run in (whole, halved)]
     assert steps[0] == steps[1] and len(steps[0]) == 4
-
-
-def test_class_weights_in_a_file_of_their_own_are_gone_on_with(tmp_path):
-    given = {**QUICK, "training": {**QUICK["training"], "class_weights": "sharded"}}
-    listen, stop = stopping_after(2)
-    run = lab.train(Net(), Shapes(), "arc_face", name="own", root=tmp_path, listen=listen, stop=stop, **given)
-    assert run.state == "stopped" and lab.resume(run, Net()).state == "finished"
 
 
 def test_what_cannot_be_resumed_is_one_sentence_and_the_run_stays(tmp_path, capsys):

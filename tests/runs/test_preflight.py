@@ -7,7 +7,6 @@ import shutil
 
 import numpy as np
 import pytest
-import torch
 
 import lab.data
 from lab.runs import RunConfig
@@ -153,39 +152,8 @@ def test_the_forecast_grows_with_the_chunk():
     assert whole * 0.74 < graph(chunk=8, graph_memory=1) <= whole
 
 
-def test_the_forecast_counts_what_autograd_keeps():
-    """Layers whose kept bytes a person can count: four numbers an image, the second one's input."""
-
-    class One(torch.nn.Module):
-        dim = trained_dim = 4
-
-        def __init__(self):
-            super().__init__()
-            self.layer, self.last = torch.nn.Conv2d(3, 4, 8), torch.nn.Linear(4, 4)
-
-        def forward(self, images):
-            return self.last(self.layer(images).flatten(1))
-
-    asked = config()
-    parts = parts_of(asked)
-    object.__setattr__(parts, "encoder", One())
-    images = torch.randn(32, 3, 8, 8)
-    batch = next(iter(parts.loader.batches([parts.items[parts.sampler.batch(0)]])))
-    needs = forecast(asked, parts, images, batch.labels).parts
-    assert needs["encoder's graph"] == 32 * 4 * 4
-
-
 def test_as_a_program_it_prints_one_json_object_a_line(tmp_path, capsys):
     (tmp_path / "config.yaml").write_text(config().as_yaml())
     preflight.main(str(tmp_path / "config.yaml"))
     told = [json.loads(line)["name"] for line in capsys.readouterr().out.splitlines()]
     assert told == ["data", "loading", "memory", "gradients", "pace"]
-
-
-def test_an_image_that_there_is_no_memory_for_is_not_called_damaged(pictures, monkeypatch):
-    def short(path):
-        raise MemoryError("no room")
-
-    monkeypatch.setattr(preflight, "check_whole", short)
-    images = lab.data.create("class_folders", root=str(pictures))
-    assert preflight.damaged(images) == (len(images), [])

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import signal
-import stat
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -36,10 +35,8 @@ def fresh(tiny, tmp_path):
 
 
 @pytest.fixture
-def trained(tiny, tmp_path):
-    run = lab.runs.create(RunConfig.of(tiny), tmp_path, "trained")
-    list(execute(run))
-    return run
+def trained(whole, tmp_path):
+    return Run(shutil.copytree(whole.path, tmp_path / "trained"))
 
 
 def at_work(run):
@@ -78,8 +75,6 @@ def test_a_clock_that_is_set_does_not_let_a_second_writer_in(fresh, monkeypatch)
 
 
 def test_a_copy_of_a_run_at_work_is_its_own(fresh, tmp_path, monkeypatch):
-    import shutil
-
     asked = []
     with at_work(fresh):
         copy = Run(shutil.copytree(fresh.path, tmp_path / "copy"))
@@ -87,20 +82,6 @@ def test_a_copy_of_a_run_at_work_is_its_own(fresh, tmp_path, monkeypatch):
         assert fresh.state == RUNNING and copy.state == "interrupted" and not launching.working(copy)
         assert launching.stop(copy) == "not running" and asked == []
         management.trash(copy)
-
-
-def test_signs_of_life_are_written_while_it_validates_and_evaluates(tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr(sys.modules["lab.runs.execute"], "HEARTBEAT", 0.0)
-    run = lab.runs.create(RunConfig.of(tiny), tmp_path, "run")
-    told, true = [], Writer.status
-
-    def status(self, state, **values):
-        told.append((state, tuple(values)))
-        true(self, state, **values)
-
-    monkeypatch.setattr(Writer, "status", status)
-    list(execute(run))
-    assert told.count((RUNNING, ("every",))) >= 4
 
 
 def test_half_made_folders_are_found_and_removed(tmp_path):
@@ -220,17 +201,6 @@ def test_no_name_writes_a_line_of_its_own_into_the_log(fresh):
     first, *rest = fresh.log_tail().splitlines()
     assert first.endswith("There is no folder /nowhere")
     assert all(line.startswith("    ") for line in rest) and "\x1b" not in fresh.log_tail()
-
-
-def test_every_file_follows_the_umask(tiny, tmp_path):
-    before = os.umask(0o027)
-    try:
-        run = lab.runs.create(RunConfig.of(tiny), tmp_path, "run")
-        list(execute(run))
-    finally:
-        os.umask(before)
-    modes = {p.name: stat.S_IMODE(p.stat().st_mode) for p in run.path.rglob("*") if p.is_file() and p.name != ".lock"}
-    assert set(modes.values()) == {0o640}, modes
 
 
 # Checksums and damage

@@ -6,7 +6,6 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import lab.runs
@@ -38,21 +37,6 @@ def test_every_reader_reads_it():
     assert arrays.header(run.batches()[6])["step"] == 6 and arrays.read(run.batches()[6])["embeddings"].shape == (8, 8)
     assert arrays.header(run.frames()[6])["step"] == 6 and management.notes(run)["note"] == "made by version 0.1"
     assert check(run) == []
-
-
-def test_its_encoder_and_data_give_its_embeddings_again(root):
-    from lab.runs.evaluate import evaluator_of
-
-    run = lab.runs.open(root / "finished")
-    dataset, kept = run.dataset(), run.embeddings("test")
-    generator = evaluator_of(run).embed_of(dataset, dataset.splits["test"].items)
-    while True:
-        try:
-            next(generator)
-        except StopIteration as end:
-            assert np.allclose(end.value.vectors, kept.vectors, atol=1e-4)
-            assert (end.value.items == kept.items).all()
-            break
 
 
 def test_a_killed_one_is_interrupted_and_goes_on_from_its_checkpoint(root):

@@ -37,16 +37,6 @@ def test_a_wrong_answer_does_not_tell_the_right_one():
     assert "0.123" not in repr(check(0.5, 0.123)) and "0.377" not in repr(check(0.5, 0.123))
 
 
-def test_an_exercise_that_nobody_has_begun_is_no_failure():
-    assert not check(..., 1.0).begun and check(2.0, 1.0).begun
-    assert "✗" not in repr(check(..., 1.0))
-
-
 def test_tolerance_is_relative_to_the_largest():
     assert check([1000.001, 0.0], [1000.0, 0.0], tolerance=1e-5)
     assert not check([1000.1, 0.0], [1000.0, 0.0], tolerance=1e-5)
-
-
-def test_a_tensor_with_a_graph_is_fine():
-    x = torch.tensor([2.0], requires_grad=True)
-    assert check(x * 3, [6.0])

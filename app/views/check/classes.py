@@ -38,7 +38,7 @@ def confused(scene: Scene) -> None:
     with tools:
         k = ask_k()
     confusion = data_checks.confusion(ranking, k)
-    if not len(confusion.own):
+    if not len(confusion.label):
         st.success("No image has a neighbour of another class here.")
         return
     known = [str(label) for label in sorted(set(ranking.query_labels.tolist()))]
@@ -85,7 +85,7 @@ def _query(scene: Scene, ranking: Ranking, k: int, label: int, other: int) -> di
 def _pairs(scene: Scene, ranking: Ranking, confusion: Confusion, k: int) -> None:
     import pandas as pd
 
-    labels, others, count = confusion.own[:PAIRS], confusion.other[:PAIRS], len(confusion.own)
+    labels, others, count = confusion.label[:PAIRS], confusion.other[:PAIRS], len(confusion.label)
     table = pd.DataFrame(
         {
             "class": [str(scene.names[label]) for label in labels],

@@ -16,7 +16,7 @@ from app.forms import sliders
 from app.shared import address, autoplay, charts, page_frame
 from app.views.figures import figure_topics
 from lab.core.knobs import Knob, describe
-from lab.figures import Figure, apart
+from lab.figures import Figure, background
 from lab.figures.points import letters
 
 if TYPE_CHECKING:
@@ -132,14 +132,14 @@ def _show(scene: Scene, values: dict[str, Any]) -> None:
 
 def _drawn(scene: Scene, figure: Figure) -> go.Figure | None:
     """The picture; None while it is trained for, in a process of its own, with a bar in its place."""
-    if not apart.can_train(figure):
+    if not background.can_train(figure):
         return figure.figure()
     key = f"{scene.root} training"
     knobs, training = st.session_state.get(key, (None, None))
     if training is None or knobs != figure.knobs:
         if training is not None:
             training.stop()
-        training = apart.Training(figure)
+        training = background.Training(figure)
         st.session_state[key] = (figure.knobs, training)
     if training.over and not training.refused:
         return training.figure()
@@ -148,7 +148,7 @@ def _drawn(scene: Scene, figure: Figure) -> go.Figure | None:
 
 
 @st.fragment(run_every=LOOK_EVERY)
-def _watch(key: str, training: apart.Training) -> None:
+def _watch(key: str, training: background.Training) -> None:
     """How far a training is, and a button to end it."""
     if not training.over:
         st.progress(training.progress, text=f"Training small networks, {training.progress:.0%}")

@@ -15,8 +15,8 @@ from app.forms import folder_picker, knob_forms
 from app.results.pictures import thumbnail
 from app.shared import background, page_frame, queueing, settings
 from lab.data.images.reading import EXTENSIONS, ImageError, open_rgb
-from lab.runs.building import own_images
-from lab.runs.building.own_images import Fitted, Survey
+from lab.runs.building import user_images
+from lab.runs.building.user_images import Fitted, Survey
 
 OPEN, LOOKED = "mine", "my images looked at"
 """In the session's state: whether the panel is open; the folder that is looked at, and how often it was asked for."""
@@ -47,7 +47,7 @@ def panel() -> None:
 @background.job("Looking at the images", keep=4)
 def _looked_at(folder: str, times: int) -> tuple[Survey, list[tuple[str, str]]]:
     """What lies in the folder, and the name and picture of some classes."""
-    survey = own_images.survey(folder)
+    survey = user_images.survey(folder)
     pictures = []
     for name, path in survey.sample.items():
         try:
@@ -64,7 +64,7 @@ def _show(folder: str, times: int) -> None:
         if ready is None:
             return
         survey, pictures = ready
-        chosen = own_images.fitted(survey, own_images.this_machine())
+        chosen = user_images.fitted(survey, user_images.this_machine())
     except (ValueError, OSError) as error:
         page_frame.say_error(error)
         _offer_without_classes(Path(folder))

@@ -10,7 +10,7 @@ from lab import losses
 from lab.core import style
 from lab.core.estimates import deviation
 from lab.figures import _toy
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob, marks
 from lab.figures._kept import once
 
 
@@ -79,16 +79,15 @@ class AnchorAblation(Figure):
                 (1, [row["mean"] for row in mine], {"array": [row["deviation"] for row in mine], "thickness": 2}),
                 (2, [row["apart"] for row in mine], None),
             ):
-                figure.add_scatter(
-                    x=x, y=names, error_x=bars, mode="markers", name=name, legendgroup=init, showlegend=column == 1,
-                    marker=style.marker(index, 13), row=1, col=column,
+                marks(
+                    figure, index, name, x, names, size=13, error_x=bars, legendgroup=init, showlegend=column == 1,
+                    row=1, col=column,
                 )  # fmt: skip
         figure.add_vline(
-            x=2 * m, line={"dash": "dot", "color": style.BLACK}, annotation_text="2m: the repeller ends ",
-            annotation_position="top left", row=1, col=2,
-        )  # fmt: skip
-        figure.update_xaxes(range=[0, 1], row=1, col=1)
-        figure.update_xaxes(rangemode="tozero", row=1, col=2)
+            x=2 * m, line=DOTTED, annotation_text="2m: the repeller ends ", annotation_position="top left", **BESIDE
+        )
+        figure.update_xaxes(range=[0, 1], **LEFT)
+        figure.update_xaxes(rangemode="tozero", **BESIDE)
         figure.update_yaxes(range=[3.5, -0.9], type="category")
         return style.legend_below(figure)
 

@@ -168,10 +168,10 @@ class AnchorSandbox(Figure):
 
     def alt(self, numbers: Numbers) -> str:
         anchors = numbers["anchors"]
-        apart = np.linalg.norm(anchors[:, None] - anchors[None], axis=2)[np.triu_indices(len(anchors), 1)]
+        distances = np.linalg.norm(anchors[:, None] - anchors[None], axis=2)[np.triu_indices(len(anchors), 1)]
         lengths = np.linalg.norm(anchors, axis=1)
         return (
             f"{len(anchors)} anchors and {len(numbers['labels'])} embeddings after {self.knobs.step} steps. The "
-            f"nearest two anchors are {apart.min():.2f} apart, 2m is {2 * self.knobs.m:g}; the shortest anchor is "
+            f"nearest two anchors are {distances.min():.2f} apart, 2m is {2 * self.knobs.m:g}; the shortest anchor is "
             f"{lengths.min():.2f} long, p is {self.knobs.p:g}."
         )

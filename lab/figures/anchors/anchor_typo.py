@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import DOTTED, Figure, Knobs, Numbers, PlotlyFigure, curve, knob
 from lab.losses.class_anchor_margin import repulsion
 
 
@@ -57,8 +57,8 @@ class AnchorTypo(Figure):
         for index, (name, y) in enumerate(
             (("autograd of eq. 2", numbers["autograd"]), ("eq. 8 as printed", numbers["printed"]))
         ):
-            figure.add_scatter(x=x, y=y, name=name, mode="lines", line=style.line(index, 3))
-        figure.add_vline(x=2 * k.m, line={"dash": "dot", "color": style.BLACK}, annotation_text="2m")
+            curve(figure, index, name, x, y, width=3)
+        figure.add_vline(x=2 * k.m, line=DOTTED, annotation_text="2m")
         figure.add_vrect(
             x0=0, x1=2 * k.m, fillcolor=style.VERMILLION, opacity=0.07, line_width=0,
             annotation_text=f"{style.WRONG} eq. 7 calls the push zero here", annotation_position="top left",

@@ -7,7 +7,7 @@ import numpy as np
 from lab import losses
 from lab.core import style
 from lab.figures import _toy
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob, marks
 from lab.figures.points import letters, set_metrics
 
 
@@ -100,7 +100,7 @@ class Embeddings2d(Figure):
                     scaleanchor="x" if number == 1 else f"x{number}", row=row, col=column,
                 )  # fmt: skip
         figure.update_xaxes(title_text="first coordinate", row=2)
-        figure.update_yaxes(title_text="training · second coordinate", row=1, col=1)
+        figure.update_yaxes(title_text="training · second coordinate", **LEFT)
         figure.update_yaxes(title_text="unseen · second coordinate", row=2, col=1)
         return style.legend_below(figure)
 
@@ -115,9 +115,9 @@ class Embeddings2d(Figure):
             )  # fmt: skip
         for c in np.unique(labels):
             mine = points[labels == c]
-            figure.add_scatter(
-                x=mine[:, 0], y=mine[:, 1], mode="markers", marker=style.marker(int(c), 7),
-                name=f"class {letters([c])[0]}", legendgroup=str(c), showlegend=column == row == 1, **where,
+            marks(
+                figure, int(c), f"class {letters([c])[0]}", mine[:, 0], mine[:, 1], size=7, legendgroup=str(c),
+                showlegend=column == row == 1, **where,
             )  # fmt: skip
             above = 0 if pane["anchors"] is None else 20  # an anchor stands in the middle of its class
             style.note(

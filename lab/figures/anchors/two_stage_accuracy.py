@@ -7,7 +7,7 @@ import numpy as np
 import lab.papers.tables
 from lab.core import style
 from lab.figures import _bundled
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob, marks
 
 STUDY = "two_stage"
 SHORT = {"ResNet-18": "R18", "ResNet-50": "R50"}
@@ -45,9 +45,9 @@ class TwoStageAccuracy(Figure):
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         beside = self.knobs.beside
-        told = ". ".join(f"{name}: {_apart(group)}" for name, group in numbers["groups"].items())
+        sentence = ". ".join(f"{name}: {_difference(group)}" for name, group in numbers["groups"].items())
         figure = self.canvas(
-            f"{told} (a point for each seed, study {STUDY} of docs/claims.md)",
+            f"{sentence} (a point for each seed, study {STUDY} of docs/claims.md)",
             panels=("each network", "two-stage mAP less the other"),
             column_widths=[0.5, 0.5],
             horizontal_spacing=0.2,
@@ -55,33 +55,30 @@ class TwoStageAccuracy(Figure):
             x=(f"{beside}, %", "points"),
             y=("two-stage mAP, %",),
         )
-        figure.add_scatter(
-            x=[0, 100], y=[0, 100], mode="lines", name="equal", line={"dash": "dot", "color": style.BLACK}, row=1,
-            col=1,
-        )  # fmt: skip
+        figure.add_scatter(x=[0, 100], y=[0, 100], mode="lines", name="equal", line=DOTTED, **LEFT)
         for index, (name, group) in enumerate(numbers["groups"].items()):
             for column, x, y in (
                 (1, group["other"], group["two_stage"]),
                 (2, group["two_stage"] - group["other"], group["names"]),
             ):
-                figure.add_scatter(
-                    x=x, y=y, mode="markers", name=name, legendgroup=name, showlegend=column == 1,
-                    marker=style.marker(index, 11), customdata=group["names"],
+                marks(
+                    figure, index, name, x, y, size=11, legendgroup=name, showlegend=column == 1,
+                    customdata=group["names"],
                     hovertemplate="%{customdata}<br>%{x:.2f}" + ("<br>%{y:.2f}" if column == 1 else " points"), row=1,
                     col=column,
                 )  # fmt: skip
-        figure.add_vline(x=0, line={"dash": "dot", "color": style.BLACK}, row=1, col=2)
-        figure.update_xaxes(range=[0, 100], row=1, col=1)
-        figure.update_yaxes(range=[0, 100], row=1, col=1)
-        figure.update_yaxes(type="category", autorange="reversed", row=1, col=2)
+        figure.add_vline(x=0, line=DOTTED, **BESIDE)
+        figure.update_xaxes(range=[0, 100], **LEFT)
+        figure.update_yaxes(range=[0, 100], **LEFT)
+        figure.update_yaxes(type="category", autorange="reversed", **BESIDE)
         return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
-        told = ". ".join(f"{name}: {_apart(group)}" for name, group in numbers["groups"].items())
-        return f"Two-stage mAP beside {self.knobs.beside}. {told}."
+        sentence = ". ".join(f"{name}: {_difference(group)}" for name, group in numbers["groups"].items())
+        return f"Two-stage mAP beside {self.knobs.beside}. {sentence}."
 
 
-def _apart(group: Numbers) -> str:
+def _difference(group: Numbers) -> str:
     """How far the two scores are from each other, in words."""
     gaps = np.abs(group["two_stage"] - group["other"])
     return f"{len(gaps)} pairs, at most {gaps.max():.2f} points apart, {gaps.mean():.2f} in the mean"
@@ -90,9 +87,9 @@ def _apart(group: Numbers) -> str:
 def _published() -> dict[str, tuple[float, float, float]]:
     """Network and set to two-stage mAP, accuracy of nearest anchors and exact mAP, as printed."""
 
-    def column(name: str, **wanted: str) -> dict[tuple[str, str], float]:
+    def column(name: str, **conditions: str) -> dict[tuple[str, str], float]:
         rows = lab.papers.tables.rows(data=tuple(SETS))
-        chosen = [row for row in rows if all(getattr(row, key) == value for key, value in wanted.items())]
+        chosen = [row for row in rows if all(getattr(row, key) == value for key, value in conditions.items())]
         return {(row.data, row.encoder): row.values[name] for row in chosen}
 
     two_stage = column("mAP", method="CAM, two-stage")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Knobs, Numbers, PlotlyFigure, curve, knob
 from lab.figures.points import letters, squared_distances
 
 
@@ -48,12 +48,12 @@ class TwoStageRace(Figure):
             return anchors[labels] + spread * random.normal(size=(count, 2)), labels
 
         gallery, labels = draw(k.gallery, k.spread)
-        queries, wanted = draw(k.queries, k.query_spread or k.spread)
+        queries, query_labels = draw(k.queries, k.query_spread or k.spread)
         home = squared_distances(gallery, anchors).argmin(1)
         near = np.argsort(squared_distances(queries, anchors), axis=1, kind="stable")
         place = np.argsort(near, axis=1)  # [q c]: how soon each anchor is probed
         order = np.argsort(squared_distances(queries, gallery), axis=1, kind="stable")
-        hits = labels[order] == wanted[:, None]
+        hits = labels[order] == query_labels[:, None]
         total = hits.sum(axis=1)
         visits = np.arange(1, k.classes + 1)
         curves: dict[str, list[float]] = {
@@ -70,7 +70,7 @@ class TwoStageRace(Figure):
             curves["lost"].append(1 - (returned.sum(axis=1) / total).mean())
         return {
             "visits": visits, "gallery": gallery, "labels": labels, "home": home, "anchors": anchors,
-            "brute": k.gallery, "accuracy": float((near[:, 0] == wanted).mean()),
+            "brute": k.gallery, "accuracy": float((near[:, 0] == query_labels).mean()),
             **{name: np.array(values) for name, values in curves.items()},
         }  # fmt: skip
 
@@ -90,16 +90,13 @@ class TwoStageRace(Figure):
         )
         self._draw_cells(figure, numbers)
         for index, name in enumerate(("AP over all positives", "AP over those returned")):
-            figure.add_scatter(
-                x=numbers["comparisons"], y=numbers[name], mode="lines+markers", name=f"m{name}",
-                line=style.line(index), marker=style.marker(index), customdata=numbers["visits"],
-                hovertemplate="%{customdata} anchors<br>%{x:.0f} comparisons<br>%{y:.3f}", row=1, col=2,
+            curve(
+                figure, index, f"m{name}", numbers["comparisons"], numbers[name], size=9, customdata=numbers["visits"],
+                hovertemplate="%{customdata} anchors<br>%{x:.0f} comparisons<br>%{y:.3f}", **BESIDE,
             )  # fmt: skip
-        figure.add_hline(
-            y=whole, line={"dash": "dot", "color": style.BLACK}, annotation_text="brute force", row=1, col=2
-        )
-        figure.add_vline(x=numbers["comparisons"][at], line={"color": style.GREY}, row=1, col=2)
-        figure.update_yaxes(scaleanchor="x", row=1, col=1)
+        figure.add_hline(y=whole, line=DOTTED, annotation_text="brute force", **BESIDE)
+        figure.add_vline(x=numbers["comparisons"][at], line={"color": style.GREY}, **BESIDE)
+        figure.update_yaxes(scaleanchor="x", **LEFT)
         return style.legend_below(figure)
 
     def _draw_cells(self, figure: PlotlyFigure, numbers: Numbers) -> None:
@@ -111,7 +108,7 @@ class TwoStageRace(Figure):
         colours = [style.COLOURS[c % 8] for c in range(classes)]
         figure.add_heatmap(
             x=grid, y=grid, z=cell, zmin=-0.5, zmax=classes - 0.5, opacity=0.18, showscale=False, hoverinfo="skip",
-            colorscale=[(edge / classes, colours[c]) for c in range(classes) for edge in (c, c + 1)], row=1, col=1,
+            colorscale=[(edge / classes, colours[c]) for c in range(classes) for edge in (c, c + 1)], **LEFT,
         )  # fmt: skip
         strayed = numbers["home"] != numbers["labels"]
         for name, mask, symbol in (
@@ -120,14 +117,13 @@ class TwoStageRace(Figure):
         ):
             figure.add_scatter(
                 x=numbers["gallery"][mask, 0], y=numbers["gallery"][mask, 1], mode="markers", name=name,
-                marker={"size": 7, "symbol": symbol, "color": [colours[c] for c in numbers["labels"][mask]]}, row=1,
-                col=1,
+                marker={"size": 7, "symbol": symbol, "color": [colours[c] for c in numbers["labels"][mask]]}, **LEFT,
             )  # fmt: skip
         figure.add_scatter(
             x=numbers["anchors"][:, 0], y=numbers["anchors"][:, 1], mode="markers+text", showlegend=False,
             text=letters(range(classes)), textposition="top center",
             marker={"symbol": "star", "size": 17, "color": colours, "line": {"width": 1.5, "color": style.BLACK}},
-            row=1, col=1,
+            **LEFT,
         )  # fmt: skip
 
     def alt(self, numbers: Numbers) -> str:

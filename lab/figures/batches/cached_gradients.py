@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, DASHED, LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.inspect import gradient_equality
 from lab.surrogates import Sigmoid
 
@@ -111,7 +111,7 @@ class CachedGradients(Figure):
         for index, (name, values) in enumerate((("plain", numbers["plain"]), ("cached", numbers["cached"]))):
             figure.add_scatter(
                 x=np.linspace(0, 1, len(values)), y=values / 1e3, name=name, mode="lines",
-                line={**style.line(1 - index), "shape": "hv"}, row=1, col=1,
+                line={**style.line(1 - index), "shape": "hv"}, **LEFT,
             )  # fmt: skip
         ok = equality.relative <= equality.tolerance
         figure.add_scatter(
@@ -120,15 +120,14 @@ class CachedGradients(Figure):
             marker={
                 "size": 12, "color": [style.BLUE if x else style.VERMILLION for x in ok],
                 "symbol": ["circle" if x else "x" for x in ok],
-            },
-            row=1, col=2,
+            }, **BESIDE,
         )  # fmt: skip
-        figure.add_vline(x=equality.tolerance, line={"dash": "dash", "color": style.BLACK}, row=1, col=2)
+        figure.add_vline(x=equality.tolerance, line=DASHED, **BESIDE)
         style.note(
             figure, "limit", np.log10(equality.tolerance), 1, xanchor="left", yanchor="top", yref="y2 domain", xref="x2"
         )
-        figure.update_yaxes(type="log", dtick=1, row=1, col=1)
-        figure.update_xaxes(type="log", range=[-18.5, 1.5], exponentformat="power", dtick=4, row=1, col=2)
+        figure.update_yaxes(type="log", dtick=1, **LEFT)
+        figure.update_xaxes(type="log", range=[-18.5, 1.5], exponentformat="power", dtick=4, **BESIDE)
         return figure.update_layout(legend={"x": 0.02, "y": 0.05})
 
     def alt(self, numbers: Numbers) -> str:

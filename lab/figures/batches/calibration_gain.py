@@ -6,7 +6,7 @@ from lab import losses
 from lab.core import style
 from lab.core.estimates import deviation
 from lab.figures import _bundled, _toy
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures._toy_sweep import Data, data_knob
 
 CLASSES, PER_CLASS = 24, 6
@@ -70,14 +70,13 @@ class CalibrationGain(Figure):
             marker={
                 "color": [style.BLUE if g >= 0 else style.VERMILLION for g in gain.mean(axis=1)],
                 "pattern": {"shape": ["" if g >= 0 else "/" for g in gain.mean(axis=1)]},
-            },
-            row=1, col=1,
+            }, **LEFT,
         )  # fmt: skip
         curves = {
             "ROADMAP": (numbers["with"].mean(axis=1), deviation(numbers["with"])),
             "SupAP": (numbers["without"].mean(axis=1), deviation(numbers["without"])),
         }
-        _toy.draw_sweep(figure, [str(b) for b in numbers["batch"]], curves, row=1, col=2)
+        _toy.draw_sweep(figure, [str(b) for b in numbers["batch"]], curves, **BESIDE)
         return figure.update_xaxes(type="category", tickangle=0)
 
     def alt(self, numbers: Numbers) -> str:

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, curve, knob
 from lab.inspect import average_precision, gap_bound
 from lab.metrics.decomposability_gap import BatchCounts, largest_bound_9
 
@@ -78,9 +77,7 @@ class GapBounds(Figure):
             ("refined bound, mean (eq. 9)", numbers["refined"].mean(axis=1)),
         )
         for index, (name, y) in enumerate(curves):
-            figure.add_scatter(
-                x=x, y=y, name=name, mode="lines+markers", line=style.line(index), marker=style.marker(index)
-            )
+            curve(figure, index, name, x, y, size=9)
         figure.update_xaxes(dtick=1)
         return figure.update_yaxes(rangemode="tozero")
 

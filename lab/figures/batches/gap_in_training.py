@@ -6,7 +6,7 @@ import torch
 from lab import losses
 from lab.core import style
 from lab.figures import _toy
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, Figure, Knobs, Numbers, PlotlyFigure, curve, knob
 from lab.figures._kept import once
 from lab.inspect import decomposability
 
@@ -65,12 +65,11 @@ class GapInTraining(Figure):
                 (1, path["whole"], 3.5),
                 (2, path["inside"] - path["whole"], 2.5),
             ):
-                figure.add_scatter(
-                    x=path["steps"], y=y, name=f"λ = {lam:g}", legendgroup=str(lam), mode="lines+markers",
-                    showlegend=column == 2, line=style.line(index, width), marker=style.marker(index, 6), row=1,
-                    col=column,
+                curve(
+                    figure, index, f"λ = {lam:g}", path["steps"], y, width=width, size=6, legendgroup=str(lam),
+                    showlegend=column == 2, row=1, col=column,
                 )  # fmt: skip
-        figure.update_yaxes(rangemode="tozero", row=1, col=2)
+        figure.update_yaxes(rangemode="tozero", **BESIDE)
         return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:

@@ -7,7 +7,7 @@ import torch
 
 from lab import losses
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Knobs, Numbers, PlotlyFigure, curve, knob
 
 NAMES = ("recall_at_k", "sup_ap", "roadmap", "contextual", "contrastive")
 
@@ -97,22 +97,15 @@ class LossCost(Figure):
             y=("GB (log scale)",),
         )
         for index, (name, y) in enumerate(numbers["gigabytes"].items()):
-            figure.add_scatter(x=numbers["sizes"], y=y, name=name, mode="lines", line=style.line(index), row=1, col=1)
-        figure.add_hline(
-            y=self.knobs.memory, line={"dash": "dot", "color": style.BLACK}, row=1, col=1
-        )  # fmt: skip
-        style.note(
-            figure, f"{self.knobs.memory:g} GB", np.log10(40), np.log10(self.knobs.memory), row=1, col=1, yshift=10
-        )
+            curve(figure, index, name, numbers["sizes"], y, **LEFT)
+        figure.add_hline(y=self.knobs.memory, line=DOTTED, **LEFT)
+        style.note(figure, f"{self.knobs.memory:g} GB", np.log10(40), np.log10(self.knobs.memory), **LEFT, yshift=10)
         figure.update_xaxes(type="log", tickvals=TICKS, tickformat=",d")
-        figure.update_yaxes(type="log", exponentformat="power", row=1, col=1)
+        figure.update_yaxes(type="log", exponentformat="power", **LEFT)
         for index, (name, (sizes, seconds)) in enumerate(measured.items()):
-            figure.add_scatter(
-                x=sizes, y=seconds, name=name, mode="lines+markers", line=style.line(index), marker=style.marker(index),
-                row=1, col=2,
-            )  # fmt: skip
+            curve(figure, index, name, sizes, seconds, size=9, **BESIDE)
         if measured:
-            figure.update_yaxes(title_text="forward + backward (s, log scale)", type="log", row=1, col=2)
+            figure.update_yaxes(title_text="forward + backward (s, log scale)", type="log", **BESIDE)
         style.legend_below(figure)
         return figure.update_layout(margin={"b": 150})
 

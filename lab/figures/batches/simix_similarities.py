@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, DASHED, LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob, marks
 
 
 class SimixSimilarities(Figure):
@@ -83,25 +83,25 @@ class SimixSimilarities(Figure):
             x=names, y=names, z=originals, colorscale=style.DIVERGING, zmid=0, zmin=-1, zmax=1,
             colorbar={"title": {"text": "cosine", "side": "right"}, "orientation": "h", "x": 0.25, "len": 0.45,
                       "y": -0.32, "yanchor": "top", "thickness": 12},
-            hovertemplate="query %{y}<br>item %{x}<br>similarity %{z:.3f}<extra></extra>", row=1, col=1,
+            hovertemplate="query %{y}<br>item %{x}<br>similarity %{z:.3f}<extra></extra>", **LEFT,
         )  # fmt: skip
         for line in ({"x0": n - 0.5, "x1": n - 0.5, "y0": -0.5, "y1": len(names) - 0.5},
                      {"y0": n - 0.5, "y1": n - 0.5, "x0": -0.5, "x1": len(names) - 0.5}):  # fmt: skip
-            figure.add_shape(type="line", line={"color": style.BLACK, "width": 3}, row=1, col=1, **line)
+            figure.add_shape(type="line", line={"color": style.BLACK, "width": 3}, **LEFT, **line)
         row = n + numbers["chosen"]
         figure.add_shape(
-            type="rect", line={"color": style.VERMILLION, "width": 3},
-            x0=-0.5, x1=len(names) - 0.5, y0=row - 0.5, y1=row + 0.5, row=1, col=1,
+            type="rect", line={"color": style.VERMILLION, "width": 3}, x0=-0.5, x1=len(names) - 0.5, y0=row - 0.5,
+            y1=row + 0.5, **LEFT,
         )  # fmt: skip
         figure.update_layout(margin={"b": 180})
-        figure.update_yaxes(autorange="reversed", row=1, col=1)
-        figure.add_scatter(
-            x=numbers["alpha"], y=numbers["norms"], mode="markers", marker=style.marker(0, 10), showlegend=False,
-            text=names[n:], hovertemplate="%{text}<br>α %{x:.2f}<br>length %{y:.3f}<extra></extra>", row=1, col=2,
+        figure.update_yaxes(autorange="reversed", **LEFT)
+        marks(
+            figure, 0, None, numbers["alpha"], numbers["norms"], size=10, showlegend=False, text=names[n:],
+            hovertemplate="%{text}<br>α %{x:.2f}<br>length %{y:.3f}<extra></extra>", **BESIDE,
         )  # fmt: skip
-        figure.add_hline(y=1, line={"dash": "dash", "color": style.BLACK}, annotation_text="length 1", row=1, col=2)
-        figure.update_xaxes(range=[-0.03, 1.03], row=1, col=2)
-        return figure.update_yaxes(range=[0, 1.1], row=1, col=2)
+        figure.add_hline(y=1, line=DASHED, annotation_text="length 1", **BESIDE)
+        figure.update_xaxes(range=[-0.03, 1.03], **BESIDE)
+        return figure.update_yaxes(range=[0, 1.1], **BESIDE)
 
     def _worked(self, numbers: Numbers) -> str:
         """One mixed similarity, in words: the chosen pair with the last image (eq. 9)."""

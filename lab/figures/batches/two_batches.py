@@ -3,7 +3,7 @@
 import numpy as np
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.inspect import average_precision, gap_bound
 
 
@@ -84,11 +84,10 @@ class TwoBatches(Figure):
                 mode="markers",
                 name=name,
                 marker={**style.marker(index, 12), "opacity": 0.85},
-                row=1,
-                col=1,
+                **LEFT,
             )
         for value, name, dash in ((k.alpha, "α", "dash"), (k.beta, "β", "dot")):
-            figure.add_vline(x=value, line={"dash": dash, "color": style.GREY}, annotation_text=name, row=1, col=1)
+            figure.add_vline(x=value, line={"dash": dash, "color": style.GREY}, annotation_text=name, **LEFT)
         perfect = [ap > 1 - 1e-12 for ap in aps]
         figure.add_bar(
             x=aps, y=rows, orientation="h", showlegend=False, textposition="inside", insidetextanchor="start",
@@ -96,11 +95,10 @@ class TwoBatches(Figure):
             marker={
                 "color": [style.BLUE if ok else style.VERMILLION for ok in perfect],
                 "pattern": {"shape": ["" if ok else "/" for ok in perfect], "fgopacity": 0.3},
-            },
-            row=1, col=2,
+            }, **BESIDE,
         )  # fmt: skip
         figure.update_yaxes(autorange="reversed", type="category")
-        figure.update_xaxes(range=[0, 1.02], row=1, col=2)
+        figure.update_xaxes(range=[0, 1.02], **BESIDE)
         return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:

@@ -8,7 +8,7 @@ import torch
 from lab import losses
 from lab.core import style
 from lab.figures import _toy
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, slack
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, curve, knob, slack
 
 
 class ContextAgainstMap(Figure):
@@ -65,9 +65,9 @@ class ContextAgainstMap(Figure):
         )
         for index, (lam, path) in enumerate(numbers["paths"].items()):
             for column, x, y in ((1, path["error"], path["context"]), (2, path["steps"], path["context"])):
-                figure.add_scatter(
-                    x=x, y=y, name=f"λ = {lam:g}", legendgroup=str(lam), showlegend=column == 1, mode="lines+markers",
-                    line=style.line(index), marker=style.marker(index, 7), row=1, col=column,
+                curve(
+                    figure, index, f"λ = {lam:g}", x, y, size=7, legendgroup=str(lam), showlegend=column == 1, row=1,
+                    col=column,
                 )  # fmt: skip
         return style.legend_below(figure)
 

@@ -7,7 +7,7 @@ import numpy as np
 from lab import losses
 from lab.core import style
 from lab.figures import _toy
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import DASHED, Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures.points import squared_distances
 
 
@@ -38,13 +38,14 @@ class DistanceHistogram(Figure):
         toy = _toy.hidden_classes(noise=0.5, seed=k.seed)
         edges = np.linspace(0, 2, 51)
         curves = {}
-        for name, wanted, complement in (("M₊ alone", k.alone, False), ("M₊ and M₋", k.both, True)):
-            if not wanted:
+        for name, trained, complement in (("M₊ alone", k.alone, False), ("M₊ and M₋", k.both, True)):
+            if not trained:
                 continue
             loss = losses.create("contextual", lam=1.0, gamma=k.gamma, complement=complement)
             points = _toy.train(loss, toy, dim=k.dim, steps=k.steps, seed=k.seed).embeddings[-1][0]
-            apart = np.sqrt(squared_distances(points, points)[np.triu_indices(len(points), 1)])
-            curves[name] = {"share": np.histogram(apart, edges)[0] / len(apart), "mean": float(apart.mean())}
+            distances = np.sqrt(squared_distances(points, points)[np.triu_indices(len(points), 1)])
+            share = np.histogram(distances, edges)[0] / len(distances)
+            curves[name] = {"share": share, "mean": float(distances.mean())}
         return {"edges": edges, "curves": curves}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
@@ -61,7 +62,7 @@ class DistanceHistogram(Figure):
             )  # fmt: skip
         figure.add_vline(
             x=math.sqrt(2),
-            line={"dash": "dash", "color": style.BLACK},
+            line=DASHED,
             annotation_text="√2, uniform",
             annotation_position="top left",
         )

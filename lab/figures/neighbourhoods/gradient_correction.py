@@ -6,7 +6,7 @@ from lab import losses
 from lab.core import style
 from lab.core.estimates import deviation
 from lab.figures import _toy
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.inspect import pair_gradients, wrong_direction
 
 
@@ -66,14 +66,14 @@ class GradientCorrection(Figure):
             figure.add_bar(
                 x=["training", "test, unseen classes"], y=values.mean(axis=0), name=words[name], marker=bars,
                 error_y={"array": deviation(values, axis=0)}, text=[f"{v:.3f}" for v in values.mean(axis=0)],
-                textposition="inside", insidetextanchor="start", row=1, col=1,
+                textposition="inside", insidetextanchor="start", **LEFT,
             )  # fmt: skip
             share, mass = numbers["wrong"][name]
             figure.add_bar(
                 x=["share of pairs", "share of magnitude"], y=[share, mass], showlegend=False, marker=bars,
-                text=[f"{share:.1%}", f"{mass:.1%}"], textposition="outside", row=1, col=2,
+                text=[f"{share:.1%}", f"{mass:.1%}"], textposition="outside", **BESIDE,
             )  # fmt: skip
-        figure.update_yaxes(rangemode="tozero", tickformat=".0%", row=1, col=2)
+        figure.update_yaxes(rangemode="tozero", tickformat=".0%", **BESIDE)
         return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:

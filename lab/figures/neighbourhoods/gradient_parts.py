@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, slack, slope
+from lab.figures._base import BESIDE, LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob, marks, slack, slope
 from lab.figures.points import squared_distances
 from lab.kernels.neighbours import plain
 from lab.surrogates import ConstantGradient
@@ -80,7 +80,7 @@ class GradientParts(Figure):
             else "j is not among the neighbours of i: the pair is ranked right and both parts are zero"
         )
         figure = self.canvas(
-            subtitle + _told(numbers) * numbers["wrong"],
+            subtitle + _deviations(numbers) * numbers["wrong"],
             panels=("the pair and its arrows", "∂W₁(i, j) / ∂D(i, ·), image by image"),
             column_widths=[0.6, 0.4],
             height=600,
@@ -93,22 +93,21 @@ class GradientParts(Figure):
         self._draw_arrows(figure, numbers)
         for index in (0, 1):
             mine = labels == index
-            figure.add_scatter(
-                x=points[mine, 0], y=points[mine, 1], mode="markers", marker=style.marker(index, 12),
-                name=("first class", "second class")[index], row=1, col=1,
-            )  # fmt: skip
+            marks(
+                figure, index, ("first class", "second class")[index], points[mine, 0], points[mine, 1], size=12, **LEFT
+            )
         figure.add_scatter(
             x=points[[i, j], 0], y=points[[i, j], 1], mode="markers+text", text=["<b>i</b>", "<b>j</b>"],
             textposition="top right", textfont={"size": 17}, name="the pair",
-            marker={"symbol": "circle-open", "size": 22, "color": style.BLACK, "line": {"width": 2.5}}, row=1, col=1,
+            marker={"symbol": "circle-open", "size": 22, "color": style.BLACK, "line": {"width": 2.5}}, **LEFT,
         )  # fmt: skip
         for index, name in enumerate((f"{style.RIGHT} with the labels", f"{style.WRONG} against the labels")):
             figure.add_scatter(
                 x=[None], y=[None], mode="lines+markers", name=name, line={"color": style.COLOURS[index], "width": 3},
-                marker={"symbol": ("arrow", "x")[index], "size": 10, "color": style.COLOURS[index]}, row=1, col=1,
+                marker={"symbol": ("arrow", "x")[index], "size": 10, "color": style.COLOURS[index]}, **LEFT,
             )  # fmt: skip
         _draw_entries(figure, numbers)
-        figure.update_yaxes(scaleanchor="x", row=1, col=1)
+        figure.update_yaxes(scaleanchor="x", **LEFT)
         return style.legend_below(figure)
 
     def _draw_arrows(self, figure: PlotlyFigure, numbers: Numbers) -> None:
@@ -140,11 +139,11 @@ class GradientParts(Figure):
             f"Twelve points of two classes; j {state} in the neighbourhood of i. Part 1 pushes the pair with "
             f"{numbers['first']:.2f}; part 2 pushes i from {int((numbers['second_i'] < 0).sum())} neighbours of j "
             f"and j from {int((numbers['second_j'] < 0).sum())} neighbours of i, and pulls i towards "
-            f"{int((numbers['second_i'] > 0).sum())} non-neighbours of j.{_told(numbers) * numbers['wrong']}"
+            f"{int((numbers['second_i'] > 0).sum())} non-neighbours of j.{_deviations(numbers) * numbers['wrong']}"
         )
 
 
-def _told(numbers: Numbers) -> str:
+def _deviations(numbers: Numbers) -> str:
     """How far both equations are from autograd."""
     *printed, (_, taken) = numbers["entries"].items()
     gaps = {name: np.abs(entries - taken) for name, entries in printed}
@@ -166,10 +165,10 @@ def _draw_entries(figure: PlotlyFigure, numbers: Numbers) -> None:
         shape = {"symbol": "circle-open", "size": 17, "line": {"width": 2}} if index == 4 else {"size": 8}
         figure.add_scatter(
             x=entries, y=names, mode="markers", name=name, marker={**style.marker(index), **shape},
-            hovertemplate="image %{y}<br>%{x:.3f}", row=1, col=2,
+            hovertemplate="image %{y}<br>%{x:.3f}", **BESIDE,
         )  # fmt: skip
-    figure.update_xaxes(title_text="gradient per squared distance", row=1, col=2)
-    figure.update_yaxes(title_text="image", type="category", autorange="reversed", row=1, col=2)
+    figure.update_xaxes(title_text="gradient per squared distance", **BESIDE)
+    figure.update_yaxes(title_text="image", type="category", autorange="reversed", **BESIDE)
 
 
 def _neighbourhood(figure: PlotlyFigure, centre: np.ndarray, r: float, index: int, name: str, outward: int) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, slack
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, marks, slack
 from lab.figures.points import squared_distances
 
 
@@ -70,9 +70,7 @@ class NeighbourhoodPull(Figure):
                     arrowwidth=2.5, arrowcolor=style.BLUE if f < 0 else style.VERMILLION,
                 )  # fmt: skip
         for index, (name, mask) in enumerate((("same label", same), ("different label", ~same))):
-            figure.add_scatter(
-                x=points[mask, 0], y=points[mask, 1], mode="markers", name=name, marker=style.marker(index, 12)
-            )
+            marks(figure, index, name, points[mask, 0], points[mask, 1], size=12)
         figure.add_scatter(
             x=[0], y=[0], mode="markers+text", text=["i"], textposition="top right", name="the item i",
             marker={"symbol": "star", "size": 18, "color": style.BLUE, "line": {"width": 1.5}},

@@ -4,8 +4,8 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
-from lab.figures.points import letters, list_metrics
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, curve, knob
+from lab.figures.points import letters, mean_metrics, ranked
 from lab.kernels.neighbours.plain import Steps, contextual_similarity
 from lab.surrogates import ConstantGradient
 
@@ -35,20 +35,9 @@ class RerankingBlend(Figure):
         points = random.normal(size=(5, 5))[labels] + k.spread * random.normal(size=(30, 5))
         units = torch.from_numpy(points / np.linalg.norm(points, axis=1, keepdims=True))
         cosine = units @ units.T
-        steps = Steps(k=k.k, eps=0.0, theta=ConstantGradient(), complement=False, expansion=False)
-        # I.5 takes the simplified similarity of eq. 15 and 16: neither the strangers shared nor the expansion.
-        context = contextual_similarity((2 - 2 * cosine).clamp_min(0), steps)
-        blend = k.beta * context + (1 - k.beta) * torch.exp(2 * cosine - 2)
-        before, after = (self._ranked(s.numpy()) for s in (cosine, blend))
+        before, after = (ranked(s.numpy()) for s in (cosine, blended(cosine, k.beta, k.k)))
         scores = {name: mean_metrics(order, labels) for name, order in (("before", before), ("after", after))}
         return {"labels": labels, "before": before, "after": after, "scores": scores, "cosine": cosine.numpy()}
-
-    @staticmethod
-    def _ranked(scores: np.ndarray) -> np.ndarray:
-        """int64 [n n-1]: other items by score, best first."""
-        scores = scores.copy()
-        np.fill_diagonal(scores, -np.inf)
-        return np.argsort(-scores, axis=1, kind="stable")[:, :-1]
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         k, labels = self.knobs, numbers["labels"]
@@ -68,14 +57,7 @@ class RerankingBlend(Figure):
                 hovertemplate=f"item {item}: rank %{{y}}<extra></extra>",
             )  # fmt: skip
         for index, name in enumerate((f"{style.RIGHT} same label as the query", f"{style.WRONG} different label")):
-            figure.add_scatter(
-                x=[None],
-                y=[None],
-                mode="lines+markers",
-                name=name,
-                line=style.line(index),
-                marker=style.marker(index),
-            )
+            curve(figure, index, name, [None], [None], size=9)
         figure.update_xaxes(
             tickvals=[0, 1], ticktext=["by cosine", f"β = {k.beta:g}"], range=[-0.25, 1.25],
             title_text=f"the list of query {letters(labels)[k.query]}{k.query}",
@@ -91,7 +73,8 @@ class RerankingBlend(Figure):
         )
 
 
-def mean_metrics(order: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """r@1 and MAP@R of ranked lists int64 [n g], means over the queries."""
-    each = [list_metrics(labels[row] == label) for row, label in zip(order, labels, strict=True)]
-    return {name: float(np.mean([metrics[name] for metrics in each])) for name in ("r@1", "MAP@R")}
+def blended(cosine: torch.Tensor, beta: float, k: int) -> torch.Tensor:
+    """Cosines [n n] blended with the simplified similarity of eq. 15 and 16: neither strangers shared nor expansion."""
+    steps = Steps(k=k, eps=0.0, theta=ConstantGradient(), complement=False, expansion=False)
+    context = contextual_similarity((2 - 2 * cosine).clamp_min(0), steps)
+    return beta * context + (1 - beta) * torch.exp(2 * cosine - 2)

@@ -5,7 +5,7 @@ from typing import Any
 from lab import losses
 from lab.core import style
 from lab.figures import _toy
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, curve, knob
 from lab.figures._kept import once
 
 RECIPES = {
@@ -66,9 +66,9 @@ class TrainTestPaths(Figure):
         )
         for index, (name, path) in enumerate(numbers["paths"].items()):
             visible = self._drawn(path)
-            figure.add_scatter(
-                x=path["train"][:visible], y=path["test"][:visible], name=name, mode="lines+markers",
-                line=style.line(index), marker=style.marker(index, 7), customdata=path["steps"][:visible],
+            curve(
+                figure, index, name, path["train"][:visible], path["test"][:visible], size=7,
+                customdata=path["steps"][:visible],
                 hovertemplate="step %{customdata}<br>train %{x:.3f}<br>test %{y:.3f}",
             )  # fmt: skip
             figure.add_scatter(
@@ -79,13 +79,13 @@ class TrainTestPaths(Figure):
         return figure.update_layout(legend={"x": 0.01, "y": 0.99})
 
     def alt(self, numbers: Numbers) -> str:
-        k, told = self.knobs, []
+        k, ends = self.knobs, []
         for name, path in numbers["paths"].items():
             last = self._drawn(path) - 1
-            told.append(f"{name} {path['train'][last]:.3f} / {path['test'][last]:.3f}")
+            ends.append(f"{name} {path['train'][last]:.3f} / {path['test'][last]:.3f}")
         return (
             f"Paths of training and test r@1 up to step {min(k.snapshot, k.steps)}. At the last mark, training / test: "
-            f"{'; '.join(told)}."
+            f"{'; '.join(ends)}."
         )
 
     def _drawn(self, path: dict[str, Any]) -> int:

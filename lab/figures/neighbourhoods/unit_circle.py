@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, slack, slope
+from lab.figures._base import BESIDE, DOTTED, Figure, Knobs, Numbers, PlotlyFigure, knob, slack, slope
 from lab.kernels.neighbours.plain import Steps, contextual_similarity
 from lab.surrogates import ConstantGradient
 
@@ -95,7 +95,7 @@ class UnitCircle(Figure):
                 tickmode="auto", nticks=6,
                 row=1, col=column, secondary_y=True,
             )  # fmt: skip
-            figure.add_vline(x=place, line={"dash": "dot", "color": style.BLACK}, row=1, col=column)
+            figure.add_vline(x=place, line=DOTTED, row=1, col=column)
             figure.update_xaxes(title_text="place (0 wrong, 1 own class)", row=1, col=column)
         self._draw_points(figure, numbers)
         return style.legend_below(figure)
@@ -108,23 +108,22 @@ class UnitCircle(Figure):
             mine = (numbers["labels"] == index) & (np.arange(len(angles)) != numbers["mover"])
             figure.add_scatter(
                 x=np.cos(angles[mine]), y=np.sin(angles[mine]), mode="markers", showlegend=True,
-                name=("first class", "second class")[index], marker={**style.marker(index, 8), "opacity": 0.6}, row=1,
-                col=2,
+                name=("first class", "second class")[index], marker={**style.marker(index, 8), "opacity": 0.6},
+                **BESIDE,
             )  # fmt: skip
         figure.add_scatter(
             x=[np.cos(angles[numbers["mover"]])], y=[np.sin(angles[numbers["mover"]])], mode="markers",
             name="the moving point",
             marker={"symbol": "star", "size": 17, "color": style.VERMILLION,
-                    "line": {"width": 1.5, "color": style.BLACK}},
-            row=1, col=2,
+                    "line": {"width": 1.5, "color": style.BLACK}}, **BESIDE,
         )  # fmt: skip
         around = np.linspace(0, 2 * np.pi, 73)
         figure.add_scatter(
             x=np.cos(around), y=np.sin(around), mode="lines", line={"color": style.GREY, "width": 1}, hoverinfo="skip",
-            showlegend=False, row=1, col=2,
+            showlegend=False, **BESIDE,
         )  # fmt: skip
-        figure.update_xaxes(title_text="first coordinate", row=1, col=2)
-        figure.update_yaxes(scaleanchor="x2", row=1, col=2)
+        figure.update_xaxes(title_text="first coordinate", **BESIDE)
+        figure.update_yaxes(scaleanchor="x2", **BESIDE)
 
     def alt(self, numbers: Numbers) -> str:
         at = int(np.searchsorted(numbers["places"], self.knobs.place))

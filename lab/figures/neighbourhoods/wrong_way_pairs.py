@@ -108,12 +108,12 @@ class WrongWayPairs(Figure):
         return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
-        told = "; ".join(
+        sentences = "; ".join(
             f"{name}: {_wrong(share):.1%} of the pairs and {_wrong(numbers['mass'][name]):.1%} of the force, of which "
             f"strangers pulled together {share[3]:.1%} and {numbers['mass'][name][3]:.1%}"
             for name, share in numbers["share"].items()
         )
-        return f"Pairs that go against their label. {told}."
+        return f"Pairs that go against their label. {sentences}."
 
 
 def _wrong(parts: np.ndarray) -> float:

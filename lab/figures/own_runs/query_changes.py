@@ -6,7 +6,7 @@ import numpy as np
 
 from lab.core import style
 from lab.figures import _bundled, _runs, _thumbnails
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, LEFT, Figure, Knobs, Numbers, PlotlyFigure, curve, knob
 
 
 class QueryChanges(Figure):
@@ -72,32 +72,29 @@ class QueryChanges(Figure):
             figure.add_scatter(
                 x=a[mask], y=b[mask], mode="markers", name=name, marker={**style.marker(index, 7), "opacity": 0.7},
                 customdata=[numbers["classes"][int(item)] for item in items[mask]],
-                hovertemplate="%{customdata}<br>%{x:.3f} → %{y:.3f}<extra></extra>", row=1, col=1,
+                hovertemplate="%{customdata}<br>%{x:.3f} → %{y:.3f}<extra></extra>", **LEFT,
             )  # fmt: skip
-        figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", name="no change", line=style.line(6, 1), row=1, col=1)
+        curve(figure, 6, "no change", [0, 1], [0, 1], width=1, **LEFT)
         chosen = numbers["chosen"]
         figure.add_bar(
             y=np.arange(len(chosen)), x=change[chosen], orientation="h", showlegend=False,
             marker={"color": [style.BLUE if change[q] > 0 else style.VERMILLION for q in chosen],
                     "pattern": {"shape": ["" if change[q] > 0 else "/" for q in chosen]}},
-            text=[f"{change[q]:+.3f}" for q in chosen], textposition="outside", row=1, col=2,
+            text=[f"{change[q]:+.3f}" for q in chosen], textposition="outside", **BESIDE,
         )  # fmt: skip
         metric = self.knobs.metric
-        figure.update_xaxes(title_text=f"{metric}, {numbers['names'][0]}", row=1, col=1)
-        figure.update_yaxes(title_text=f"{metric}, {numbers['names'][1]}", row=1, col=1)
+        figure.update_xaxes(title_text=f"{metric}, {numbers['names'][0]}", **LEFT)
+        figure.update_yaxes(title_text=f"{metric}, {numbers['names'][1]}", **LEFT)
         ends = np.array([change[chosen].min(initial=0), change[chosen].max(initial=0)])
         room = 0.25 * max(np.ptp(ends), 1e-9)
-        figure.update_xaxes(title_text=f"change in {metric}", range=ends + [-room, room], row=1, col=2)
+        figure.update_xaxes(title_text=f"change in {metric}", range=ends + [-room, room], **BESIDE)
         names = [numbers["classes"][int(items[q])] for q in chosen]
         words = [name if len(name) <= 20 else f"{name[:19]}…" for name in names]
-        figure.update_yaxes(
-            range=[len(chosen) - 0.4, -0.6], tickvals=np.arange(len(chosen)), ticktext=words,
-            row=1, col=2,
-        )  # fmt: skip
+        figure.update_yaxes(range=[len(chosen) - 0.4, -0.6], tickvals=np.arange(len(chosen)), ticktext=words, **BESIDE)
         for place, q in enumerate(chosen):
             beside = -np.sign(change[q]) * 0.3 * room  # where the bar is not
             if picture := numbers["pictures"].get(int(items[q])):
-                _thumbnails.lay(figure, picture, beside, place, (0.5 * room, 0.9), "", row=1, col=2)
+                _thumbnails.lay(figure, picture, beside, place, (0.5 * room, 0.9), "", **BESIDE)
         return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:

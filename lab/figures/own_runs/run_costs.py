@@ -6,7 +6,7 @@ import numpy as np
 
 from lab.core import style
 from lab.figures import _bundled, _runs
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, marks
 
 
 def _memory(run: _runs.Run) -> int:
@@ -83,9 +83,9 @@ class RunCosts(Figure):
         )
         for column, cost in enumerate(costs, 1):
             for index, row in enumerate(rows):
-                figure.add_scatter(
-                    x=[row[cost]], y=[row[score]], mode="markers", name=row["name"], legendgroup=str(index),
-                    showlegend=column == 1, marker=style.marker(index, 15), cliponaxis=False,
+                marks(
+                    figure, index, row["name"], [row[cost]], [row[score]], size=15, legendgroup=str(index),
+                    showlegend=column == 1, cliponaxis=False,
                     hovertemplate="%{x:.3g}, %{y:.3f}<extra>" + row["name"] + "</extra>", row=1, col=column,
                 )  # fmt: skip
             longest = np.nanmax([row[cost] for row in rows] + [1e-9])

@@ -6,7 +6,7 @@ import numpy as np
 
 from lab.core import style
 from lab.figures import _bundled, _runs
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob
 
 
 class RunCurves(Figure):
@@ -62,7 +62,7 @@ class RunCurves(Figure):
                     x=x, y=y, name=name, legendgroup=name, showlegend=column == 1, mode=mode, line=style.line(index),
                     marker=style.marker(index, 7), row=1, col=column,
                 )  # fmt: skip
-        figure.update_yaxes(type="log" if self.knobs.log_loss else "linear", row=1, col=1)
+        figure.update_yaxes(type="log" if self.knobs.log_loss else "linear", **LEFT)
         return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from lab.core import style
 from lab.core.estimates import deviation
 from lab.figures import _bundled, _runs
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, curve, knob
 
 WIDE = 8
 """Largest over smallest value from which an axis of positive numbers is logarithmic."""
@@ -77,10 +76,9 @@ class RunSweep(Figure):
             y=f"{k.metric}, {k.split}",
         )
         for index, (name, line) in enumerate(numbers["lines"].items()):
-            figure.add_scatter(
-                x=line["x"], y=line["mean"], error_y={"array": line["deviation"]}, name=name, mode="lines+markers",
-                line=style.line(index), marker=style.marker(index), customdata=line["runs"],
-                hovertemplate="%{x}: %{y:.4f} over %{customdata} runs",
+            curve(
+                figure, index, name, line["x"], line["mean"], size=9, error_y={"array": line["deviation"]},
+                customdata=line["runs"], hovertemplate="%{x}: %{y:.4f} over %{customdata} runs",
             )  # fmt: skip
         places = sorted({x for line in numbers["lines"].values() for x in line["x"] if isinstance(x, int | float)})
         if places and places[0] > 0 and places[-1] >= WIDE * places[0]:

@@ -5,7 +5,7 @@ import numpy as np
 from lab import losses
 from lab.core import style
 from lab.figures import _lists
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, DOTTED, Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures._strip import draw_strip
 from lab.inspect import list_gradients
 from lab.surrogates import Heaviside, HMinus, HPlus, Sigmoid
@@ -92,11 +92,10 @@ class ApStrip(Figure):
             marker={
                 "color": [style.BLACK, *(style.BLUE if bounds[n] else style.VERMILLION for n in order[1:])],
                 "pattern": {"shape": ["", *("" if bounds[n] else "/" for n in order[1:])]},
-            },
-            text=[f"{values[n]:.3f}" for n in order], textposition="outside", row=1, col=2,
+            }, text=[f"{values[n]:.3f}" for n in order], textposition="outside", **BESIDE,
         )  # fmt: skip
-        figure.add_hline(y=values["ap"], line={"dash": "dot", "color": style.BLACK}, row=1, col=2)
-        figure.update_yaxes(range=[0, 1.15], row=1, col=2)
+        figure.add_hline(y=values["ap"], line=DOTTED, **BESIDE)
+        figure.update_yaxes(range=[0, 1.15], **BESIDE)
         return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob, marks
 from lab.figures.points import letters, set_metrics
 from lab.metrics.clusters_f1 import pair_f1
 
@@ -97,36 +97,34 @@ class MetricPlayground(Figure):
         )
         for label in np.unique(labels):
             mine = labels == label
-            figure.add_scatter(
-                x=points[mine, 0], y=points[mine, 1], mode="markers", name=f"class {letters([label])[0]}",
-                marker=style.marker(int(label), 8), customdata=numbers["clusters"][mine],
-                hovertemplate="(%{x:.2f}, %{y:.2f})<br>cluster %{customdata}", row=1, col=1,
+            marks(
+                figure, int(label), f"class {letters([label])[0]}", points[mine, 0], points[mine, 1], size=8,
+                customdata=numbers["clusters"][mine], hovertemplate="(%{x:.2f}, %{y:.2f})<br>cluster %{customdata}",
+                **LEFT,
             )  # fmt: skip
         for cluster in np.unique(numbers["clusters"]):
             mine = numbers["clusters"] == cluster
             figure.add_scatter(
                 x=points[mine, 0], y=points[mine, 1], mode="markers", name=f"k-means {cluster + 1}", hoverinfo="skip",
                 marker={"symbol": f"{style.MARKERS[cluster % 8].replace('x', 'hexagon')}-open", "size": 17,
-                        "color": style.GREY, "line": {"width": 1.5}},
-                row=1, col=1,
+                        "color": style.GREY, "line": {"width": 1.5}}, **LEFT,
             )  # fmt: skip
         figure.add_bar(
             y=list(metrics), x=list(metrics.values()), showlegend=False, orientation="h",
             marker={
                 "color": [style.GREY] * 3 + [style.BLUE] * 4,
                 "pattern": {"shape": ["/"] * 3 + [""] * 4},
-            },
-            text=[f"{v:.2f}" for v in metrics.values()], textposition="inside", insidetextanchor="start", row=1, col=2,
+            }, text=[f"{v:.2f}" for v in metrics.values()], textposition="inside", insidetextanchor="start", **BESIDE,
         )  # fmt: skip
         if numbers["deck"]:
             figure.add_scatter(
                 y=list(numbers["deck"]), x=list(numbers["deck"].values()), mode="markers", name="the deck's layout",
                 marker={"symbol": "diamond", "size": 11, "color": "white", "line": {"width": 2, "color": style.BLACK}},
-                row=1, col=2,
+                **BESIDE,
             )  # fmt: skip
-        figure.update_yaxes(scaleanchor="x", row=1, col=1)
-        figure.update_xaxes(range=[0, 1.18], row=1, col=2)
-        figure.update_yaxes(autorange="reversed", type="category", row=1, col=2)
+        figure.update_yaxes(scaleanchor="x", **LEFT)
+        figure.update_xaxes(range=[0, 1.18], **BESIDE)
+        figure.update_yaxes(autorange="reversed", type="category", **BESIDE)
         return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import DASHED, Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures.points import list_metrics
 
 
@@ -48,7 +48,7 @@ class PrecisionCounter(Figure):
                 marker={"color": colour, "pattern": {"shape": hatch}, "opacity": faded},
                 text=[f"{p:.2f}" for p in numbers["precision"][mask]], textposition="outside",
             )  # fmt: skip
-        figure.add_vline(x=total + 0.5, line={"dash": "dash", "color": style.BLACK}, annotation_text=f"R = {total}")
+        figure.add_vline(x=total + 0.5, line=DASHED, annotation_text=f"R = {total}")
         figure.update_xaxes(dtick=1, range=[0.4, max(len(hits), total) + 0.8])
         figure.update_yaxes(range=[0, 1.18])
         figure.update_layout(barmode="overlay")

@@ -8,7 +8,7 @@ import numpy as np
 
 from lab.core import style
 from lab.figures import _lists
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures._strip import draw_strip, item_names
 from lab.surrogates import Heaviside, Sigmoid
 
@@ -91,9 +91,9 @@ class RecallStrip(Figure):
             figure.add_bar(
                 x=names, y=values, name=label,
                 marker={"color": [style.GREY, style.BLUE][index], "pattern": {"shape": ["/", ""][index]}},
-                text=[f"{v:.2f}" for v in values], textposition="outside", row=1, col=2,
+                text=[f"{v:.2f}" for v in values], textposition="outside", **BESIDE,
             )  # fmt: skip
-        figure.update_yaxes(range=[0, 1.15], row=1, col=2)
+        figure.update_yaxes(range=[0, 1.15], **BESIDE)
         style.legend_below(figure)
         return figure.update_layout(barmode="group")
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, LEFT, Figure, Knobs, Numbers, PlotlyFigure, curve, knob
 
 OTHERS = (("a", 10, 1.0), ("b", -20, 0.8), ("c", 30, 1.2), ("t", 90, 1.0), ("u", -120, 0.9))
 """Name, degrees from the query, length; a, b and c are of its class."""
@@ -51,25 +51,25 @@ class VectorLengths(Figure):
         )
         figure.add_scatter(
             x=[0, 1], y=[0, 0], mode="lines+markers+text", text=["", "query"], textposition="bottom right",
-            line=style.line(6, 4), marker={"size": [0, 9], "color": style.BLACK}, showlegend=False, row=1, col=1,
+            line=style.line(6, 4), marker={"size": [0, 9], "color": style.BLACK}, showlegend=False, **LEFT,
         )  # fmt: skip
         for index, (name, mask) in enumerate(
             ((f"{style.RIGHT} of the query's class", numbers["mine"]), (f"{style.WRONG} a stranger", ~numbers["mine"]))
         ):
             self._group(figure, numbers, mask, name, index)
-        figure.update_xaxes(range=[-0.8, 2.9], constrain="domain", row=1, col=1)
-        figure.update_yaxes(range=[-1, 2.7], scaleanchor="x", constrain="domain", row=1, col=1)
-        figure.update_xaxes(range=[0.4, 6.6], dtick=1, row=1, col=2)
-        figure.update_yaxes(range=[2.6, -0.6], type="category", row=1, col=2)
+        figure.update_xaxes(range=[-0.8, 2.9], constrain="domain", **LEFT)
+        figure.update_yaxes(range=[-1, 2.7], scaleanchor="x", constrain="domain", **LEFT)
+        figure.update_xaxes(range=[0.4, 6.6], dtick=1, **BESIDE)
+        figure.update_yaxes(range=[2.6, -0.6], type="category", **BESIDE)
         return style.legend_below(figure)
 
     def _group(self, figure: PlotlyFigure, numbers: Numbers, mask: np.ndarray, name: str, index: int) -> None:
         """The vectors of one kind: as lines from the origin, and at their ranks."""
         names, (x, y) = np.array(numbers["names"]), numbers["vectors"][mask].T
         gap = np.full(len(x), np.nan)
-        figure.add_scatter(
-            x=np.column_stack([0 * x, x, gap]).ravel(), y=np.column_stack([0 * y, y, gap]).ravel(), mode="lines",
-            line=style.line(index, 1.5), hoverinfo="skip", showlegend=False, row=1, col=1,
+        curve(
+            figure, index, None, np.column_stack([0 * x, x, gap]).ravel(), np.column_stack([0 * y, y, gap]).ravel(),
+            width=1.5, hoverinfo="skip", showlegend=False, **LEFT,
         )  # fmt: skip
         places = [(rank, way, row) for way, rows in numbers["order"].items() for rank, row in enumerate(rows, 1)]
         ranked = [(rank, way, names[row]) for rank, way, row in places if mask[row]]

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, curve, knob
 from lab.surrogates import Sigmoid
 
 
@@ -37,7 +37,7 @@ class GradientByRank(Figure):
             y="|gradient| (1 / rank)" + (", log scale" if self.knobs.log_y else ""),
         )
         for index, (k, values) in enumerate(numbers["each"].items()):
-            figure.add_scatter(x=numbers["ranks"], y=values, name=f"k = {k}", mode="lines", line=style.line(index, 2))
+            curve(figure, index, f"k = {k}", numbers["ranks"], values, width=2)
         figure.add_scatter(
             x=numbers["ranks"], y=numbers["sum"], name="sum over k", mode="lines",
             line={"color": style.BLACK, "width": 4}, opacity=0.55,

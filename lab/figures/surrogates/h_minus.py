@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import LEFT, Figure, Knobs, Numbers, PlotlyFigure, curve, knob
 from lab.surrogates import HMinus, HPlus, Sigmoid, Surrogate
 
 OFFSETS = {"paper": (None, 0.5), "released": (1.44, 0.5), "released, iNaturalist": (1.0, 0.0)}
@@ -73,9 +73,9 @@ class HMinusShape(Figure):
         )
         for index, (name, (value, slope)) in enumerate(numbers["curves"].items()):
             for column, y in ((1, value), (2, slope)):
-                figure.add_scatter(
-                    x=numbers["gaps"], y=y, name=name, legendgroup=name, showlegend=column == 1, mode="lines",
-                    line=style.line((1, 6, 2)[index]), row=1, col=column,
+                curve(
+                    figure, (1, 6, 2)[index], name, numbers["gaps"], y, legendgroup=name, showlegend=column == 1, row=1,
+                    col=column,
                 )  # fmt: skip
         if k.delta <= k.reach:
             figure.add_vline(
@@ -84,7 +84,7 @@ class HMinusShape(Figure):
                 annotation_text="δ",
                 annotation_position="top left",
             )
-        figure.update_yaxes(range=[-0.08, 2.2], row=1, col=1)
+        figure.update_yaxes(range=[-0.08, 2.2], **LEFT)
         style.legend_below(figure)
         return figure.update_layout(hovermode="x unified")
 

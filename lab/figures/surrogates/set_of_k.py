@@ -7,7 +7,7 @@ import numpy as np
 from lab.core import style
 from lab.core.estimates import deviation
 from lab.figures import _bundled
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob, marks
 from lab.trials import interval
 
 STUDY = "set_of_k"
@@ -61,20 +61,20 @@ class SetOfK(Figure):
             x=(f"{k.score}, %", "points"),
             y=("set of k",),
         )
-        figure.add_scatter(
-            x=numbers["mean"], y=_named(numbers["sets"]), mode="markers", marker=style.marker(0, 12),
+        marks(
+            figure, 0, None, numbers["mean"], _named(numbers["sets"]), size=12,
             error_x={"array": numbers["deviation"], "thickness": 2}, showlegend=False,
-            hovertemplate="k in %{y}<br>%{x:.1f} %", row=1, col=1,
+            hovertemplate="k in %{y}<br>%{x:.1f} %", **LEFT,
         )  # fmt: skip
         for index, certain in ((1, True), (2, False)):
             mine = [one for one in gains if (one in surely) == certain]
             ends = [(gains[one].high - gains[one].mean) for one in mine]
-            figure.add_scatter(
-                x=[gains[one].mean for one in mine], y=_named(mine), mode="markers", marker=style.marker(index, 12),
-                error_x={"array": ends, "thickness": 2}, hovertemplate="k in %{y}<br>%{x:+.2f} points",
-                name="surely different" if certain else "cannot be told from it", row=1, col=2,
+            marks(
+                figure, index, "surely different" if certain else "cannot be told from it",
+                [gains[one].mean for one in mine], _named(mine), size=12, error_x={"array": ends, "thickness": 2},
+                hovertemplate="k in %{y}<br>%{x:+.2f} points", **BESIDE,
             )  # fmt: skip
-        figure.add_vline(x=0, line={"dash": "dot", "color": style.BLACK}, row=1, col=2)
+        figure.add_vline(x=0, line=DOTTED, **BESIDE)
         order = _named(numbers["sets"])
         figure.update_yaxes(type="category", categoryorder="array", categoryarray=order[::-1])
         return style.legend_below(figure)

@@ -10,7 +10,7 @@ import torch
 
 from lab import surrogates
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -104,8 +104,8 @@ class Surrogates(Figure):
         figure.add_vline(x=0, line={"color": style.GREY, "width": 1}, row=1)
         steepest = max(curve["derivative"].max() for curve in numbers["curves"].values())
         figure.update_xaxes(title_text="similarity gap (cosine)", row=1)
-        figure.update_yaxes(title_text="items counted", range=[-0.1, 2.6], row=1, col=1)
-        figure.update_yaxes(title_text="slope (1 / cosine)", range=[-0.04 * steepest, 1.06 * steepest], row=1, col=2)
+        figure.update_yaxes(title_text="items counted", range=[-0.1, 2.6], **LEFT)
+        figure.update_yaxes(title_text="slope (1 / cosine)", range=[-0.04 * steepest, 1.06 * steepest], **BESIDE)
         figure.add_trace(self._table(numbers), row=2, col=1)
         return figure.update_layout(
             hovermode="x unified",

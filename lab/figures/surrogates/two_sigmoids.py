@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, curve, knob
 from lab.surrogates import Heaviside, Sigmoid
 
 
@@ -44,13 +44,10 @@ class TwoSigmoids(Figure):
         )
         for column, (name, unit) in enumerate((("ranks", "k - rank (ranks)"), ("gaps", "similarity gap (cosine)")), 1):
             pane = numbers[name]
-            figure.add_scatter(
-                x=pane["x"], y=pane["step"], name="step H", line=style.line(6), mode="lines", showlegend=column == 1,
-                row=1, col=column,
-            )  # fmt: skip
-            figure.add_scatter(
-                x=pane["x"], y=pane["value"], name=f"σ(τ{'₁₂'[column - 1]})", line=style.line(column - 1), mode="lines",
-                fill="tonexty", fillcolor="rgba(0,114,178,0.15)", row=1, col=column,
+            curve(figure, 6, "step H", pane["x"], pane["step"], showlegend=column == 1, row=1, col=column)
+            curve(
+                figure, column - 1, f"σ(τ{'₁₂'[column - 1]})", pane["x"], pane["value"], fill="tonexty",
+                fillcolor="rgba(0,114,178,0.15)", row=1, col=column,
             )  # fmt: skip
             style.note(
                 figure,

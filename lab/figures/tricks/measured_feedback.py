@@ -48,9 +48,9 @@ class MeasuredFeedback(Figure):
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         last = {name: values[-1] for name, values in numbers.items() if name.startswith("picked")}
-        apart = last["picked on test classes"] - last["picked on validation classes"]
+        difference = last["picked on test classes"] - last["picked on validation classes"]
         figure = self.canvas(
-            f"after all {len(numbers['trials'])} trials the better habit reports <b>{apart:.2f} points</b> less",
+            f"after all {len(numbers['trials'])} trials the better habit reports <b>{difference:.2f} points</b> less",
             x="trials made (log scale)",
             y=f"gain over one trial (points of {numbers['column']})",
         )

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, curve, knob
 
 
 class SimulatedFeedback(Figure):
@@ -63,7 +62,7 @@ class SimulatedFeedback(Figure):
             y="gain over one trial (points of r@1)",
         )
         for name, index in zip(curves, (1, 2, 0), strict=True):
-            figure.add_scatter(x=numbers["trials"], y=numbers[name], name=name, mode="lines", line=style.line(index, 3))
+            curve(figure, index, name, numbers["trials"], numbers[name], width=3)
         figure.update_xaxes(type="log", dtick=1)
         return figure.update_layout(hovermode="x unified", legend={"x": 0.01, "y": 0.99})
 

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob, marks
 
 FAIR = {
     "Pretrained": (51.05, None, 24.85, None, 14.21, None, 50.54, None, 25.12, None, 14.53, None),
@@ -103,8 +103,8 @@ class RealityCheck(Figure):
         metric = self.knobs.metric
         values = [value for _, value in fair.values()]
         shared = [38.0, 74.0] if metric == "P@1" else [min(values) - 4.0, max(values) + 4.0]
-        figure.update_yaxes(range=[38, 74], row=1, col=1)
-        figure.update_yaxes(title_text=f"{metric} (%)", range=shared, row=1, col=2)
+        figure.update_yaxes(range=[38, 74], **LEFT)
+        figure.update_yaxes(title_text=f"{metric} (%)", range=shared, **BESIDE)
         figure.update_xaxes(range=[2005, 2023], tickvals=[2006, 2010, 2015, 2020])
         return style.legend_below(figure)
 
@@ -117,10 +117,9 @@ class RealityCheck(Figure):
             x=ends, y=start + slope * ends, mode="lines", name="straight line through them", showlegend=panel == 0,
             line={"color": style.GREY, "width": 3, "dash": "dash"}, hoverinfo="skip", row=1, col=panel + 1,
         )  # fmt: skip
-        figure.add_scatter(
-            x=years, y=values, text=list(rows), mode="markers", name=("own paper", "fair protocol")[panel],
-            marker=style.marker(1 - panel, 11), hovertemplate="%{text}, %{x}: %{y:.1f}<extra></extra>", row=1,
-            col=panel + 1,
+        marks(
+            figure, 1 - panel, ("own paper", "fair protocol")[panel], years, values, size=11, text=list(rows),
+            hovertemplate="%{text}, %{x}: %{y:.1f}<extra></extra>", row=1, col=panel + 1,
         )  # fmt: skip
         methods = rows if panel == 0 else _outstanding(rows)
         for year in np.unique(years):
@@ -139,9 +138,9 @@ class RealityCheck(Figure):
             x=f"{self.knobs.metric} (%)",
             height=640,
         )
-        figure.add_scatter(
-            x=numbers["value"], y=numbers["names"], mode="markers", name=f"fair protocol, {self.knobs.dim}-wide",
-            error_x={"array": numbers["interval"], "thickness": 2}, marker=style.marker(0, 11),
+        marks(
+            figure, 0, f"fair protocol, {self.knobs.dim}-wide", numbers["value"], numbers["names"], size=11,
+            error_x={"array": numbers["interval"], "thickness": 2},
         )  # fmt: skip
         if numbers["reported"]:
             rows = numbers["reported"]

@@ -11,9 +11,9 @@ from lab.figures import _toy
 from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
 from lab.figures._kept import once
 from lab.figures._toy import Split, Toy
-from lab.figures.points import list_metrics
-from lab.kernels.neighbours.plain import Steps, contextual_similarity
-from lab.surrogates import ConstantGradient
+from lab.figures.neighbourhoods.reranking_blend import blended
+from lab.figures.points import mean_metrics, ranked
+from lab.figures.tricks.tricks import add_waterfall
 
 REGIONS = 8
 
@@ -89,13 +89,8 @@ class TrickSwitchboard(Figure):
             x="tricks, added from left to right",
             y="MAP@R on unseen classes (%)",
         )
-        figure.add_waterfall(
-            x=names, y=steps, measure=["absolute"] + ["relative"] * (len(steps) - 1), textposition="outside",
-            text=[f"{s:.1f}" if i == 0 else f"{style.RIGHT if steps[i] >= 0 else style.WRONG} {steps[i]:+.1f}"
-                      for i, s in enumerate(scores)],
-            increasing={"marker": {"color": style.BLUE}}, decreasing={"marker": {"color": style.VERMILLION}},
-            totals={"marker": {"color": style.GREY}}, connector={"line": {"dash": "dot", "color": style.GREY}},
-        )  # fmt: skip
+        gains = [f"{style.RIGHT if step >= 0 else style.WRONG} {step:+.1f}" for step in steps[1:]]
+        add_waterfall(figure, names, steps, [f"{scores[0]:.1f}", *gains])
         return figure.update_yaxes(range=[0, max(scores) * 1.15])
 
     def alt(self, numbers: Numbers) -> str:
@@ -139,12 +134,8 @@ def _cosines(views: list[torch.Tensor], beta: float = 0.0) -> torch.Tensor:
 def _reranked(similarities: torch.Tensor, blend: float) -> torch.Tensor:
     """The blend of 004, appendix I.5 (eq. 15 and 16), on similarities scaled to at most 1."""
     s = (similarities / similarities.abs().max()).clamp(-1, 1)
-    steps = Steps(k=8, eps=0.0, theta=ConstantGradient(), complement=False, expansion=False)
-    return blend * contextual_similarity((2 - 2 * s).clamp_min(0), steps) + (1 - blend) * torch.exp(2 * s - 2)
+    return blended(s, blend, k=8)
 
 
 def _map_at_r(similarities: torch.Tensor, labels: np.ndarray) -> float:
-    scores = similarities.numpy().copy()
-    np.fill_diagonal(scores, -np.inf)
-    order = np.argsort(-scores, axis=1, kind="stable")[:, :-1]
-    return float(np.mean([list_metrics(labels[row] == y)["MAP@R"] for row, y in zip(order, labels, strict=True)]))
+    return mean_metrics(ranked(similarities.numpy()), labels)["MAP@R"]

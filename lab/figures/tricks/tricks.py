@@ -102,13 +102,8 @@ class Tricks(Figure):
         names = ["<br>".join(textwrap.wrap(name, 16)) for name in names]
         if adds:
             steps = [values[0], *(b - a for a, b in zip(values, values[1:], strict=False))]
-            figure.add_waterfall(
-                x=names, y=steps, measure=["absolute"] + ["relative"] * (len(steps) - 1),
-                text=[(f"{steps[i]:+.1f} → " if i else "") + f"{v:.1f}{spread[i]}" for i, v in enumerate(values)],
-                textposition="outside", increasing={"marker": {"color": style.BLUE}},
-                decreasing={"marker": {"color": style.VERMILLION}}, totals={"marker": {"color": style.GREY}},
-                connector={"line": {"dash": "dot", "color": style.GREY}},
-            )  # fmt: skip
+            text = [(f"{steps[i]:+.1f} → " if i else "") + f"{v:.1f}{spread[i]}" for i, v in enumerate(values)]
+            add_waterfall(figure, names, steps, text)
         else:
             figure.add_bar(
                 x=names, y=values, text=[f"{v:.1f}{deviation}" for v, deviation in zip(values, spread, strict=True)],
@@ -121,3 +116,12 @@ class Tricks(Figure):
     def alt(self, numbers: Numbers) -> str:
         rows = zip(numbers["names"], numbers["values"], strict=True)
         return f"Published {numbers['score']}, {self.knobs.table}: " + ", ".join(f"{n} {v:.1f}" for n, v in rows) + "."
+
+
+def add_waterfall(figure: PlotlyFigure, names: list[str], steps: list[float], text: list[str]) -> None:
+    """Bars of which the first stands on the ground and each other on the one before."""
+    figure.add_waterfall(
+        x=names, y=steps, measure=["absolute"] + ["relative"] * (len(steps) - 1), text=text, textposition="outside",
+        increasing={"marker": {"color": style.BLUE}}, decreasing={"marker": {"color": style.VERMILLION}},
+        totals={"marker": {"color": style.GREY}}, connector={"line": {"dash": "dot", "color": style.GREY}},
+    )  # fmt: skip

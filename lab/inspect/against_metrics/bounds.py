@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from lab.core import style
-from lab.inspect._insight import Insight
-from lab.inspect._subject import Subject, batch
+from lab.inspect._insight import Insight, frame
+from lab.inspect._subject import Subject, batch, cosines
 from lab.inspect.against_metrics import exact
 
 if TYPE_CHECKING:
@@ -88,17 +88,8 @@ class MetricBound(Insight):
 
     def to_frame(self) -> pd.DataFrame:
         """One row a query: query, surrogate, error, slack, tied."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            {
-                "query": np.arange(len(self.surrogate)),
-                "surrogate": self.surrogate,
-                "error": self.error,
-                "slack": self.surrogate - self.error,
-                "tied": self.tied,
-            }
-        )
+        query, slack = np.arange(len(self.surrogate)), self.surrogate - self.error
+        return frame(query=query, surrogate=self.surrogate, error=self.error, slack=slack, tied=self.tied)
 
     def figure(self) -> go.Figure:
         """Surrogate against error, one mark a query; below the diagonal the bound is broken."""
@@ -156,8 +147,7 @@ def metric_bound(
         )
     surrogate = losses.cpu().numpy()
     include_self = getattr(loss, "ranks_itself", False) if include_self is None else include_self
-    units = vectors / vectors.norm(dim=1, keepdim=True)
-    similarities, names = (units @ units.T).cpu().numpy(), classes.cpu().numpy()
+    similarities, names = cosines(vectors), classes.cpu().numpy()
     if metric == "average_precision":
         value, words = exact.average_precision(similarities, names, include_self), "AP"
     elif metric == "recall_at_k":

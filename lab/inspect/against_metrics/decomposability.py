@@ -11,8 +11,8 @@ import numpy as np
 
 from lab.core import style
 from lab.core.results import as_array
-from lab.inspect._insight import Insight
-from lab.inspect._subject import batch
+from lab.inspect._insight import Insight, frame
+from lab.inspect._subject import batch, cosines
 from lab.inspect.against_metrics.exact import Positives
 from lab.metrics import PositiveRanks
 from lab.metrics.decomposability_gap import BatchCounts, bound_8, bound_9, largest_bound_8, largest_bound_9
@@ -78,11 +78,7 @@ def gap_bound(positives: ArrayLike, negatives: ArrayLike) -> float:
 
 
 def _counted(*columns: ArrayLike) -> list[np.ndarray]:
-    """Counts [K] of each batch.
-
-    Raises:
-        ValueError: they are no whole numbers from 0, or not as many of each kind.
-    """
+    """Counts [K] of each batch, checked."""
     counts = [as_array(one, "counts") for one in columns]
     if len({one.shape for one in counts}) > 1 or any(
         one.ndim != 1 or one.dtype.kind not in "iu" or (one < 0).any() for one in counts
@@ -176,19 +172,10 @@ class Decomposability(Insight):
 
     def to_frame(self) -> pd.DataFrame:
         """One row a batch size and split: batch_size, split, batch_ap, global_ap, gap, bound, refined, perfect."""
-        import pandas as pd
-
         size, split = np.meshgrid(self.batch_sizes, np.arange(self.batch_ap.shape[1]), indexing="ij")
-        columns = {"batch_ap": self.batch_ap, "gap": self.gap, "bound": self.bound, "refined": self.refined}
-        return pd.DataFrame(
-            {
-                "batch_size": size.ravel(),
-                "split": split.ravel(),
-                "global_ap": self.global_ap,
-                **{name: values.ravel() for name, values in columns.items()},
-                "perfect": self.perfect.ravel(),
-            }
-        )
+        names = ("batch_ap", "gap", "bound", "refined", "perfect")
+        columns = {name: getattr(self, name).ravel() for name in names}
+        return frame(batch_size=size.ravel(), split=split.ravel(), global_ap=self.global_ap, **columns)
 
     def figure(self) -> go.Figure:
         """Gap and bounds against batch size."""
@@ -231,8 +218,7 @@ def decomposability(
         (2, 3)
     """
     vectors, classes = batch(embeddings, labels)
-    units = vectors / vectors.norm(dim=1, keepdim=True)
-    similarities, names = (units @ units.T).cpu().numpy(), classes.cpu().numpy()
+    similarities, names = cosines(vectors), classes.cpu().numpy()
     n = len(names)
     sizes = np.atleast_1d(np.asarray(batch_sizes, dtype=np.int64))
     if not len(sizes) or sizes.min() < 2 or sizes.max() > n:

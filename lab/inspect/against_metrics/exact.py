@@ -50,7 +50,8 @@ class Positives:
 def average_precision(similarities: np.ndarray, labels: np.ndarray, include_self: bool = False) -> np.ndarray:
     """float64 [n]: AP of every query (001, eq. 1); NaN for a query that has no positive but itself."""
     positives = Positives.of(similarities, labels, include_self, include_self)
-    return np.where(others(labels), positives.average_precision(len(labels)), np.nan)
+    repeated = (labels[:, None] == labels[None, :]).sum(axis=1) > 1
+    return np.where(repeated, positives.average_precision(len(labels)), np.nan)
 
 
 def recall_at_k(similarities: np.ndarray, labels: np.ndarray, k: int, include_self: bool = False) -> np.ndarray:
@@ -61,11 +62,6 @@ def recall_at_k(similarities: np.ndarray, labels: np.ndarray, k: int, include_se
     hits = np.bincount(positives.queries, weights=within, minlength=n)
     total = np.bincount(positives.queries, minlength=n)
     return np.where(total, np.minimum(hits, k) / np.maximum(1, np.minimum(k, total)), np.nan)
-
-
-def others(labels: np.ndarray) -> np.ndarray:
-    """bool [n]: items whose label occurs again."""
-    return (labels[:, None] == labels[None, :]).sum(axis=1) > 1
 
 
 def tied(similarities: np.ndarray, labels: np.ndarray) -> np.ndarray:

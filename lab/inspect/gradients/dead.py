@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.core import style
-from lab.inspect._insight import Insight
+from lab.inspect._insight import Insight, frame
 from lab.inspect.gradients.pairs import PairGradients, measured
 from lab.surrogates import DEAD
 
@@ -70,18 +70,8 @@ class DeadGradients(Insight):
 
     def to_frame(self) -> pd.DataFrame:
         """One row a (query, positive): query, positive, gap, rank, pull, dead."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            {
-                "query": self.queries,
-                "positive": self.positives,
-                "gap": self.gaps,
-                "rank": self.ranks,
-                "pull": self.pulls,
-                "dead": self.dead,
-            }
-        )
+        places = {"query": self.queries, "positive": self.positives, "gap": self.gaps, "rank": self.ranks}
+        return frame(**places, pull=self.pulls, dead=self.dead)
 
     def grid(self, columns: int = 24, rows: int = 12) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Edges of the gaps and (in log steps) of the ranks, and the median pull of each cell, NaN where none is."""

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.inspect._insight import Insight
+from lab.inspect._insight import Insight, frame
 from lab.inspect._subject import Subject, batch
 
 if TYPE_CHECKING:
@@ -64,9 +64,7 @@ class Differences(Insight):
 
     def to_frame(self) -> pd.DataFrame:
         """One row a direction: autograd, measured."""
-        import pandas as pd
-
-        return pd.DataFrame({"autograd": self.autograd, "measured": self.measured})
+        return frame(autograd=self.autograd, measured=self.measured)
 
     def figure(self) -> go.Figure:
         """Measured against autograd; on the diagonal they agree."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.core import style
-from lab.inspect._insight import Insight
+from lab.inspect._insight import Insight, frame
 from lab.inspect.gradients.pairs import PairGradients, measured
 
 if TYPE_CHECKING:
@@ -50,26 +50,17 @@ class WrongDirection(Insight):
     def summary(self) -> str:
         if not len(self.i):
             return f"{style.RIGHT} Every active pair of {self.pairs.name} moves the way its label asks."
-        apart = self.pushed_apart
+        pushed = self.pushed_apart
         return (
             f"{style.WRONG} {self.share:.1%} of the active pairs of {self.pairs.name} ({self.mass:.1%} of the "
-            f"gradient) contradict their label: {apart} same-label pairs are pushed apart, {len(self.i) - apart} other "
-            "pairs pulled together."
+            f"gradient) contradict their label: {pushed} same-label pairs are pushed apart, {len(self.i) - pushed} "
+            "other pairs pulled together."
         )
 
     def to_frame(self) -> pd.DataFrame:
         """One row a wrong pair, strongest first: i, j, same, similarity, gradient."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            {
-                "i": self.i,
-                "j": self.j,
-                "same": self.pairs.same[self.i, self.j],
-                "similarity": self.pairs.similarities[self.i, self.j],
-                "gradient": self.pairs.gradients[self.i, self.j],
-            }
-        )
+        found = {"same": self.pairs.same, "similarity": self.pairs.similarities, "gradient": self.pairs.gradients}
+        return frame(i=self.i, j=self.j, **{name: values[self.i, self.j] for name, values in found.items()})
 
     def figure(self) -> go.Figure:
         """Four bars: gradient mass by label and direction."""

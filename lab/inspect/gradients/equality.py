@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from lab.core import style
-from lab.inspect._insight import Insight
+from lab.inspect._insight import Insight, frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,10 +65,8 @@ class GradientEquality(Insight):
 
     def to_frame(self) -> pd.DataFrame:
         """One row a parameter: parameter, worst, relative, equal."""
-        import pandas as pd
-
         equal = self.relative <= self.tolerance
-        return pd.DataFrame({"parameter": self.names, "worst": self.worst, "relative": self.relative, "equal": equal})
+        return frame(parameter=self.names, worst=self.worst, relative=self.relative, equal=equal)
 
     def figure(self) -> go.Figure:
         """Relative difference of every parameter against the limit, logarithmic."""

@@ -12,7 +12,7 @@ from lab import losses
 from lab.core import style
 from lab.core.knobs import describe
 from lab.core.results import as_array
-from lab.inspect._insight import Insight
+from lab.inspect._insight import Insight, frame
 from lab.kernels import paths
 from lab.losses import Batch, Loss
 
@@ -100,16 +100,8 @@ class ListGradients(Insight):
 
     def to_frame(self) -> pd.DataFrame:
         """One row an item, best first: item (its place in what was given), relevant, similarity, gradient."""
-        import pandas as pd
-
-        table = pd.DataFrame(
-            {
-                "item": np.arange(len(self.gradients)),
-                "relevant": self.relevant,
-                "similarity": self.similarities,
-                "gradient": self.gradients,
-            }
-        )
+        items = np.arange(len(self.gradients))
+        table = frame(item=items, relevant=self.relevant, similarity=self.similarities, gradient=self.gradients)
         return table.sort_values("similarity", ascending=False, kind="stable", ignore_index=True)
 
     def figure(self) -> go.Figure:

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from lab.core import style
-from lab.inspect._insight import Insight
-from lab.inspect._subject import Subject, batch
+from lab.inspect._insight import Insight, frame
+from lab.inspect._subject import Subject, batch, cosines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,20 +84,10 @@ class PairGradients(Insight):
 
     def to_frame(self) -> pd.DataFrame:
         """One row an unordered pair: i, j, same, similarity, gradient, rank of j for i and of i for j."""
-        import pandas as pd
-
         i, j = np.triu_indices(len(self.labels), 1)
-        return pd.DataFrame(
-            {
-                "i": i,
-                "j": j,
-                "same": self.same[i, j],
-                "similarity": self.similarities[i, j],
-                "gradient": self.gradients[i, j],
-                "rank_j_for_i": self.ranks[i, j],
-                "rank_i_for_j": self.ranks[j, i],
-            }
-        )
+        found = {"same": self.same, "similarity": self.similarities, "gradient": self.gradients}
+        columns = {name: values[i, j] for name, values in found.items()}
+        return frame(i=i, j=j, **columns, rank_j_for_i=self.ranks[i, j], rank_i_for_j=self.ranks[j, i])
 
     def figure(self) -> go.Figure:
         """Gradient against similarity, one mark a pair; at most 4,000 pairs of each kind are drawn."""
@@ -227,8 +217,8 @@ def _unexplained(vectors: Tensor, plain: Tensor, gradients: Tensor) -> float:
     def tangent(rows: Tensor) -> Tensor:
         return rows - (rows * units).sum(dim=1, keepdim=True) * units
 
-    wanted, rebuilt = tangent(plain * lengths), tangent(gradients @ units)
-    missing, size = (wanted - rebuilt).norm().item(), wanted.norm().item()
+    direct, rebuilt = tangent(plain * lengths), tangent(gradients @ units)
+    missing, size = (direct - rebuilt).norm().item(), direct.norm().item()
     noise = 1e-10 * gradients.norm().item()
     return 0.0 if missing <= noise else missing / max(size, noise)
 
@@ -236,8 +226,7 @@ def _unexplained(vectors: Tensor, plain: Tensor, gradients: Tensor) -> float:
 def _record(
     name: str, value: float, vectors: Tensor, classes: Tensor, gradients: Tensor, kind: Literal["gradient", "motion"]
 ) -> PairGradients:
-    units, _ = _units(vectors)
-    similarities = (units @ units.T).cpu().numpy()
+    similarities = cosines(vectors)
     return PairGradients(
         name=name,
         value=value,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from lab.core import style
-from lab.inspect._insight import Insight
+from lab.inspect._insight import Insight, frame
 from lab.inspect.gradients.pairs import PairGradients, measured
 
 if TYPE_CHECKING:
@@ -53,17 +53,8 @@ class WorstPairs(Insight):
 
     def to_frame(self) -> pd.DataFrame:
         """One row a pair: item_a, item_b, same, similarity, gradient."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            {
-                "item_a": self.items[:, 0],
-                "item_b": self.items[:, 1],
-                "same": self.same,
-                "similarity": self.similarities,
-                "gradient": self.gradients,
-            }
-        )
+        a, b = self.items.T
+        return frame(item_a=a, item_b=b, same=self.same, similarity=self.similarities, gradient=self.gradients)
 
     def figure(self) -> go.Figure:
         """Bars of the gradient, named by the two items."""

@@ -51,7 +51,7 @@ class MixedTileLoop:
         self.scores = self.rows.new_empty(len(self.order))
         sums = torch.zeros_like(self.scores)
         with on_device(self.rows.device):
-            triton_mixed.own_mixed_similarities[(len(self.blocks),)](
+            triton_mixed.mixed_pair_similarities[(len(self.blocks),)](
                 *self._given(), self.scores, self.rows.shape[1], **self.launch
             )
             triton_mixed.add_mixed_values[(len(self.blocks), len(self.blocks))](

@@ -13,7 +13,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from lab.kernels.ranks.triton_tiles import ROWS, add_values_of, product, rows_of, slopes_of
+from lab.kernels.ranks.triton_tiles import ROWS, add_rows, add_values_of, product, rows_of, slopes_of
 
 SUB = 32
 """Ranked rows and columns that are mixed and compared at a time; of 64 originals with four a class there are 160."""
@@ -24,7 +24,7 @@ WARPS = 4
 VARYING = ["part", "parts"]
 """Numbers that change from process to process."""
 
-__all__ = ["ROWS", "SUB", "WARPS", "add_mixed_gradients", "add_mixed_values", "own_mixed_similarities"]
+__all__ = ["ROWS", "SUB", "WARPS", "add_mixed_gradients", "add_mixed_values", "mixed_pair_similarities"]
 
 
 @triton.jit
@@ -50,7 +50,7 @@ def _tile(
 
 
 @triton.jit
-def own_mixed_similarities(
+def mixed_pair_similarities(
     rows: tl.tensor, first: tl.tensor, second: tl.tensor, alpha: tl.tensor, edges: tl.tensor,
     ranked_edges: tl.tensor, first_pair: tl.tensor, item_of: tl.tensor, scores: tl.tensor, d: tl.tensor,
     ROWS: tl.constexpr, SUB: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr,
@@ -171,15 +171,5 @@ def add_mixed_gradients(
         for start in range(0, d, DEPTH):
             depth = start + tl.arange(0, DEPTH)
             of_a, of_b = rows_of(rows, a, a < stop_a, depth, d), rows_of(rows, b, b < stop_b, depth, d)
-            tl.atomic_add(
-                gradient + a.to(tl.int64)[:, None] * d + depth[None, :],
-                tl.dot(of_tile, of_b, input_precision=PRECISION),
-                mask=(a < stop_a)[:, None] & (depth < d)[None, :],
-                sem="relaxed",
-            )
-            tl.atomic_add(
-                gradient + b.to(tl.int64)[:, None] * d + depth[None, :],
-                tl.dot(tl.trans(of_tile), of_a, input_precision=PRECISION),
-                mask=(b < stop_b)[:, None] & (depth < d)[None, :],
-                sem="relaxed",
-            )
+            add_rows(gradient, a, a < stop_a, depth, d, tl.dot(of_tile, of_b, input_precision=PRECISION))
+            add_rows(gradient, b, b < stop_b, depth, d, tl.dot(tl.trans(of_tile), of_a, input_precision=PRECISION))

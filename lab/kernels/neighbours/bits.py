@@ -46,9 +46,9 @@ def reached(typing: Any, line: Any, bounds: Any, bound: Any, at: Any) -> tuple:
     """Which of 64 numbers of a line, from `at` on, reach their own bound or the common one: a bit each."""
 
     def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
-        numbers, own = (vector(context, builder, signature.args[k], arguments[k], arguments[3]) for k in (0, 1))
+        numbers, limits = (vector(context, builder, signature.args[k], arguments[k], arguments[3]) for k in (0, 1))
         common = repeated(builder, arguments[2])
-        above = (builder.fcmp_ordered(">=", numbers, low) for low in (own, common))
+        above = (builder.fcmp_ordered(">=", numbers, low) for low in (limits, common))
         return builder.bitcast(builder.or_(*above), ir.IntType(64))
 
     return types.uint64(line, bounds, line.dtype, types.intp), build
@@ -67,23 +67,23 @@ def reach(typing: Any, line: Any, at: Any, bound: Any) -> tuple:
 
 
 @intrinsic
-def reach_own(typing: Any, line: Any, at: Any, bounds: Any, first: Any) -> tuple:
+def reach_each(typing: Any, line: Any, at: Any, bounds: Any, first: Any) -> tuple:
     """Which of 64 numbers of a line, from `at` on, reach bounds of their own, which stand from `first` on."""
 
     def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
-        numbers, own = (vector(context, builder, signature.args[k], *arguments[k : k + 2]) for k in (0, 2))
-        return builder.bitcast(builder.fcmp_ordered(">=", numbers, own), ir.IntType(64))
+        numbers, limits = (vector(context, builder, signature.args[k], *arguments[k : k + 2]) for k in (0, 2))
+        return builder.bitcast(builder.fcmp_ordered(">=", numbers, limits), ir.IntType(64))
 
     return types.uint64(line, types.intp, bounds, types.intp), build
 
 
 @intrinsic
-def count_own(typing: Any, line: Any, at: Any, bounds: Any, first: Any, counts: Any, counter: Any) -> tuple:
+def count_each(typing: Any, line: Any, at: Any, bounds: Any, first: Any, counts: Any, counter: Any) -> tuple:
     """As `reach_own`, and one more in each of 64 counters, int32 from `counter` on, where the number does."""
 
     def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
-        numbers, own = (vector(context, builder, signature.args[k], *arguments[k : k + 2]) for k in (0, 2))
-        above = builder.fcmp_ordered(">=", numbers, own)
+        numbers, limits = (vector(context, builder, signature.args[k], *arguments[k : k + 2]) for k in (0, 2))
+        above = builder.fcmp_ordered(">=", numbers, limits)
         place, align = _place(context, builder, signature.args[4], *arguments[4:])
         before = builder.load(place, align=align)
         builder.store(builder.sub(before, builder.sext(above, before.type)), place, align=align)

@@ -77,9 +77,9 @@ def _joined(columns: Sequence[np.ndarray] | np.ndarray, share: sharing.Share) ->
     """The lists of all processes, by rank, one behind the other."""
     if share.world == 1:
         return tuple(columns)
-    own = [torch.from_numpy(one.view(np.int32) if one.dtype == np.uint32 else one) for one in columns]
-    sizes = gathering.sizes_of_all(own[0])
-    return tuple(share.join(one, sizes).numpy().view(of.dtype) for one, of in zip(own, columns, strict=True))
+    local = [torch.from_numpy(one.view(np.int32) if one.dtype == np.uint32 else one) for one in columns]
+    sizes = gathering.sizes_of_all(local[0])
+    return tuple(share.join(one, sizes).numpy().view(of.dtype) for one, of in zip(local, columns, strict=True))
 
 
 BLOCK_BYTES = 2 << 20

@@ -12,7 +12,8 @@ needs it whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,9 +79,8 @@ def _scan(rows: Tensor, k: int, half: int, eps: float, margin: float) -> tuple[t
     """
     n = len(rows)
     k, half = min(k, n), min(half, n)
-    if paths.compiles("neighbours.compiled", n):
-        from lab.kernels.neighbours import compiled
-
+    compiled = _compiled(n)
+    if compiled is not None:
         context = compiled.scan(rows, k, half, eps, margin)
         return None if context is None or _too_many(context[0], context[2], n) else context
     height = max(32, BLOCK_BYTES // (n * rows.element_size()))
@@ -175,7 +175,8 @@ class _Errors(torch.autograd.Function):
     def forward(ctx: Any, rows: Tensor, labels: Tensor, alpha: float, scan: tuple) -> tuple[Tensor, ...]:
         n, classes, (near, nearer, over) = len(labels), labels.numpy(), scan
         row, item, excess = (part[classes[over[0]] != classes[over[1]]] for part in over)
-        ctx.context = _context(n)(near, nearer, classes)
+        compiled = _compiled(n)
+        ctx.context = (PlainContext if compiled is None else compiled.CompiledContext)(near, nearer, classes)
         ctx.save_for_backward(rows)
         ctx.alpha, ctx.over = alpha, (row, item)
         outputs: tuple[Any, ...] = ctx.context.wrong, np.bincount(row, excess, n), np.bincount(row, minlength=n)
@@ -194,13 +195,13 @@ class _Errors(torch.autograd.Function):
         return gradient.add_(of_pairs), None, None, None
 
 
-def _context(n: int) -> Callable[..., Any]:
-    """The class that computes with neighbourhoods."""
+def _compiled(n: int) -> ModuleType | None:
+    """The compiled loops, where they take so many rows."""
     if not paths.compiles("neighbours.compiled", n):
-        return PlainContext
+        return None
     from lab.kernels.neighbours import compiled
 
-    return compiled.CompiledContext
+    return compiled
 
 
 def _ones(places: Sequence[np.ndarray] | np.ndarray, n: int) -> csr_array:

@@ -266,8 +266,8 @@ def mask_gradients(
                 both[items_t[q]] += block.dtype.type(1)
         others, of_both, of_others = block.dtype.type(n) - size[i], of_shared[i], of_strangers[i]
         for j in range(n):
-            apart = others - size[j] + both[j]
-            of_i, of_j = both[j] * of_both + apart * of_others, both[j] * of_shared[j] + apart * of_strangers[j]
+            strangers = others - size[j] + both[j]
+            of_i, of_j = both[j] * of_both + strangers * of_others, both[j] * of_shared[j] + strangers * of_strangers[j]
             line[j] = scale * (here[j] * of_i + there[j] * of_j)
             nonzero += line[j] != block.dtype.type(0)
             here[j], there[j], both[j] = block.dtype.type(0), block.dtype.type(0), block.dtype.type(0)

@@ -98,7 +98,7 @@ class CompiledTileLoop:
         """Rank sums [p], excess [n] and violations [n]; `keep` when a backward will follow."""
         if keep and not self.tiles.whole:
             self.gradient = GradientBuffer(self.tiles, self.backward_places)
-        self._sort_slots(self._own_similarities())
+        self._sort_slots(self._pair_similarities())
         low, high = self.layout.spans(self.scores)
         self._prepare()
         below, above = cutoff(self.step, self.layout.order.size)
@@ -251,7 +251,7 @@ class CompiledTileLoop:
         corner = self._corner(i, j)
         return slots, np.where(turned, b, a) - corner[0], np.where(turned, a, b) - corner[1]
 
-    def _own_similarities(self) -> np.ndarray:
+    def _pair_similarities(self) -> np.ndarray:
         """Each positive's similarity, by slot, read from the very tile it is compared in, so that equal rows tie."""
         similarities = np.zeros(len(self.layout.first), np.float32)
 

@@ -62,7 +62,7 @@ class FusedTileLoop:
         self.scores = self.queries.new_empty(2 * pairs)
         sums, (excess, violations) = self.queries.new_zeros(pairs), self.queries.new_zeros(2, q)
         with on_device(self.queries.device):
-            triton_tiles.own_similarities[(_tiles(pairs),)](
+            triton_tiles.listed_similarities[(_tiles(pairs),)](
                 self.queries, self.items, self.query_of, self.item_of, self.scores, *self.sizes, **self.launch
             )
             triton_tiles.add_values[self._grid()](

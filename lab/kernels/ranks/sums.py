@@ -43,9 +43,7 @@ def rank_sums(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate
     Raises:
         ValueError: shapes, types or row numbers do not fit, or a pair is listed twice.
     """
-    check_embeddings(queries, items, exclude_self)
-    check_positives(positives, len(queries), len(items))
-    return _RankSums.apply(queries, _other(queries, items), None, positives, step, exclude_self, False, None)[0]
+    return _checked_sums(queries, items, positives, step, exclude_self)[0]
 
 
 def mixed_rank_sums(
@@ -105,9 +103,7 @@ def negative_rank_sums(
     adds a hundred to both, and what is left of a nearly perfect ranking is the rounding.
     Arguments, cost and errors are those of `rank_sums`; `positives` must list every positive of a query it mentions.
     """
-    check_embeddings(queries, items, exclude_self)
-    check_positives(positives, len(queries), len(items))
-    return _RankSums.apply(queries, _other(queries, items), None, positives, step, exclude_self, True, None)[0]
+    return _checked_sums(queries, items, positives, step, exclude_self, against=True)[0]
 
 
 def rank_and_hinge_sums(
@@ -118,18 +114,14 @@ def rank_and_hinge_sums(
     Excess [q] is the sum over a query's negatives z of max(0, s_qz - margin), differentiable; violations [q] is how
     many negatives exceed the margin. Arguments, cost and errors are those of `negative_rank_sums`.
     """
-    check_embeddings(queries, items, exclude_self)
-    check_positives(positives, len(queries), len(items))
-    return _RankSums.apply(queries, _other(queries, items), None, positives, step, exclude_self, True, margin)
+    return _checked_sums(queries, items, positives, step, exclude_self, against=True, margin=margin)
 
 
 def hinge_sums(
     queries: Tensor, items: Tensor, positives: Tensor, margin: float, exclude_self: bool
 ) -> tuple[Tensor, Tensor]:
     """Excess and violations of `rank_and_hinge_sums` without any ranks, [q] each. Time O(q r d), memory as above."""
-    check_embeddings(queries, items, exclude_self)
-    check_positives(positives, len(queries), len(items))
-    return _RankSums.apply(queries, _other(queries, items), None, positives, None, exclude_self, True, margin)[1:]
+    return _checked_sums(queries, items, positives, None, exclude_self, against=True, margin=margin)[1:]
 
 
 def positive_rank_sums(
@@ -141,14 +133,12 @@ def positive_rank_sums(
     Time O(p d + sum of |P|^2); extra memory O(p), one block, and the gradient.
     """
     check_embeddings(queries, items, exclude_self)
-    if check_positives(positives, len(queries), len(items)):
-        similarities = _PairSimilarities.apply(queries, _other(queries, items), positives)
-        return _PositiveRankSums.apply(similarities, positives, step, exclude_self)
-    order = torch.argsort(positives[:, 0], stable=True)
-    ordered = positives[order]
+    listed = check_positives(positives, len(queries), len(items))
+    order = None if listed else torch.argsort(positives[:, 0], stable=True)
+    ordered = positives if order is None else positives[order]
     similarities = _PairSimilarities.apply(queries, _other(queries, items), ordered)
     sums = _PositiveRankSums.apply(similarities, ordered, step, exclude_self)
-    return torch.empty_like(sums).index_copy(0, order, sums)
+    return sums if order is None else torch.empty_like(sums).index_copy(0, order, sums)
 
 
 def pair_similarities(queries: Tensor, items: Tensor, pairs: Tensor) -> Tensor:
@@ -156,6 +146,16 @@ def pair_similarities(queries: Tensor, items: Tensor, pairs: Tensor) -> Tensor:
     check_embeddings(queries, items)
     check_pairs(pairs, len(queries), len(items))
     return _PairSimilarities.apply(queries, _other(queries, items), pairs)
+
+
+def _checked_sums(
+    queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate | None, exclude_self: bool,
+    against: bool = False, margin: float | None = None,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """Rank sums, excess and violations; `against`: of negatives alone."""
+    check_embeddings(queries, items, exclude_self)
+    check_positives(positives, len(queries), len(items))
+    return _RankSums.apply(queries, _other(queries, items), None, positives, step, exclude_self, against, margin)
 
 
 def _other(queries: Tensor, items: Tensor) -> Tensor | None:

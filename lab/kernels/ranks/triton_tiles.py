@@ -40,6 +40,15 @@ def rows_of(matrix: tl.tensor, rows: tl.tensor, there: tl.tensor, depth: tl.tens
 
 
 @triton.jit
+def add_rows(
+    matrix: tl.tensor, rows: tl.tensor, there: tl.tensor, depth: tl.tensor, d: tl.tensor, some: tl.tensor
+) -> None:
+    """Add to some dimensions of some rows of a matrix [n d], where there is something."""
+    places = matrix + rows.to(tl.int64)[:, None] * d + depth[None, :]
+    tl.atomic_add(places, some, mask=there[:, None] & (depth < d)[None, :], sem="relaxed")
+
+
+@triton.jit
 def product(
     left: tl.tensor, a: tl.tensor, of_a: tl.tensor, right: tl.tensor, b: tl.tensor, of_b: tl.tensor, d: tl.tensor,
     DEPTH: tl.constexpr, PRECISION: tl.constexpr,
@@ -150,7 +159,7 @@ def slopes_of(
 
 
 @triton.jit(do_not_specialize=VARYING[:3])
-def own_similarities(
+def listed_similarities(
     queries: tl.tensor, items: tl.tensor, query_of: tl.tensor, item_of: tl.tensor, scores: tl.tensor,
     pairs: tl.tensor, q: tl.tensor, r: tl.tensor, d: tl.tensor, ROWS: tl.constexpr, DEPTH: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -224,15 +233,6 @@ def add_gradients(
             depth = first + tl.arange(0, DEPTH)
             of_rows = rows_of(queries, rows, rows < q, depth, d)
             of_columns = rows_of(items, columns, columns < r, depth, d)
-            tl.atomic_add(
-                query_grad + rows.to(tl.int64)[:, None] * d + depth[None, :],
-                tl.dot(gradient, of_columns, input_precision=PRECISION),
-                mask=(rows < q)[:, None] & (depth < d)[None, :],
-                sem="relaxed",
-            )
-            tl.atomic_add(
-                item_grad + columns.to(tl.int64)[:, None] * d + depth[None, :],
-                tl.dot(tl.trans(gradient), of_rows, input_precision=PRECISION),
-                mask=(columns < r)[:, None] & (depth < d)[None, :],
-                sem="relaxed",
-            )
+            add_rows(query_grad, rows, rows < q, depth, d, tl.dot(gradient, of_columns, input_precision=PRECISION))
+            of_items = tl.dot(tl.trans(gradient), of_rows, input_precision=PRECISION)
+            add_rows(item_grad, columns, columns < r, depth, d, of_items)

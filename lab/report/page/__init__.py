@@ -111,15 +111,13 @@ def _cell(value: float | None, measured: np.ndarray | None, labels: np.ndarray, 
 
 def _settings(runs: Sequence[Run]) -> str:
     """What differs between the runs, and every setting of each, folded."""
-    first, parts = runs[0], []
-    differing = {run.name: difference(first.config, run.config) for run in runs[1:]}
-    knobs = list(dict.fromkeys(knob for one in differing.values() for knob in one))
-    if knobs:
+    parts = []
+    differing = [difference(runs[0].config, run.config) for run in runs[1:]]
+    bases = {knob: pair[0] for one in reversed(differing) for knob, pair in one.items()}
+    if bases:
         head = ["setting", *(run.name for run in runs)]
-        rows = []
-        for knob in knobs:
-            base = next(one[knob][0] for one in differing.values() if knob in one)
-            rows.append([knob, base, *(one[knob][1] if knob in one else base for one in differing.values())])
+        order = dict.fromkeys(knob for one in differing for knob in one)
+        rows = [[knob, bases[knob], *(one.get(knob, (0, bases[knob]))[1] for one in differing)] for knob in order]
         parts.append(_look.table("Settings in which the runs differ.", head, rows))
     for run in runs:
         text = escape(yaml.safe_dump(run.config_dict, sort_keys=False, allow_unicode=True))

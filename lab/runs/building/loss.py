@@ -9,7 +9,7 @@ import lab.wrappers
 from lab.runs.config import RunConfig
 
 
-def wrapped_loss(config: RunConfig, num_classes: int, dim: int, own: nn.Module | None = None) -> nn.Module:
+def wrapped_loss(config: RunConfig, num_classes: int, dim: int, custom: nn.Module | None = None) -> nn.Module:
     """Fresh loss, or a person's own, with its wrappers, on the CPU.
 
     Raises:
@@ -21,7 +21,7 @@ def wrapped_loss(config: RunConfig, num_classes: int, dim: int, own: nn.Module |
         check_sharded(config)
         kind, seed = lab.losses.get(config.loss.name), config.training.knobs.seed
         return lab.losses.sharded(kind, **derived, seed=seed, **config.loss.values)  # type: ignore[arg-type]
-    loss = config.loss.create(**derived) if own is None else own
+    loss = config.loss.create(**derived) if custom is None else custom
     for choice in config.wrappers:
         open_knobs = {k: derived[k] for k in choice.derived}
         loss = lab.wrappers.create(choice.name, loss=loss, **choice.values, **open_knobs)

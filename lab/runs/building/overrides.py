@@ -20,19 +20,19 @@ def base(name: str | None) -> RunConfig:
     return RunConfig.of({n: _complete(SECTIONS[n], chosen) for n, chosen in sections.items()})
 
 
-def words(wanted: Mapping[str, Any], begun: RunConfig) -> list[str]:
+def words(sections: Mapping[str, Any], begun: RunConfig) -> list[str]:
     """What is asked for beyond a configuration; what is illegal in it is left out.
 
     Args:
-        wanted: every section as YAML would hold it, with all its knobs.
+        sections: every one as YAML would hold it, with all its knobs.
     """
     changes: dict[str, Any] = {}
     for name, section in SECTIONS.items():
-        if section.package and not section.many and wanted[name]["name"] != getattr(begun, name).name:
-            changes[name] = wanted[name]["name"]
+        if section.package and not section.many and sections[name]["name"] != getattr(begun, name).name:
+            changes[name] = sections[name]["name"]
             begun = begun.changed(name, _complete(section, changes[name]))
     for section in SECTIONS.values():
-        changes |= _many(section, wanted, begun) if section.many else dict(_moved(section, wanted, begun))
+        changes |= _many(section, sections, begun) if section.many else dict(_moved(section, sections, begun))
     return [_word(path, value) for path, value in changes.items()]
 
 
@@ -55,21 +55,21 @@ def _complete(section: Section, value: Any) -> Any:
     return {knob.name: "" for knob in knobs if knob.required and knob.kind is str} | entry
 
 
-def _moved(section: Section, wanted: Mapping[str, Any], begun: RunConfig) -> Iterator[tuple[str, Any]]:
+def _moved(section: Section, sections: Mapping[str, Any], begun: RunConfig) -> Iterator[tuple[str, Any]]:
     """The legal knobs of a section that differ."""
     now: Choice = getattr(begun, section.name)
-    for knob, value in wanted[section.name].items():
+    for knob, value in sections[section.name].items():
         if knob != "name" and value != now.values[knob]:
             with suppress(ValueError, ImportError):
                 Choice.of(section, now.as_dict() | {knob: value})
                 yield f"{section.name}.{knob}", value
 
 
-def _many(section: Section, wanted: Mapping[str, Any], begun: RunConfig) -> dict[str, Any]:
+def _many(section: Section, sections: Mapping[str, Any], begun: RunConfig) -> dict[str, Any]:
     """The whole list, where it differs: each by its name, or with the knobs that are not at their defaults."""
     entries: list[Any] = []
     try:
-        chosen = tuple(Choice.of(section, one) for one in wanted[section.name])
+        chosen = tuple(Choice.of(section, one) for one in sections[section.name])
     except (ValueError, ImportError):
         return {}
     for one in chosen:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lab.data import ImageSet
     from lab.encoders import Encoder
     from lab.reranking import Reranker
-    from lab.runs.own.modules import Own
+    from lab.runs.custom.modules import Custom
 
 WEIGHTS, CROPS, BATCHES = 11, 12, 13
 """Streams of the run's seed; those of the loop are in `lab.training.randomness`."""
@@ -85,21 +85,21 @@ def workers_of(config: RunConfig, dataset: ImageSet, size: int, at_once: int) ->
     return ahead.num_workers(on_gpu, dataset.pixels is not None, 3 * size * size * at_once)
 
 
-def encoder_and_loss(config: RunConfig, num_classes: int, own: Own | None = None) -> tuple[Any, nn.Module]:
+def encoder_and_loss(config: RunConfig, num_classes: int, custom: Custom | None = None) -> tuple[Any, nn.Module]:
     """Fresh encoder and wrapped loss on the CPU; their weights depend on the run's seed alone. A person's own are taken
     as they are."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(mixed_seed(config.training.knobs.seed, WEIGHTS))
-        encoder: Any = own.encoder if own and own.encoder else config.encoder.create()
-        loss = wrapped_loss(config, num_classes, encoder.trained_dim, own.loss if own else None)
+        encoder: Any = custom.encoder if custom and custom.encoder else config.encoder.create()
+        loss = wrapped_loss(config, num_classes, encoder.trained_dim, custom.loss if custom else None)
     return encoder, loss
 
 
-def parts_of(config: RunConfig, dataset: ImageSet | None = None, own: Own | None = None) -> Parts:
+def parts_of(config: RunConfig, dataset: ImageSet | None = None, custom: Custom | None = None) -> Parts:
     """Everything a run trains with.
 
     Args:
-        own: encoder and loss of a person's own, where the configuration names none of ours.
+        custom: encoder and loss of a person's own, where the configuration names none of ours.
 
     Raises:
         ValueError: the data cannot be trained on, a choice does not fit another, or the device is not there.
@@ -116,7 +116,7 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, own: Own | None
     trained = dataset.as_trained
     sampler, items = _sampler(config, dataset, trained, classes)
 
-    encoder, loss = encoder_and_loss(config, len(classes), own)
+    encoder, loss = encoder_and_loss(config, len(classes), custom)
     check_search(config, any(map(is_anchors, loss.state_dict())))
     encoder, loss = encoder.to(device), loss.to(device)
     if knobs.encoder_weights == "sharded":

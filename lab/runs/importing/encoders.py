@@ -121,18 +121,18 @@ def refuse_unknown(word: str, runs: Sequence[str]) -> None:
     import timm
 
     named = Path(word).suffix.lower() in (*FILES, *WEIGHTS) or ":" in word
-    ours = [name for name in lab.encoders.names() if name != "timm_model"]
-    if named or word in ours or timm.is_model(word) or word in torchvision_names():
+    catalogued = [name for name in lab.encoders.names() if name != "timm_model"]
+    if named or word in catalogued or timm.is_model(word) or word in torchvision_names():
         return
-    near = difflib.get_close_matches(word, [*runs, *ours, *timm.list_models()], n=3)
+    near = difflib.get_close_matches(word, [*runs, *catalogued, *timm.list_models()], n=3)
     hint = f" Similar: {', '.join(near)}." if near else ""
     raise ValueError(f"{word!r} is no run, no encoder of Rankscope's and no model of timm.{hint}")
 
 
 def is_untrained(word: str) -> bool:
     """Whether it is an encoder of ours that has random weights until it is trained."""
-    ours = word in lab.encoders.names() and word != "timm_model"
-    return ours and "pretrained" not in lab.encoders.get(word).Knobs.model_fields
+    catalogued = word in lab.encoders.names() and word != "timm_model"
+    return catalogued and "pretrained" not in lab.encoders.get(word).Knobs.model_fields
 
 
 def _named(word: str, weights: str | None, seen: Seen) -> Any:

@@ -21,14 +21,14 @@ PROBED = 4
 
 
 @dataclass(frozen=True)
-class Own:
+class Custom:
     """What a person brought for this one training; None where the configuration names it."""
 
-    encoder: OwnEncoder | None = None
-    loss: OwnLoss | None = None
+    encoder: CustomEncoder | None = None
+    loss: CustomLoss | None = None
 
 
-class OwnEncoder(ForeignEncoder):
+class CustomEncoder(ForeignEncoder):
     """Any module from normalised images float32 [n 3 h w] to embeddings [n d].
 
     Attributes:
@@ -63,12 +63,12 @@ class OwnEncoder(ForeignEncoder):
         embeddings = self.raw(images)
         return F.normalize(embeddings.float(), dim=1) if self.normalise else embeddings
 
-    def pool_as(self, pooling: str) -> OwnEncoder:
+    def pool_as(self, pooling: str) -> CustomEncoder:
         """Refuse: how it pools is its own affair."""
         raise ValueError(f"An encoder of your own pools by itself, so evaluation.pooling cannot be {pooling!r}.")
 
 
-class OwnLoss(nn.Module):
+class CustomLoss(nn.Module):
     """Any callable from embeddings [n d] and labels int64 [n] to a scalar; a module among them is trained along."""
 
     def __init__(self, function: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]):
@@ -107,7 +107,7 @@ class OwnLoss(nn.Module):
             raise ValueError("The loss has no gradient: it must be computed from the embeddings with torch alone.")
 
 
-def own_loss(function: Any) -> OwnLoss:
+def custom_loss(function: Any) -> CustomLoss:
     """A person's loss as the loop calls it.
 
     Raises:
@@ -115,17 +115,17 @@ def own_loss(function: Any) -> OwnLoss:
     """
     if isinstance(function, type) or not callable(function):
         raise ValueError(wrong_kind("loss", function, "a callable of embeddings and labels"))
-    return OwnLoss(function)
+    return CustomLoss(function)
 
 
-def wrong_kind(what: str, thing: Any, wanted: str) -> str:
+def wrong_kind(what: str, thing: Any, expected: str) -> str:
     """The sentence on an object that is neither of the kind that is wanted nor a name."""
     a_class = isinstance(thing, type)
     kind = f"the class {thing.__name__} itself, not one of its objects" if a_class else type(thing).__name__
-    return f"{what} must be {wanted}, or the name of one of ours; got {kind}."
+    return f"{what} must be {expected}, or the name of one of ours; got {kind}."
 
 
-def again(encoder: nn.Module | str, config: RunConfig) -> OwnEncoder:
+def again(encoder: nn.Module | str, config: RunConfig) -> CustomEncoder:
     """The encoder that a run was trained with, from the module that its owner gives once more.
 
     Args:
@@ -146,4 +146,4 @@ def again(encoder: nn.Module | str, config: RunConfig) -> OwnEncoder:
             f"This run was trained with {config.encoder.name}, which is built by itself; leave encoder out."
         )
     unit = config.encoder.values.get("normalise", True)
-    return OwnEncoder(module, config.augmentation.knobs.size or getattr(module, "input_size", None) or SIDE, unit)
+    return CustomEncoder(module, config.augmentation.knobs.size or getattr(module, "input_size", None) or SIDE, unit)

@@ -12,9 +12,9 @@ from torch import nn
 from lab.core.records import Record
 from lab.runs.building.parts import parts_of
 from lab.runs.building.trained import read_checkpoint
+from lab.runs.custom.modules import Custom, again, custom_loss
 from lab.runs.execute import check_at_hand, execute
 from lab.runs.folder import Run
-from lab.runs.own.modules import Own, again, own_loss
 from lab.runs.store import open_run
 from lab.training.loop import last_line
 
@@ -64,25 +64,25 @@ def resume(
     config = run.config
     if loss is not None and not config.loss.outside:
         raise ValueError(f"This run was trained with {config.loss.name}, which is built by itself; leave loss out.")
-    own = Own(None if encoder is None else again(encoder, config), None if loss is None else own_loss(loss))
-    check_at_hand(run, own)
-    _check(run, own)
-    for record in execute(run, stop, own=own):
+    custom = Custom(None if encoder is None else again(encoder, config), None if loss is None else custom_loss(loss))
+    check_at_hand(run, custom)
+    _check(run, custom)
+    for record in execute(run, stop, custom=custom):
         if listen is not None:
             listen(record)
     return run
 
 
-def _check(run: Run, own: Own) -> None:
+def _check(run: Run, custom: Custom) -> None:
     """Refuse objects that the last checkpoint is not of, before anything is written; the others get its weights."""
     if run.checkpoint("last") is None:
         return
-    parts = parts_of(run.config, run.dataset(), own)
-    if own.loss is not None:
-        own.loss.try_out(cast(int, parts.encoder.trained_dim))
+    parts = parts_of(run.config, run.dataset(), custom)
+    if custom.loss is not None:
+        custom.loss.try_out(cast(int, parts.encoder.trained_dim))
     _, state = read_checkpoint(run, "last")
     for name in ("encoder", "loss"):
-        if getattr(own, name) is not None:
+        if getattr(custom, name) is not None:
             try:
                 getattr(parts, name).load_state_dict(state[name])
             except RuntimeError as error:

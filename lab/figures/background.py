@@ -31,10 +31,10 @@ def can_train(figure: Figure) -> bool:
 
     Example:
         >>> import lab
-        >>> from lab.figures import apart
-        >>> apart.can_train(lab.figures.create("tau1_sweep"))
+        >>> from lab.figures import background
+        >>> background.can_train(lab.figures.create("tau1_sweep"))
         True
-        >>> apart.can_train(lab.figures.create("tau1_sweep", data="Emoji-7"))
+        >>> background.can_train(lab.figures.create("tau1_sweep", data="Emoji-7"))
         False
     """
     import lab.figures

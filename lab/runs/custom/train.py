@@ -15,11 +15,11 @@ from lab.core.catalog import OUTSIDE
 from lab.core.records import Record
 from lab.runs.building.parts import parts_of
 from lab.runs.config import RunConfig
+from lab.runs.custom import dataset
+from lab.runs.custom.modules import Custom, CustomEncoder, custom_loss, wrong_kind
 from lab.runs.execute import execute, fill, new_folder
 from lab.runs.folder import Run, write_images
 from lab.runs.importing.encoders import SIDE
-from lab.runs.own import dataset
-from lab.runs.own.modules import Own, OwnEncoder, own_loss, wrong_kind
 from lab.runs.store import default_root, free_name
 
 if TYPE_CHECKING:
@@ -82,8 +82,8 @@ def train(
     if batch_size is not None:
         sections["sampler"] = {**_as_mapping(sections.get("sampler") or {}), "batch_size": batch_size}
     request = _Request(encoder, data, loss, validation, test, normalise, sections)
-    run, own = request.begin(Path(default_root() if root is None else root), name)
-    for record in execute(run, stop, own=own):
+    run, custom = request.begin(Path(default_root() if root is None else root), name)
+    for record in execute(run, stop, custom=custom):
         if listen is not None:
             listen(record)
     return run
@@ -111,7 +111,7 @@ class _Request:
         if not (_named(self.data) or dataset.is_dataset(self.data)):
             raise ValueError(wrong_kind("data", self.data, "a torch data set with a length"))
         if not _named(self.loss):
-            own_loss(self.loss)
+            custom_loss(self.loss)
         if _named(self.data) and not (self.validation is None and self.test is None):
             raise ValueError(
                 "validation and test go with data of your own; catalogued data has knobs for them, for instance "
@@ -124,20 +124,20 @@ class _Request:
         Args:
             data, encoder: what is known of the own ones once they have been looked at.
         """
-        sections, own = dict(self.sections), dict[str, dict[str, Any]]()
+        sections, custom = dict(self.sections), dict[str, dict[str, Any]]()
         for section, part in (("data", self.data), ("encoder", self.encoder), ("loss", self.loss)):
             if _named(part):
                 sections[section] = part
             else:
-                own[section] = {"name": OUTSIDE, "what": str(getattr(part, "__name__", type(part).__name__))}
-        if "data" in own:
-            own["data"] = {"name": OUTSIDE, **(data or {})}
-        if "encoder" in own:
-            own["encoder"] |= {"normalise": self.unit, **encoder}
+                custom[section] = {"name": OUTSIDE, "what": str(getattr(part, "__name__", type(part).__name__))}
+        if "data" in custom:
+            custom["data"] = {"name": OUTSIDE, **(data or {})}
+        if "encoder" in custom:
+            custom["encoder"] |= {"normalise": self.unit, **encoder}
         elif self.normalise is not None:
             sections["encoder"] = {**_as_mapping(self.encoder), "normalise": self.normalise}
         RunConfig.of(sections)  # a stored configuration may name what is not here; a new one may not
-        return RunConfig.of({**sections, **own}, stored=True)
+        return RunConfig.of({**sections, **custom}, stored=True)
 
     @property
     def unit(self) -> bool:
@@ -146,7 +146,7 @@ class _Request:
             return self.normalise is not False
         return bool(RunConfig.of({"loss": self.loss}).encoder.values["normalise"])
 
-    def begin(self, root: Path, name: str | None) -> tuple[Run, Own]:
+    def begin(self, root: Path, name: str | None) -> tuple[Run, Custom]:
         """The run with all that a queued one has, once it is known that it can be trained, and what of it is own."""
         config = self.config()  # what is wrong with a name or a knob is said before any image is read
         named = name or free_name(root, f"{time.strftime('%Y%m%d-%H%M%S')}-{config.loss.name}-{config.data.name}")
@@ -158,25 +158,25 @@ class _Request:
                 config = self.config(known := listed.knobs.model_dump())
                 write_images(folder, listed, config)
             if not _named(self.encoder):
-                encoder = self._own_encoder(config, folder, listed)
+                encoder = self._custom_encoder(config, folder, listed)
                 config = self.config(known, dim=encoder.dim).changed("augmentation.size", encoder.input_size)
             if encoder is not None and config.training.knobs.whitening:
                 raise ValueError(
                     "training: whitening starts the last layer of our encoders; leave it out for your own."
                 )
             fill(folder, config)
-            own = Own(encoder, None if _named(self.loss) else own_loss(self.loss))
-            parts = parts_of(config, Run(folder).dataset(), own)
-            if own.loss is not None:
-                own.loss.try_out(cast(int, parts.encoder.trained_dim))
-        return Run(root / named), own
+            custom = Custom(encoder, None if _named(self.loss) else custom_loss(self.loss))
+            parts = parts_of(config, Run(folder).dataset(), custom)
+            if custom.loss is not None:
+                custom.loss.try_out(cast(int, parts.encoder.trained_dim))
+        return Run(root / named), custom
 
-    def _own_encoder(self, config: RunConfig, folder: Path, listed: ImageSet | None) -> OwnEncoder:
+    def _custom_encoder(self, config: RunConfig, folder: Path, listed: ImageSet | None) -> CustomEncoder:
         size = config.augmentation.knobs.size or getattr(self.encoder, "input_size", None)
         if size is None and listed is not None:
             with Image.open(folder / str(listed.root) / listed.keys[0]) as first:
                 size = min(LARGEST, *first.size)
-        return OwnEncoder(self.encoder, int(size or LARGEST), self.unit)
+        return CustomEncoder(self.encoder, int(size or LARGEST), self.unit)
 
 
 def _as_mapping(part: str | Mapping[str, Any]) -> dict[str, Any]:

@@ -98,8 +98,8 @@ class Session:
         self.clicks: list[float] = []
         self.wrong: list[str] = []
 
-    def load(self, stay: float) -> None:
-        page, asked = self._wish()
+    def load(self, stay: float, steady: bool = False) -> None:
+        page, asked = ("", self._query()) if steady else self._wish()
         headers = {"Cookie": self.server.cookie}
         address = f"ws://{self.server.place}/_stcore/stream"
         try:
@@ -159,10 +159,10 @@ class Session:
 class AtWork:
     """Runs that look as if they were trained: their locks are held, and records come."""
 
-    def __init__(self, bench: Bench, root: Path, count: int):
+    def __init__(self, pattern: Path, root: Path, count: int):
         self.writers = []
         for number in range(count):
-            run = Run(shutil.copytree(bench.whole.path, root / f"session-{number:03d}"))
+            run = Run(shutil.copytree(pattern, root / f"session-{number:03d}"))
             self.writers.append(Writer(run))
             self.writers[-1].claim()
             self.writers[-1].log(f"This is the log of {run.name} alone.")
@@ -182,7 +182,7 @@ class AtWork:
             writer.status(RUNNING, phase="training", step=self.step, steps=10**6, sentence=said)
 
 
-def use(sessions: list[Session], loads: int, seconds: float, server: Server) -> list[float]:
+def use(sessions: list[Session], loads: int, seconds: float, server: Server, steady: bool) -> list[float]:
     """All sessions at once, until both the pages and the time are used up; returns the memory after each load, MB."""
     memory, left = [], threading.Semaphore(loads)
     stay = seconds * len(sessions) / loads
@@ -190,7 +190,7 @@ def use(sessions: list[Session], loads: int, seconds: float, server: Server) -> 
     def one(session: Session) -> None:
         time.sleep(session.chance.uniform(0, min(stay, 5)))
         while left.acquire(blocking=False):
-            session.load(session.chance.uniform(0, stay))
+            session.load(stay if steady else session.chance.uniform(0, stay), steady)
             memory.append(server.memory)
 
     threads = [threading.Thread(target=one, args=[session]) for session in sessions]
@@ -206,16 +206,18 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=20)
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--loads", type=int, default=1000)
+    parser.add_argument("--run", type=Path, help="finished run that every browser sees a copy of (default a tiny one)")
+    parser.add_argument("--steady", action="store_true", help="every browser stays on Browse and clicks")
     parser.add_argument("--patience", type=float, default=300, help="seconds for one page")
     parser.add_argument("--seed", type=int, default=0)
     asked, began = parser.parse_args(), time.monotonic()
     bench = Bench()
     root = bench.folder / "runs"
-    at_work = AtWork(bench, root, asked.sessions)
+    at_work = AtWork(asked.run or bench.whole.path, root, asked.sessions)
     server = Server(root, asked.patience)
     try:
         sessions = [Session(number, server, asked.seed, asked.patience) for number in range(asked.sessions)]
-        memory = use(sessions, asked.loads, asked.minutes * 60, server)
+        memory = use(sessions, asked.loads, asked.minutes * 60, server, asked.steady)
     finally:
         at_work.ended.set()
         server.process.terminate()

@@ -369,8 +369,7 @@ class _Execution:
                     self.writer.describe(kernels(str(trainer.parts.device)))
                 first = False
         except Stopped as stopped:
-            facts = {"step": stopped.step, "sentence": str(stopped)}
-            self.writer.arrays("failure", f"step_{stopped.step:08d}", stopped.batch, facts)
+            self.writer.of_step("failure", stopped.step, stopped.batch, {"sentence": str(stopped)})
             self.writer.status(RUNNING, step=stopped.step)
             raise
 
@@ -389,12 +388,9 @@ class _Execution:
         elif isinstance(record, Note):
             self.writer.log(record.sentence)
         elif isinstance(record, Batched) and knobs.keep_batches:
-            facts = {"step": record.step, "loss": record.loss}
-            self.writer.arrays("batches", f"step_{record.step:08d}", record.tensors, facts)
-            self.writer.keep_newest("batches", knobs.keep_batches)
+            self.writer.of_step("batches", record.step, record.tensors, {"loss": record.loss}, knobs.keep_batches)
         elif isinstance(record, Validated) and knobs.keep_frames:
-            self.writer.arrays("frames", f"step_{record.step:08d}", vars(record.embeddings), {"step": record.step})
-            self.writer.keep_newest("frames", knobs.keep_frames)
+            self.writer.of_step("frames", record.step, vars(record.embeddings), {}, knobs.keep_frames)
         return record
 
 

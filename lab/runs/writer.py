@@ -166,10 +166,12 @@ class Writer:
         make_folder(self.path / folder)
         stored.write(self.path / folder / f"{name}.safetensors", values, header)
 
-    def keep_newest(self, folder: str, count: int) -> None:
-        """Remove all but the newest `count` numbered files of a folder."""
-        steps = sorted(numbered(self.path / folder).items())
-        for _, path in steps[: max(0, len(steps) - count)]:
+    def of_step(
+        self, folder: str, step: int, values: dict[str, np.ndarray], header: dict[str, Any], newest: int = 1
+    ) -> None:
+        """Write arrays of a step, and remove all but the newest files of that folder."""
+        self.arrays(folder, f"step_{step:08d}", values, {"step": step, **header})
+        for path in list(numbered(self.path / folder).values())[:-newest]:
             path.unlink(missing_ok=True)
 
     def evaluation(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lab.core import records
 from lab.core.explain import explain
-from lab.core.files import make_folder, to_disk, write_json, write_text
+from lab.core.files import to_disk, write_json, write_text
 from lab.core.formats import counted
 from lab.core.records import Batched, Evaluated, Note, Record, Saving, Stepped, Validated
 from lab.runs import lock
@@ -77,7 +77,7 @@ def new_folder(root: Path, name: str) -> Iterator[Path]:
     check_available(root, name)
     folder, half_made = root / name, root / f".{name}.{secrets.token_hex(4)}.tmp"
     try:
-        make_folder(half_made)
+        half_made.mkdir(parents=True)
         making = lock.take(half_made)  # what is left behind under such a name, and is not locked, nobody finishes
         yield half_made
         if folder.exists():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lab.core import arrays as stored
-from lab.core.files import appending, make_folder, replacing, to_disk, write_bytes, write_json
+from lab.core.files import appending, replacing, to_disk, write_bytes, write_json
 from lab.core.formats import visible
 from lab.runs import lock
 from lab.runs.folder import (
@@ -163,7 +163,6 @@ class Writer:
     ) -> None:
         """Write arrays as one safetensors file, atomically."""
         self._check_place()
-        make_folder(self.path / folder)
         stored.write(self.path / folder / f"{name}.safetensors", values, header)
 
     def of_step(

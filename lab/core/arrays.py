@@ -49,7 +49,7 @@ class Damaged(ValueError):
         super().__init__(f"{path} cannot be read, it is damaged ({str(reason).rstrip('.')}); {still}.")
 
 
-class Streamed(Protocol):
+class InBlocks(Protocol):
     """An array that comes in pieces, for what is too large to be held at once.
 
     shape, dtype: of the whole. blocks: its rows in order, each piece of that dtype; asked for once.
@@ -61,7 +61,7 @@ class Streamed(Protocol):
     def blocks(self) -> Iterator[np.ndarray]: ...
 
 
-def write(path: Path, arrays: Mapping[str, np.ndarray | Streamed], header: Mapping[str, Any] | None = None) -> None:
+def write(path: Path, arrays: Mapping[str, np.ndarray | InBlocks], header: Mapping[str, Any] | None = None) -> None:
     """Write arrays and a JSON header atomically, piece by piece: nothing is held twice.
 
     Raises:
@@ -87,7 +87,7 @@ def write(path: Path, arrays: Mapping[str, np.ndarray | Streamed], header: Mappi
         file.write(struct.pack("<Q", size) + _head(ordered, header_text, sums).ljust(size))
 
 
-def _bytes(values: np.ndarray | Streamed) -> int:
+def _bytes(values: np.ndarray | InBlocks) -> int:
     return math.prod(values.shape) * values.dtype.itemsize
 
 

@@ -8,62 +8,34 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from starlette.datastructures import MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 _STYLE = f"<style>\n{Path(__file__).with_name('page_style.css').read_text('utf-8')}</style>\n".encode()
-_END = b"</head>"
 _OF_THE_FILE = (b"accept-encoding", b"if-none-match", b"if-modified-since")
 """What a browser asks of the file alone: to pack it, or to leave it out where it is there already, unstyled."""
 
 
-class PageStyle:
+class PageStyle(BaseHTTPMiddleware):
     """ASGI middleware that adds `page_style.css` to the head of every page."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "GET" or b"text/html" not in _header(scope, b"accept"):
-            return await self._app(scope, receive, send)
-        plain = [(name, value) for name, value in scope["headers"] if name not in _OF_THE_FILE]
-        await self._app({**scope, "headers": plain}, receive, _Page(send))
+        headers = scope.get("headers", [])
+        if scope["type"] != "http" or scope["method"] != "GET" or b"text/html" not in dict(headers).get(b"accept", b""):
+            return await self.app(scope, receive, send)
+        plain = [(name, value) for name, value in headers if name not in _OF_THE_FILE]
+        await super().__call__({**scope, "headers": plain}, receive, send)
+
+    async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
+        answer = await call_next(request)
+        if answer.status_code != 200 or not answer.headers.get("content-type", "").startswith("text/html"):
+            return answer
+        body = b"".join([part async for part in answer.body_iterator])  # type: ignore[attr-defined]
+        own = {name: value for name, value in answer.headers.items() if name not in _CHANGED}
+        return Response(body.replace(b"</head>", _STYLE + b"</head>", 1), headers=own)
 
 
-def _header(scope: Scope, name: bytes) -> bytes:
-    return dict(scope["headers"]).get(name, b"")
-
-
-class _Page:
-    """Hands on what an application sends; a page only once it is whole, with the style in it."""
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self._start: Message | None = None
-        self._body = b""
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and _is_page(message):
-            self._start = message
-        elif self._start is None:
-            await self._send(message)
-        else:
-            self._body += message.get("body", b"")
-            if not message.get("more_body"):
-                await self._hand_on(self._start)
-
-    async def _hand_on(self, start: Message) -> None:
-        body = self._body.replace(_END, _STYLE + _END, 1)
-        headers = MutableHeaders(scope=start)
-        headers["content-length"] = str(len(body))
-        for of_the_file in ("etag", "last-modified"):  # they do not change when the style does
-            if of_the_file in headers:
-                del headers[of_the_file]
-        await self._send(start)
-        await self._send({"type": "http.response.body", "body": body})
-
-
-def _is_page(start: Message) -> bool:
-    headers = MutableHeaders(scope=start)
-    is_html = headers.get("content-type", "").startswith("text/html")
-    return start["status"] == 200 and is_html and "content-encoding" not in headers
+_CHANGED = ("content-length", "etag", "last-modified")
+"""Headers of the file that would not change with the style."""

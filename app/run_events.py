@@ -21,10 +21,8 @@ ADDRESS = "/rankscope/run-events"
 LOOK_EVERY = 2.0
 """Seconds for which one look at the folder serves all pages."""
 SETTLES = 15.0
-"""Seconds for which a run must stand as interrupted before that is told: whoever kills one writes `stopped` into its
+"""Seconds for which a run must stand as interrupted before that is said: whoever kills one writes `stopped` into its
 folder once the process is gone, which may take ten."""
-KEPT = 200
-"""RunEvents that are told to pages that ask late."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class RunEvents:
         self._states: dict[str, tuple[int, str]] = {}
         self._lost: dict[str, float] = {}  # runs without a process, and when that was first seen
         self._seen: list[Ending] = []
-        self._count, self._looked = 0, -LOOK_EVERY
+        self._looked = -LOOK_EVERY
         self._lock = threading.Lock()
 
     def after(self, number: int | None) -> tuple[int, list[Ending]]:
@@ -55,7 +53,7 @@ class RunEvents:
                 self._look()
                 self._looked = time.monotonic()
             later = [one for one in self._seen if number is not None and one.number > number]
-            return self._count, later
+            return len(self._seen), later
 
     def _look(self) -> None:
         states: dict[str, tuple[int, str]] = {}
@@ -66,8 +64,7 @@ class RunEvents:
             if before is not None and at_work and self._unsettled(run, state):
                 states[run.name] = before
             elif at_work and state in ENDED:
-                self._count += 1
-                self._seen = [*self._seen[1 - KEPT :], Ending(self._count, run.name, state, _words(run, state))]
+                self._seen.append(Ending(len(self._seen) + 1, run.name, state, _words(run, state)))
         self._states = states
         self._lost = {name: since for name, since in self._lost.items() if name in states}
 
@@ -82,10 +79,7 @@ class RunEvents:
     @staticmethod
     def _state(run: Run, before: tuple[int, str] | None) -> tuple[int, str]:
         """When the status was written, and the state; the file of a run that has ended is read once."""
-        try:
-            changed = (run.path / "status.json").stat().st_mtime_ns
-        except OSError:
-            changed = 0
+        changed = settings.written(run.path / "status.json")
         if before is not None and before[0] == changed and before[1] in ENDED:
             return before
         return changed, run.state

@@ -65,13 +65,8 @@ def _system() -> Iterator[Component]:
     few = 0 <= hard < 1024
     advice = "The dashboard has room for some forty visitors; raise the limit (ulimit -Hn) for more." if few else ""
     yield Component("open files", f"{soft:,} at once; {most} if asked for", "warning" if few else "ok", advice)
-    free = shutil.disk_usage(".").free
-    if free < GB:
-        yield Component(
-            "disk", f"{size(free)} free here", "warning", "Make room: a run writes checkpoints and embeddings."
-        )
-    else:
-        yield Component("disk", f"{size(free)} free here")
+    free, advice = shutil.disk_usage(".").free, "Make room: a run writes checkpoints and embeddings."
+    yield Component("disk", f"{size(free)} free here", *(("warning", advice) if free < GB else ()))
 
 
 def _webhook() -> Iterator[Component]:
@@ -107,13 +102,12 @@ def _installation() -> Iterator[Component]:
 
 def _parts() -> Iterator[Component]:
     for name, extra in PARTS.items():
-        try:
-            yield Component(name, importlib.metadata.version(name))
-        except importlib.metadata.PackageNotFoundError:
-            if extra:
-                yield Component(name, "not installed", "missing", f"Optional: pip install 'rankscope[{extra}]'.")
-            else:
-                yield Component(name, "not installed", "broken", "Install Rankscope again: pip install -e .")
+        if version := _version(name):
+            yield Component(name, version)
+        elif extra:
+            yield Component(name, "not installed", "missing", f"Optional: pip install 'rankscope[{extra}]'.")
+        else:
+            yield Component(name, "not installed", "broken", "Install Rankscope again: pip install -e .")
 
 
 def _offline() -> Iterator[Component]:
@@ -160,13 +154,10 @@ def _torch() -> Iterator[Component]:
         yield Component("torch with torchvision", str(error).splitlines()[0], "broken", advice)
     if torch.cuda.is_available():
         for i in range(torch.cuda.device_count()):
-            free, total = torch.cuda.mem_get_info(i)
-            name = torch.cuda.get_device_name(i)
-            yield Component(f"cuda:{i}", f"{name}, {size(free)} of {size(total)} free")
+            free, total = map(size, torch.cuda.mem_get_info(i))
+            yield Component(f"cuda:{i}", f"{torch.cuda.get_device_name(i)}, {free} of {total} free")
     elif torch.version.cuda and shutil.which("nvidia-smi"):
-        advice = (
-            f"The driver is older than CUDA {torch.version.cuda}, which this torch was built for; update the driver."
-        )
+        advice = f"The driver is older than CUDA {torch.version.cuda}, for which this torch is made; update the driver."
         yield Component("cuda", "an NVIDIA driver is installed, but torch cannot use it", "warning", advice)
     else:
         yield Component("cuda", "no NVIDIA GPU; everything runs on the CPU")
@@ -182,7 +173,7 @@ def _faiss() -> Iterator[Component]:
         yield Component("faiss", str(error).splitlines()[0], "broken", advice)
         return
     gpus = faiss.get_num_gpus() if hasattr(faiss, "get_num_gpus") else 0
-    both = [n for n in ("faiss-cpu", "faiss-gpu") if importlib.util.find_spec("faiss") and _installed(n)]
+    both = [name for name in ("faiss-cpu", "faiss-gpu") if _version(name)]
     if len(both) == 2:
         advice = "They overwrite each other: pip uninstall faiss-cpu faiss-gpu, then install one."
         yield Component("faiss", f"{faiss.__version__}, both faiss-cpu and faiss-gpu", "broken", advice)
@@ -195,12 +186,12 @@ def _faiss() -> Iterator[Component]:
     yield Component("faiss", f"{faiss.__version__} ({', '.join(both)}), {gpus} GPUs", state, advice)
 
 
-def _installed(name: str) -> bool:
+def _version(name: str) -> str:
+    """Of a distribution; nothing where it is not installed."""
     try:
-        importlib.metadata.version(name)
+        return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
-        return False
-    return True
+        return ""
 
 
 def _kernels() -> Iterator[Component]:
@@ -254,15 +245,11 @@ _COMPILERS = {
 
 def _browser() -> Iterator[Component]:
     path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if path:
-        yield Component("browser for PNG export", path)
-    else:
-        advice = "Needed only to save figures as PNG; to get it, install Chromium."
-        yield Component("browser for PNG export", "not found on the PATH", "missing", advice)
+    missing = ("not found on the PATH", "missing", "Needed only to save figures as PNG; to get it, install Chromium.")
+    yield Component("browser for PNG export", *((path,) if path else missing))
 
 
 def _threads() -> Iterator[Component]:
     if sys.platform == "darwin" and os.environ.get("KMP_DUPLICATE_LIB_OK") != "TRUE":
         advice = "If Python stops with 'OMP: Error #15', set KMP_DUPLICATE_LIB_OK=TRUE."
         yield Component("OpenMP", "torch and faiss each come with their own copy", "warning", advice)
-    yield from ()

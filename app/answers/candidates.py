@@ -104,8 +104,8 @@ def _random(view: SplitView, allowed: np.ndarray) -> Candidates:
 
 
 def _column(label: str, columns: list[str]) -> str:
-    named = lambda one: ONE_QUERY.get(one, one)  # noqa: E731
-    return page_frame.select(label, columns, key="by", initial="mAP", format_func=named, link="by")
+    titles = {column: ONE_QUERY.get(column, column) for column in columns}
+    return page_frame.select(label, titles, key="by", initial="mAP", link="by")
 
 
 def _worst(view: SplitView, allowed: np.ndarray) -> Candidates:
@@ -128,8 +128,8 @@ def _class(view: SplitView, allowed: np.ndarray) -> Candidates:
     if not len(labels):
         return Candidates([], [], "Of one class", empty=NONE_PASS)
     counted = dict(zip(labels.tolist(), counts.tolist(), strict=True))
-    titled = lambda one: f"{names[one]} ({counted.get(one, 0)})"  # noqa: E731
-    label = page_frame.select("Class", list(counted), key="class", format_func=titled, link="class")
+    titles = {one: f"{names[one]} ({count})" for one, count in counted.items()}
+    label = page_frame.select("Class", titles, key="class", link="class")
     rows = np.flatnonzero((query.labels == label) & allowed)[: 4 * OFFERED]
     note = f"{counted[label]:,} images" + (f"; the first {len(rows)} are shown" if len(rows) < counted[label] else "")
     return Candidates(query.items[rows].tolist(), [""] * len(rows), str(names[label]), note)

@@ -63,8 +63,7 @@ def choose(view: SplitView) -> ComparisonChoice | None:
     options |= {f"rerank:{name}": f"this run, re-ranked ({name.replace('_', '-')})" for name in methods}
     options["two-stage:1"] = "this run, two-stage search"
     options |= {f"search:{engine}": f"this run, searched by {engine}" for engine in ENGINES}
-    named = lambda one: options.get(one, one)  # noqa: E731
-    code = page_frame.select("Compare with", list(options), key="rival", format_func=named, link="rival")
+    code = page_frame.select("Compare with", options, key="rival", link="rival")
     kind, _, name = code.partition(":")
     if kind == "rerank":
         return ComparisonChoice(code, view, cache.reranked(view, name))

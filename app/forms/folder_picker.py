@@ -23,10 +23,16 @@ def pick(label: str, *, key: str, link: str = "") -> Path | None:
         look: dict[str, Any] = {"icon": ":material/arrow_upward:", "disabled": at is None or at in roots}
         st.button("Up", key=f"{key} up", on_click=_go, args=(key, at), help="Go up one folder", **look)
         below = _below(at)
-        look = {"placeholder": f"{len(below):,} folders here" if below else "no folder here"}
-        look["help"] = "Type to search. Folders whose name begins with a dot are left out."
-        into = {"key": f"{key} into", "on_change": _go_into, "args": (key, at)}
-        st.selectbox("Open a folder", below, index=None, **into, **look)
+        st.selectbox(
+            "Open a folder",
+            below,
+            index=None,
+            key=f"{key} into",
+            on_change=_go_into,
+            args=(key, at),
+            placeholder=f"{len(below):,} folders here" if below else "no folder here",
+            help="Type to search. Folders whose name begins with a dot are left out.",
+        )
     words = st.text_input(label, key=key, persist_state="session", help=f"Below {' or '.join(map(str, roots))}.")
     with page_frame.refusals():
         return settings.confine_folder(Path(words.strip()))

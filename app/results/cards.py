@@ -36,6 +36,7 @@ def card(view: SplitView, item: int, **look: Any) -> Card:
 
 def of_image(run: RunView, images: ImageSet, item: int, **look: Any) -> Card:
     """An image of a run's data set. look: as in `card`."""
+    item = int(item)  # of numpy's it may be
     title, tooltip = named(images, item), "\n".join([named(images, item), *_lines(images, item)])
     return Card(item, run.picture(item), title, title, tooltip=tooltip, **look)
 

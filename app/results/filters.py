@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,10 +40,10 @@ def on(view: SplitView) -> bool:
     return any(state.get(f"filter {name}") or state.get(f"filter {name} words") for name in state.get("filter by", []))
 
 
-def _several(label: str, known: Collection[str], *, key: str, **look: Any) -> list[str]:
+def _several(label: str, known: page_frame.Options, *, key: str, **look: Any) -> list[str]:
     """Any number of the values that there are; of those from before and from the address, the others go."""
     st.session_state[key] = [value for value in st.session_state.get(key, []) if value in known]
-    return page_frame.several(label, list(known), key=key, **look)
+    return page_frame.several(label, known, key=key, **look)
 
 
 def choose(view: SplitView) -> Filter:
@@ -58,15 +56,11 @@ def choose(view: SplitView) -> Filter:
         if len(known) > MANY:
             words[name] = page_frame.text(f"{name} has the words", key=f"{key} words")
         else:
-            counted = partial(_counted, known)
-            passing[name] = frozenset(_several(name, known, key=key, placeholder="any", format_func=counted))
+            counted = {value: f"{value} ({count:,})" for value, count in known.items()}
+            passing[name] = frozenset(_several(name, counted, key=key, placeholder="any"))
     side = "both"
     if chosen:
-        side = page_frame.choice("For", list(SIDES), key="filter side", format_func=SIDES.__getitem__, link="side")
+        side = page_frame.choice("For", SIDES, key="filter side", link="side")
     filter_chosen = Filter(passing, words, side)
     address.tell("filter", filter_chosen.as_address)
     return filter_chosen
-
-
-def _counted(known: dict[str, int], value: str) -> str:
-    return f"{value} ({known.get(value, 0):,})"

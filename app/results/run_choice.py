@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -70,7 +69,7 @@ class _ReadConfig:
 
 
 def _read_config(run: Run) -> _ReadConfig:
-    return _read_once(run.path, written(run.path / "config.yaml"))
+    return _read_once(run.path, settings.written(run.path / "config.yaml"))
 
 
 @lru_cache(maxsize=5_000)
@@ -92,16 +91,8 @@ def described(run: Run) -> dict[str, Any]:
 
 def state_of(run: Run) -> str:
     """A run's state, read once as long as its status stays; whether a process still works on it, each time."""
-    state = _state(run.path, written(run.path / "status.json"))
+    state = _state(run.path, settings.written(run.path / "status.json"))
     return run.state if state in (RUNNING, QUEUED) else state
-
-
-def written(path: Path) -> int:
-    """When a file was last written, in nanoseconds; 0 where there is none."""
-    try:
-        return os.stat(path).st_mtime_ns
-    except OSError:
-        return 0
 
 
 @lru_cache(maxsize=5_000)

@@ -31,8 +31,6 @@ SOON = 0.3
 """Seconds from its beginning that a page waits for a result before it is drawn without."""
 LOOK_EVERY = 0.5
 """Seconds between two looks of a page that waits."""
-FORGOTTEN = 20.0
-"""Seconds without a look after which a job that has not begun is dropped: whoever wanted it is gone."""
 AGAIN = 60.0
 """Seconds for which a failure is told before the same is tried anew."""
 
@@ -46,8 +44,7 @@ class Job(Generic[T]):
     """Work under way or done. words: what is being done."""
 
     def __init__(self, words: str, work: Callable[[], T]):
-        self.words, self.begun, self.seen = words, time.monotonic(), time.monotonic()
-        self.ended: float | None = None
+        self.words, self.begun, self.ended = words, time.monotonic(), 0.0
         self._value: T | None = None
         self._error: Exception | None = None
         self._over = threading.Event()
@@ -57,26 +54,23 @@ class Job(Generic[T]):
     def _run(self, work: Callable[[], T]) -> None:
         files.thread.guest = self._guest
         with _turns:
-            if time.monotonic() - self.seen <= FORGOTTEN:
-                try:
-                    self._value = work()
-                except Exception as error:
-                    if not isinstance(error, ValueError | OSError):
-                        _log.exception("%s failed", self.words)
-                    self._error = error.with_traceback(None)  # or it would hold on to all that the work held
-                self.ended = time.monotonic()
+            try:
+                self._value = work()
+            except Exception as error:
+                if not isinstance(error, ValueError | OSError):
+                    _log.exception("%s failed", self.words)
+                self._error = error.with_traceback(None)  # or it would hold on to all that the work held
+        self.ended = time.monotonic()
         self._over.set()
 
     @property
     def over(self) -> bool:
-        """Whether there is nothing to wait for: it is done, has failed, or was dropped."""
+        """Whether there is nothing to wait for: it is done, or has failed."""
         return self._over.is_set()
 
     @property
     def stale(self) -> bool:
-        """Whether it has to be done again: it was dropped, or has failed a while ago."""
-        if self.ended is None:
-            return self.over
+        """Whether it has to be done again: it has failed a while ago."""
         return self.over and self._error is not None and time.monotonic() - self.ended > AGAIN
 
     @property
@@ -86,8 +80,7 @@ class Job(Generic[T]):
         Raises:
             Exception: what the work raised.
         """
-        self.seen = time.monotonic()
-        self._over.wait(max(0.0, self.begun + SOON - self.seen))
+        self._over.wait(max(0.0, self.begun + SOON - time.monotonic()))
         if self._error is not None:
             raise self._error.with_traceback(None)
         return self._value
@@ -156,8 +149,6 @@ def note(job: Job) -> None:
 
 
 def _count(job: Job) -> None:
-    job.seen = time.monotonic()
     if job.over:
         st.rerun()
-    seconds = job.seen - job.begun
-    st.caption(f":material/hourglass_top: {job.words} … {seconds:.0f} s")
+    st.caption(f":material/hourglass_top: {job.words} … {time.monotonic() - job.begun:.0f} s")

@@ -40,40 +40,31 @@ PATTERNS = ("/", "\\", "-", "|", "x", "+", ".")
 """Hatches of bands, so that they too differ in more than colour."""
 
 
-def curves(
-    named: Mapping[str, Curve], y: str, *, x: str = "step", height: int = 280, log: bool = False, log_x: bool = False,
-    smoothing: float = 0.0,
-) -> go.Figure:  # fmt: skip
+def curves(named: Mapping[str, Curve], y: str, *, smoothing: float = 0.0, **look: Any) -> go.Figure:
     """One line a name, over training steps unless `x` says otherwise; few points are marked, too.
 
-    log, log_x: logarithmic axes, without zeros; one with values below 0 stays linear. smoothing: see `smooth`; what
-    was measured stands faintly behind.
+    smoothing: see `smooth`; what was measured stands faintly behind. look: what `_dressed` takes.
     """
     import plotly.graph_objects as go
 
     behind, lines = [], []
     for at, (name, (steps, values)) in enumerate(named.items()):
         smoothed = smooth(values, smoothing)
-        line = _line(at, name, steps, smoothed)
+        lines.append(_line(at, name, steps, smoothed))
         if smoothed is not values:
-            faint = {"color": line.line.color, "width": 1}
-            behind.append(
-                go.Scatter(x=steps, y=values, mode="lines", line=faint, opacity=0.3, showlegend=False, hoverinfo="skip")
-            )
-        lines.append(line)
-    figure = _dressed([*behind, *lines], lines, x, y, height, len(named) > 1, log, log_x)
+            faint = go.Scatter(x=steps, y=values, mode="lines", opacity=0.3, showlegend=False, hoverinfo="skip")
+            behind.append(faint.update(line={"color": lines[-1].line.color, "width": 1}))
+    figure = _dressed([*behind, *lines], lines, y, len(named) > 1, **look)
     if len({step for steps, _ in named.values() for step in steps}) == 1:  # around one point alone there are half steps
         figure.update_xaxes(rangemode="tozero").update_yaxes(rangemode="tozero")
     return figure
 
 
-def bands(
-    named: Mapping[str, Sequence[Curve]], y: str, *, x: str = "step", height: int = 280, log: bool = False,
-    log_x: bool = False, smoothing: float = 0.0,
-) -> go.Figure:  # fmt: skip
+def bands(named: Mapping[str, Sequence[Curve]], y: str, *, smoothing: float = 0.0, **look: Any) -> go.Figure:
     """One line a name: the mean of its curves, in a hatched band of one deviation of a sample (n - 1) to each side.
 
     A curve that is alone has no band. smoothing: what is averaged are the smoothed curves, as `curves` draws them.
+    look: what `_dressed` takes.
     """
     import numpy as np
     import plotly.graph_objects as go
@@ -85,19 +76,23 @@ def bands(
         lines.append(_line(at, name, steps, mean).update(customdata=deviation, hovertemplate=hover, legendgroup=name))
         if len(several) > 1:
             colour, known = lines[-1].line.color, np.isfinite(mean)
-            hatch = {
-                "shape": PATTERNS[at % len(PATTERNS)], "fgcolor": colour, "fgopacity": 0.45, "fillmode": "overlay",
-                "size": 6,
-            }  # fmt: skip
+            hatch = {"shape": PATTERNS[at % len(PATTERNS)], "fgcolor": colour, "fgopacity": 0.45, "size": 6}
             along, upper, lower = steps[known], (mean + deviation)[known], (mean - deviation)[known]
-            behind.append(
-                go.Scatter(
-                    x=[*along, *along[::-1]], y=[*upper, *lower[::-1]], mode="lines",
-                    line={"color": colour, "width": 0.7}, fill="toself", fillcolor=f"{colour}22", fillpattern=hatch,
-                    name=f"{name}, band", showlegend=False, hoverinfo="skip", legendgroup=name,
-                )
-            )  # fmt: skip
-    return _dressed([*behind, *lines], [*behind, *lines], x, y, height, True, log, log_x)
+            band = go.Scatter(
+                x=[*along, *along[::-1]],
+                y=[*upper, *lower[::-1]],
+                mode="lines",
+                line={"color": colour, "width": 0.7},
+                fill="toself",
+                fillcolor=f"{colour}22",
+                fillpattern={**hatch, "fillmode": "overlay"},
+                name=f"{name}, band",
+                showlegend=False,
+                hoverinfo="skip",
+                legendgroup=name,
+            )
+            behind.append(band)
+    return _dressed([*behind, *lines], [*behind, *lines], y, **look)
 
 
 def _line(at: int, name: str, steps: Any, values: Any) -> go.Scatter:
@@ -154,15 +149,12 @@ def histogram(counts: Mapping[str, Sequence[int]], x: str, *, height: int = 280)
         colour, dash = MEANING.get(f"{name} pairs", (PALETTE[-2], "dot"))
         line = {"color": colour, "dash": dash, "width": 2, "shape": "hvh"}
         middles, shares = (edges[:-1] + edges[1:]) / 2, [c / max(1, sum(column)) for c in column]
-        traces.append(
-            go.Scatter(x=middles, y=shares, name=f"{name} pairs", mode="lines", line=line, fill="tozeroy", opacity=0.85)
-        )
-    return _dressed(traces, [], x, "share of pairs", height, True)
+        outline = go.Scatter(x=middles, y=shares, name=f"{name} pairs", mode="lines", fill="tozeroy", opacity=0.85)
+        traces.append(outline.update(line=line))
+    return _dressed(traces, [], "share of pairs", x=x, height=height)
 
 
-def files(
-    sizes: Sequence[int], matches: Sequence[int], probes: int, names: Sequence[str], *, height: int = 280
-) -> go.Figure:
+def files(sizes: Sequence[int], matches: Sequence[int], probes: int, names: Sequence[str]) -> go.Figure:
     """Items under each anchor in the order in which a query comes to them; searched ones solid, the others hatched.
 
     matches: how many of the items are true matches; drawn as diamonds where there are any.
@@ -175,23 +167,22 @@ def files(
         ("searched", slice(0, probes), "", 1.0),
         ("not searched", slice(probes, None), "/", 0.45),
     ):
-        traces.append(
-            go.Bar(
-                x=order[part], y=list(sizes[part]), name=label, text=list(names[part]), textposition="none",
-                hovertemplate="%{x}. %{text}<br>%{y} images<extra></extra>",
-                marker={"color": "#7A7A7A", "opacity": opacity, "pattern": {"shape": shape, "fillmode": "replace"}},
-            )
-        )  # fmt: skip
+        look = {"color": "#7A7A7A", "opacity": opacity, "pattern": {"shape": shape, "fillmode": "replace"}}
+        bars = go.Bar(x=order[part], y=list(sizes[part]), name=label, text=list(names[part]), textposition="none")
+        traces.append(bars.update(marker=look, hovertemplate="%{x}. %{text}<br>%{y} images<extra></extra>"))
     with_match = [at for at, count in enumerate(matches) if count]
-    traces.append(
-        go.Scatter(
-            x=[order[at] for at in with_match], y=[sizes[at] for at in with_match], mode="markers+text",
-            name="true matches inside", text=[str(matches[at]) for at in with_match], textposition="top center",
-            marker={"symbol": "diamond", "size": 9, "color": "#0072B2"}, cliponaxis=False,
-            hovertemplate="%{x}. anchor: %{text} true matches<extra></extra>",
-        )
-    )  # fmt: skip
-    figure = _dressed(traces, [], "anchors, nearest first", "assigned images", height, True)
+    diamonds = go.Scatter(
+        x=[order[at] for at in with_match],
+        y=[sizes[at] for at in with_match],
+        mode="markers+text",
+        name="true matches inside",
+        text=[str(matches[at]) for at in with_match],
+        textposition="top center",
+        marker={"symbol": "diamond", "size": 9, "color": "#0072B2"},
+        cliponaxis=False,
+        hovertemplate="%{x}. anchor: %{text} true matches<extra></extra>",
+    )
+    figure = _dressed([*traces, diamonds], [], "assigned images", x="anchors, nearest first")
     return figure.update_layout(hovermode="closest", bargap=0.15)
 
 
@@ -220,12 +211,22 @@ def mark(figure: go.Figure, at: float, words: str = "") -> go.Figure:
 
 
 def _dressed(
-    traces: Sequence[Any], scaled: Sequence[Any], x: str, y: str, height: int, legend: bool, log: bool = False,
+    traces: Sequence[Any],
+    scaled: Sequence[Any],
+    y: str,
+    legend: bool = True,
+    *,
+    x: str = "step",
+    height: int = 280,
+    log: bool = False,
     log_x: bool = False,
-) -> go.Figure:  # fmt: skip
+) -> go.Figure:
     """What is drawn stands above the chart, level, where it can be read; the legend below the chart, in as many rows as
-    it takes, so that it never covers the title however narrow the page. scaled: traces that an axis must be able to
-    show, so that one with values below 0 stays linear."""
+    it takes, so that it never covers the title however narrow the page.
+
+    scaled: traces that an axis must be able to show. log, log_x: logarithmic axes, without zeros; one with values below
+    0 stays linear.
+    """
     import plotly.graph_objects as go
 
     figure = go.Figure(traces)

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -72,35 +72,48 @@ def guarded(draw: Callable[..., Any]) -> Callable[..., Any]:
     return calm
 
 
-def few(label: str, options: Sequence, *, key: str, link: str = "", **look: Any) -> Any:
+Options = Sequence | Mapping[Any, str]
+"""Of a mapping its keys can be chosen; each value is what the person reads."""
+
+
+def _options(options: Options, look: dict[str, Any]) -> list[Any]:
+    if isinstance(options, Mapping):
+        look.setdefault("format_func", lambda one: options.get(one, one))
+    return list(options)
+
+
+def few(label: str, options: Options, *, key: str, link: str = "", **look: Any) -> Any:
     """One of a few, one below the other. link: see `keep`. look: what the widget of Streamlit takes besides."""
-    keep(key, options[0], options, link=link)
-    return st.radio(label, options, key=key, persist_state="session", **look)
+    known = _options(options, look)
+    keep(key, known[0], known, link=link)
+    return st.radio(label, known, key=key, persist_state="session", **look)
 
 
 BARE: dict[str, Any] = {"label_visibility": "collapsed", "width": "content"}
 """The look of a choice whose label is not shown."""
 
 
-def choice(label: str, options: Sequence, *, key: str, initial: Any = None, link: str = "", **look: Any) -> Any:
+def choice(label: str, options: Options, *, key: str, initial: Any = None, link: str = "", **look: Any) -> Any:
     """One of a few, as a row of buttons; always one is chosen, and it stays chosen on other pages. initial: the first
     one if it is not given. link, look: as in `few`."""
-    keep(key, initial if initial in options else options[0], options, link=link)
+    known = _options(options, look)
+    keep(key, initial if initial in known else known[0], known, link=link)
     # Streamlit 1.67 keeps the choice of another page's control of this key but does not show it: set it again.
     st.session_state[key] = st.session_state[key]
     look = {"width": "stretch", **look}
-    return st.segmented_control(label, options, key=key, required=True, persist_state="session", **look)
+    return st.segmented_control(label, known, key=key, required=True, persist_state="session", **look)
 
 
-def select(label: str, options: Sequence, *, key: str, initial: Any = None, link: str = "", **look: Any) -> Any:
+def select(label: str, options: Options, *, key: str, initial: Any = None, link: str = "", **look: Any) -> Any:
     """One of many, as a list to search. initial, link, look: as in `choice`."""
-    keep(key, initial if initial in options else options[0], options, link=link)
-    return st.selectbox(label, options, key=key, persist_state="session", **look)
+    known = _options(options, look)
+    keep(key, initial if initial in known else known[0], known, link=link)
+    return st.selectbox(label, known, key=key, persist_state="session", **look)
 
 
 def several(
     label: str,
-    options: Sequence,
+    options: Options,
     *,
     key: str,
     initial: Sequence = (),
@@ -109,9 +122,10 @@ def several(
     **look: Any,
 ) -> list[Any]:
     """Any number of many, at most `most`. initial, link, look: as in `choice`."""
-    legal = lambda chosen: len(chosen) <= (most or len(options)) and set(chosen) <= set(options)  # noqa: E731
+    known = _options(options, look)
+    legal = lambda chosen: len(chosen) <= (most or len(known)) and set(chosen) <= set(known)  # noqa: E731
     keep(key, list(initial), legal, link=link)
-    return st.multiselect(label, options, key=key, max_selections=most, persist_state="session", **look)
+    return st.multiselect(label, known, key=key, max_selections=most, persist_state="session", **look)
 
 
 def toggle(label: str, *, key: str, initial: bool = False, link: str = "", **look: Any) -> bool:
@@ -218,6 +232,11 @@ def refusals(show: Callable[[str], object] | None = None) -> Iterator[None]:
         yield
     except (ValueError, OSError) as error:
         say_error(error) if show is None else show(as_text(explain(error)))
+
+
+def offer(label: str, data: Any, file: str, kind: str = "text/csv", icon: str = "download", **look: Any) -> None:
+    """A download that draws nothing anew. data: or what makes it when somebody clicks. look: as in `few`."""
+    st.download_button(label, data, file, kind, icon=f":material/{icon}:", on_click="ignore", **look)
 
 
 def say(words: str) -> None:

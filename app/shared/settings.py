@@ -28,6 +28,14 @@ def runs_root() -> Path:
     return lab.runs.default_root().resolve()
 
 
+def written(path: Path) -> int:
+    """When a file was last written, in nanoseconds; 0 where there is none."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
 def data_roots() -> tuple[Path, ...]:
     """The folders below which a configuration may look for images and weights: by default home, and where we stand."""
     named = [Path(one) for one in os.environ.get(DATA, "").split(os.pathsep) if one]

@@ -13,12 +13,12 @@ UNKNOWN = 0.15
 """Noise of a row that was measured once, as a share of its value."""
 LEAST = 0.05
 """Nothing below this share is called a change."""
-ALIKE = ("share",)
+ALIKE: tuple[str, ...] = ("share",)
 """Units of what is the same with any number of threads: a product gains more by a second one than what stands beside
 it, and each thread holds a tile."""
-TRAVEL = (*ALIKE, "x", "MB")
+TRAVEL: tuple[str, ...] = (*ALIKE, "x", "MB")
 """Units of what another machine may be compared by."""
-ALL = (*TRAVEL, "s", "ms", "us")
+ALL: tuple[str, ...] = (*TRAVEL, "s", "ms", "us")
 """A power of n is a fit, and told by the rows that it is fitted to."""
 MACHINE = ("processor", "cores", "gpu", "kernels", "threads", "clock")
 """Facts of which none may differ where times are compared."""

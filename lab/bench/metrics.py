@@ -79,6 +79,10 @@ def bare_product(images: EmbeddingSet, product: str) -> None:
             times(left, right)
 
 
+def _kept(scores: dict[str, Any], images: EmbeddingSet, k: int, path: str) -> None:
+    scores[path] = all_metrics(images, k, path)
+
+
 def _one_pass(
     images: EmbeddingSet, setting: str, k: int, repeats: int, clock: Callable[[], float]
 ) -> Iterator[BenchRow]:
@@ -88,7 +92,7 @@ def _one_pass(
     }
     bare = list(works)
     for path in ("compiled", "plain") if len(images) <= PLAIN_AT_MOST else ("compiled",):
-        works[path] = lambda path=path: scores.update({path: all_metrics(images, k, path)})
+        works[path] = partial(_kept, scores, images, k, path)
     yield from medians(works, repeats, clock, bare).rows("metrics", setting, bare, FASTEST, {"compiled": 0.5}.get)
     same = all(other == scores["compiled"] for other in scores.values())
     yield BenchRow("metrics", "paths that give the same values", setting, float(same), "share", goal=1)

@@ -215,7 +215,7 @@ def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
     """Sections of both; a section's knobs are joined unless the change names another entry."""
     result = dict(base)
     for section, change in changes.items():
-        before = result.get(section)
+        before: Any = result.get(section)
         joins = isinstance(before, dict) and isinstance(change, dict)
         if joins and change.get("name", before.get("name")) == before.get("name"):
             change = {**before, **change}

@@ -52,8 +52,8 @@ def told_import(run: Any, as_json: bool) -> int:
         return 0
     counts = {split: [f"{len(one):,}" for one in of] for split, of in labels.items()}
     words = {1: "{} vectors", 2: "{} queries and a gallery of {}"}
-    told = [f"{words[len(of)].format(*of)} in the {split} split" for split, of in counts.items()]
-    print(f"Run {run.name}: {', '.join(told)}")
+    sizes = [f"{words[len(of)].format(*of)} in the {split} split" for split, of in counts.items()]
+    print(f"Run {run.name}: {', '.join(sizes)}")
     if not any(scores.values()):
         whole = [np.concatenate(of) for of in labels.values()]
         no_match = all(len(np.unique(of)) == len(of) for of in whole)

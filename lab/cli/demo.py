@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     with _at_once(runs, arguments.steps) as beside:
         for title, run in runs.items():
             say(f"\nTraining {title} ...")
-            rows.append(_followed(title, run) if run in beside else _trained(title, run))
+            rows.append(_trained(title, run, beside=run in beside))
     show(rows, as_json=arguments.json, title="Unseen classes of Emoji-7, every image searched among the others")
     say(
         "One training each. Other seeds and other classes move r@1 of this network by one to two points (standard "
@@ -107,27 +107,20 @@ def _at_once(runs: Mapping[str, Run], steps: int | None) -> Iterator[list[Run]]:
         raise
 
 
-def _trained(title: str, run: Run) -> dict:
-    """Train here."""
+def _trained(title: str, run: Run, beside: bool) -> dict:
+    """Train here, or show what another process trains, until it is done."""
     import lab.runs
+    from lab.cli._following import coming, record_of
     from lab.cli._progress import drain
     from lab.cli.train import StopOnSignal
 
-    with StopOnSignal() as stop:
-        drain(lab.runs.execute(run, stop))
-    return _finished(title, run, stop.status)
-
-
-def _followed(title: str, run: Run) -> dict:
-    """Show what another process trains, until it is done."""
-    from lab.cli._following import coming, record_of
-    from lab.cli._progress import drain
-
-    drain(record for one in coming(run) if (record := record_of(one)) is not None)
-    return _finished(title, run)
-
-
-def _finished(title: str, run: Run, status: int = 0) -> dict:
+    status = 0
+    if beside:
+        drain(record for one in coming(run) if (record := record_of(one)) is not None)
+    else:
+        with StopOnSignal() as stop:
+            drain(lab.runs.execute(run, stop))
+        status = stop.status
     if run.state != "finished":
         what = run.status.get("sentence") or "The demo was stopped."
         complain(f"{what} Go on with `lab train --resume {run.path}`, or start the demo again.")

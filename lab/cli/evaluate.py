@@ -42,9 +42,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.device:
         config = config.changed("training.device", arguments.device)
     splits = tuple(arguments.split) if arguments.split else None
-    own = None if arguments.encoder is None else again(arguments.encoder, run.config)
+    encoder = None if arguments.encoder is None else again(arguments.encoder, run.config)
     with lab.runs.Writer(run) as writer:
         writer.sign()
-        drain(evaluate_run(run, writer, config, splits, encoder=own), quiet=arguments.quiet)
+        drain(evaluate_run(run, writer, config, splits, encoder=encoder), quiet=arguments.quiet)
     show_scores(run, as_json=arguments.json)
     return 0

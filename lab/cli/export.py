@@ -31,9 +31,9 @@ def run(arguments: argparse.Namespace) -> int:
     run = lab.runs.open(arguments.run, arguments.runs)
     knobs = _flags.collect(arguments, "export", exporters.get(arguments.to).Knobs)
     exporter = exporters.create(arguments.to, **knobs)
-    own = () if arguments.encoder is None else (arguments.encoder,)
-    if own and not isinstance(exporter, exporters.EncoderExporter):
+    encoder = () if arguments.encoder is None else (arguments.encoder,)
+    if encoder and not isinstance(exporter, exporters.EncoderExporter):
         raise ValueError(f"--encoder goes with torch, onnx and huggingface, which write it; not with {arguments.to}.")
-    path = exporter.export(run, arguments.output, *own)
+    path = exporter.export(run, arguments.output, *encoder)
     show_path(path, arguments.json, run=str(run.path), to=arguments.to)
     return 0

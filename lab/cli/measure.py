@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     import lab.metrics
     from lab.cli._launching import launcher_of
     from lab.cli._progress import result_of
-    from lab.evaluation.streamed import evaluate_streamed
+    from lab.evaluation.scores import evaluate_streamed
     from lab.galleries.maker import Maker
     from lab.galleries.shards import in_memory, open_gallery
 

@@ -81,9 +81,9 @@ def _all(runs: Sequence[Run], arguments: argparse.Namespace) -> None:
 
 def _fits(row: dict, arguments: argparse.Namespace) -> bool:
     """Whether a run is among those that were asked for."""
-    wanted = {key: getattr(arguments, key) for key in ("state", "loss", "data", "group") if getattr(arguments, key)}
+    chosen = {key: getattr(arguments, key) for key in ("state", "loss", "data", "group") if getattr(arguments, key)}
     tagged = not arguments.tag or arguments.tag in row["tags"]
-    return tagged and all(row[key] == value for key, value in wanted.items())
+    return tagged and all(row[key] == value for key, value in chosen.items())
 
 
 def _row(run: Run, columns: Sequence[str]) -> dict:

@@ -12,14 +12,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lab.cli._output import add_flags, say, show
-
-if TYPE_CHECKING:
-    from lab.launchers import Launcher
-    from lab.sweeps import Plan, SweptRun
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
@@ -51,8 +45,11 @@ def run(arguments: argparse.Namespace) -> int:
     if launcher is None:
         raise ValueError("The runs of a sweep go through a launcher; take --on local for the queue of this machine.")
     root = arguments.runs or lab.runs.default_root()
+    if arguments.no_wait and not launcher.outlives:
+        raise ValueError("This launcher's runs end with the command that started them; leave --no-wait out.")
     if arguments.no_wait:
-        return _hand_over(plan, root, launcher)
+        say(f"{len(sweeps.hand_over(plan, root, launcher))} runs handed over; `lab runs` shows them.")
+        return 0
     trials = []
     say(f"{plan.size} runs on {arguments.on}; Ctrl-C leaves the sweep, and the same command goes on with it.")
     for trial in sweeps.carry_out(plan, root, launcher, arguments.at_once):
@@ -60,25 +57,9 @@ def run(arguments: argparse.Namespace) -> int:
             trials.append(trial)
             score = "" if trial.score is None else f", {plan.score} {trial.score:.4f}"
             say(f"{len(trials)}/{plan.size}  {trial.run.name}: {trial.run.state}{score}")
-    _report(plan, trials, arguments.json)
-    return 0 if all(trial.run.state == "finished" or plan.prune for trial in trials) else 1
-
-
-def _hand_over(plan: Plan, root: Path | str, launcher: Launcher) -> int:
-    from lab import sweeps
-
-    if not launcher.outlives:
-        raise ValueError("This launcher's runs end with the command that started them; leave --no-wait out.")
-    runs = sweeps.hand_over(plan, root, launcher)
-    say(f"{len(runs)} runs handed over; `lab runs` shows them.")
-    return 0
-
-
-def _report(plan: Plan, trials: list[SweptRun], as_json: bool) -> None:
-    """Every run with its knobs, the best first."""
-
     ranked = sorted(trials, key=lambda trial: (trial.score is None, -(trial.score or 0)))
     rows = [
         {"run": t.run.name, **t.values, f"best validation {plan.score}": t.score, "state": t.run.state} for t in ranked
     ]
-    show(rows, as_json=as_json, empty="The sweep has no runs.")
+    show(rows, as_json=arguments.json, empty="The sweep has no runs.")
+    return 0 if all(trial.run.state == "finished" or plan.prune for trial in trials) else 1

@@ -49,7 +49,7 @@ class Damaged(ValueError):
         super().__init__(f"{path} cannot be read, it is damaged ({str(reason).rstrip('.')}); {still}.")
 
 
-class Streamed(Protocol):
+class InBlocks(Protocol):
     """An array that comes in pieces, for what is too large to be held at once.
 
     shape, dtype: of the whole. blocks: its rows in order, each piece of that dtype; asked for once.
@@ -61,7 +61,7 @@ class Streamed(Protocol):
     def blocks(self) -> Iterator[np.ndarray]: ...
 
 
-def write(path: Path, arrays: Mapping[str, np.ndarray | Streamed], header: Mapping[str, Any] | None = None) -> None:
+def write(path: Path, arrays: Mapping[str, np.ndarray | InBlocks], header: Mapping[str, Any] | None = None) -> None:
     """Write arrays and a JSON header atomically, piece by piece: nothing is held twice.
 
     Raises:
@@ -87,7 +87,7 @@ def write(path: Path, arrays: Mapping[str, np.ndarray | Streamed], header: Mappi
         file.write(struct.pack("<Q", size) + _head(ordered, header_text, sums).ljust(size))
 
 
-def _bytes(values: np.ndarray | Streamed) -> int:
+def _bytes(values: np.ndarray | InBlocks) -> int:
     return math.prod(values.shape) * values.dtype.itemsize
 
 
@@ -112,7 +112,7 @@ def read(path: Path) -> dict[str, np.ndarray]:
     Raises:
         ValueError: it does not hold what was written (`Damaged`), is not there, or not for us to read.
     """
-    with _opened(path) as file:
+    with opened(path) as file:
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
         verify(path, file.metadata() or {}, arrays)
     return arrays
@@ -124,7 +124,7 @@ def names(path: Path) -> set[str]:
     Raises:
         ValueError: as `read`.
     """
-    with _opened(path) as file:
+    with opened(path) as file:
         return set(file.keys())
 
 
@@ -134,7 +134,7 @@ def header(path: Path) -> dict[str, Any]:
     Raises:
         ValueError: as `read`.
     """
-    with _opened(path) as file:
+    with opened(path) as file:
         stored = json.loads((file.metadata() or {}).get("header", "{}"))
     return stored if isinstance(stored, dict) else {}
 
@@ -145,22 +145,29 @@ def stamp(path: Path) -> str:
     Raises:
         ValueError: as `read`.
     """
-    with _opened(path) as file:
+    with opened(path) as file:
         return str((file.metadata() or {}).get(CHECKSUMS))
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    """A safetensors file, open; whatever is wrong with it is `Damaged`."""
+def opened(path: Path, framework: str = "numpy") -> Iterator[Any]:
+    """A safetensors file, open.
+
+    Raises:
+        ValueError: something is wrong with it (`Damaged`), or the system's reason why it cannot be opened.
+    """
     from safetensors import SafetensorError, safe_open
 
-    check_openable(path)
     try:
-        with safe_open(path, framework="numpy") as file:
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))  # safetensors calls every reason a missing file
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}.") from None
+    try:
+        with safe_open(path, framework=framework) as file:
             yield file
     except Damaged:
         raise
-    except (SafetensorError, OSError, TypeError, KeyError, ValueError, RecursionError) as error:
+    except (SafetensorError, OSError, TypeError, KeyError, ValueError, AttributeError, RecursionError) as error:
         raise Damaged(path, error) from None
 
 
@@ -179,15 +186,14 @@ def mapped(path: Path, names: Collection[str]) -> dict[str, np.ndarray]:
             if size > path.stat().st_size:
                 raise ValueError("its head is longer than the file")
             head = json.loads(file.read(size))
-        return {name: _mapped(path, 8 + size, head[name]) for name in names}
+        arrays, kinds = {}, {word: np.dtype(kind) for kind, word in TYPES.items()}
+        for name in names:
+            (first, last), shape = head[name]["data_offsets"], tuple(head[name]["shape"])
+            kind, begin = kinds[head[name]["dtype"]], 8 + size + first
+            arrays[name] = np.memmap(path, kind, "c", begin, shape) if first < last else np.empty(shape, kind)
+        return arrays
     except (OSError, ValueError, KeyError, TypeError, struct.error) as error:
         raise Damaged(path, error) from None
-
-
-def _mapped(path: Path, begin: int, entry: dict[str, Any]) -> np.ndarray:
-    (first, last), shape = entry["data_offsets"], tuple(entry["shape"])
-    kind = np.dtype(next(kind for kind, word in TYPES.items() if word == entry["dtype"]))
-    return np.empty(shape, kind) if first == last else np.memmap(path, kind, "c", begin + first, shape)
 
 
 def checksums(arrays: Mapping[str, np.ndarray]) -> str:
@@ -208,18 +214,6 @@ def verify(path: Path, metadata: Mapping[str, str], arrays: Mapping[str, np.ndar
         raise Damaged(path, error) from None
     if changed:
         raise Damaged(path, f"{changed} has changed since it was written")
-
-
-def check_openable(path: Path) -> None:
-    """Ask the system why a file cannot be opened: safetensors calls every reason a missing file.
-
-    Raises:
-        ValueError: with the system's reason.
-    """
-    try:
-        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}.") from None
 
 
 def _crc(values: np.ndarray) -> int:

@@ -84,16 +84,8 @@ def cache_folder() -> Path:
 
 
 def whole(path: Path | str) -> Path:
-    """A path that a person wrote, from the root of the file system on: `~` is a home folder, and links are followed.
-
-    Raises:
-        ValueError: nobody's home folder is known by that name, or links lead in a circle.
-    """
-    try:
-        return Path(path).expanduser().resolve()
-    except RuntimeError:
-        why = "begins with a home folder that is not known" if str(path).startswith("~") else "is a link to itself"
-        raise ValueError(f"{path} {why}; name another path.") from None
+    """A path that a person wrote, from the root of the file system on: `~` is a home folder, and links are followed."""
+    return Path(os.path.realpath(os.path.expanduser(path)))
 
 
 @contextmanager
@@ -105,7 +97,7 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     check_allowed()
     path = Path(path)
-    make_folder(path.parent)
+    path.parent.mkdir(parents=True, exist_ok=True)
     # No name that can be guessed: in a folder from elsewhere a link could lie in wait under it.
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
@@ -201,14 +193,6 @@ def appending(path: Path) -> BinaryIO:
     check_allowed()
     ordinary = os.O_NOFOLLOW | os.O_NONBLOCK
     return open(path, "ab", opener=lambda name, flags: os.open(name, flags | ordinary, 0o666))
-
-
-def make_folder(path: Path) -> None:
-    """Make a folder and those above it, so that a loss of power does not take them away with what lies in them."""
-    missing = [folder for folder in (path, *path.parents) if not folder.is_dir()]
-    path.mkdir(parents=True, exist_ok=True)
-    for folder in missing:
-        to_disk(folder.parent)
 
 
 def set_aside(path: Path) -> None:

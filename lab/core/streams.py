@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 from lab.core.records import Record
 
 Result = TypeVar("Result")
-Told = TypeVar("Told", bound=Record)
+Progress = TypeVar("Progress", bound=Record)
 ReportProgress = Callable[[int, int], None]
 
 
 def followed(
-    work: Callable[[ReportProgress], Result], record: Callable[[int, int], Told]
-) -> Generator[Told, None, Result]:
+    work: Callable[[ReportProgress], Result], record: Callable[[int, int], Progress]
+) -> Generator[Progress, None, Result]:
     """Run `work(progress)` in a thread; yield `record(done, total)` whenever it reports; return what it returns."""
     news: queue.SimpleQueue = queue.SimpleQueue()
     outcome: dict[str, Any] = {}

@@ -9,7 +9,7 @@ import numpy as np
 
 from lab.core.results import EmbeddingSet, as_array
 from lab.core.streams import result_of
-from lab.evaluation.scores import Evaluation
+from lab.evaluation.scores import Evaluation, refuse_what_needs_more
 from lab.evaluation.scores import evaluate as _evaluate
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def evaluate(
     chosen = metrics_of(metrics)
     if (gallery is None) != (gallery_labels is None):
         raise ValueError("evaluate needs gallery and gallery_labels together; give both, or neither.")
-    _refuse_what_needs_more(chosen)
+    refuse_what_needs_more(chosen, "measure it with lab.evaluation.scores.evaluate, which takes them")
     names = [_labels(labels, "labels")]
     if gallery is not None:
         names.append(_labels(gallery_labels, "gallery_labels"))
@@ -86,20 +86,8 @@ def metrics_of(metrics: Any) -> dict[str, Metric]:
     return named
 
 
-BESIDE = {"anchors": "class anchors", "classifier": "a classifier", "levels": "super-classes"}
-
-
 GAPS = ("None", "nan", "NaT", "<NA>")
 """How values that say nothing read, of which all would be one class."""
-
-
-def _refuse_what_needs_more(metrics: Mapping[str, Metric]) -> None:
-    for name, metric in metrics.items():
-        if metric.needs in BESIDE:
-            raise ValueError(
-                f"{name} needs {BESIDE[metric.needs]} beside vectors and labels; measure it with "
-                "lab.evaluation.scores.evaluate, which takes them."
-            )
 
 
 def _labels(labels: Any, what: str) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from lab.core.records import Searching
 from lab.core.results import Classifier, EmbeddingSet, Evidence, Measurement, Ranking
-from lab.core.streams import followed
+from lab.core.streams import ReportProgress, followed
 
 if TYPE_CHECKING:
     import torch
@@ -89,9 +89,8 @@ def evaluate(
         raise ValueError("A re-ranker needs whole rankings, which a two-stage search does not give; search exactly.")
     index = lab.search.create(search, device=device, k=k, similarity=similarity)
     index.build(query if gallery is None else gallery, *([] if search == "exact" else [anchors, anchor_labels]))
-    ranking = yield from followed(
-        lambda progress: index.rank(query, same_source=gallery is None, relevant=relevant, progress=progress),
-        lambda done, total: Searching(what, done, total),
+    ranking = yield from _followed(
+        what, lambda progress: index.rank(query, same_source=gallery is None, relevant=relevant, progress=progress)
     )
     searched = query if gallery is None else gallery
     if reranker is not None:
@@ -100,8 +99,86 @@ def evaluate(
     evidence = Evidence(ranking, query, searched, anchors, anchor_labels, similarity, at, classifier)
     lacking = {"anchors": anchors is None, "classifier": classifier is None}
     usable = {name: metric for name, metric in metrics.items() if not lacking.get(metric.needs)}
-    measurements = {name: metric(evidence) for name, metric in usable.items()}
-    return Evaluation(ranking, measurements, time.perf_counter() - started)
+    return _measured(evidence, usable, started)
+
+
+def evaluate_streamed(
+    query: EmbeddingSet,
+    gallery: EmbeddingSet,
+    metrics: Mapping[str, Metric],
+    *,
+    k: int = 100,
+    similarity: str = "cosine",
+    same_source: bool = False,
+    relevant: Relevance | None = None,
+    mapped: Any = map,
+    parts: int = 1,
+    what: str = "queries",
+) -> Generator[Searching, None, Evaluation]:
+    """Measure n queries against a gallery of m items that may lie on disk; yields progress.
+
+    The same values as `evaluate`, bit for bit. Memory grows with the queries, their positives and
+    k, not with m. Metrics that read the ranking or the queries alone are permitted, which are all but
+    `decomposability_gap` and `hierarchical_ap`.
+
+    Args:
+        gallery: in shards (`lab.galleries`), memory-mapped, or in memory.
+        metrics: name to metric, as for `evaluate`.
+        same_source: whether the queries are images of the gallery; each is then left out of its own ranking.
+        mapped, parts: who reads the gallery, and in how many parts: `map`, or a launcher's (`lab.launchers`).
+
+    Raises:
+        ValueError: a metric reads all of the gallery's vectors or needs more than vectors; or they cannot be searched.
+
+    Example:
+        >>> import lab, numpy as np
+        >>> from lab.core.results import EmbeddingSet
+        >>> from lab.core.streams import result_of
+        >>> from lab.evaluation.scores import evaluate_streamed
+        >>> vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], np.float32)
+        >>> images = EmbeddingSet(vectors, labels=np.array([0, 0, 1]), items=np.arange(3))
+        >>> metrics = {"map_at_r": lab.metrics.create("map_at_r")}
+        >>> result_of(evaluate_streamed(images, images, metrics, same_source=True)).values
+        {'MAP@R': 1.0}
+    """
+    import lab.search
+
+    started = time.perf_counter()
+    reading = next((name for name, metric in metrics.items() if metric.reads_gallery), None)
+    if reading is not None:
+        raise ValueError(
+            f"{reading} reads the vectors of the whole gallery, so it cannot be measured by stream; leave it out, or "
+            "measure a gallery that fits into memory."
+        )
+    refuse_what_needs_more(metrics, "measure it with `lab evaluate`")
+    index: Any = lab.search.create("streamed", k=k, similarity=similarity).build(gallery)
+    ranking = yield from _followed(
+        what, lambda progress: index.rank_over(mapped, parts, query, same_source, relevant, progress)
+    )
+    return _measured(Evidence(ranking, query, gallery, similarity=similarity), metrics, started)
+
+
+def _followed(what: str, search: Callable[[ReportProgress], Ranking]) -> Generator[Searching, None, Ranking]:
+    return followed(search, lambda done, total: Searching(what, done, total))
+
+
+def _measured(evidence: Evidence, metrics: Mapping[str, Metric], started: float) -> Evaluation:
+    measurements = {name: metric(evidence) for name, metric in metrics.items()}
+    return Evaluation(evidence.ranking, measurements, time.perf_counter() - started)
+
+
+BESIDE = {"anchors": "class anchors", "classifier": "a classifier", "levels": "super-classes"}
+
+
+def refuse_what_needs_more(metrics: Mapping[str, Metric], instead: str) -> None:
+    """Refuse a metric that needs more than vectors and labels.
+
+    Raises:
+        ValueError: names the metric, what it needs and what to do.
+    """
+    for name, metric in metrics.items():
+        if metric.needs in BESIDE:
+            raise ValueError(f"{name} needs {BESIDE[metric.needs]} beside vectors and labels; {instead}.")
 
 
 def check_levels(metrics: Mapping[str, Metric], levels: Mapping[str, np.ndarray] | None) -> None:
@@ -110,10 +187,10 @@ def check_levels(metrics: Mapping[str, Metric], levels: Mapping[str, np.ndarray]
     Raises:
         ValueError: names the metric and says what to do.
     """
-    wanting = next((name for name, metric in metrics.items() if metric.needs == "levels"), None)
-    if wanting and not levels:
+    name = next((name for name, metric in metrics.items() if metric.needs == "levels"), None)
+    if name and not levels:
         raise ValueError(
-            f"{wanting} measures at coarser levels, too, but this data set has no super-classes; choose another "
+            f"{name} measures at coarser levels, too, but this data set has no super-classes; choose another "
             "metric, or give them, for instance in a manifest's column super_class."
         )
 

@@ -40,11 +40,7 @@ def environment(also: Mapping[str, str] | None = None) -> dict[str, str]:
     """
     variables = {**os.environ, **(also or {})}
     paths = variables.get("PYTHONPATH", "").split(os.pathsep)
-    if HOME not in _found_anyway() and HOME not in paths:
+    found_anyway = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), site.getusersitepackages()}
+    if HOME not in found_anyway and HOME not in paths:
         variables["PYTHONPATH"] = os.pathsep.join([HOME, *filter(None, paths)])
     return variables
-
-
-def _found_anyway() -> set[str]:
-    """Where every Python of this installation looks."""
-    return {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), site.getusersitepackages()}

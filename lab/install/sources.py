@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -63,14 +62,10 @@ def _read(file: Path) -> tuple[str, tuple[str, ...]]:
     """The digest of a file, and the dotted names in its code."""
     content = file.read_bytes()
     code = NO_CODE.sub("", content.decode(errors="replace"))
-    return hashlib.blake2b(content, digest_size=8).hexdigest(), tuple(sorted({*NAMED.findall(code), *_imports(code)}))
-
-
-def _imports(code: str) -> Iterator[str]:
+    named = {*NAMED.findall(code)}
     for package, names in IMPORTED.findall(code):
-        for name in names.strip("()").split(","):
-            if word := name.split():
-                yield f"{package}.{word[0]}"
+        named |= {f"{package}.{name.split()[0]}" for name in names.strip("()").split(",") if name.strip()}
+    return hashlib.blake2b(content, digest_size=8).hexdigest(), tuple(sorted(named))
 
 
 def _listed(file: Path) -> list[str]:

@@ -100,7 +100,7 @@ class Report:
                 | ({"deviation": line.spread[column]} if column in line.spread else {})
                 for column, estimate in line.scores.items()
             }
-            record = {
+            record: dict[str, Any] = {
                 "name": line.name,
                 "source": line.source,
                 "data": line.data,

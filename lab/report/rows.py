@@ -22,8 +22,8 @@ def row(run: Run, config: dict[str, Any], names: dict[str, str], split: str) -> 
     status, remarks, scores = run.status, management.notes(run), (run.scores(split) or {}).get("values")
     steps = status.get("steps") or 0
     try:
-        started = datetime.datetime.fromtimestamp(run.meta.get("started"))
-    except (TypeError, ValueError, OverflowError, OSError):  # not there, or damaged
+        started = datetime.datetime.fromtimestamp(run.meta["started"])
+    except (KeyError, TypeError, ValueError, OverflowError, OSError):  # not there, or damaged
         started = None
     return {
         "run": run.name,
@@ -121,7 +121,7 @@ def published(data: Iterable[str]) -> list[dict[str, Any]]:
     """
     lines = []
     for one in lab.papers.tables.rows(data=set(data)):
-        scores = {}
+        scores: dict[str, float] = {}
         for column, score in one.values.items():
             scores |= {column: score} | ({f"{column} sd": one.spread[column]} if column in one.spread else {})
         line = {

@@ -135,12 +135,12 @@ class Choice:
             if knob in values:
                 raise ValueError(f"{section.name} {name}: {knob} follows from the data and the encoder; leave it out.")
         gone: dict[str, str] = {}  # names of catalogues that no installed package brings, each with a sentence
-        for knob in describe(declared) if stored else ():
-            if knob.catalog and values.get(knob.name) not in (None, *knob.choices):
+        for one in describe(declared) if stored else ():
+            if one.catalog and values.get(one.name) not in (None, *one.choices):
                 try:
-                    importlib.import_module(knob.catalog).get(values[knob.name])
+                    importlib.import_module(one.catalog).get(values[one.name])
                 except ValueError as error:
-                    gone[knob.name] = str(error)
+                    gone[one.name] = str(error)
         knobs = declared(**{k: v for k, v in values.items() if k not in gone}, **{k: DERIVED[k] for k in derived})
         # The names stand as they were stored; whoever builds what they name is refused in the same words.
         knobs = knobs.model_copy(update={k: values[k] for k in gone}) if gone else knobs

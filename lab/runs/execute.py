@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lab.core import records
 from lab.core.explain import explain
-from lab.core.files import make_folder, to_disk, write_json, write_text
+from lab.core.files import to_disk, write_json, write_text
 from lab.core.formats import counted
 from lab.core.records import Batched, Evaluated, Note, Record, Saving, Stepped, Validated
 from lab.runs import lock
@@ -77,7 +77,7 @@ def new_folder(root: Path, name: str) -> Iterator[Path]:
     check_available(root, name)
     folder, half_made = root / name, root / f".{name}.{secrets.token_hex(4)}.tmp"
     try:
-        make_folder(half_made)
+        half_made.mkdir(parents=True)
         making = lock.take(half_made)  # what is left behind under such a name, and is not locked, nobody finishes
         yield half_made
         if folder.exists():
@@ -369,8 +369,7 @@ class _Execution:
                     self.writer.describe(kernels(str(trainer.parts.device)))
                 first = False
         except Stopped as stopped:
-            facts = {"step": stopped.step, "sentence": str(stopped)}
-            self.writer.arrays("failure", f"step_{stopped.step:08d}", stopped.batch, facts)
+            self.writer.of_step("failure", stopped.step, stopped.batch, {"sentence": str(stopped)})
             self.writer.status(RUNNING, step=stopped.step)
             raise
 
@@ -389,12 +388,9 @@ class _Execution:
         elif isinstance(record, Note):
             self.writer.log(record.sentence)
         elif isinstance(record, Batched) and knobs.keep_batches:
-            facts = {"step": record.step, "loss": record.loss}
-            self.writer.arrays("batches", f"step_{record.step:08d}", record.tensors, facts)
-            self.writer.keep_newest("batches", knobs.keep_batches)
+            self.writer.of_step("batches", record.step, record.tensors, {"loss": record.loss}, knobs.keep_batches)
         elif isinstance(record, Validated) and knobs.keep_frames:
-            self.writer.arrays("frames", f"step_{record.step:08d}", vars(record.embeddings), {"step": record.step})
-            self.writer.keep_newest("frames", knobs.keep_frames)
+            self.writer.of_step("frames", record.step, vars(record.embeddings), {}, knobs.keep_frames)
         return record
 
 

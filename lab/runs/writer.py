@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lab.core import arrays as stored
-from lab.core.files import appending, make_folder, replacing, to_disk, write_bytes, write_json
+from lab.core.files import appending, replacing, to_disk, write_bytes, write_json
 from lab.core.formats import visible
 from lab.runs import lock
 from lab.runs.folder import (
@@ -163,13 +163,14 @@ class Writer:
     ) -> None:
         """Write arrays as one safetensors file, atomically."""
         self._check_place()
-        make_folder(self.path / folder)
         stored.write(self.path / folder / f"{name}.safetensors", values, header)
 
-    def keep_newest(self, folder: str, count: int) -> None:
-        """Remove all but the newest `count` numbered files of a folder."""
-        steps = sorted(numbered(self.path / folder).items())
-        for _, path in steps[: max(0, len(steps) - count)]:
+    def of_step(
+        self, folder: str, step: int, values: dict[str, np.ndarray], header: dict[str, Any], newest: int = 1
+    ) -> None:
+        """Write arrays of a step, and remove all but the newest files of that folder."""
+        self.arrays(folder, f"step_{step:08d}", values, {"step": step, **header})
+        for path in list(numbered(self.path / folder).values())[:-newest]:
             path.unlink(missing_ok=True)
 
     def evaluation(

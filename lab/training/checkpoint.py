@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as serialised
 
 from lab.core import arrays
@@ -30,8 +29,7 @@ def save(path: Path, state: Mapping[str, Any]) -> None:
         TypeError: a value is none of these.
     """
     tensors: dict[str, torch.Tensor] = {}
-    structure = _flatten(state, "", tensors)
-    text = json.dumps(structure)
+    text = json.dumps(_flatten(state, "", tensors))
     sums = arrays.checksums({name: _bytes(value) for name, value in tensors.items()})
     header = {"format": str(FORMAT), "structure": text, arrays.CHECKSUMS: sums}
     write_bytes(path, serialised(tensors, header))
@@ -46,19 +44,14 @@ def load(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
     """
     if not Path(path).is_file():
         raise FileNotFoundError(f"There is no checkpoint {path}.")
-    arrays.check_openable(path)
-    try:
-        with safe_open(path, framework="pt", device="cpu") as file:
-            header = file.metadata() or {}
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (no mapping)
-    except (SafetensorError, OSError) as error:
-        raise arrays.Damaged(path, error) from None
+    with arrays.opened(path, "pt") as file:
+        header = file.metadata() or {}
+        tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (no mapping)
     if header.get("format") != str(FORMAT):
         raise ValueError(f"{path} is no checkpoint of this version: format {header.get('format')}, known {FORMAT}.")
-    text = header.get("structure", "")
     arrays.verify(path, header, {name: _bytes(value) for name, value in tensors.items()})
     try:
-        return _restore(json.loads(text), {name: value.to(device) for name, value in tensors.items()})
+        return _restore(json.loads(header["structure"]), {name: value.to(device) for name, value in tensors.items()})
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise arrays.Damaged(path, f"its list of contents: {error}") from None
 
@@ -70,12 +63,8 @@ def config_in(path: Path) -> dict[str, Any] | None:
     Raises:
         ValueError: the file is damaged.
     """
-    try:
-        with safe_open(path, framework="pt") as file:
-            header = file.metadata() or {}
-        return json.loads(header.get("structure", "{}")).get("config")
-    except (SafetensorError, OSError, ValueError, AttributeError) as error:
-        raise arrays.Damaged(path, error) from None
+    with arrays.opened(path, "pt") as file:
+        return json.loads((file.metadata() or {}).get("structure", "{}")).get("config")
 
 
 def _bytes(tensor: torch.Tensor) -> np.ndarray:

@@ -7,8 +7,6 @@ import itertools
 import math
 import os
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,6 +58,7 @@ def of_step(
     precision = precision or Precision()
     few = images[: SAMPLED if isinstance(images, torch.Tensor) else min(SAMPLED, chunk or SAMPLED)]
     graph, largest_map = graph_bytes(encoder, few, precision)
+    held = len(images) if isinstance(images, torch.Tensor) else min(chunk or len(images), len(images))  # at once
     weights = [p.numel() * p.element_size() for p in (*encoder.parameters(), *loss.parameters()) if p.requires_grad]
     return forecast(
         peak_of(loss, labels, encoder.trained_dim),
@@ -69,7 +68,7 @@ def of_step(
         encoder=EncoderBytes(
             weights=sum(weights),
             largest_weight=max(weights, default=0),
-            image=_bytes_an_image(images, few, chunk),
+            image=math.ceil(few[0].numel() * few.element_size() * held / len(images)),
             graph=graph // len(few),
             largest_map=largest_map // len(few),
         ),
@@ -122,13 +121,6 @@ def allocated_bytes(loss: nn.Module, labels: torch.Tensor, dim: int) -> int:
     return max(itertools.accumulate(event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())))
 
 
-def _bytes_an_image(images: torch.Tensor | Streamed, few: torch.Tensor, chunk: int | None) -> int:
-    """Of each image of the batch, however many are held at once."""
-    one = few[0].numel() * few.element_size()
-    held = len(images) if isinstance(images, torch.Tensor) else min(chunk or len(images), len(images))
-    return math.ceil(one * held / len(images))
-
-
 def graph_bytes(encoder: nn.Module, images: torch.Tensor, precision: Precision) -> tuple[int, int]:
     """Bytes that autograd keeps of the encoder for images [c 3 h w], and of its largest map.
 
@@ -143,21 +135,14 @@ def graph_bytes(encoder: nn.Module, images: torch.Tensor, precision: Precision) 
             held[storage.data_ptr()] = storage.nbytes()
         return tensor.detach()  # an output that held itself would never be freed
 
+    buffers = [buffer.clone() for buffer in encoder.buffers()]
     keeping = torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor)
-    with _untouched(encoder), keeping, precision.autocast():
+    with RandomState.capture(precision.device).replayed(), keeping, precision.autocast():
         embeddings = encoder(images.to(precision.device))
         del embeddings
-    return sum(held.values()), max(held.values(), default=0)
-
-
-@contextmanager
-def _untouched(encoder: nn.Module) -> Iterator[None]:
-    """Give back buffers and random state after the block."""
-    buffers = [buffer.clone() for buffer in encoder.buffers()]
-    with RandomState.capture(next(encoder.parameters()).device).replayed():
-        yield
     for buffer, before in zip(encoder.buffers(), buffers, strict=True):
         buffer.data.copy_(before)
+    return sum(held.values()), max(held.values(), default=0)
 
 
 def chunks_kept(needed: Forecast, limit: int | None, device: torch.device) -> int:

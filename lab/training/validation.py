@@ -128,8 +128,8 @@ def similarities(embeddings: EmbeddingSet) -> dict[str, list[int]]:
     Whole classes are taken, spread evenly over the set, so that there are positive pairs to count.
     """
     classes, counts = np.unique(embeddings.labels, return_counts=True)
-    wanted = max(2, int(SAMPLE / counts.mean()))
-    chosen = classes[np.unique(np.linspace(0, len(classes) - 1, wanted).astype(int))]
+    count = max(2, int(SAMPLE / counts.mean()))
+    chosen = classes[np.unique(np.linspace(0, len(classes) - 1, count).astype(int))]
     rows = np.flatnonzero(np.isin(embeddings.labels, chosen))[:SAMPLE]
     vectors, labels = embeddings.vectors[rows], embeddings.labels[rows]
     vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)

@@ -8,10 +8,6 @@ import http.client
 import os
 import re
 import shutil
-import socket
-import subprocess
-import sys
-import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 
@@ -21,56 +17,25 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
 
 from app import access, upload_limit
+from tests.dashboards import Dashboard
 
 TOKEN = "a token/for+tests"
 PAGE = {"Accept": "text/html"}
 
 
-class Server:
-    """The dashboard as its own process; `ask` sends one request and gives the answer, its body read."""
+class Server(Dashboard):
+    """`ask` sends one request and gives the answer, its body read."""
 
-    def __init__(self, folder, *flags, before=()):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        self.own, self.log = f"127.0.0.1:{self.port}", folder / "server.log"
-        words = [
-            *before,
-            sys.executable,
-            "-m",
-            "lab",
-            "app",
-            "--runs",
-            str(folder / "runs"),
-            "--port",
-            str(self.port),
-            *flags,
-        ]
-        with open(self.log, "wb") as log:
-            self.process = subprocess.Popen(
-                words,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, "LAB_TOKEN": TOKEN, "OMP_NUM_THREADS": "1"},
-            )
-
-    def wait(self, good=(200,)):
-        for _ in range(1500):
-            try:
-                assert self.ask("/_stcore/health").status in good
-                return self
-            except OSError:
-                assert self.process.poll() is None, self.log.read_text()
-                time.sleep(0.2)
-        raise AssertionError(self.log.read_text())
+    @property
+    def name(self) -> str:
+        return f"127.0.0.1:{self.port}"
 
     def ask(self, path, method="GET", body=None, **headers):
         line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
         line.putrequest(method, path, skip_host=True)
         body = body or b""
-        for name, value in ({"Host": self.own, "Content-Length": str(len(body))} | headers).items():
+        for name, value in ({"Host": self.name, "Content-Length": str(len(body))} | headers).items():
             line.putheader(name, value)
         line.endheaders(body)
         answer = line.getresponse()
@@ -87,14 +52,6 @@ class Server:
     def cookie(self) -> str:
         return self.ask("/?token=a%20token%2Ffor%2Btests").getheader("Set-Cookie").partition(";")[0]
 
-    def end(self) -> None:
-        self.process.terminate()
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory, trained):
@@ -103,10 +60,10 @@ def servers(tmp_path_factory, trained):
     folders = {name: tmp_path_factory.mktemp("access") for name in flags}
     for folder in folders.values():
         shutil.copytree(trained, folder / "runs")
-    started = {name: Server(folders[name], *words) for name, words in flags.items()}
+    started = {name: Server(folders[name] / "runs", folders[name], TOKEN, *words) for name, words in flags.items()}
     yield {name: server.wait() for name, server in started.items()}
     for server in started.values():
-        server.end()
+        server.stop()
 
 
 @pytest.fixture
@@ -164,7 +121,7 @@ def test_without_the_token_there_is_nothing(closed):
     for path in ("/", "/_stcore/host-config", "/static/js/index.js", "/media/x.png", "/_stcore/metrics"):
         assert closed.ask(path).status == 401, path
     assert closed.ask("/_stcore/upload_file/a/b", "PUT", bytes(1000)).status == 401
-    assert closed.handshake(Origin=f"http://{closed.own}") == 403
+    assert closed.handshake(Origin=f"http://{closed.name}") == 403
     assert closed.handshake(Cookie=f"rankscope-{closed.port}=guess") == 403
     assert closed.ask("/?token=guess", **PAGE).getheader("Set-Cookie") is None
 
@@ -176,7 +133,7 @@ def test_the_token_opens_the_page_that_was_asked_for_and_leaves_the_address(clos
     assert "HttpOnly" in set_ and "SameSite=lax" in set_ and "token" not in set_
     cookie = set_.partition(";")[0]
     assert closed.ask("/watch?run=a%20b", Cookie=cookie, **PAGE).status == 200
-    assert closed.handshake(Cookie=cookie, Origin=f"http://{closed.own}") == 101
+    assert closed.handshake(Cookie=cookie, Origin=f"http://{closed.name}") == 101
     old = closed.ask("/runs?token=from-before", Cookie=cookie)
     assert old.status == 303 and old.getheader("Location") == "/runs", "an old link is good for who is in already"
     assert closed.ask("//elsewhere.example/?token=a%20token%2Ffor%2Btests").getheader("Location")[1:2] != "/"
@@ -197,7 +154,7 @@ def test_no_page_can_be_framed_by_another_site(closed):
 
 def test_the_token_is_printed_once_and_is_nowhere_else(closed):
     closed.ask("/?token=a%20token%2Ffor%2Btests")
-    log = closed.log.read_text()
+    log = closed.log()
     assert log.count("token=a%20token%2Ffor%2Btests") == 1 and TOKEN not in log and "http://127.0.0.1" in log
 
 
@@ -215,7 +172,7 @@ def test_a_session_cannot_fill_the_memory_with_uploads(closed):
         b'--x\r\nContent-Disposition: form-data; name="f"; filename="a.png"\r\n\r\n' + bytes(2**20) + b"\r\n--x--\r\n"
     )
     with connect(
-        f"ws://{closed.own}/_stcore/stream", subprotocols=["streamlit"], additional_headers={"Cookie": cookie}
+        f"ws://{closed.name}/_stcore/stream", subprotocols=["streamlit"], additional_headers={"Cookie": cookie}
     ) as line:
         session = _session(line)
         xsrf = closed.ask("/_stcore/health", Cookie=cookie).getheader("Set-Cookie")

@@ -175,20 +175,6 @@ def test_a_run_without_embeddings_says_what_to_do(runs, open_page):
     assert "none with embeddings yet" in page.words()
 
 
-def test_broken_folders_are_named_and_leave_the_others_usable(runs, open_page):
-    (runs / "empty").mkdir()
-    (runs / "garbled").mkdir()
-    (runs / "garbled" / "config.yaml").write_text("{{{:::", encoding="utf-8")
-    (runs / "unknown").mkdir()
-    (runs / "unknown" / "config.yaml").write_text("loss: does_not_exist\n", encoding="utf-8")
-    (runs / "stray file.txt").write_text("not a run")
-    page = open_page(run="recall")
-    assert page.calm, page.words()
-    for name in ("garbled", "unknown"):
-        assert name in page.words()
-    assert page.section("results", "neighbours")["cards"]
-
-
 def test_spoilt_embeddings_give_a_sentence_and_the_other_run_still_works(runs, open_page):
     path = runs / "recall" / "embeddings" / "test.safetensors"
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])

@@ -81,7 +81,7 @@ def test_work_behind_a_page_is_a_guests_where_the_page_is(tmp_path, monkeypatch)
 
 def _words(server: Server, cookie: str) -> str:
     with connect(
-        f"ws://{server.own}/_stcore/stream", subprotocols=["streamlit"], additional_headers={"Cookie": cookie}
+        f"ws://{server.name}/_stcore/stream", subprotocols=["streamlit"], additional_headers={"Cookie": cookie}
     ) as line:
         line.send(BackMsg(rerun_script={"page_name": "runs"}).SerializeToString())
         words = b""
@@ -98,17 +98,18 @@ def few(tmp_path, trained, monkeypatch):
     started = []
 
     def start(most: int) -> Server:
-        started.append(Server(tmp_path, "--guests", before=("bash", "-c", f'ulimit -n {most}; exec "$0" "$@"')))
+        before = "bash", "-c", f'ulimit -n {most}; exec "$0" "$@"'
+        started.append(Server(tmp_path / "runs", tmp_path, TOKEN, "--guests", before=before))
         return started[-1].wait(good=(200, 503))
 
     yield start
     for server in started:
-        server.end()
+        server.stop()
 
 
 def test_a_guest_is_told_and_the_owner_is_not(few):
     server = few(256)
-    assert "For guests, who may look: http://127.0.0.1" in server.log.read_text()
+    assert "For guests, who may look: http://127.0.0.1" in server.log()
     guest = server.ask(f"/?token={GUEST.replace(' ', '%20')}", **PAGE).getheader("Set-Cookie").partition(";")[0]
     owner = server.cookie()
     assert guest != owner and "You are a guest" in _words(server, guest)
@@ -119,7 +120,7 @@ def test_a_guest_is_told_and_the_owner_is_not(few):
     with ThreadPoolExecutor(20) as pool:  # the default of macOS's shells: 20 visitors, 100 loads
         pages = list(pool.map(lambda _: _words(server, owner), range(100)))
     assert all("recall" in page for page in pages)
-    assert server.ask("/_stcore/health").status == 200 and len(server.log.read_text().splitlines()) == 2
+    assert server.ask("/_stcore/health").status == 200 and len(server.log().splitlines()) == 2
 
 
 def test_where_there_is_no_room_that_is_said_and_health_does_not_lie(few):

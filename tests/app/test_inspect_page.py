@@ -114,26 +114,6 @@ def test_a_changed_similarity_is_in_the_address(runs, open_page):
     assert page.calm and "cosine" not in page.test.query_params, "another pair stands at its own cosine"
 
 
-def test_moved_knobs_are_part_of_the_address(runs, open_page):
-    run = lab.runs.open(runs / "recall")
-    code, arrays = saved(run)
-    tau = 0.02
-    page = open_page("inspect", run="recall", batch=code, loss="smooth_ap", knobs=f'{{"tau":{tau}}}')
-    assert page.calm, page.words()
-    assert page.test.query_params["knobs"] == f'{{"tau":{tau}}}'
-    expected = lab.inspect.pair_gradients(
-        lab.losses.create("smooth_ap", tau=tau), arrays["embeddings"], arrays["labels"]
-    )
-    told = {
-        fact["name"] if isinstance(fact, dict) else fact[0]: fact
-        for fact in page.gallery("inspected")["query"]["facts"]
-    }
-    assert f"{expected.value:.4g}" in str(told["batch loss"])
-    page.test.select_slider(key="inspect.recall.smooth_ap.tau").set_value(0.01).run()
-    assert page.calm, page.words()
-    assert "knobs" not in page.test.query_params, "0.01 is the default"
-
-
 def test_a_bad_address_leaves_the_knobs_of_the_run(runs, open_page):
     page = open_page("inspect", run="recall", loss="smooth_ap", knobs='{"tau":-1}')
     assert page.calm, page.words()

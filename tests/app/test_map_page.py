@@ -13,7 +13,6 @@ import pytest
 import lab.maps
 import lab.runs
 from app import served
-from app.results import cache, run_choice
 from app.shared import address
 from app.views.map import colouring, scene
 from lab.core.files import write_json
@@ -310,15 +309,3 @@ def test_numbers_are_a_scale_from_low_to_high():
     assert colouring.by_value("weight", known, codes, nobody)[0][0].name.startswith("below ")
     assert colouring.by_value("class", known, codes, nobody)[0][0].name == "0.0", "a class is no quantity"
     assert colouring.by_value("weight", [*known, "heavy"], np.arange(31), np.zeros(31, bool))[0][0].name == "0.0"
-
-
-def test_points_are_coloured_by_how_well_they_are_answered(runs, open_page):
-    page = open_page("map", run="recall", split="test", colour="average precision")
-    assert page.calm, page.words()
-    shown = drawn(page)
-    run = lab.runs.open(runs / "recall")
-    whole = cache.collection("recall", "test", run_choice.view(run).stamp)
-    values = dict(zip(whole.query.items.tolist(), whole.measure()["mAP"].tolist(), strict=True))
-    low = [values[item] for item, line in zip(shown["ids"], shown["categories"], strict=True) if line == 0]
-    high = [values[item] for item, line in zip(shown["ids"], shown["categories"], strict=True) if line == 7]
-    assert low and high and max(low) < min(high)

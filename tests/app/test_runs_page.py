@@ -232,17 +232,6 @@ def test_curves_meet_at_the_steps_that_all_have():
     assert list(drawn[0].x) == [1, 1], "no band where a curve has no value"
 
 
-def test_a_damaged_status_is_a_state_not_an_error(runs, open_page):
-    (runs / "recall" / "status.json").write_text("{")
-    (runs / "recall" / "meta.json").write_bytes(b"\xff\xfe")
-    (runs / "recall" / "metrics.jsonl").write_bytes(b'\x00\x01 not json\n{"kind": 3}\n[]\n')
-    page = open_page("runs")
-    assert page.calm, page.words()
-    assert page.test.dataframe[0].value.set_index("run").loc["recall", "state"] == "damaged"
-    page = select(page, "recall", "smooth")
-    assert page.calm, page.words()
-
-
 def test_a_filter_by_a_column_that_is_not_there_says_so(runs, open_page):
     assert "No run has a column foo" in open_page("runs", filter="foo>3").words()
     assert "No run has a column" not in open_page("runs", filter="r@1>2").words()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,8 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect, sync_playwright
+
+from tests.dashboards import Dashboard, free_port
 
 FLAGS = (
     "--no-sandbox",
@@ -43,62 +44,9 @@ def chromium():
         browser.close()
 
 
-class Server:
-    """The dashboard as its own process, started as a person would, in a folder that is not the repository."""
-
-    def __init__(self, runs: Path, folder: Path):
-        self.runs, self.folder, self.port = runs, folder, free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.start()
-
-    def start(self) -> None:
-        with open(self.folder / "server.log", "ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "lab", "app", "--runs", str(self.runs), "--port", str(self.port)],
-                cwd=self.folder,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, "OMP_NUM_THREADS": "1", "LAB_TOKEN": TOKEN},
-            )
-        deadline = time.monotonic() + 240
-        while time.monotonic() < deadline:
-            if self.process.poll() is not None:
-                break
-            try:
-                with urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=30):
-                    return
-            except OSError:
-                time.sleep(0.2)
-        raise AssertionError(f"The dashboard did not start:\n{self.log()}")
-
-    def log(self) -> str:
-        return (self.folder / "server.log").read_text()
-
-    def stop(self) -> None:
-        self.process.terminate()
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-
-
 def _with_token(url: str) -> str:
     """As the dashboard prints it; the browser keeps a cookie and the address loses the token."""
     return f"{url}{'&' if '?' in url else '?'}token={TOKEN}"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-@pytest.fixture(scope="session")
-def new_server():
-    """Start the dashboard on a folder of runs, in a folder: `new_server(runs, folder)`; whoever starts it stops it."""
-    return Server
 
 
 @pytest.fixture
@@ -106,8 +54,8 @@ def serve(tmp_path):
     """Start the dashboard on a folder of runs; it is stopped at the end of the test."""
     started = []
 
-    def start(runs: Path) -> Server:
-        started.append(Server(runs, tmp_path))
+    def start(runs: Path) -> Dashboard:
+        started.append(Dashboard(runs, tmp_path, TOKEN).wait())
         return started[-1]
 
     yield start
@@ -120,15 +68,9 @@ def dashboard(tmp_path_factory, train_tiny):
     """One dashboard on one finished run, `recall`, for all tests that only look."""
     folder = tmp_path_factory.mktemp("dashboard")
     train_tiny(folder / "runs", "recall")
-    server = Server(folder / "runs", folder)
+    server = Dashboard(folder / "runs", folder, TOKEN).wait()
     yield server
     server.stop()
-
-
-def of_its_own(folder: Path) -> dict[str, str]:
-    """Settings and workspaces of JupyterLab that are nobody else's."""
-    names = ("JUPYTER_CONFIG_DIR", "JUPYTERLAB_WORKSPACES_DIR", "JUPYTERLAB_SETTINGS_DIR", "JUPYTER_RUNTIME_DIR")
-    return {name: str(folder / name.lower()) for name in names}
 
 
 @pytest.fixture(scope="session")
@@ -138,24 +80,17 @@ def jupyter(tmp_path_factory):
     import nbformat
 
     folder, port = tmp_path_factory.mktemp("jupyter"), free_port()
+    names = ("JUPYTER_CONFIG_DIR", "JUPYTERLAB_WORKSPACES_DIR", "JUPYTERLAB_SETTINGS_DIR", "JUPYTER_RUNTIME_DIR")
+    own_places = {name: str(folder / name.lower()) for name in names}
     with open(folder / "jupyter.log", "wb") as log:
+        words = ["lab", "learn", "--folder", str(folder / "mine"), "--port", str(port), "--no-browser"]
         process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "lab",
-                "learn",
-                "--folder",
-                str(folder / "mine"),
-                "--port",
-                str(port),
-                "--no-browser",
-            ],
+            [sys.executable, "-m", *words],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             start_new_session=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "JUPYTER_TOKEN": "reader", **of_its_own(folder)},
+            env={**os.environ, "OMP_NUM_THREADS": "1", "JUPYTER_TOKEN": "reader", **own_places},
         )
     url = f"http://127.0.0.1:{port}"
     deadline = time.monotonic() + 300

@@ -144,17 +144,6 @@ def test_the_last_value_is_drawn_though_its_letter_was_lost_twice(line, wait_for
     wait_for(lambda: line.shows(5.0), "the last value")
 
 
-def test_the_last_value_is_drawn_though_the_kernel_did_not_hear_of_the_one_before(line, wait_for):
-    line.loses = lost(1, lambda content: "drawn" in content)
-    line.live.set(tau1=2.0)
-    wait_for(lambda: line.shows(2.0), "an ordinary letter")
-    for value in (3.0, 4.0, 5.0):
-        line.live.set(tau1=value)
-    assert line.shows(2.0), "the kernel keeps the next letter to itself, as it has not heard"
-    line.let_go()
-    wait_for(lambda: line.shows(5.0), "the last value")
-
-
 def test_a_slider_dragged_over_a_bad_line_ends_at_its_last_value(line, wait_for):
     draws = random.Random(4)
     line.loses = lambda _: draws.random() < 0.4

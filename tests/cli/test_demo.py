@@ -42,11 +42,11 @@ def test_when_the_first_ends_badly_the_second_is_asked_to_stop(runs, told, monke
 
 def test_the_other_one_is_followed_to_its_scores_or_its_sentence(tmp_path, train_tiny, runs, capsys):
     finished = train_tiny(tmp_path, "finished")
-    row = demo._followed("contrastive", finished)
+    row = demo._trained("contrastive", finished, beside=True)
     assert row["model"] == "contrastive" and row["r@1"] == round(finished.scores("test")["values"]["r@1"], 4)
     assert 0 < row["seconds"] < 600 and row["run"] == os.fspath(finished.path)
     with lab.runs.Writer(runs["two"]) as writer:
         writer.status("failed", sentence="There was no room.")
     with pytest.raises(SystemExit):
-        demo._followed("contrastive", runs["two"])
+        demo._trained("contrastive", runs["two"], beside=True)
     assert "There was no room. Go on with `lab train --resume" in capsys.readouterr().err

@@ -38,7 +38,7 @@ def test_offline_is_told(monkeypatch):
 
 
 def test_two_builds_of_faiss_are_found(monkeypatch):
-    monkeypatch.setattr(doctor, "_installed", lambda name: True)
+    monkeypatch.setattr(doctor, "_version", lambda name: "1.0")
     (finding,) = doctor._faiss()
     assert finding.state == "broken" and "uninstall" in finding.advice
 

@@ -11,8 +11,7 @@ from lab.__main__ import main
 from lab.core.arrays import Damaged
 from lab.core.results import EmbeddingSet
 from lab.core.streams import result_of
-from lab.evaluation.scores import evaluate
-from lab.evaluation.streamed import evaluate_streamed
+from lab.evaluation.scores import evaluate, evaluate_streamed
 from lab.galleries import shards
 from lab.galleries.rows import Rows
 from lab.runs.importing import shards as embedding

@@ -90,13 +90,6 @@ def test_flags_leave_out_what_is_the_default(given, flags):
     assert _config.config_of(parse(["train", *flags])[1]) == config
 
 
-def test_none_on_the_command_line_empties_a_section_of_many(tmp_path):
-    file = tmp_path / "wrapped.yaml"
-    file.write_text("wrappers: [simix]")
-    _, arguments = parse(["train", "--config", str(file), "--wrappers", "none"])
-    assert _config.config_of(arguments) == RunConfig.of()
-
-
 def test_another_loss_decides_anew_whether_embeddings_get_unit_length():
     cosine, anchors = RunConfig.of(), RunConfig.of({"loss": "class_anchor_margin"})
     assert cosine.encoder.knobs.normalise and not anchors.encoder.knobs.normalise

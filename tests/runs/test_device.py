@@ -1,6 +1,5 @@
 """`training.device: cpu` holds for everything that a run does, on a machine whose GPU belongs to somebody else."""
 
-import numpy as np
 import pytest
 
 import lab.reranking
@@ -47,23 +46,6 @@ def test_a_run_on_the_cpu_and_its_pages_never_ask_for_the_gpu(somebodys_gpu, mad
     reranked("contextual", whole)
     InvertedGallery(whole, Anchors.means(query)).prepare()
     assert of_run.sheet(made, "test").nearest_right.dtype == bool
-
-
-ON_DISK = ("faiss_ivf_pq", "lancedb", "streamed")
-"""Indexes that read the gallery from a disk and search on processors, whatever else a machine has."""
-
-
-@pytest.mark.parametrize("name", lab.search.names())
-def test_an_index_searches_on_the_device_that_it_is_given(name, somebodys_gpu):
-    from lab.core.results import EmbeddingSet
-
-    rows = np.eye(40, 8, dtype=np.float32) + 0.1
-    points = EmbeddingSet(rows, np.arange(40) // 2, np.arange(40))
-    index = lab.search.create(name, device="cpu", k=3)
-    index.build(points, anchors=rows[:4]) if name == "two_stage" else index.build(points)
-    assert index.rank(points, same_source=True).neighbours.shape[1] == 3
-    wanted = "cpu" if name in ON_DISK else "cuda"
-    assert lab.search.create(name).device.type == wanted, "auto takes what is there"
 
 
 @pytest.mark.parametrize("name", lab.reranking.names())

@@ -31,12 +31,6 @@ def test_a_torn_file_is_a_finding_and_a_repair_keeps_it_beside_the_rest(copied, 
     assert (copied.path / f"{file}.damaged").exists() == (file != "status.json")
 
 
-def test_a_torn_list_of_images_is_not_trained_with(copied):
-    (copied.path / "images.json").write_text("{")
-    with pytest.raises(ValueError, match=r"images\.json is no JSON object.*--repair"):
-        copied.dataset()
-
-
 def test_a_damaged_meta_does_not_stop_a_run(copied):
     (copied.path / "meta.json").write_text("{")
     with pytest.raises(ValueError, match="has begun"):

@@ -12,7 +12,6 @@ import torch
 import lab
 from lab.__main__ import main
 from lab.runs.check import check
-from lab.runs.importing import described
 
 LABELS = [f"class {i // 4}" for i in range(32)]
 KEYS = [f"image {i}" for i in range(32)]
@@ -305,16 +304,6 @@ def test_the_command_counts_both_parts_and_says_why_nothing_is_measured(tmp_path
     assert "Nothing was measured; `lab evaluate" in capsys.readouterr().out
 
 
-def test_a_full_disk_leaves_nothing(tmp_path, vectors, monkeypatch):
-    def full(path):
-        raise OSError(28, "No space left on device", str(path))
-
-    monkeypatch.setattr("lab.core.files.to_disk", full)
-    with pytest.raises(OSError):
-        imported(tmp_path, vectors)
-    assert nothing_left(tmp_path)
-
-
 def test_rows_are_never_held_twice(tmp_path, vectors):
     """Blocks come from the memory map one after the other; the whole is asked for nowhere."""
     from lab.runs.importing.vectors import BLOCK, CheckedRows
@@ -330,9 +319,3 @@ def test_rows_are_never_held_twice(tmp_path, vectors):
 
     list(CheckedRows(Rows(), np.arange(3 * BLOCK + 5), None).blocks())
     assert asked == [BLOCK, BLOCK, BLOCK, 5]
-
-
-@pytest.mark.parametrize("labels", [[-1, None, 2, 2], [-1.0, float("nan"), 2.0, 2.0], np.array([-1, -5, 2, 2])])
-def test_negative_numbers_are_no_class_beside_gaps_either(labels):
-    found, names = described.labelled(labels, 4)
-    assert [names[one] for one in found] == ["", "", "2", "2"] and len(set(found[:2])) == 2

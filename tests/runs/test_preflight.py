@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 
-import numpy as np
 import pytest
 
 import lab.data
@@ -99,23 +98,6 @@ def test_a_wrapper_around_a_ranking_loss_is_said_to_be_guessed(monkeypatch):
     monkeypatch.setattr("psutil.virtual_memory", lambda: type("M", (), {"available": 2**20})())
     verdict, sentence = verdicts(config(**changes))["memory"]
     assert verdict == BAD and "lower sampler.batch_size. The loss's part is a guess" in sentence
-
-
-def test_reading_ahead_is_counted_and_streaming_needs_less():
-    """4 workers read two batches each of 32 x 3 x 16 x 16 bytes ahead; one is in hand, as bytes and as float32."""
-    given = {"sampler": {"batch_size": 32}, "augmentation": {"size": 16}, "training": {"chunk": 8}}
-    loading = preflight._loading
-
-    def needs(**training) -> int:
-        asked = config(**{**given, "training": {**given["training"], **training}})
-        loader = parts_of(asked).loader
-        loader.workers = 0
-        load = loader.streamed if asked.training.knobs.stream else loader.batches
-        return loading(asked, next(iter(load([np.arange(32)]))), training["workers"]).values["needs"]
-
-    batch = 32 * 3 * 16 * 16
-    assert needs(workers=4) == (2 * 4 + 1 + 4) * batch
-    assert needs(workers=4, stream=True) == (2 * 4 + 1 + 4) * batch // 4
 
 
 def test_a_streamed_run_is_looked_at_too():

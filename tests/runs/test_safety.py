@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 import signal
@@ -14,7 +13,7 @@ import pytest
 
 import lab.runs
 from lab.__main__ import main
-from lab.core import arrays, files
+from lab.core import arrays
 from lab.core.explain import explain
 from lab.core.files import write_json
 from lab.runs import Run, RunConfig, Writer, check, lock, management
@@ -161,21 +160,6 @@ def test_an_evaluation_that_is_killed_leaves_no_scores_of_others(trained, monkey
         trained.per_query("test")
     assert main(["runs", "check", "trained", "--repair", "--runs", str(trained.path.parent)]) == 0
     assert trained.scores("test")["evaluation"]["beta"] == 1.0
-
-
-def test_an_evaluation_on_a_full_disk_changes_nothing(trained, monkeypatch):
-    before = {p: p.read_bytes() for p in trained.path.rglob("*") if p.is_file() and p.parent != trained.path}
-    true = files.to_disk
-
-    def full(path):
-        if "embeddings" in str(path):
-            raise OSError(errno.ENOSPC, "No space left on device", str(path))
-        return true(path)
-
-    with monkeypatch.context() as disk, Writer(trained) as writer, pytest.raises(OSError):
-        disk.setattr(files, "to_disk", full)
-        list(evaluate_run(trained, writer, trained.config.changed("evaluation.beta", 1.0), ("test",)))
-    assert {p: p.read_bytes() for p in before} == before
 
 
 # Links, logs and modes

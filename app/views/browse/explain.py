@@ -118,8 +118,7 @@ def my_marks(scene: Scene) -> None:
             before, after = np.nanmean(measured["mAP"]), np.nanmean(values)
             st.caption(f"mAP of all {len(values):,} queries: {before:.4f} without the marks, {after:.4f} with them.")
         names = dict(zip(map(str, images.keys), (images.class_names[label] for label in images.labels), strict=True))
-        csv, look = marks.verdicts_as_csv(judged, names), {"icon": ":material/download:", "on_click": "ignore"}
-        st.download_button("Marks as CSV", csv, f"{view.run.name}-relevance.csv", "text/csv", **look)
+        page_frame.offer("Marks as CSV", marks.verdicts_as_csv(judged, names), f"{view.run.name}-relevance.csv")
 
 
 def _scores(scene: Scene, item: int, verdicts: Mapping[int, bool]) -> tuple[float, float]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -42,8 +41,7 @@ def browse() -> None:
         other = comparison_choice.choose(view)
         st.divider()
         sources = candidates.sources(with_rival=other is not None)
-        named = sources.__getitem__
-        source = page_frame.few("Queries", list(sources), key="source", format_func=named, link="queries")
+        source = page_frame.few("Queries", sources, key="source", link="queries")
         below = st.container()
         st.divider()
         size = page_frame.choice("Neighbours on a page", PER_PAGE, key="shown", link="shown")
@@ -125,8 +123,7 @@ def _offer_files(scene: Scene, item: int, evidence: list[Evidence]) -> None:
         return answer.table(view.whole, first, _part(scene, first, None).places, columns)
 
     def offer(label: str, file: str, kind: str, icon: str, make: Callable[[], bytes], help: str | None = None) -> None:
-        look: dict[str, Any] = {"icon": f":material/{icon}:", "width": "stretch", "help": help, "on_click": "ignore"}
-        st.download_button(label, make, file, kind, **look)
+        page_frame.offer(label, make, file, kind, icon=icon, width="stretch", help=help)
 
     with st.popover("Export", icon=":material/download:"):
         offer("Ranking as CSV", f"{name}.csv", "text/csv", "table", table)

@@ -141,7 +141,7 @@ def show(scene: Scene, refined: Refined) -> Refined:
 
 
 def _ask_together(key: str, ways: dict[str, str], ask: Callable[..., str] = page_frame.select) -> str:
-    return ask("Search with", list(ways), key=key, format_func=ways.__getitem__, link=key)
+    return ask("Search with", ways, key=key, link=key)
 
 
 def vectors(whole: Collection, refined: Refined, unrefined: Sequence[np.ndarray]) -> np.ndarray:

@@ -102,9 +102,8 @@ def choose_loss(view: SplitView, k: int) -> tuple[str, dict[str, Any]]:
         "Each picture then shows how strongly this loss, computed for the query over the whole gallery, pulls it "
         "closer or pushes it away."
     )
-    named = lambda one: entry_in_words(one) or "none"  # noqa: E731
-    losses = ["", *lab.inspect.list_losses()]
-    name = page_frame.select("Loss", losses, key="why", format_func=named, link="why", help=help)
+    losses = {"": "none"} | {name: entry_in_words(name) for name in lab.inspect.list_losses()}
+    name = page_frame.select("Loss", losses, key="why", link="why", help=help)
     if not name:
         return "", {}
     declared = lab.losses.get(name).Knobs
@@ -119,8 +118,8 @@ def choose_loss(view: SplitView, k: int) -> tuple[str, dict[str, Any]]:
 
 def choose_click(offered: Sequence[str]) -> str:
     """Draw the choice of what a click does."""
-    look: dict[str, Any] = {"format_func": CLICKS.__getitem__, "width": 200}
-    return page_frame.select("A click on a result", offered, key="click", initial="search", link="click", **look)
+    ways = {one: CLICKS[one] for one in offered}
+    return page_frame.select("A click on a result", ways, key="click", link="click", width=200)
 
 
 def search_with(item: int) -> None:

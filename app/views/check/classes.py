@@ -41,15 +41,18 @@ def confused(scene: Scene) -> None:
     if not len(confusion.label):
         st.success("No image has a neighbour of another class here.")
         return
-    known = [str(label) for label in sorted(set(ranking.query_labels.tolist()))]
+    known = {str(label): str(scene.names[label]) for label in sorted(set(ranking.query_labels.tolist()))}
     with tools:
         size = page_frame.choice("Classes in the matrix", SIZES, key="matrix size", initial=SIZE, link="size")
-        look: dict[str, Any] = {
-            "format_func": lambda label: str(scene.names[int(label)]),
-            "placeholder": "the most confused classes",
-            "help": "Shows these classes and those that they are confused with, instead of the most confused of all.",
-        }
-        around = page_frame.several("Around these classes", known, key="around", most=CHOSEN, link="around", **look)
+        around = page_frame.several(
+            "Around these classes",
+            known,
+            key="around",
+            most=CHOSEN,
+            link="around",
+            placeholder="the most confused classes",
+            help="Shows these classes and those that they are confused with, instead of the most confused of all.",
+        )
     _matrix(scene, ranking, confusion, k, size, [int(label) for label in around])
     _pairs(scene, ranking, confusion, k)
 
@@ -111,8 +114,8 @@ def _about(scene: Scene) -> str:
 
 
 def _ask_score(scene: Scene) -> str:
-    columns, named = scene.view.whole.columns, lambda one: ONE_QUERY.get(one, one)
-    return page_frame.select("Score", columns, key="check by", initial="MAP@R", format_func=named, link="by")
+    titles = {column: ONE_QUERY.get(column, column) for column in scene.view.whole.columns}
+    return page_frame.select("Score", titles, key="check by", initial="MAP@R", link="by")
 
 
 def _choose_row(scene: Scene, table: dict[str, Any], score: str, what: str) -> int | None:
@@ -148,7 +151,7 @@ def _show(scene: Scene, *labels: int) -> None:
     whole, sections = scene.view.whole, []
     for label in labels:
         items = whole.gallery.items[whole.gallery.labels == label][:DEPTH]
-        images = [cards.card(scene.view, int(item)) for item in items]
+        images = [cards.card(scene.view, item) for item in items]
         sections.append(CardSection(f"class {label}", str(scene.names[label]), images, size="small"))
     gallery(sections, key="classes shown", on_pick=choose)
     item = st.session_state.get(ITEM)
@@ -171,7 +174,7 @@ def slices(scene: Scene) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         score = _ask_score(scene)
         named = {SEARCH: "The worst, by one field or two together"} | {one: f"By {one}" for one in columns}
-        field = page_frame.select("Slices", list(named), key="slice field", format_func=named.__getitem__, link="field")
+        field = page_frame.select("Slices", named, key="slice field", link="field")
     measured = background.or_wait(cache.measured(scene.view))[score]
     if field != SEARCH:
         st.caption(
@@ -181,8 +184,8 @@ def slices(scene: Scene) -> None:
         _slice_table(scene, slices_of(measured, field, columns[field]), score)
         return
     most = max(3, min(1000, len(measured) // 2))
-    words, look = "Queries that a slice must have", {"initial": min(10, most), "link": "least", "width": 280}
-    least = page_frame.slide(words, 2, most, key="slice least", **look)
+    words, first = "Queries that a slice must have", min(10, most)
+    least = page_frame.slide(words, 2, most, key="slice least", initial=first, link="least", width=280)
     worst = worst_slices(measured, columns, least)
     if not worst.slices:
         st.info(f"No slice has {least} queries; lower that number.")

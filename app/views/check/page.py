@@ -33,8 +33,8 @@ MOST_READ = 60_000
 def check() -> None:
     view = run_choice.choose_split(run_choice.choose_run())
     with st.sidebar:
-        titled = lambda one: PARTS[one][0]  # noqa: E731
-        part = page_frame.few("Show", list(PARTS), key="checked", format_func=titled, link="show")
+        titles = {part: title for part, (title, _) in PARTS.items()}
+        part = page_frame.few("Show", titles, key="checked", link="show")
     page_frame.say(f"{view.run.summary} · {view.split}, {len(view.whole.query):,} images · {view.provenance}")
     if part not in ("marks", "leaks", "twice"):
         run_choice.need_classes(view)
@@ -75,7 +75,8 @@ def _twice(scene: Scene) -> None:
     pairs, scores = data_checks.duplicates(ranking, least if whole.similarity == "cosine" else -np.inf)
     items = whole.gallery.items[pairs.reshape(-1, 2)]
     here = _part("twice", len(items))
-    images = [_pair(scene, *two, score) for two, score in zip(items[here].tolist(), scores[here], strict=True)]
+    found = zip(items[here].tolist(), scores[here], strict=True)
+    images = [_pair(scene, one, other, score) for (one, other), score in found]
     note = f"{len(items):,} pairs, the most similar first; click one to judge its second image"
     _judge(scene, CardSection("twice", "Possible duplicates", images, note, NOTHING, "pairs"))
     _turn("twice", len(items))
@@ -179,8 +180,8 @@ def _mark_button(folder: Run, key: str, kind: str, set_now: bool) -> None:
             marks.mark(folder, key, None if set_now else kind)
 
     help = "Removes the mark." if set_now else "Marks this image; the mark is saved with the run."
-    look = "primary" if set_now else "secondary"
-    st.button(kind.capitalize(), key=f"mark {kind}", type=look, on_click=mark, help=help)
+    look: dict[str, Any] = {"type": "primary" if set_now else "secondary", "help": help}
+    st.button(kind.capitalize(), key=f"mark {kind}", on_click=mark, **look)
 
 
 def _marked(scene: Scene) -> None:
@@ -191,8 +192,7 @@ def _marked(scene: Scene) -> None:
         return
     at = {str(key): item for item, key in enumerate(images.keys) if str(key) in known}
     csv = marks.as_csv(known, {key: str(scene.names[images.labels[item]]) for key, item in at.items()})
-    look: dict[str, Any] = {"icon": ":material/download:", "on_click": "ignore"}
-    st.download_button("Marks as CSV", csv, f"{folder.name}-marks.csv", "text/csv", **look)
+    page_frame.offer("Marks as CSV", csv, f"{folder.name}-marks.csv")
     marked = np.array(list(at.values()), np.int64)
     counts = [(name, int(np.isin(marked, split.items).sum())) for name, split in images.splits.items()]
     _offer_training(folder, known, counts)

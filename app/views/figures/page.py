@@ -76,8 +76,8 @@ def figures() -> None:
         state["topic"] = topic_of[chosen]  # a new address brings its topic
     with st.sidebar:
         topic = page_frame.select("Topic", list(topics), key="topic")
-        titled = lambda one: lab.figures.get(one).title  # noqa: E731
-        name = page_frame.select("Figure", topics[topic], key="figure", format_func=titled)
+        titles = {one: lab.figures.get(one).title for one in topics[topic]}
+        name = page_frame.select("Figure", titles, key="figure")
         st.divider()
         scene = Scene(name)
         _adopt_knobs(scene)
@@ -171,8 +171,8 @@ def _pick_code(chart: str) -> None:
 def _show_code(drawn: go.Figure) -> None:
     """The source behind the box that was clicked, or chosen from a list by those who do not click."""
     names = [name for trace in drawn.data for name in trace.customdata or ()]
-    named = lambda one: one or "Choose a box"  # noqa: E731
-    name = page_frame.select("Code behind a box", ["", *names], key="code of", format_func=named, link="box")
+    options = {"": "Choose a box"} | {name: name for name in names}
+    name = page_frame.select("Code behind a box", options, key="code of", link="box")
     if name:
         st.code(inspect.getsource(resolve_name(name)), language="python", height=400)
 

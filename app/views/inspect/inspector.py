@@ -60,8 +60,8 @@ def choose_loss(run: Run) -> ChosenLoss:
     first = config.loss.name if config.loss.name in names else SECTIONS["loss"].default  # it may not be here
     if st.session_state.setdefault("loss of", run.name) != run.name:  # another run brings its own loss
         st.session_state["loss of"], st.session_state["loss"] = run.name, first
-    named = lambda one: entry_in_words(one) + (" (the run's own)" if one == config.loss.name else "")  # noqa: E731
-    name = page_frame.select("Loss", names, key="loss", initial=first, format_func=named)
+    titles = {one: entry_in_words(one) + " (the run's own)" * (one == config.loss.name) for one in names}
+    name = page_frame.select("Loss", titles, key="loss", initial=first)
     declared = lab.losses.get(name).Knobs
     derived = derived_knobs(SECTIONS["loss"], declared)
     knobs = [knob for knob in describe(declared) if knob.name not in derived]
@@ -95,7 +95,8 @@ def _variant(knobs: list[Knob], root: str) -> dict[str, Any]:
         return {}
     words = {"paper": "Paper", "released": "Released code", "released_224": "Released code for 224 pixels"}
     ask = page_frame.choice if len(knob.choices) < 3 else page_frame.few  # three buttons do not fit side by side
-    return {"variant": ask("Formula", knob.choices, key=f"{root}.variant", format_func=lambda one: words.get(one, one))}
+    titles = {one: words.get(one, one) for one in knob.choices}
+    return {"variant": ask("Formula", titles, key=f"{root}.variant")}
 
 
 def check(batch: InspectedBatch) -> None:

@@ -60,7 +60,7 @@ class Scene:
         return self.batch.embedded.labels
 
     def card(self, place: int, **look: Any) -> Card:
-        return cards.card(self.view, int(self.items[place]), **look)
+        return cards.card(self.view, self.items[place], **look)
 
 
 @page_frame.page(
@@ -75,14 +75,13 @@ def inspect() -> None:
     address.adopt("loss", str, lab.losses.names())
     with st.sidebar:
         address.adopt("query", int)
-        named = lambda one: offered.get(one, one)  # noqa: E731
-        code = page_frame.select("Batch", list(offered), key="batch", format_func=named, link="batch")
+        code = page_frame.select("Batch", offered, key="batch", link="batch")
         if code == batches.DRAWN:
             page_frame.keep("sampled", 0, lambda draw: 0 <= draw < 2**31, link="sampled")
             st.button("Draw another batch", icon=":material/casino:", on_click=_draw_another, width="stretch")
         chosen = inspector.choose_loss(folder)
         st.divider()
-        part = page_frame.few("Show", list(PARTS), key="show", format_func=PARTS.__getitem__, link="show")
+        part = page_frame.few("Show", PARTS, key="show", link="show")
     item = st.session_state.get("query")
     if code == batches.QUERY and view.whole.row(item) is None:
         item = st.session_state["query"] = int(view.whole.query.items[0])

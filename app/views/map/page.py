@@ -39,7 +39,7 @@ def show() -> None:
     view = run_choice.choose_split(run_choice.choose_run())
     split, folder = view.split, view.run.folder
     with st.sidebar:
-        method = page_frame.choice("Map", lab.maps.METHODS, key="map", format_func=NAMES.__getitem__, link="map")
+        method = page_frame.choice("Map", NAMES, key="map", link="map")
         both = pair.choose(view)
         over_time = both is None and split == "validation" and _asks_time(list(folder.frames()))
         fields = colouring.fields(view.whole, len(view.whole.gallery), over_time)

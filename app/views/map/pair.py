@@ -114,14 +114,13 @@ def choose(view: SplitView) -> tuple[MappedSpace, MappedSpace] | None:
     options |= {f"step:{step}": f"this run after step {step:,}" for step in steps}
     options |= {f"kept:{one}": f"this run, its {one} checkpoint" for one in _unused(folder, split)}
     help = "Another run on the same images, another checkpoint of this run, or, of validation images, an earlier step."
-    named = lambda one: options.get(one, one)  # noqa: E731
-    chosen = page_frame.select("Compare with", list(options), key="beside", format_func=named, link="beside", help=help)
+    chosen = page_frame.select("Compare with", options, key="beside", link="beside", help=help)
     if not chosen:
         return None
     at = EVALUATED
     if steps:
-        said = lambda step: "as evaluated" if step == EVALUATED else f"after step {step:,}"  # noqa: E731
-        at = page_frame.select("This run", [EVALUATED, *steps], key="beside at", format_func=said, link="at")
+        moments = {EVALUATED: "as evaluated"} | {step: f"after step {step:,}" for step in steps}
+        at = page_frame.select("This run", moments, key="beside at", link="at")
     else:
         st.caption(
             "This run stored no embeddings of earlier steps, so they cannot be compared."
@@ -169,7 +168,7 @@ def show(view: SplitView, both: tuple[MappedSpace, MappedSpace], method: lab.map
     """Draw both maps and what follows from them."""
     first, second = both
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        look = page_frame.choice("View", list(VIEWS), key="pair view", format_func=VIEWS.__getitem__, link="view")
+        look = page_frame.choice("View", VIEWS, key="pair view", link="view")
         k = page_frame.choice("Neighbours compared", NEIGHBOURS, key="pair near", link="k")
     two = background.or_wait(_laid_out(first, second, method))
     k = min(k, two.near[0].shape[1])
@@ -283,7 +282,7 @@ def _neighbours(scene: PairScene, space: MappedSpace, at: int) -> CardSection:
 def _selection(scene: PairScene) -> CardSection:
     rows, items, shares = np.flatnonzero(scene.selected), scene.two.items, scene.shares
     rows = rows[np.argsort(shares[rows], kind="stable")]
-    listed = [cards.card(scene.view, int(items[row]), value=f"{shares[row]:.0%} in common") for row in rows[:LISTED]]
+    listed = [cards.card(scene.view, items[row], value=f"{shares[row]:.0%} in common") for row in rows[:LISTED]]
     note = f"{len(rows):,} images, those with the fewest neighbours in common first"
     note += f"; {LISTED} shown" if len(rows) > LISTED else ""
     return CardSection("selection", "Selected on the map", listed, note, current=scene.item)

@@ -135,7 +135,7 @@ def neighbours(
     is known. values: what each card says."""
     known, values = cards.has_class(view.images, item), values or [""] * len(others)
     return [
-        cards.card(view, int(other), rank=rank, right=bool(same) if known else None, value=value)
+        cards.card(view, other, rank=rank, right=bool(same) if known else None, value=value)
         for rank, (other, same, value) in enumerate(zip(others, right, values, strict=True), 1)
     ]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from app.results.run_choice import Library, chosen_name, described, written
+from app.results.run_choice import Library, chosen_name, described
 from app.shared import page_frame, settings
 from lab.core.files import read_json, write_json
 from lab.report import rows as tables
@@ -40,7 +40,7 @@ class Scene:
 def row(run: Run, split: str) -> Row:
     """A run's row, made once as long as its files stay; whether a process still works on it is looked up each time."""
     files = ("config.yaml", "status.json", "remarks.json", "meta.json", f"scores/{split}.json")
-    stored = _stored(run.path, split, tuple(written(run.path / name) for name in files))
+    stored = _stored(run.path, split, tuple(settings.written(run.path / name) for name in files))
     return {**stored, "state": run.state if stored["state"] in (RUNNING, QUEUED) else stored["state"]}
 
 

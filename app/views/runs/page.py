@@ -91,7 +91,7 @@ def _mailed(chosen: list[Run], split: str) -> None:
             made = lab.report.page.of(chosen, table, images=lambda run: settings.confine_images(run.dataset()))
             st.session_state["page to mail"] = names, split, made
     if (kept := st.session_state.get("page to mail")) and kept[:2] == (names, split):
-        st.download_button("Download the report", kept[2], "report.html", "text/html", icon=":material/download:")
+        page_frame.offer("Download the report", kept[2], "report.html", "text/html")
 
 
 def _narrowed(scene: Scene) -> Callable[[Row], bool]:

@@ -193,7 +193,7 @@ def _plan(config: RunConfig) -> None:
     st.code(shlex.join([*command, "--runs", str(settings.runs_root())]), language="bash", wrap_lines=True)
     with page_frame.fold("As YAML", link="yaml"):
         st.code(scene.text, language="yaml", height=320)
-        st.download_button("Export", scene.text, "config.yaml", "application/yaml", icon=":material/download:")
+        page_frame.offer("Export", scene.text, "config.yaml", "application/yaml")
     _preflight(scene)
     _queue(scene)
     queue_panel.panel()
@@ -235,18 +235,18 @@ def _place() -> str:
         "every ten seconds to a minute, at each checkpoint and at its end."
     )
     help = explained if location.RAY in places else None
-    named = places.__getitem__
-    return page_frame.select("Where it runs", list(places), key="where", format_func=named, help=help, link="where")
+    return page_frame.select("Where it runs", places, key="where", help=help, link="where")
 
 
 def _devices(config: RunConfig) -> list[str]:
-    known = {device.name: device.words for device in machine.devices()}
-    look: dict[str, Any] = {
-        "format_func": lambda one: known.get(one, one),
-        "placeholder": f"as set in the form: {config.training.knobs.device}",
-        "help": "Several devices share the runs, one run per device at a time.",
-    }
-    return page_frame.several("Devices", list(known), key="devices", link="device", **look)
+    return page_frame.several(
+        "Devices",
+        {device.name: device.words for device in machine.devices()},
+        key="devices",
+        link="device",
+        placeholder=f"as set in the form: {config.training.knobs.device}",
+        help="Several devices share the runs, one run per device at a time.",
+    )
 
 
 def _preflight(scene: Scene) -> None:

@@ -56,7 +56,7 @@ def two_stage() -> None:
     with st.sidebar:
         address.adopt("query", int, lambda item: whole.row(item) is not None)
         st.divider()
-        source = page_frame.few("Queries", list(SOURCES), key="raced", format_func=SOURCES.__getitem__, link="queries")
+        source = page_frame.few("Queries", SOURCES, key="raced", link="queries")
         below = st.container()
         st.divider()
         most = max(2, min(96, len(whole.gallery) - 1))

@@ -40,8 +40,8 @@ def linear_steps(knob: Knob, value: float | None = None) -> tuple[float, float, 
     if knob.kind is int:
         return int(low) + (knob.gt == low), int(high) - (knob.lt == high), 1
     power = math.floor(math.log10((high - low) / 50))
-    wanted = [number for number in (knob.default, value) if isinstance(number, int | float)]
-    power = next((p for p in range(power, power - FINER, -1) if _stops_at(wanted, low, 10.0**p)), power - FINER)
+    numbers = [number for number in (knob.default, value) if isinstance(number, int | float)]
+    power = next((p for p in range(power, power - FINER, -1) if _stops_at(numbers, low, 10.0**p)), power - FINER)
     step = 10.0**power
     low += step * (knob.ge is None and knob.gt is not None)
     high -= step * (knob.le is None and knob.lt is not None)

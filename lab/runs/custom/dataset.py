@@ -12,7 +12,6 @@ import torch
 from PIL import Image
 
 from lab.core.explain import explain
-from lab.core.files import make_folder
 from lab.data import ImageRecords, Split, class_disjoint
 from lab.data.images.listing import Listed, listed_as
 from lab.data.images.reading import as_rgb
@@ -43,7 +42,7 @@ def keep(folder: Path, data: Any, validation: Any = None, test: Any = None, seed
         if not len(one):
             raise ValueError(f"The {name} data is empty; give at least one image.")
         start = len(keys)
-        make_folder(folder / PICTURES / name)
+        (folder / PICTURES / name).mkdir(parents=True, exist_ok=True)
         for number in range(len(one)):
             picture, word = _item(one, number, name)
             keys.append(f"{name}/{number:07d}.png")

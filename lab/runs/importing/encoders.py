@@ -105,7 +105,7 @@ def encoder_of(word: str, weights: str | None = None, seen: Seen = Seen()) -> An
         model = _program(Path(word).expanduser())
     elif ":" in word:
         model = made_by(word)
-    elif word in lab.encoders.names() and word != "timm_model":
+    elif word in _catalogued():
         return _seeing(lab.encoders.create(word, dim=None), seen).eval()
     else:
         return _named(word, weights, seen)
@@ -121,18 +121,21 @@ def refuse_unknown(word: str, runs: Sequence[str]) -> None:
     import timm
 
     named = Path(word).suffix.lower() in (*FILES, *WEIGHTS) or ":" in word
-    catalogued = [name for name in lab.encoders.names() if name != "timm_model"]
-    if named or word in catalogued or timm.is_model(word) or word in torchvision_names():
+    if named or word in _catalogued() or timm.is_model(word) or word in torchvision_names():
         return
-    near = difflib.get_close_matches(word, [*runs, *catalogued, *timm.list_models()], n=3)
+    near = difflib.get_close_matches(word, [*runs, *_catalogued(), *timm.list_models()], n=3)
     hint = f" Similar: {', '.join(near)}." if near else ""
     raise ValueError(f"{word!r} is no run, no encoder of Rankscope's and no model of timm.{hint}")
 
 
+def _catalogued() -> list[str]:
+    """Our encoders, but for the one that is any model of timm."""
+    return [name for name in lab.encoders.names() if name != "timm_model"]
+
+
 def is_untrained(word: str) -> bool:
     """Whether it is an encoder of ours that has random weights until it is trained."""
-    catalogued = word in lab.encoders.names() and word != "timm_model"
-    return catalogued and "pretrained" not in lab.encoders.get(word).Knobs.model_fields
+    return word in _catalogued() and "pretrained" not in lab.encoders.get(word).Knobs.model_fields
 
 
 def _named(word: str, weights: str | None, seen: Seen) -> Any:

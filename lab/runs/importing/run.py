@@ -132,7 +132,9 @@ def _described(table: Any, row_facts: dict[str, Any], base: Path, with_root: boo
     pictured = row_facts.get("image", keys if with_root else None)
     if pictured is not None:
         folder, keys = described.pictures(pictured, base, count)
-    columns = {what: row_facts.get(what) for what in ("label", "role", "super_class", "split", "metadata")}
+    columns: dict[str, Any] = {
+        what: row_facts.get(what) for what in ("label", "role", "super_class", "split", "metadata")
+    }
     records = described.records(count, keys=keys, **columns)
     parts = {
         name: {"query": one.query} | ({} if one.gallery is None else {"gallery": one.gallery})

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import subprocess
 import tempfile
 import weakref
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from lab.install import children
 from lab.runs.config import RunConfig
@@ -18,10 +17,11 @@ from lab.runs.config import RunConfig
 
 @dataclass
 class Preflight:
-    """One pre-flight under way or done. config: the configuration it looks at, as YAML."""
+    """One pre-flight under way or done. config: the configuration it looks at, as YAML. files: with it, and with what
+    the process prints; they go with this object."""
 
     config: str
-    folder: Path
+    files: tuple[IO[str], IO[str], IO[str]]
     process: subprocess.Popen
 
     @property
@@ -31,15 +31,10 @@ class Preflight:
     @property
     def checks(self) -> list[dict[str, Any]]:
         """What has been found so far; a process that died says so, unless it was stopped."""
-        checks = []
-        for line in (self.folder / "checks.jsonl").read_text("utf-8", errors="replace").splitlines():
-            try:
-                checks.append(json.loads(line))
-            except ValueError:
-                continue
+        printed, complained = (Path(file.name).read_text("utf-8", errors="replace") for file in self.files[1:])
+        checks = [json.loads(line) for line in printed.splitlines(keepends=True) if line.endswith("\n")]
         if self.done and self.process.returncode not in (0, -signal.SIGTERM):
-            lines = (self.folder / "errors.txt").read_text("utf-8", errors="replace").strip().splitlines()
-            last = lines[-1] if lines else f"exit {self.process.returncode}"
+            last = (complained.strip().splitlines() or [f"exit {self.process.returncode}"])[-1]
             sentence = f"The pre-flight ended early ({last})."
             checks.append({"name": "pre-flight", "verdict": "bad", "sentence": sentence})
         return checks
@@ -51,31 +46,22 @@ class Preflight:
 
     def stop(self) -> None:
         """End the process, if it still runs."""
-        if not self.done:
-            self.process.terminate()
+        self.process.terminate()
 
 
 def start(config: RunConfig) -> Preflight:
-    """Begin a pre-flight of a configuration; what it leaves on the disk goes with the object that comes back."""
-    text = config.as_yaml()
-    folder = Path(tempfile.mkdtemp(prefix="rankscope-preflight-"))
-    (folder / "config.yaml").write_text(text, "utf-8")
-    with open(folder / "checks.jsonl", "wb") as out, open(folder / "errors.txt", "wb") as errors:
-        process = subprocess.Popen(
-            children.python("-m", "lab.runs.launching.preflight", str(folder / "config.yaml")),
-            env=children.environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=errors,
-            start_new_session=True,
-        )
-    preflight = Preflight(text, folder, process)
-    weakref.finalize(preflight, _forget, process, folder)
+    """Begin a pre-flight of a configuration; it ends with the object that comes back."""
+    given, out, errors = (tempfile.NamedTemporaryFile("w+", encoding="utf-8") for _ in range(3))  # noqa: SIM115
+    given.write(text := config.as_yaml())
+    given.flush()
+    process = subprocess.Popen(
+        children.python("-m", "lab.runs.launching.preflight", given.name),
+        env=children.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+        stderr=errors,
+        start_new_session=True,
+    )
+    preflight = Preflight(text, (given, out, errors), process)
+    weakref.finalize(preflight, process.kill)
     return preflight
-
-
-def _forget(process: subprocess.Popen, folder: Path) -> None:
-    """Leave nothing behind when the session that asked is gone."""
-    if process.poll() is None:
-        process.kill()
-    shutil.rmtree(folder, ignore_errors=True)

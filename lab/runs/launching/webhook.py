@@ -37,7 +37,9 @@ def address() -> str:
 def send(name: str, status: dict[str, Any]) -> str:
     """Tell the owner how a run ended, if he wants to know. Returns what went wrong, in a sentence; empty if nothing."""
     state, sentence = status["state"], status.get("sentence") or ""
-    message = {key: status.get(key) or usual for key, usual in (("step", 0), ("steps", None), ("scores", {}))}
+    message: dict[str, Any] = {
+        key: status.get(key) or usual for key, usual in (("step", 0), ("steps", None), ("scores", {}))
+    }
     message |= {"run": name, "state": state, "sentence": sentence, "host": socket.gethostname(), "at": time.time()}
     message["text"] = f"Run {name} {'was ' if state == 'interrupted' else ''}{state}. {sentence}".strip()
     try:

@@ -39,6 +39,7 @@ class Recorder:
 
     Attributes:
         run: the run that is written; None in a process that leaves it to the first, see `Silent`.
+        step: the last that was logged.
     """
 
     run: Any  # a Run, but in `Silent`
@@ -48,7 +49,7 @@ class Recorder:
         self._writer = Writer(run)
         self._writer.claim()
         self._images: Any = None
-        self._step = 0
+        self.step = 0
         self._writer.status(RUNNING, phase="training", sentence="", step=0)
 
     def __enter__(self) -> Self:
@@ -56,10 +57,10 @@ class Recorder:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if error is None:
-            self._writer.status(FINISHED, phase="finished", step=self._step, sentence="Recorded from its own loop.")
+            self._writer.status(FINISHED, phase="finished", step=self.step, sentence="Recorded from its own loop.")
         else:
             state = STOPPED if isinstance(error, KeyboardInterrupt | GeneratorExit) else FAILED
-            self._writer.status(state, phase=state, step=self._step, sentence=explain(error))
+            self._writer.status(state, phase=state, step=self.step, sentence=explain(error))
         self._writer.close()
 
     def log(self, step: int, loss: Any = None, **scalars: Any) -> None:
@@ -70,7 +71,7 @@ class Recorder:
         """
         given = {"loss": loss, **scalars}
         values = {name: _number(name, value) for name, value in given.items() if value is not None}
-        self._move_to(step)
+        self.step = self._checked(step)
         if of_step := {name: value for name, value in values.items() if name in STEP}:
             self._append("stepped", **of_step)
         if more := {name: value for name, value in values.items() if name not in STEP}:
@@ -97,7 +98,7 @@ class Recorder:
         Raises:
             ValueError: the vectors, or what is said of them, cannot be used; nothing is written then.
         """
-        self._check(step)
+        step = self._checked(step)
         table = as_rows(vectors)
         items = np.arange(table.shape[0])
         rows = np.concatenate(list(CheckedRows(table, items, self.normalise).blocks()))
@@ -105,10 +106,9 @@ class Recorder:
             self._list(len(rows), labels, images, keys, Path(root))
         if len(rows) != len(self._images):
             raise ValueError(f"There are {len(rows):,} vectors, but the run has {len(self._images):,} images.")
-        self._move_to(step)
+        self.step = step
         kept = {"vectors": rows, "labels": self._images.labels, "items": items}
-        self._writer.arrays("frames", f"step_{step:08d}", kept, {"step": step})
-        self._writer.keep_newest("frames", self.run.config.training.knobs.keep_frames)
+        self._writer.of_step("frames", step, kept, {}, self.run.config.training.knobs.keep_frames)
         evaluation = self.run.config.evaluation.as_dict()
         about = {"checkpoint": OUTSIDE, "step": step, "evaluation": evaluation}
         for old in (self.run.path / "scores").glob(f"{SPLIT}.*"):
@@ -143,26 +143,16 @@ class Recorder:
         if len(places) and not (places.min() >= 0 and places.max() < len(self._images)):
             raise ValueError(f"Items are 0 to {len(self._images) - 1:,}; got {places.min()} to {places.max()}.")
         kept = {"embeddings": vectors.astype(np.float32), "labels": np.unique(numbers, return_inverse=True)[1]}
-        self._writer.arrays(
-            "batches", f"step_{self._step:08d}", {**kept, "items": places}, {"step": self._step, "loss": loss_value}
-        )
-        self._writer.keep_newest("batches", self.run.config.training.knobs.keep_batches)
+        newest = self.run.config.training.knobs.keep_batches
+        self._writer.of_step("batches", self.step, {**kept, "items": places}, {"loss": loss_value}, newest)
 
-    @property
-    def step(self) -> int:
-        """The last step that was told of."""
-        return self._step
-
-    def _check(self, step: int) -> None:
-        if step < self._step:
-            raise ValueError(f"Step {step:,} was logged after step {self._step:,}; steps must not go back.")
-
-    def _move_to(self, step: int) -> None:
-        self._check(step)
-        self._step = int(step)
+    def _checked(self, step: int) -> int:
+        if step < self.step:
+            raise ValueError(f"Step {step:,} was logged after step {self.step:,}; steps must not go back.")
+        return int(step)
 
     def _append(self, kind: str, **values: Any) -> None:
-        self._writer.append({"kind": kind, "step": self._step, **values, "at": round(time.time(), 3)})
+        self._writer.append({"kind": kind, "step": self.step, **values, "at": round(time.time(), 3)})
 
     def _list(self, count: int, labels: Any, images: Any, keys: Any, base: Path) -> None:
         """Write which images the run is about."""
@@ -180,16 +170,16 @@ class Silent(Recorder):
     """Takes the same calls and writes nothing: for every process of a training but the first."""
 
     def __init__(self) -> None:
-        self.run, self._step = None, 0
+        self.run, self.step = None, 0
 
     def __exit__(self, *_: Any) -> None:
         """Nothing is open."""
 
     def log(self, step: int, loss: Any = None, **scalars: Any) -> None:
-        self._move_to(step)
+        self.step = self._checked(step)
 
     def embeddings(self, step: int, vectors: Any, *_: Any, **__: Any) -> None:
-        self._move_to(step)
+        self.step = self._checked(step)
 
     def batch(self, embeddings: Any, labels: Any, items: Sequence[int], loss: Any = None) -> None:
         """The first process keeps its batch."""

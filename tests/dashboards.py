@@ -1,0 +1,69 @@
+"""The dashboard as its own process, started as a person would, for tests that ask it over the network."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Self
+
+PATIENCE = 300
+"""Seconds that a busy machine is given to start one."""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Dashboard:
+    """One server on a folder of runs, in a folder that is not the repository."""
+
+    def __init__(self, runs: Path, folder: Path, token: str, *flags: str, before: tuple[str, ...] = ()):
+        self.runs, self.log_file, self.token, self.flags = runs, folder / "server.log", token, flags
+        self.before, self.port = before, free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.start()
+
+    def start(self) -> None:
+        words = ["lab", "app", "--runs", str(self.runs), "--port", str(self.port), *self.flags]
+        with open(self.log_file, "ab") as log:
+            self.process = subprocess.Popen(
+                [*self.before, sys.executable, "-m", *words],
+                cwd=self.log_file.parent,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "OMP_NUM_THREADS": "1", "LAB_TOKEN": self.token},
+            )
+
+    def wait(self, good: tuple[int, ...] = ()) -> Self:
+        """Until it answers, with 200 or another good status."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline and self.process.poll() is None:
+            try:
+                with urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=30):
+                    return self
+            except urllib.error.HTTPError as answer:
+                assert answer.code in good
+                return self
+            except OSError:
+                time.sleep(0.2)
+        raise AssertionError(f"The dashboard did not start:\n{self.log()}")
+
+    def log(self) -> str:
+        return self.log_file.read_text()
+
+    def stop(self) -> None:
+        self.process.terminate()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()

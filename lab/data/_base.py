@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,10 +13,10 @@ from PIL import Image
 
 from lab.core.arrays import Names
 from lab.core.catalog import name_of
-from lab.core.files import checked
 from lab.core.formats import plain_cell, visible
 from lab.core.knobs import HasKnobs, knob
 from lab.core.results import Relevance
+from lab.data._lists import csv_columns
 from lab.data._noise import NoiseKnobs, kept_classes, long_tail, relabelled, replaced
 from lab.data._splits import Split, SplitName, few, fold_of
 from lab.data.images.reading import open_rgb
@@ -108,8 +107,17 @@ class ImageSet(HasKnobs):
     def __init__(self, **knobs: Any):
         super().__init__(**knobs)
         self._hold(self._read())
-        if isinstance(self.knobs, SplitKnobs):
-            self._share_out(self.knobs)
+        if not isinstance(self.knobs, SplitKnobs):
+            return
+        knobs = self.knobs
+        if knobs.leave_out is not None:
+            self._leave_out(Path(knobs.leave_out).expanduser())
+        if knobs.folds is not None:
+            self._take_fold(knobs.folds, knobs.fold, knobs.split_seed)
+        if knobs.shots is not None and "train" in self.splits:
+            self.splits["train"] = Split(few(self.labels, self.splits["train"].items, knobs.shots, knobs.shot_seed))
+        if "train" in self.splits and len(self.splits["train"]):
+            self._thin_out(knobs)
 
     @classmethod
     def of_records(cls, records: ImageRecords, knobs: Any, root: Path | None, class_disjoint: bool = True) -> Self:
@@ -131,17 +139,6 @@ class ImageSet(HasKnobs):
         self.problems = list(records.problems)
         self.relevance = dict(records.relevance)
 
-    def _share_out(self, knobs: SplitKnobs) -> None:
-        """Make the training and validation splits that the knobs ask for, out of those that were read."""
-        if knobs.leave_out is not None:
-            self._leave_out(Path(knobs.leave_out).expanduser())
-        if knobs.folds is not None:
-            self._take_fold(knobs.folds, knobs.fold, knobs.split_seed)
-        if knobs.shots is not None and "train" in self.splits:
-            self.splits["train"] = Split(few(self.labels, self.splits["train"].items, knobs.shots, knobs.shot_seed))
-        if "train" in self.splits and len(self.splits["train"]):
-            self._thin_out(knobs)
-
     def _leave_out(self, file: Path) -> None:
         """Take the images that a table names from every split; their numbers stay, so that runs can be compared.
 
@@ -154,16 +151,12 @@ class ImageSet(HasKnobs):
         if named and not len(out):
             raise ValueError(f"{file} names no image of {self.name}; data.leave_out needs the names of its images.")
         for name, split in self.splits.items():
-            parts = [None if one is None else one[~np.isin(one, out)] for one in (split.query, split.gallery)]
-            if name in self.relevance and any(
-                one is not None and len(one) < len(before)
-                for one, before in zip(parts, (split.query, split.gallery), strict=True)
-                if before is not None
-            ):
+            if name in self.relevance and np.isin(split.items, out).any():
                 raise ValueError(
                     f"The {name} split of {self.name} has judgements of its own, so none of its images can be left out."
                 )
-            self.splits[name] = Split(*parts)  # type: ignore[arg-type]  # the first is the queries, which there are
+            query, gallery = (one if one is None else one[~np.isin(one, out)] for one in (split.query, split.gallery))
+            self.splits[name] = Split(query, gallery)  # type: ignore[arg-type]  # there are queries
 
     def _thin_out(self, knobs: NoiseKnobs) -> None:
         """Take classes and images from the training split."""
@@ -199,8 +192,7 @@ class ImageSet(HasKnobs):
             )
         seen = [self.splits[name].items for name in ("train", "validation") if name in self.splits]
         items = np.unique(np.concatenate([np.empty(0, np.int64), *seen]))
-        count = len(np.unique(self.labels[items]))
-        if count < folds:
+        if (count := len(np.unique(self.labels[items]))) < folds:
             raise ValueError(
                 f"{self.name} has {count} classes that do not test, too few for {folds} folds; lower data.folds."
             )
@@ -261,6 +253,8 @@ class ImageSet(HasKnobs):
         Raises:
             ImageError: the file is missing or cannot be decoded; the sentence names it.
         """
+        if self.pixels is not None:
+            return Image.fromarray(self.pixels[i])
         return open_rgb(self.path(i), least=self.least)
 
     def judged(self, split: str, query: np.ndarray, gallery: np.ndarray) -> Relevance | None:
@@ -296,9 +290,10 @@ class ImageSet(HasKnobs):
         """
         chosen = self.splits.get(split)
         if chosen is None or not len(chosen):
+            sizes = ", ".join(f"{name} {len(one)}" for name, one in self.splits.items()) or "no splits"
             raise ValueError(
-                f"{self.called} has no images in its {split} split; it has {self._sizes()}. Choose another split or "
-                "change the fractions of the classes."
+                f"{self.called} has no images in its {split} split; it has {sizes}. Choose another split or change the "
+                "fractions of the classes."
             )
         classes, counts = chosen.by_class(self.labels)
         if len(classes) < 2:
@@ -308,18 +303,14 @@ class ImageSet(HasKnobs):
             )
         short = classes[counts < per_class]
         if len(short):
-            named = ", ".join(f"{self.class_names[c]!r} ({counts[classes == c][0]})" for c in short[:3]) + (
-                ", ..." if len(short) > 3 else ""
-            )
+            named = ", ".join(f"{self.class_names[c]!r} ({counts[classes == c][0]})" for c in short[:3])
+            more = ", ..." if len(short) > 3 else ""
             raise ValueError(
                 f"{len(short)} of {len(classes)} classes in the {split} split of {self.called} "
-                f"{'has' if len(short) == 1 else 'have'} fewer than {per_class} images: {named}. "
+                f"{'has' if len(short) == 1 else 'have'} fewer than {per_class} images: {named}{more}. "
                 f"Lower the images per class to {counts.min()}, add images, or let the sampler leave such classes "
                 "out or repeat their images."
             )
-
-    def _sizes(self) -> str:
-        return ", ".join(f"{name} {len(split)}" for name, split in self.splits.items()) or "no splits"
 
 
 def listed_images(file: Path) -> frozenset[str]:
@@ -329,14 +320,11 @@ def listed_images(file: Path) -> frozenset[str]:
         ValueError: there is no such file, or it is no table with that column.
     """
     try:
-        with checked(file).open(encoding="utf-8-sig", newline="") as lines:
-            rows = csv.DictReader(lines, strict=True)
-            if "image" not in (rows.fieldnames or ()):
-                raise ValueError(f"{file} has no column image, which data.leave_out needs.")
-            return frozenset(row["image"] for row in rows if row["image"])
+        columns = csv_columns(file)
     except OSError as error:
         raise ValueError(
             f"data.leave_out names {file}, which cannot be read: {error.strerror or error}. Give another file, or none."
         ) from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{file} is no CSV file in UTF-8 ({error}).") from None
+    if "image" not in columns:
+        raise ValueError(f"{file} has no column image, which data.leave_out needs.")
+    return frozenset(filter(None, columns["image"]))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from lab.core.knobs import describe
 from lab.data._base import ImageSet
 from lab.data._download import Progress
-from lab.data._published import PublishedSet, md5_of
-from lab.data.images.reading import ImageError, check_whole
+from lab.data._lists import md5_of
+from lab.data._published import PublishedSet
+from lab.data.images.reading import check_whole, problems_of
 
 _CHUNK = 1_000
 _NAMED = 20
@@ -42,7 +42,10 @@ def checking(entry: type[ImageSet], path: str) -> Iterator[Progress | Problem]:
             yield Problem(str(error))
             continue
         if isinstance(dataset, PublishedSet):
-            yield from map(Problem, _wrong_counts(dataset) + _wrong_files(dataset))
+            yield from map(Problem, _wrong_counts(dataset))
+            for file, expected in dataset.checksums().items():
+                if (digest := md5_of(one := dataset.root / file)) != expected:
+                    yield Problem(f"{one} is not the published file: its MD5 is {digest}, not {expected}.")
         yield from map(Problem, dataset.problems)
         yield from _broken(dataset)
 
@@ -64,36 +67,20 @@ def _wrong_counts(dataset: PublishedSet) -> list[str]:
     return problems
 
 
-def _wrong_files(dataset: PublishedSet) -> list[str]:
-    problems = []
-    for file, expected in dataset.checksums().items():
-        if (digest := md5_of(dataset.root / file)) != expected:
-            problems.append(f"{dataset.root / file} is not the published file: its MD5 is {digest}, not {expected}.")
-    return problems
-
-
 def _broken(dataset: ImageSet) -> Iterator[Progress | Problem]:
     """Name the image files that are missing or corrupt, as far as `_NAMED` of a kind, and count the others."""
     if dataset.pixels is not None or dataset.root is None:
         return
-
-    def problem(i: int) -> tuple[str, str] | None:
-        path = dataset.path(i)
-        try:
-            check_whole(path)
-        except ImageError as error:
-            return ("missing" if not path.exists() else "corrupt", str(error))
-        return None
-
     counts = {"missing": 0, "corrupt": 0}
-    with ThreadPoolExecutor(8) as pool:
-        for start in range(0, len(dataset), _CHUNK):
-            chunk = range(start, min(start + _CHUNK, len(dataset)))
-            for kind, sentence in filter(None, pool.map(problem, chunk)):
+    for start in range(0, len(dataset), _CHUNK):
+        files = [dataset.path(i) for i in range(start, min(start + _CHUNK, len(dataset)))]
+        for file, sentence in zip(files, problems_of(files, check_whole), strict=True):
+            if sentence is not None:
+                kind = "corrupt" if file.exists() else "missing"
                 counts[kind] += 1
                 if counts[kind] <= _NAMED:
                     yield Problem(sentence)
-            yield Progress(dataset.name, chunk.stop, len(dataset), "images")
+        yield Progress(dataset.name, start + len(files), len(dataset), "images")
     for kind, count in counts.items():
         if count > _NAMED:
             yield Problem(f"{count - _NAMED:,} more of {len(dataset):,} images are {kind}.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import tarfile
 import urllib.error
 import urllib.request
@@ -12,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from lab.data._base import ImageSet
-from lab.data._published import Archive, PublishedSet, md5_of
+from lab.data._lists import md5_of
+from lab.data._published import Archive, PublishedSet
 
 _CHUNK = 1 << 20
 
@@ -75,8 +75,6 @@ def _fetch(archive: Archive, folder: Path) -> Iterator[Progress]:
         if error.code != 416:  # 416: nothing is left to send, the part is whole
             raise ValueError(f"{archive.url} answers {error.code} {error.reason}; try again later.") from None
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EACCES):  # not the network's fault
-            raise
         cause = getattr(error, "reason", error)
         reason = getattr(cause, "strerror", None) or cause
         raise ValueError(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
-from PIL import Image
 
-from lab.core.files import checked
 from lab.core.knobs import REQUIRED, knob
 from lab.data._base import ImageRecords, ImageSet, SplitKnobs
 from lab.data._splits import Split, by_image
@@ -44,7 +42,7 @@ class PublishedKnobs(SplitKnobs):
 
 
 class PublishedSet(ImageSet):
-    """A published benchmark. An entry says where its files lie and defines `_table`.
+    """A published benchmark. An entry says where its files lie, and defines `columns` and `_images`, or `_table`.
 
     Attributes:
         folder: name of the official top folder; `root` may be it or hold it.
@@ -52,6 +50,7 @@ class PublishedSet(ImageSet):
         get: where to get the set and where to put it, in one or two sentences.
         counts: part (train, test, query, gallery) to its published numbers, several where releases differ.
         variants: knobs under which `lab.data.check` reads it, one after the other.
+        columns: what `_images` gives of each image, such as "key label split".
 
     Lists are believed: an image file that turns out missing or corrupt is left out when it is met. `lab.data.check`
     looks at all of them beforehand.
@@ -67,18 +66,26 @@ class PublishedSet(ImageSet):
     get: ClassVar[str]
     counts: ClassVar[dict[str, tuple[Counts, ...]]]
     variants: ClassVar[tuple[dict[str, str], ...]] = ({},)
+    columns: ClassVar[str] = "key label split"
 
     def _read(self) -> ImageRecords:
         root = Path(self.knobs.root).expanduser()
         self.root = root / self.folder if (root / self.folder).is_dir() else root
         missing = [name for name in self.needs if not (self.root / name).exists()]
         if missing:
-            raise ValueError(f"{self.name} is not complete: {self.root} lacks {', '.join(missing)}. {self.get}")
+            raise self._incomplete(f"{self.root} lacks {', '.join(missing)}")
         return self._records(self._table())
 
+    def _incomplete(self, what: str) -> ValueError:
+        return ValueError(f"{self.name} is not complete: {what}. {self.get}")
+
     def _table(self) -> Table:
-        """Read the official lists."""
-        raise NotImplementedError(f"{type(self).__name__} must define _table.")
+        """What the official lists say."""
+        return Table.of(self.columns, self._images())
+
+    def _images(self) -> Iterator[tuple[str, ...]]:
+        """Read the official lists: the `columns` of one image after the other."""
+        raise NotImplementedError(f"{type(self).__name__} must define _images.")
 
     def _records(self, table: Table) -> ImageRecords:
         return assemble(table, self.knobs.split_seed, self.knobs.validation)
@@ -97,11 +104,9 @@ class PublishedSet(ImageSet):
 
         A few-shot training split has none.
         """
-        parts: dict[str, np.ndarray] = {}
         whole = getattr(self.knobs, "shots", None) is None
         train = [self.splits[name].items for name in ("train", "validation") if whole and name in self.splits]
-        if train:
-            parts["train"] = np.concatenate(train)
+        parts = {"train": np.concatenate(train)} if train else {}
         if "test" in self.splits:
             test = self.splits["test"]
             parts["test"] = test.items
@@ -143,7 +148,7 @@ class ClosedSet(PublishedSet):
         knobs = self.knobs
         train, validation = by_image(whole.labels, whole.splits["train"].query, knobs.split_seed, knobs.validation)
         test, published = whole.splits["test"].query, whole.splits["train"].query
-        splits = {"train": Split(train), "test": Split(test, published if self.knobs.gallery == "train" else None)}
+        splits = {"train": Split(train), "test": Split(test, published if knobs.gallery == "train" else None)}
         return replace(whole, splits=splits | ({"validation": Split(validation)} if len(validation) else {}))
 
     def parts(self) -> dict[str, np.ndarray]:
@@ -161,48 +166,3 @@ class InMemory(ClosedSet):
     def pixels(self) -> np.ndarray:
         """uint8 [n h w 3]."""
         return self._pixels
-
-    def load(self, i: int) -> Image.Image:
-        """The i-th image, RGB."""
-        return Image.fromarray(self._pixels[i])
-
-
-def md5_of(path: Path) -> str:
-    """MD5 of a file's content."""
-    with checked(path).open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
-
-
-def rows(path: Path, columns: int, skip: int = 0) -> list[list[str]]:
-    """Lines of a list, split at blanks; empty lines and the first `skip` are passed over.
-
-    Raises:
-        ValueError: a line has another number of columns, or the file is no text or no file; names file and line.
-    """
-    try:
-        lines = checked(path).read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text: {error}.") from None
-    table = []
-    for number, line in enumerate(lines, start=1):
-        cells = line.split(maxsplit=columns - 1)
-        if number <= skip or not cells:
-            continue
-        if len(cells) != columns:
-            raise ValueError(f"{path}, line {number}: {len(cells)} columns instead of {columns}: {line[:80]!r}.")
-        table.append(cells)
-    if not table:
-        raise ValueError(f"{path} is empty.")
-    return table
-
-
-def whole_number(text: str, path: Path) -> int:
-    """An integer of a list.
-
-    Raises:
-        ValueError: it is none; names the file.
-    """
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"{path}: {text!r} is not a whole number.") from None

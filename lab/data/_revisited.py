@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -10,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from PIL import Image
 
-from lab.core.files import checked
 from lab.core.knobs import REQUIRED, Knobs, knob
 from lab.core.results import EASY, HARD, JUNK, Relevance
 from lab.data._base import ImageRecords
-from lab.data._published import PublishedSet, rows
+from lab.data._lists import read_json, rows
+from lab.data._published import PublishedSet
 from lab.data._table import Table, assemble
 from lab.data.images.reading import open_rgb
 
@@ -43,7 +42,7 @@ class RevisitedSet(PublishedSet):
     ground_truth: ClassVar[str]
 
     def _table(self) -> Table:
-        judged = self._ground_truth()
+        judged = read_json(self.root / self.ground_truth, "a converted ground truth", _checked)
         self._boxes = [one["bbx"] for one in judged["gnd"]]
         names = judged["qimlist"] + judged["imlist"]
         table = Table(
@@ -77,17 +76,6 @@ class RevisitedSet(PublishedSet):
             return super().load(i)
         return open_rgb(self.path(i)).crop(self._boxes[i])
 
-    def _ground_truth(self) -> dict[str, Any]:
-        path = self.root / self.ground_truth
-        try:
-            judged = json.loads(checked(path).read_text(encoding="utf-8"))
-            _check(judged)
-        except (UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise ValueError(f"{path} is not JSON, or is damaged: {error}.") from None
-        except (KeyError, TypeError, IndexError) as error:
-            raise ValueError(f"{path} is not a converted ground truth: {error}.") from None
-        return judged
-
 
 def relevance(judged: list[dict[str, list]]) -> Relevance:
     """Judgements of every query, in the order easy, hard, junk."""
@@ -97,8 +85,8 @@ def relevance(judged: list[dict[str, list]]) -> Relevance:
     return Relevance(np.cumsum([0, *counts]), np.concatenate(items), np.concatenate(grades))
 
 
-def _check(judged: Any) -> None:
-    """Raise what `_ground_truth` names when a converted ground truth does not hang together."""
+def _checked(judged: Any) -> dict[str, Any]:
+    """A converted ground truth, which may not hang together: that raises what `read_json` turns into a sentence."""
     queries, gallery, rows_ = judged["qimlist"], judged["imlist"], judged["gnd"]
     if len(rows_) != len(queries) or not queries or not gallery:
         raise TypeError(f"{len(rows_)} judgements for {len(queries)} queries in a gallery of {len(gallery)}")
@@ -110,3 +98,4 @@ def _check(judged: Any) -> None:
         seen = [item for grade in _GRADES for item in one[grade]]
         if len(set(seen)) < len(seen) or not all(0 <= item < len(gallery) for item in seen):
             raise IndexError(f"the judgements of {name} repeat an item or leave the gallery")
+    return judged

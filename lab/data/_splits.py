@@ -63,17 +63,17 @@ def class_disjoint(labels: np.ndarray, seed: int, test: float = 0.5, validation:
     Returns:
         `train`, `validation` (absent when its fraction rounds to no class) and `test`.
     """
-    classes = np.unique(labels)
+    shares = shared_out(np.unique(labels), seed, test, validation)
+    return {name: Split(np.flatnonzero(np.isin(labels, members))) for name, members in shares.items()}
+
+
+def shared_out(classes: np.ndarray, seed: int, test: float, validation: float) -> dict[str, np.ndarray]:
+    """The classes of each split that has any, in the order of the seed; fractions as for `class_disjoint`."""
     shuffled = classes[np.random.default_rng(seed).permutation(len(classes))]
     seen = len(classes) - round(test * len(classes))
     train = seen - round(validation * seen)
-    return by_classes(labels, {"train": shuffled[:train], "validation": shuffled[train:seen], "test": shuffled[seen:]})
-
-
-def by_classes(labels: np.ndarray, classes: dict[str, np.ndarray]) -> dict[str, Split]:
-    """The split that each class belongs to; splits without an image are absent."""
-    splits = {name: Split(np.flatnonzero(np.isin(labels, members))) for name, members in classes.items()}
-    return {name: split for name, split in splits.items() if len(split)}
+    parts = {"train": shuffled[:train], "validation": shuffled[train:seen], "test": shuffled[seen:]}
+    return {name: part for name, part in parts.items() if len(part)}
 
 
 def hold_out(labels: np.ndarray, train: np.ndarray, seed: int, validation: float) -> dict[str, Split]:
@@ -96,8 +96,7 @@ def by_image(labels: np.ndarray, items: np.ndarray, seed: int, share: float) -> 
     """
     kept, held = [], []
     for label in np.unique(labels[items]):
-        mine = items[labels[items] == label]
-        mine = np.random.default_rng((seed, label)).permutation(mine)
+        mine = np.random.default_rng((seed, label)).permutation(items[labels[items] == label])
         out = round(share * len(mine))
         held.append(mine[:out])
         kept.append(mine[out:])

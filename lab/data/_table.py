@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lab.data import _splits
-from lab.data._base import ImageRecords
+from lab.data._base import ImageRecords, ImageSet
 from lab.data._splits import Split
-from lab.data.images.reading import ImageError, check_header
+from lab.data.images.reading import check_header, problems_of
 
-AT_ONCE = 256
-"""Files that one thread looks at before the next task: a task a file would take longer than the looking."""
+SPLITS = {"train": "train", "validation": "validation", "val": "validation", "valid": "validation", "test": "test"}
+"""What people call a split, to its name here."""
 
 
 @dataclass
@@ -40,54 +40,43 @@ class Table:
     attributes: dict[str, list[str]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
+    @classmethod
+    def of(cls, names: str, images: Iterable[Sequence[str]]) -> Table:
+        """From one row an image; names: of its columns, such as "key label split"."""
+        columns = list(map(list, zip(*images, strict=True))) or [[] for _ in names.split()]
+        return cls(**dict(zip(names.split(), columns, strict=True)))
+
     def __len__(self) -> int:
         return len(self.key)
 
-    def columns(self) -> Iterable[tuple[dict[str, Any], str, list[str]]]:
-        """Every column that is present: its holder, its name there, its values."""
+    def keep(self, kept: Sequence[bool]) -> None:
+        """Leave out the images for which `kept` [n] is False."""
         for name in ("key", "label", "split", "role", "super_class"):
-            if getattr(self, name) is not None:
-                yield vars(self), name, getattr(self, name)
-        for name, values in self.attributes.items():
-            yield self.attributes, name, values
-
-    def keep(self, wanted: np.ndarray) -> None:
-        """Leave out the images for which `wanted` [n] is False."""
-        for holder, name, values in list(self.columns()):
-            holder[name] = [value for value, stays in zip(values, wanted, strict=True) if stays]
+            if (values := getattr(self, name)) is not None:
+                setattr(self, name, list(compress(values, kept)))
+        self.attributes = {name: list(compress(values, kept)) for name, values in self.attributes.items()}
 
 
-def leave_out_unreadable(table: Table, root: Path) -> None:
-    """Look at the header of every file; name those that are missing or no images, and leave them out.
+def personal(images: ImageSet, table: Table, root: Path) -> ImageRecords:
+    """Records of somebody's files, which nobody has published: those that are missing or no images are left out.
 
     Raises:
         ValueError: not one file is an image.
     """
-    if not len(table):
-        return
-
-    def problem(key: str) -> str | None:
-        try:
-            check_header(root / key)
-        except ImageError as error:
-            return str(error)
-        return None
-
-    def problems(start: int) -> list[str | None]:
-        return [problem(key) for key in table.key[start : start + AT_ONCE]]
-
-    with ThreadPoolExecutor(8) as pool:
-        reasons = [one for part in pool.map(problems, range(0, len(table), AT_ONCE)) for one in part]
+    reasons = problems_of([root / key for key in table.key], check_header)
     bad = [one for one in reasons if one]
     if len(bad) == len(table):
         raise ValueError(
             f"None of the {len(table)} images below {root} can be read; the first: {' '.join(bad[0].split())}"
         )
     before = list(dict.fromkeys(table.label))
-    table.keep(np.array([one is None for one in reasons]))
-    table.problems += bad
+    table.keep([one is None for one in reasons])
     left = set(table.label)
+    table.problems += bad
     table.problems += [f"Class {name!r} has no readable image and is left out." for name in before if name not in left]
+    pairs = set(zip(table.label, table.split or [], strict=False))
+    images.class_disjoint = not any((name, "train") in pairs and (name, "test") in pairs for name in left)
+    return assemble(table, images.knobs.split_seed, images.knobs.validation, images.knobs.test)
 
 
 def assemble(table: Table, seed: int, validation: float, test: float = 0.5) -> ImageRecords:
@@ -105,15 +94,9 @@ def assemble(table: Table, seed: int, validation: float, test: float = 0.5) -> I
         splits = _splits.class_disjoint(labels, seed, test, validation)
     else:
         splits = _published(table, labels, seed, validation)
+    attributes = {name: np.array(values, dtype=str) for name, values in table.attributes.items()}
     return ImageRecords(
-        keys=table.key,
-        labels=labels,
-        class_names=class_names,
-        super_labels=super_labels,
-        super_names=super_names,
-        attributes={name: np.array(values, dtype=str) for name, values in table.attributes.items()},
-        splits=splits,
-        problems=table.problems,
+        table.key, labels, class_names, splits, super_labels, super_names, attributes, problems=table.problems
     )
 
 
@@ -124,7 +107,7 @@ def numbered(names: list[str]) -> tuple[list[str], np.ndarray]:
 
 
 def _published(table: Table, labels: np.ndarray, seed: int, validation: float) -> dict[str, Split]:
-    split, role = np.array(table.split), np.array(table.role if table.role is not None else [""] * len(table))
+    split, role = np.array(table.split), np.array(table.role or [""] * len(table))
     splits = {}
     for name in ("train", "validation", "test"):
         mine = np.flatnonzero(split == name)

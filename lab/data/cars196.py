@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
-from lab.core.files import checked
+from lab.data._lists import read_mat
 from lab.data._published import PublishedSet
-from lab.data._table import Table
 
 _TWO_WORDS = ("AM General", "Aston Martin", "Land Rover")
 
@@ -28,23 +28,20 @@ class Cars196(PublishedSet):
     )
     counts = {"train": ((98, 8_054),), "test": ((98, 8_131),)}
 
-    def _table(self) -> Table:
+    columns = "key label split super_class"
+
+    def _images(self) -> Iterator[tuple[str, ...]]:
         if (self.root / "cars_annos.mat").exists():
             path = self.root / "cars_annos.mat"
             images = [(str(one["relative_im_path"]), int(one["class"])) for one in _mat(path, "annotations")]
             names = list(_mat(path, "class_names"))
         else:
             names, images = self._devkit()
-        table = Table(split=[], super_class=[])
         for key, number in images:
             if not 1 <= number <= len(names):
                 raise ValueError(f"The annotations give {key} the class {number}, but there are {len(names)} classes.")
             name = names[number - 1]
-            table.key.append(key)
-            table.label.append(name)
-            table.split.append("train" if number <= 98 else "test")
-            table.super_class.append(make(name))
-        return table
+            yield key, name, "train" if number <= 98 else "test", make(name)
 
     def _devkit(self) -> tuple[list[str], list[tuple[str, int]]]:
         kit = self.root / "devkit" if (self.root / "devkit").is_dir() else self.root
@@ -55,10 +52,7 @@ class Cars196(PublishedSet):
             files[labelled] = self.root / f"{labelled}.mat"
         missing = [path.name for path in files.values() if not path.exists()]
         if missing:
-            raise ValueError(
-                f"{self.name} is not complete: {self.root} has no cars_annos.mat, and its devkit lacks "
-                f"{', '.join(missing)}. {self.get}"
-            )
+            raise self._incomplete(f"{self.root} has no cars_annos.mat, and its devkit lacks {', '.join(missing)}")
         names = _mat(files["cars_meta"], "class_names")
         images = []
         for folder, path in (("cars_train", files["cars_train_annos"]), ("cars_test", files[labelled])):
@@ -72,17 +66,6 @@ def make(name: str) -> str:
 
 
 def _mat(path: Path, name: str) -> list:
-    """One variable of a MATLAB file, structures as dicts.
-
-    Raises:
-        ValueError: the file is damaged or lacks the variable.
-    """
-    from scipy.io import loadmat
-
-    try:
-        value = loadmat(checked(path), simplify_cells=True)[name]
-    except KeyError:
-        raise ValueError(f"{path} holds no {name}.") from None
-    except Exception as error:  # the reader trips over damaged bytes in many ways
-        raise ValueError(f"{path} is not a MATLAB file, or is damaged: {error}.") from None
+    """One variable of a MATLAB file, structures as dicts."""
+    value = read_mat(path, lambda stored: stored[name], simplify=True)
     return [value] if isinstance(value, dict | str) else list(value)

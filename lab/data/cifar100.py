@@ -6,7 +6,8 @@ import pickle
 
 import numpy as np
 
-from lab.data._published import Archive, InMemory, md5_of
+from lab.data._lists import md5_of
+from lab.data._published import Archive, InMemory
 from lab.data._table import Table
 
 
@@ -49,11 +50,7 @@ class Cifar100(InMemory):
         return dict(listed) | {CIFAR100.meta["filename"]: CIFAR100.meta["md5"]}
 
     def _file(self, name: str) -> dict:
-        """The content of a pickle, which may run any program: only the published file is opened.
-
-        Raises:
-            ValueError: the file is another one.
-        """
+        """The content of a pickle, which may run any program: only the published file is opened."""
         if (digest := md5_of(self.root / name)) != self.checksums()[name]:
             raise ValueError(
                 f"{self.root / name} is not the published file, so it is not opened: its MD5 is {digest}, not "

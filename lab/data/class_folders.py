@@ -8,10 +8,8 @@ from pathlib import Path
 
 from lab.core.knobs import REQUIRED, knob
 from lab.data._base import ImageRecords, ImageSet, SplitKnobs
-from lab.data._table import Table, assemble, leave_out_unreadable
+from lab.data._table import SPLITS, Table, personal
 from lab.data.images.reading import CONVERT, EXTENSIONS, HEIC, nameable
-
-_SPLITS = {"train": "train", "validation": "validation", "val": "validation", "valid": "validation", "test": "test"}
 
 
 class ClassFolders(ImageSet):
@@ -51,17 +49,16 @@ class ClassFolders(ImageSet):
                 f"{self.root} holds no images in class folders. Expected files such as CLASS/image.jpg or "
                 f"train/CLASS/image.jpg, ending in {' '.join(sorted(EXTENSIONS))}.{photos}"
             )
-        leave_out_unreadable(table, self.root)
-        self.class_disjoint = table.split is None or not _overlap(table)
-        return assemble(table, self.knobs.split_seed, self.knobs.validation, self.knobs.test)
+        return personal(self, table, self.root)
 
 
 def _table(root: Path) -> Table:
     table, strangers = Table(), []
+    photos: list[Path] = []
     top = _folders(root)
-    named = [folder for folder in top if folder.name.lower() in _SPLITS]
+    named = [folder for folder in top if folder.name.lower() in SPLITS]
     by_split = bool(top) and len(named) == len(top)
-    if not by_split and {"train", "test"} <= {_SPLITS[folder.name.lower()] for folder in named}:
+    if not by_split and {"train", "test"} <= {SPLITS[folder.name.lower()] for folder in named}:
         other = next(folder.name for folder in top if folder not in named)
         raise ValueError(
             f"{root} holds train and test folders and also {other!r}, so it is unclear what the classes are. Move "
@@ -74,7 +71,7 @@ def _table(root: Path) -> Table:
             before = len(table)
             for path in _files(folder):
                 if path.suffix.lower() not in EXTENSIONS:
-                    strangers.append(path)
+                    (photos if path.suffix.lower() in HEIC else strangers).append(path)
                     continue
                 key = path.relative_to(root).as_posix()
                 if not nameable(key):
@@ -83,11 +80,9 @@ def _table(root: Path) -> Table:
                 table.key.append(key)
                 table.label.append(folder.name)
                 if by_split:
-                    table.split.append(_SPLITS[part.name.lower()])
+                    table.split.append(SPLITS[part.name.lower()])
             if len(table) == before:
                 table.problems.append(f"Class {folder.relative_to(root).as_posix()!r} has no image and is left out.")
-    photos = [path for path in strangers if path.suffix.lower() in HEIC]
-    strangers = [path for path in strangers if path.suffix.lower() not in HEIC]
     if photos:
         table.problems.append(f"{len(photos)} left out, for instance {photos[0]}: {CONVERT}.")
     if strangers:
@@ -103,10 +98,3 @@ def _files(folder: Path) -> Iterator[Path]:
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(parent, name) for name in sorted(names) if not name.startswith("."))
-
-
-def _overlap(table: Table) -> bool:
-    train, test = (
-        {c for c, s in zip(table.label, table.split, strict=True) if s == name} for name in ("train", "test")
-    )
-    return bool(train & test)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lab.core.files import checked
-from lab.data._published import PublishedSet, rows, whole_number
+from lab.data._lists import csv_columns, rows
+from lab.data._published import PublishedSet
 from lab.data._table import Table
 
 
@@ -33,7 +33,7 @@ class Cub200(PublishedSet):
                 raise ValueError(f"{self.root / 'image_class_labels.txt'} gives image {image} no class of classes.txt.")
             table.key.append(f"images/{path}")
             table.label.append(names[number])
-            table.split.append("train" if whole_number(number, self.root / "classes.txt") <= 100 else "test")
+            table.split.append("train" if int(number) <= 100 else "test")
             if levels:
                 table.super_class.append(levels[number]["order"])
                 for level in ("family", "order"):
@@ -44,14 +44,10 @@ class Cub200(PublishedSet):
         path = self.root / "hierarchy.csv"
         if not path.exists():
             return {}
-        import csv
-
-        with checked(path).open(newline="", encoding="utf-8-sig") as lines:
-            table = {row.get("class_id", ""): row for row in csv.DictReader(lines)}
-        lacking = [str(n) for n in range(1, 201) if not all(table.get(str(n), {}).get(k) for k in ("family", "order"))]
-        known = [number for number, _ in rows(self.root / "classes.txt", 2)]
-        lacking = [number for number in lacking if number in known]
-        if lacking:
+        read = csv_columns(path)
+        named = zip(*(read.get(name, []) for name in ("class_id", "family", "order")), strict=False)
+        table = {number: {"family": family, "order": order} for number, family, order in named if family and order}
+        if lacking := [number for number, _ in rows(self.root / "classes.txt", 2) if number not in table]:
             raise ValueError(
                 f"{path} has no class_id, family and order for class {lacking[0]} and {len(lacking) - 1} others."
             )

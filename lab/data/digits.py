@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from PIL import Image
 
 from lab.core.knobs import knob
 from lab.data._base import ImageRecords, ImageSet, SplitKnobs
@@ -57,10 +56,6 @@ class Digits(ImageSet):
     def pixels(self) -> np.ndarray:
         """uint8 [n 32 32 3], shared by all instances; read-only."""
         return _drawn()[0]
-
-    def load(self, i: int) -> Image.Image:
-        """The i-th image, RGB, 32 x 32."""
-        return Image.fromarray(_drawn()[0][i])
 
 
 @lru_cache(maxsize=1)

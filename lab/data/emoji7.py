@@ -19,7 +19,7 @@ from lab.core import arrays
 from lab.core.files import cache_folder
 from lab.data import _splits
 from lab.data._base import BundledSplitKnobs, ImageRecords, ImageSet
-from lab.data.images import reading
+from lab.data.images.reading import open_rgb
 
 
 class Emoji7(ImageSet):
@@ -60,7 +60,7 @@ class Emoji7(ImageSet):
 
     def load(self, i: int) -> Image.Image:
         """The i-th image, RGB, 64 x 64."""
-        return reading.open_rgb(_webp(_stored(), i), self.keys[i])
+        return open_rgb(_webp(_stored(), i), self.keys[i])
 
 
 @lru_cache(maxsize=1)
@@ -78,10 +78,9 @@ def _decoded() -> np.ndarray:
     """All pixels: decoded, or as an earlier process has left them among the user's caches, 75 MB with a checksum."""
     stored = _stored()
     place = cache_folder() / f"emoji7-{zlib.crc32(stored['webp'].data):08x}.safetensors"
-    pixels = None
-    with suppress(ValueError, OSError):  # not there yet, or damaged
-        pixels = arrays.read(place).get("pixels")
-    if pixels is None or pixels.dtype != np.uint8 or pixels.shape != (len(stored["classes"]), 64, 64, 3):
+    try:
+        pixels = arrays.read(place)["pixels"]
+    except (ValueError, OSError):  # not there yet, or damaged
         pixels = _decode(stored)
         with suppress(OSError):  # where nothing can be written each process decodes them
             arrays.write(place, {"pixels": pixels})
@@ -90,7 +89,4 @@ def _decoded() -> np.ndarray:
 
 
 def _decode(stored: dict[str, np.ndarray]) -> np.ndarray:
-    pixels = np.empty((len(stored["classes"]), 64, 64, 3), dtype=np.uint8)
-    for i in range(len(pixels)):
-        pixels[i] = np.asarray(reading.open_rgb(_webp(stored, i), f"emoji {i}"))
-    return pixels
+    return np.stack([np.asarray(open_rgb(_webp(stored, i), f"emoji {i}")) for i in range(len(stored["classes"]))])

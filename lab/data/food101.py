@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from lab.data._published import Archive, ClosedSet, rows
-from lab.data._table import Table
+from collections.abc import Iterator
+
+from lab.data._lists import rows
+from lab.data._published import Archive, ClosedSet
 
 
 class Food101(ClosedSet):
@@ -17,14 +19,10 @@ class Food101(ClosedSet):
     )
     counts = {"train": ((101, 75_750),), "test": ((101, 25_250),)}
 
-    def _table(self) -> Table:
-        table = Table(split=[])
+    def _images(self) -> Iterator[tuple[str, ...]]:
         for split in ("train", "test"):
             for (name,) in rows(self.root / "meta" / f"{split}.txt", 1):
-                table.key.append(f"images/{name.strip()}.jpg")
-                table.label.append(name.split("/")[0])
-                table.split.append(split)
-        return table
+                yield f"images/{name.strip()}.jpg", name.split("/")[0], split
 
     @classmethod
     def archives(cls) -> tuple[Archive, ...]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import os
 
+from lab.data._lists import csv_columns
 from lab.data._published import PublishedSet
 from lab.data._table import Table
 
@@ -28,25 +28,19 @@ class GoogleLandmarksV1(PublishedSet):
     """What 000 still found, and what was published."""
 
     def _table(self) -> Table:
-        table, absent = Table(split=[]), []
+        listed = csv_columns(self.root / "train.csv")
+        if missing := {"id", "landmark_id"} - listed.keys():
+            raise ValueError(f"{self.root / 'train.csv'} lacks the columns {', '.join(sorted(missing))}.")
+        images = list(zip(listed["id"], listed["landmark_id"], strict=True))
         there = {entry.name for entry in os.scandir(self.root / "train")}
-        with open(self.root / "train.csv", newline="", encoding="utf-8") as file:
-            listed = csv.DictReader(file)
-            missing = {"id", "landmark_id"} - set(listed.fieldnames or ())
-            if missing:
-                raise ValueError(f"{self.root / 'train.csv'} lacks the columns {', '.join(sorted(missing))}.")
-            for row in listed:
-                name = f"{row['id']}.jpg"
-                if name not in there or not (row["landmark_id"] or "").isdigit():
-                    absent.append(self.root / "train" / name)
-                    continue
-                table.key.append(f"train/{name}")
-                table.label.append(row["landmark_id"])
-                table.split.append("train")
+        found = [(name, label) for name, label in images if f"{name}.jpg" in there and label.isdigit()]
+        table = Table.of("key label split", ((f"train/{name}.jpg", label, "train") for name, label in found))
         if not len(table):
-            raise ValueError(f"{self.name} is not complete: {self.root / 'train'} holds no listed image. {self.get}")
+            raise self._incomplete(f"{self.root / 'train'} holds no listed image")
+        known = set(table.key)
+        absent = [self.root / f"train/{name}.jpg" for name, _ in images if f"train/{name}.jpg" not in known]
         if len(absent) > _NAMED:
-            count = f"{len(absent):,} of {len(absent) + len(table):,} listed images are"
+            count = f"{len(absent):,} of {len(images):,} listed images are"
             table.problems.append(f"{count} missing and left out, for instance {absent[0]}.")
         else:
             table.problems += [f"{path} is missing." for path in absent]

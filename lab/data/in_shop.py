@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
-from lab.data._published import PublishedSet, rows
-from lab.data._table import Table
+from lab.data._lists import rows
+from lab.data._published import PublishedSet
 
 _PARTS = {"train": ("train", ""), "query": ("test", "query"), "gallery": ("test", "gallery")}
 
@@ -21,23 +22,19 @@ class InShop(PublishedSet):
     )
     counts = {"train": ((3_997, 25_882),), "query": ((3_985, 14_218),), "gallery": ((3_985, 12_612),)}
 
-    def _table(self) -> Table:
+    columns = "key label super_class split role"
+
+    def _images(self) -> Iterator[tuple[str, ...]]:
         listed = self._find("Eval/list_eval_partition.txt", "list_eval_partition.txt")
         prefix = self._find("img", "Img/img").relative_to(self.root).parent.as_posix()
-        table = Table(split=[], role=[], super_class=[])
         for path, item, part in rows(listed, 3, skip=2):
             if part not in _PARTS:
                 raise ValueError(f"{listed}: {path} is {part!r}, not one of {', '.join(_PARTS)}.")
-            split, role = _PARTS[part]
-            table.key.append(path if prefix == "." else f"{prefix}/{path}")
-            table.label.append(item)
-            table.split.append(split)
-            table.role.append(role)
-            table.super_class.append("/".join(path.split("/")[1:3]))
-        return table
+            key = path if prefix == "." else f"{prefix}/{path}"
+            yield key, item, "/".join(path.split("/")[1:3]), *_PARTS[part]
 
     def _find(self, *places: str) -> Path:
         path = next((self.root / place for place in places if (self.root / place).exists()), None)
         if path is None:
-            raise ValueError(f"{self.name} is not complete: {self.root} lacks {places[0]}. {self.get}")
+            raise self._incomplete(f"{self.root} lacks {places[0]}")
         return path

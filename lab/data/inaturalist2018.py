@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from lab.data._published import PublishedSet, rows
-from lab.data._table import Table
+from collections.abc import Iterator
+
+from lab.data._lists import rows
+from lab.data._published import PublishedSet
 
 
 class INaturalist2018(PublishedSet):
@@ -17,16 +19,13 @@ class INaturalist2018(PublishedSet):
     )
     counts = {"train": ((5_690, 325_846),), "test": ((2_452, 136_093),)}
 
-    def _table(self) -> Table:
-        table = Table(split=[], super_class=[])
+    columns = "key label split super_class"
+
+    def _images(self) -> Iterator[tuple[str, ...]]:
         for split in ("train", "test"):
             path = self.root / "Inat_dataset_splits" / f"Inaturalist_{split}_set1.txt"
             for (key,) in rows(path, 1):
                 parts = key.strip().split("/")
                 if len(parts) < 3:
                     raise ValueError(f"{path}: {key!r} does not end in SUPER-CLASS/SPECIES/image.")
-                table.key.append(key.strip())
-                table.label.append("/".join(parts[-3:-1]))
-                table.split.append(split)
-                table.super_class.append(parts[-3])
-        return table
+                yield key.strip(), "/".join(parts[-3:-1]), split, parts[-3]

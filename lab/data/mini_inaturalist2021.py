@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
+from typing import Any
 
-from lab.core.files import checked
+from lab.data._lists import read_json
 from lab.data._published import PublishedSet
 from lab.data._table import Table
 
@@ -26,23 +26,20 @@ class MiniINaturalist2021(PublishedSet):
     counts = {"train": ((5_000, 250_000),), "test": ((5_000, 250_000),)}
 
     def _table(self) -> Table:
-        path = self.root / "train_mini.json"
-        try:
-            listed = json.loads(checked(path).read_text(encoding="utf-8"))
-            species = sorted(listed["categories"], key=lambda one: one["id"])
-            by_id = {one["id"]: one for one in species}
-            training = {one["id"] for one in species[: len(species) // 2]}
-            file_of = {image["id"]: image["file_name"] for image in listed["images"]}
-            images = [(file_of[one["image_id"]], by_id[one["category_id"]]) for one in listed["annotations"]]
-            images.sort(key=lambda pair: (pair[1]["id"], pair[0]))
-            return Table(
-                key=[file for file, _ in images],
-                label=[one["name"] for _, one in images],
-                split=["train" if one["id"] in training else "test" for _, one in images],
-                super_class=[one["supercategory"] for _, one in images],
-                attributes={rank: [one.get(rank, "") for _, one in images] for rank in _RANKS},
-            )
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{path} is not JSON, or is damaged: {error}.") from None
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"{path} is not in the layout of the challenge: {error!r} is missing.") from None
+        return read_json(self.root / "train_mini.json", "in the layout of the challenge", _table_of)
+
+
+def _table_of(listed: Any) -> Table:
+    species = sorted(listed["categories"], key=lambda one: one["id"])
+    by_id = {one["id"]: one for one in species}
+    training = {one["id"] for one in species[: len(species) // 2]}
+    file_of = {image["id"]: image["file_name"] for image in listed["images"]}
+    images = [(file_of[one["image_id"]], by_id[one["category_id"]]) for one in listed["annotations"]]
+    images.sort(key=lambda pair: (pair[1]["id"], pair[0]))
+    return Table(
+        key=[file for file, _ in images],
+        label=[one["name"] for _, one in images],
+        split=["train" if one["id"] in training else "test" for _, one in images],
+        super_class=[one["supercategory"] for _, one in images],
+        attributes={rank: [one.get(rank, "") for _, one in images] for rank in _RANKS},
+    )

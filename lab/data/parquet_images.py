@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from PIL import Image
-
 from lab.core.knobs import knob
-from lab.data.images.reading import ImageError, open_rgb
+from lab.data.images.reading import ImageError
 from lab.data.streams.index import Found, Index, built
 from lab.data.streams.remote import said_by
 from lab.data.streams.streamed_set import StreamedKnobs, StreamedSet
@@ -63,9 +61,6 @@ class ParquetImages(StreamedSet):
             return pyarrow.parquet.ParquetFile(path, filesystem=self.system)
         except Exception as error:  # each store has its own
             raise ValueError(f"{path} cannot be read as Parquet: {said_by(error)}.") from None
-
-    def load(self, i: int) -> Image.Image:
-        return open_rgb(self._encoded(i), self.keys[i], self.least)
 
     def _encoded(self, i: int) -> bytes:
         where = int(self.index.file[i]), int(self.index.place[i])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from lab.data._published import PublishedSet, rows
-from lab.data._table import Table
+from collections.abc import Iterator
+
+from lab.data._lists import rows
+from lab.data._published import PublishedSet
 
 
 class Sop(PublishedSet):
@@ -17,12 +19,9 @@ class Sop(PublishedSet):
     )
     counts = {"train": ((11_318, 59_551),), "test": ((11_316, 60_502),)}
 
-    def _table(self) -> Table:
-        table = Table(split=[], super_class=[])
+    columns = "key label split super_class"
+
+    def _images(self) -> Iterator[tuple[str, ...]]:
         for split in ("train", "test"):
             for _, label, _, path in rows(self.root / f"Ebay_{split}.txt", 4, skip=1):
-                table.key.append(path)
-                table.label.append(label)
-                table.split.append(split)
-                table.super_class.append(path.split("/")[0].removesuffix("_final"))
-        return table
+                yield path, label, split, path.split("/")[0].removesuffix("_final")

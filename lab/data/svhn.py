@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from lab.core.files import checked
+from lab.data._lists import read_mat
 from lab.data._published import Archive, InMemory
 from lab.data._table import Table
 
@@ -25,7 +25,7 @@ class Svhn(InMemory):
     def _table(self) -> Table:
         table, pixels = Table(split=[]), []
         for split in ("train", "test"):
-            images, digits = _read(self.root / f"{split}_32x32.mat")
+            images, digits = read_mat(self.root / f"{split}_32x32.mat", _images_and_digits)
             pixels.append(images)
             table.key += [f"{split}/{number:05d}" for number in range(len(digits))]
             table.label += [str(digit % 10) for digit in digits.tolist()]  # the files call the digit 0 ten
@@ -45,19 +45,9 @@ class Svhn(InMemory):
         return {archive.file: archive.md5 for archive in self.archives()}
 
 
-def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """uint8 [n 32 32 3] and int [n].
-
-    Raises:
-        ValueError: the file is damaged or holds something else.
-    """
-    from scipy.io import loadmat
-
-    try:
-        stored = loadmat(checked(path))
-        images, digits = stored["X"].transpose(3, 0, 1, 2), stored["y"].reshape(-1)
-    except Exception as error:  # the reader trips over damaged bytes in many ways
-        raise ValueError(f"{path} is damaged, or holds no X [32 32 3 n] and y [n]: {error}.") from None
+def _images_and_digits(stored: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """uint8 [n 32 32 3] and int64 [n]."""
+    images, digits = stored["X"].transpose(3, 0, 1, 2), stored["y"].reshape(-1)
     if images.shape != (len(digits), 32, 32, 3) or images.dtype != np.uint8:
-        raise ValueError(f"{path} holds {images.dtype} images {list(images.shape)} for {len(digits)} labels.")
+        raise ValueError(f"{images.dtype} images {list(images.shape)} for {len(digits)} labels")
     return np.ascontiguousarray(images), digits.astype(np.int64)

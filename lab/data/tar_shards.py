@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from PIL import Image
-
-from lab.data.images.reading import EXTENSIONS, ImageError, nameable, open_rgb
+from lab.data.images.reading import EXTENSIONS, ImageError, nameable
 from lab.data.streams.index import Found, Index, built
 from lab.data.streams.remote import said_by
 from lab.data.streams.streamed_set import StreamedKnobs, StreamedSet
@@ -37,9 +35,6 @@ class TarShards(StreamedSet):
     def _indexed(self) -> Index:
         files, states = self._files(".tar")
         return built("tar", [self.knobs.root, states], files, lambda problems: _images(self.system, files, problems))
-
-    def load(self, i: int) -> Image.Image:
-        return open_rgb(self._encoded(i), self.keys[i], self.least)
 
     def _encoded(self, i: int) -> bytes:
         where, name = self.index.files[self.index.file[i]], self.keys[i]
@@ -95,12 +90,10 @@ def _one(image: tarfile.TarInfo | None, label: str, number: int, shard: str, pro
         return
     folder = str(PurePosixPath(image.name).parent)
     class_name = label or (folder if folder != "." else "")
-    if not class_name:
-        if len(problems) < 100:
-            problems.append(f"{shard}/{image.name} has neither a .cls beside it nor a folder, and is left out.")
-        return
-    if not nameable(f"{image.name}{class_name}"):
-        if len(problems) < 100:
-            problems.append(f"{ascii(f'{shard}/{image.name}')} has a name that cannot be written down and is left out.")
-        return
-    yield Found(number, image.offset_data, image.size, class_name, f"{shard}/{image.name}")
+    key = f"{shard}/{image.name}"
+    if class_name and nameable(f"{image.name}{class_name}"):
+        yield Found(number, image.offset_data, image.size, class_name, key)
+    elif len(problems) < 100 and class_name:
+        problems.append(f"{ascii(key)} has a name that cannot be written down and is left out.")
+    elif len(problems) < 100:
+        problems.append(f"{key} has neither a .cls beside it nor a folder, and is left out.")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from lab.data._published import ClosedSet, rows
-from lab.data._table import Table
+from collections.abc import Iterator
+
+from lab.data._lists import rows
+from lab.data._published import ClosedSet
 
 
 class TinyImageNet(ClosedSet):
@@ -21,26 +23,18 @@ class TinyImageNet(ClosedSet):
     )
     counts = {"train": ((200, 100_000),), "test": ((200, 10_000),)}
 
-    def _table(self) -> Table:
-        table = Table(split=[])
-        wanted = [name.strip() for (name,) in rows(self.root / "wnids.txt", 1)]
+    def _images(self) -> Iterator[tuple[str, ...]]:
+        wnids = [name.strip() for (name,) in rows(self.root / "wnids.txt", 1)]
         words = dict(rows(self.root / "words.txt", 2))
         # Two synsets may share their words: the synset keeps class names apart.
-        names = {wnid: f"{words.get(wnid, wnid).split(',')[0].strip()} ({wnid})" for wnid in wanted}
-        for wnid in wanted:
-            for path in sorted((self.root / "train" / wnid / "images").glob("*.JPEG")):
-                self._add(table, path.relative_to(self.root).as_posix(), names[wnid], "train")
+        names = {wnid: f"{words.get(wnid, wnid).split(',')[0].strip()} ({wnid})" for wnid in wnids}
+        training = [(wnid, path) for wnid in wnids for path in sorted(self.root.glob(f"train/{wnid}/images/*.JPEG"))]
+        if not training:
+            raise ValueError(f"{self.root / 'train'} holds no CLASS/images/*.JPEG. {self.get}")
+        for wnid, path in training:
+            yield path.relative_to(self.root).as_posix(), names[wnid], "train"
         annotations = self.root / "val" / "val_annotations.txt"
         for image, wnid, *_ in rows(annotations, 6):
             if wnid not in names:
                 raise ValueError(f"{annotations}: {image} has the class {wnid}, which wnids.txt does not list.")
-            self._add(table, f"val/images/{image}", names[wnid], "test")
-        if "train" not in table.split:
-            raise ValueError(f"{self.root / 'train'} holds no CLASS/images/*.JPEG. {self.get}")
-        return table
-
-    @staticmethod
-    def _add(table: Table, key: str, name: str, split: str) -> None:
-        table.key.append(key)
-        table.label.append(name)
-        table.split.append(split)
+            yield f"val/images/{image}", names[wnid], "test"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
 
 from lab.core.knobs import knob
-from lab.data._published import PublishedKnobs, PublishedSet, rows
+from lab.data._lists import rows
+from lab.data._published import PublishedKnobs, PublishedSet
 from lab.data._table import Table
 
 _VEHICLES = {"small": 800, "medium": 1_600, "large": 2_400}
@@ -47,27 +49,21 @@ class VehicleId(PublishedSet):
         return {"train": ((13_134, 110_178), (13_164, 113_346)), "test": test}
 
     def _table(self) -> Table:
-        table = Table(split=[])
+        table = super()._table()
+        if self.knobs.random_gallery:
+            table.role = ["query" if split == "test" else "" for split in table.split]
+            images: dict[str, list[int]] = {}
+            for i in np.flatnonzero(np.array(table.split) == "test").tolist():
+                images.setdefault(table.label[i], []).append(i)
+            random = np.random.default_rng(self.knobs.gallery_seed)
+            for mine in images.values():
+                table.role[mine[random.integers(len(mine))]] = "gallery"
+        return table
+
+    def _images(self) -> Iterator[tuple[str, ...]]:
         lists = self.root / "train_test_split"
         test = lists / f"test_list_{_VEHICLES[self.knobs.test_size]}.txt"
         if not test.exists():
-            raise ValueError(f"{self.name} is not complete: {lists} lacks {test.name}. {self.get}")
+            raise self._incomplete(f"{lists} lacks {test.name}")
         for split, path in (("train", lists / "train_list.txt"), ("test", test)):
-            for image, vehicle in rows(path, 2):
-                table.key.append(f"image/{image}.jpg")
-                table.label.append(vehicle)
-                table.split.append(split)
-        if self.knobs.random_gallery:
-            table.role = self._roles(table)
-        return table
-
-    def _roles(self, table: Table) -> list[str]:
-        role = ["query" if split == "test" else "" for split in table.split]
-        images: dict[str, list[int]] = {}
-        for i, (vehicle, split) in enumerate(zip(table.label, table.split, strict=True)):
-            if split == "test":
-                images.setdefault(vehicle, []).append(i)
-        random = np.random.default_rng(self.knobs.gallery_seed)
-        for mine in images.values():
-            role[mine[random.integers(len(mine))]] = "gallery"
-        return role
+            yield from ((f"image/{image}.jpg", vehicle, split) for image, vehicle in rows(path, 2))

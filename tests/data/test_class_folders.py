@@ -25,13 +25,6 @@ def test_classes_are_folders_and_splits_share_no_class(folders):
     assert found.problems == [] and found.name == "class_folders" and found.class_disjoint
 
 
-def test_split_depends_on_the_seed_alone(folders):
-    one, same = create(folders, split_seed=3), create(folders, split_seed=3)
-    np.testing.assert_array_equal(one.splits["test"].items, same.splits["test"].items)
-    others = [create(folders, split_seed=s).splits["test"].items.tolist() for s in range(8)]
-    assert len({tuple(o) for o in others}) > 1
-
-
 def test_folders_called_train_and_test_are_the_splits(tmp_path, image_file):
     for key in (
         "train/a/1.png",
@@ -49,14 +42,6 @@ def test_folders_called_train_and_test_are_the_splits(tmp_path, image_file):
         "test": ["d", "e"],
     }
     assert found.class_disjoint
-
-
-def test_validation_comes_from_the_training_classes_only(tmp_path, image_file):
-    for key in ("train/a/1.png", "train/b/1.png", "train/c/1.png", "train/d/1.png", "test/e/1.png"):
-        image_file(tmp_path / key)
-    found = create(tmp_path, validation=0.5)
-    assert len(found.splits["train"]) == len(found.splits["validation"]) == 2
-    assert [found.class_names[c] for c in found.labels[found.splits["test"].items]] == ["e"]
 
 
 def test_one_class_in_train_and_test_is_said(tmp_path, image_file):

@@ -22,10 +22,6 @@ def test_entry_declares_its_knobs(name):
         lab.data.create(name, nonsense=1, **{knob.name: "x" for knob in describe(entry.Knobs) if knob.required})
 
 
-def test_helpers_are_no_entries():
-    assert "loading" not in lab.data.names() and "transforms" not in lab.data.names()
-
-
 PUBLISHED = {name for name, entry in lab.data.entries().items() if issubclass(entry, PublishedSet)}
 
 

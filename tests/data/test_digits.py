@@ -28,8 +28,3 @@ def test_every_class_has_more_than_a_hundred_images_to_search():
     assert share == pytest.approx(np.full(10, 0.2), abs=0.01)
     among = lab.data.create("digits", gallery="test", validation=0.0).splits
     assert among["test"].gallery is None and "validation" not in among
-
-
-def test_a_seed_draws_another_split():
-    first, again, other = (lab.data.create("digits", split_seed=s).splits["test"].query for s in (1, 1, 2))
-    assert np.array_equal(first, again) and not np.array_equal(first, other)

@@ -38,11 +38,6 @@ def test_pixels_are_decoded_once_and_again_where_their_copy_is_damaged(emoji, tm
     assert np.array_equal(emoji7._decoded.__wrapped__(), emoji.pixels) and len(decoded) == 3
 
 
-def test_one_image_is_the_same_alone(emoji):
-    for i in (0, 3000, 6104):
-        np.testing.assert_array_equal(np.asarray(emoji.load(i)), emoji.pixels[i])
-
-
 def test_classes_vendors_and_hierarchy(emoji):
     assert len(emoji) == len(set(emoji.keys)) == 6105
     assert len(emoji.class_names) == len(set(emoji.class_names)) == 1014

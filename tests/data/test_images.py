@@ -84,11 +84,6 @@ def test_bad_files_are_named_from_their_header(tmp_path, content, sentence):
             reader(path)
 
 
-def test_a_folder_is_no_image(tmp_path):
-    with pytest.raises(ImageError, match="folder"):
-        check_header(tmp_path)
-
-
 def test_bytes_are_decoded_and_called_by_their_name():
     with pytest.raises(ImageError, match="the upload is not an image"):
         open_rgb(b"hello", "the upload")

@@ -47,7 +47,7 @@ def test_a_name_that_a_spreadsheet_would_take_for_a_formula_is_left_out(pictures
     (["nobody.png"], "image", "names no image of class_folders"),
     (["a"], "picture", "has no column image"),
     (None, "", "cannot be read: No such file"),
-    (b"image\n\xff\xfe", "", "no CSV file in UTF-8"),
+    (b"image\n\xff\xfe", "", "is not UTF-8 text"),
 ])  # fmt: skip
 def test_what_is_no_such_table_is_one_sentence(pictures, tmp_path, rows, head, sentence):
     path = tmp_path / "out.csv"

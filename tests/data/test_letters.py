@@ -53,17 +53,7 @@ def test_letters_have_scripts_and_bases(drawn):
     assert all(unicodedata.category(letter) in ("Lu", "Ll") for letter in drawn.attributes["letter"])
 
 
-def test_splits_are_class_disjoint(drawn):
-    of = [set(drawn.labels[split.items]) for split in drawn.splits.values()]
-    assert len(of) == 3 and sum(map(len, of)) == len(set.union(*of)) == len(drawn.class_names)
-
-
 def test_without_the_fonts_a_sentence_says_what_to_install(drawn, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"matplotlib, which is not installed.*rankscope\[letters\]"):
         letters._file("DejaVuSans")
-
-
-def test_a_missing_typeface_is_named(monkeypatch):
-    with pytest.raises(ValueError, match=r"matplotlib's fonts have no Papyrus\.ttf"):
-        letters._file("Papyrus")

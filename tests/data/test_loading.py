@@ -105,12 +105,6 @@ def test_loading_leaves_the_random_state_of_the_process_alone(emoji):
     torch.testing.assert_close(torch.rand(2), expected)
 
 
-def test_split_gives_all_in_order(emoji):
-    items = emoji.splits["test"].items[:70]
-    loader = loading.Loader(emoji, transforms.testing(16))
-    assert np.concatenate([b.items.numpy() for b in loader.split(items, batch_size=32)]).tolist() == items.tolist()
-
-
 def test_decoded_pixels_and_single_images_agree(emoji):
     """The array path and the file path of one image differ by rounding only."""
     (batch,) = batches(emoji, [np.array([100])], transform=transforms.testing(32))
@@ -134,11 +128,6 @@ def test_an_image_that_vanished_is_named_once_also_by_workers(folders):
         loader = loading.Loader(image_set, transforms.testing(16), workers=workers)
         kept = [len(batch) for batch in loader.batches([np.arange(12)] * 3)]
         assert kept == [11, 11, 11] and len(loader.problems) == 1 and "bee/2.png is missing" in loader.problems[0]
-
-
-def test_negative_workers_get_a_sentence(emoji):
-    with pytest.raises(ValueError, match="workers must be 0 or more"):
-        loading.Loader(emoji, transforms.testing(16), workers=-1)
 
 
 def test_a_batch_of_emoji_is_cut_from_decoded_pixels_in_one_go(emoji, monkeypatch):

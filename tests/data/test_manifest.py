@@ -94,12 +94,6 @@ def test_an_image_listed_twice_counts_once(write):
     assert len(found) == 2 and "a.png is listed again in row 2" in found.problems[0]
 
 
-def test_images_may_lie_elsewhere(write, tmp_path, image_file):
-    image_file(tmp_path / "far" / "a.png")
-    found = create(write("path,label\na.png,x\n", images=False), root=str(tmp_path / "far"))
-    assert found.load(0).size == (20, 16)
-
-
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

@@ -101,8 +101,3 @@ def test_a_run_trains_on_the_noise_and_keeps_it_in_its_configuration(foreign):
     bound = parts.classes[parts.sampler.labels]
     assert (bound == parts.loader.image_set.labels[parts.items]).all()
     assert parts.validator is not None and not parts.validator.loader.image_set.foreign
-
-
-def test_an_impossible_share_is_refused():
-    with pytest.raises(ValueError, match="label_noise must satisfy"):
-        lab.data.create("emoji7", label_noise=1.5)

@@ -43,15 +43,6 @@ def test_a_fold_moves_classes_between_train_and_validation_and_leaves_the_test_a
     assert len(set.union(*held)) == sum(map(len, held)) == len(seen)
 
 
-def test_shots_are_drawn_by_their_own_seed():
-    two, other = (lab.data.create("emoji7", shots=2, shot_seed=seed) for seed in (0, 1))
-    items = two.splits["train"].items
-    assert np.unique(two.labels[items], return_counts=True)[1].tolist() == [2] * len(np.unique(two.labels[items]))
-    assert other.splits["train"].items.tolist() != items.tolist()
-    for name in ("validation", "test"):
-        assert other.splits[name].items.tolist() == two.splits[name].items.tolist()
-
-
 def test_levels_are_the_sets_own_or_an_attribute(tmp_path):
     emoji = lab.data.create("emoji7")
     assert list(emoji.levels) == ["middle", "coarse"]

@@ -1,6 +1,5 @@
 """Tar shards: every image by its place, from a disk or an object store, with an index that is built once."""
 
-import importlib
 import io
 import tarfile
 
@@ -8,7 +7,6 @@ import fsspec
 import numpy as np
 import pytest
 import torch
-from fsspec.implementations.memory import MemoryFileSystem
 from PIL import Image
 
 import lab
@@ -79,44 +77,6 @@ def test_bytes_are_asked_for_as_every_store_understands(stored, monkeypatch):
 
     monkeypatch.setattr(system, "cat_file", of_s3)
     assert lab.data.create("tar_shards", root=stored).load(3).size == (8, 8)
-
-
-class Bucket(MemoryFileSystem):
-    """Google's store as gcsfs shows it: names begin with the bucket, and each writing makes another generation."""
-
-    protocol, store, pseudo_dirs, cachable = ("gs", "gcs"), {}, [""], False
-    locked = False
-
-    @classmethod
-    def _strip_protocol(cls, path):
-        return super()._strip_protocol(str(path).removeprefix("gs://").removeprefix("gcs://"))
-
-    def find(self, path, detail=False, **knobs):
-        if self.locked:
-            raise PermissionError("Anonymous caller does not have storage.objects.list access.\nMore of it.")
-        found = super().find(path, detail=True, **knobs)
-        told = {name.lstrip("/"): {"size": about["size"], "type": "file"} for name, about in found.items()}
-        return {name: {**about, "generation": str(id(self.store["/" + name]))} for name, about in told.items()}
-
-
-def test_a_bucket_of_google_is_read_the_same_way(stored, monkeypatch):
-    """By what stands in for gcsfs: no store of Google is within reach of a test."""
-    monkeypatch.setitem(importlib.import_module("fsspec.registry")._registry, "gs", Bucket)
-    here, there = fsspec.filesystem("memory"), Bucket()
-    for shard in range(2):
-        there.pipe_file(f"bucket/{shard}.tar", here.cat_file(f"/bucket/{shard}.tar"))
-    plain, images = (lab.data.create("tar_shards", root=root) for root in (stored, "gs://bucket"))
-    assert images.keys == plain.keys and list(images.labels) == list(plain.labels)
-    assert [file.lstrip("/") for file in images.index.files] == ["bucket/0.tar", "bucket/1.tar"]
-    seen = transforms.testing(8, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
-    ours, theirs = (next(iter(Loader(one, seen).batches([np.arange(12)]))) for one in (plain, images))
-    assert torch.equal(ours.images, theirs.images)
-    content = there.cat_file("bucket/0.tar")
-    there.pipe_file("bucket/0.tar", content.replace(b"kind 2", b"kind 7"))  # as long as before
-    assert "kind 7" in lab.data.create("tar_shards", root="gs://bucket").class_names
-    monkeypatch.setattr(Bucket, "locked", True)
-    with pytest.raises(ValueError, match="gs://bucket cannot be listed: Anonymous caller .* access. Credentials come"):
-        lab.data.create("tar_shards", root="gs://bucket")
 
 
 def test_the_index_is_built_once_and_anew_for_other_files(stored, monkeypatch):

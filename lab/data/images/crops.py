@@ -59,7 +59,7 @@ class Crops:
     def boxes(self, height: int, width: int, seeds: Sequence[int]) -> tuple[np.ndarray, ...]:
         """top, left, height, width: int64 [n]; mirrored: bool [n]; as torchvision draws them after such a seed."""
         words = _words(seeds, 2 * TRIES + 3)
-        uniform = _uniform(words)
+        uniform = (words & 0xFFFFFF).astype(np.float32) * np.float32(2**-24)  # as torch makes them, in [0, 1)
         logs = np.log(np.array(self.ratio, np.float32))
         area = height * width * _between(uniform[:, 0 : 2 * TRIES : 2], *self.scale).astype(np.float64)
         ratios = np.exp(_between(uniform[:, 1 : 2 * TRIES : 2], *logs)).astype(np.float64)
@@ -68,19 +68,14 @@ class Crops:
         has_fit, tries = fits.any(1), fits.argmax(1)
         rows = np.arange(len(words))
         high, wide = high[rows, tries].astype(np.int64), wide[rows, tries].astype(np.int64)
-        high[~has_fit], wide[~has_fit] = self._middle(height, width)
+        narrowest, widest = self.ratio  # without a fit, the middle: the largest box of a legal shape
+        high[~has_fit] = round(width / narrowest) if width / height < narrowest else height
+        wide[~has_fit] = round(height * widest) if width / height > widest else width
         next_word = np.where(has_fit, 2 * tries + 2, 2 * TRIES)
         top = np.where(has_fit, words[rows, next_word] % (height - high + 1), (height - high) // 2)
         left = np.where(has_fit, words[rows, next_word + 1] % (width - wide + 1), (width - wide) // 2)
         mirrored = uniform[rows, np.where(has_fit, next_word + 2, next_word)] < np.float32(self.flip)
         return top, left, high, wide, mirrored
-
-    def _middle(self, height: int, width: int) -> tuple[int, int]:
-        """Height and width of the largest box of a legal shape."""
-        narrowest, widest = self.ratio
-        if width / height < narrowest:
-            return round(width / narrowest), width
-        return (height, round(height * widest)) if width / height > widest else (height, width)
 
 
 def _words(seeds: Sequence[int], count: int) -> np.ndarray:
@@ -90,11 +85,6 @@ def _words(seeds: Sequence[int], count: int) -> np.ndarray:
         generator.seed(seed % 2**32)
         words[row] = generator.randint(0, 2**32, count, dtype=np.uint32)
     return words
-
-
-def _uniform(words: np.ndarray) -> np.ndarray:
-    """float32 in [0, 1), as torch makes them of their lower 24 bits."""
-    return (words & 0xFFFFFF).astype(np.float32) * np.float32(2**-24)
 
 
 def _between(uniform: np.ndarray, low: float, high: float) -> np.ndarray:

@@ -81,6 +81,7 @@ def to_list(images: ImageSet) -> dict[str, Any] | None:
     """All that a reader found; None for a set that is more than a list."""
     kind = type(images)
     of_files = images.root is not None and kind.load is ImageSet.load and kind.path is ImageSet.path
+    of_files = of_files and images.pixels is None
     if images.relevance or not (of_files or kind is Listed) or any(map(_leaves, images.keys)):
         return None
     return {
@@ -137,7 +138,7 @@ def _records(listed: dict[str, Any]) -> ImageRecords:
     labels = _within(listed["labels"], len(class_names))
     super_labels = _within(listed["super_labels"], len(super_names)) if grouped else None
     attributes = {str(one): np.asarray(values, str) for one, values in listed["attributes"].items()}
-    columns = [labels, *attributes.values(), *([super_labels] if super_labels is not None else [])]
+    columns = [labels, *attributes.values(), *([super_labels] if grouped else [])]
     if any(len(column) != len(keys) for column in columns):
         raise ValueError("columns differ in length")
 

@@ -93,7 +93,7 @@ class Loader:
         """
         _ = self.image_set.pixels  # decoded before the workers are forked, not once in each of them
         labels = torch.from_numpy(self.image_set.labels)
-        parts = (_Part(step, whole, self._positions(len(whole))) for step, whole in enumerate(items, start=first_step))
+        parts = (self._part(step, whole, self._positions(len(whole))) for step, whole in enumerate(items, first_step))
         for step, pixels, kept, failed in self._loaded(parts):
             self._failed.update(failed)
             if pixels is None and skip_lost:
@@ -116,24 +116,19 @@ class Loader:
         rank, world = self.share
         return np.array_split(np.arange(count), world)[rank]
 
-    def _stackable(self, parts: Iterable[_Part]) -> Iterator[_Part]:
-        """The same parts.
-
-        Raises:
-            ValueError: images differ in size and a part has several.
-        """
-        for part in parts:
-            if self.transform.ragged and len(part.positions) > 1:
-                raise ValueError(
-                    "Whole images differ in size and make no batch; load them one by one with --training.stream true "
-                    "--training.chunk 1."
-                )
-            yield part
+    def _part(self, step: int, whole: np.ndarray, positions: np.ndarray) -> _Part:
+        """Some positions of one batch, unless images differ in size and there are several: that is a ValueError."""
+        if self.transform.ragged and len(positions) > 1:
+            raise ValueError(
+                "Whole images differ in size and make no batch; load them one by one with --training.stream true "
+                "--training.chunk 1."
+            )
+        return _Part(step, np.asarray(whole), positions)
 
     def _loaded(self, parts: Iterable[_Part]) -> Iterable[Loaded]:
         return DataLoader(
             _Pixels(self.image_set, self.transform, self.seed),
-            sampler=_Lazily(self._stackable(parts)),
+            sampler=parts,  # a generator: each is made when it is its turn
             batch_size=None,
             num_workers=self.workers,
             pin_memory=self.pin_memory,
@@ -179,21 +174,22 @@ class Streamed:
         """The parts of at most `size` images, to be asked for by `parts`."""
         return [slice(start, start + size) for start in range(0, len(self), size)]
 
-    def parts(self, wanted: Sequence[slice]) -> Iterator[torch.Tensor]:
+    def parts(self, places: Sequence[slice]) -> Iterator[torch.Tensor]:
         """The images of each part, float32 [k 3 h w], loaded ahead by the loader's workers.
 
         Raises:
             ImageError: one of them cannot be decoded; leaving it out would change the batch between two passes.
         """
-        parts = (_Part(self.step, self.whole, self.positions[part]) for part in wanted)
-        for _, pixels, _, failed in self.loader.limited(len(wanted))._loaded(parts):
+        loader = self.loader.limited(len(places))
+        parts = (loader._part(self.step, self.whole, self.positions[place]) for place in places)
+        for _, pixels, _, failed in loader._loaded(parts):
             if failed:
                 raise ImageError(
                     f"{next(iter(failed.values()))} A batch that is loaded part by part cannot leave it out; take the "
                     "image out of the data (`lab data check` names all such images)."
                 )
             assert pixels is not None, "nothing was left out"
-            yield self.loader.transform.finish(pixels)
+            yield loader.transform.finish(pixels)
 
 
 @dataclass(frozen=True)
@@ -214,7 +210,7 @@ class _Pixels(Dataset):
     seed: int
 
     def __getitem__(self, part: _Part) -> Loaded:
-        chosen = np.asarray(part.whole)[part.positions]
+        chosen = part.whole[part.positions]
         decoded = self.image_set.pixels
         if decoded is not None and self.image_set.foreign.keys().isdisjoint(chosen.tolist()):
             pixels = self.transform.decoded(decoded[chosen], self._drawn(part, part.positions))
@@ -229,7 +225,7 @@ class _Pixels(Dataset):
         if not images:
             return part.step, None, torch.zeros(0, dtype=torch.int64), failed
         made = self.transform.batch(images, self._drawn(part, positions))
-        return part.step, made, torch.from_numpy(np.asarray(part.whole)[positions]), failed
+        return part.step, made, torch.from_numpy(part.whole[positions]), failed
 
     def _drawn(self, part: _Part, positions: Sequence[int] | np.ndarray) -> list[int] | None:
         """The seed of each of these positions, if the transform draws anything."""
@@ -244,13 +240,3 @@ class _Pixels(Dataset):
         if pixels is None:
             return self.image_set.load(item)
         return torch.from_numpy(pixels[item].copy()).permute(2, 0, 1)
-
-
-@dataclass(frozen=True)
-class _Lazily:
-    """Requests in their order, each made when it is its turn."""
-
-    parts: Iterable[_Part]
-
-    def __iter__(self) -> Iterator[_Part]:
-        return iter(self.parts)

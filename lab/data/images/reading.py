@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import cast
 
@@ -19,6 +21,9 @@ FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 """What a file may be, whatever its name says. Pillow's further formats are old or, as PostScript, start a program."""
 
 EXTENSIONS = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm"})
+
+AT_ONCE = 128
+"""Files that one thread looks at before the next task: a task a file would take longer than the looking."""
 
 HEIC = frozenset({".heic", ".heif"})
 """Photos of phones in a format that Pillow cannot read."""
@@ -101,6 +106,23 @@ def size_of(source: Path) -> tuple[int, int]:
     """
     with _opened(source, "") as image:
         return image.size
+
+
+def problems_of(files: Sequence[Path], check: Callable[[Path], None]) -> list[str | None]:
+    """What `check_header` or `check_whole` says of each file, None where it is well; looked at by eight threads."""
+
+    def problems(start: int) -> list[str | None]:
+        return [problem(file) for file in files[start : start + AT_ONCE]]
+
+    def problem(file: Path) -> str | None:
+        try:
+            check(file)
+        except ImageError as error:
+            return str(error)
+        return None
+
+    with ThreadPoolExecutor(8) as pool:
+        return [one for part in pool.map(problems, range(0, len(files), AT_ONCE)) for one in part]
 
 
 def check_whole(source: Path) -> None:

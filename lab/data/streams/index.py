@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -128,12 +128,3 @@ def _reordered(joined: np.ndarray, ends: np.ndarray, order: np.ndarray) -> tuple
         within = np.arange(first, int(new_ends[part][-1])) - np.repeat(new_ends[part] - lengths[part], lengths[part])
         text[first : first + len(within)] = joined[np.repeat(starts[order[part]], lengths[part]) + within]
     return text, new_ends
-
-
-def shares(classes: int, seed: int, test: float, validation: float) -> Iterator[tuple[str, np.ndarray]]:
-    """Classes of each split, int64, ascending; shared out by seed as for class folders."""
-    shuffled = np.random.default_rng(seed).permutation(classes)
-    seen = classes - round(test * classes)
-    train = seen - round(validation * seen)
-    parts = {"train": shuffled[:train], "validation": shuffled[train:seen], "test": shuffled[seen:]}
-    yield from ((name, np.sort(part)) for name, part in parts.items() if len(part))

@@ -7,7 +7,7 @@ hf://), on every machine that reads. Whoever may read the index can see the addr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -25,10 +25,8 @@ def file_system(address: str, fresh: bool = False) -> tuple[Any, str]:
 
     try:
         return fsspec.core.url_to_fs(address, **({"skip_instance_cache": True} if fresh else {}))
-    except ImportError as error:
-        raise ImportError(f"{address} cannot be read: {str(error).rstrip('.')}.") from None
-    except ValueError as error:
-        raise ValueError(f"{address} cannot be read: {str(error).rstrip('.')}.") from None
+    except (ImportError, ValueError) as error:
+        raise type(error)(f"{address} cannot be read: {str(error).rstrip('.')}.") from None
 
 
 STATES = (
@@ -58,7 +56,9 @@ def listed(root: str, endings: Sequence[str]) -> tuple[Any, list[str], list[str]
     if not files:
         raise ValueError(f"{root} holds no file that ends in {' or '.join(endings)}.")
     names = sorted(files)
-    return system, names, [_state(files[name]) for name in names]
+    changed = [next((about[key] for key in STATES if about.get(key)), "") for about in map(files.get, names)]
+    sizes = [int(files[name].get("size") or 0) for name in names]
+    return system, names, [f"{size} bytes, {change}" for size, change in zip(sizes, changed, strict=True)]
 
 
 def said_by(error: Exception) -> str:
@@ -68,8 +68,3 @@ def said_by(error: Exception) -> str:
         words = words[1:-1]
     lines = words.splitlines()
     return lines[0].rstrip(".: ") if lines else type(error).__name__
-
-
-def _state(about: Mapping[str, Any]) -> str:
-    changed = next((about[name] for name in STATES if about.get(name)), "")
-    return f"{int(about.get('size') or 0)} bytes, {changed}"

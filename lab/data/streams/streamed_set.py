@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from lab.core.knobs import REQUIRED, Knobs, knob
 from lab.data._base import ImageRecords, ImageSet
-from lab.data._splits import Split
+from lab.data._splits import Split, shared_out
+from lab.data.images.reading import open_rgb
 from lab.data.streams import index as indexes
 from lab.data.streams import remote
 
@@ -99,18 +102,19 @@ class StreamedSet(ImageSet):
         return files, states
 
     def _read(self) -> ImageRecords:
-        self.index = self._indexed()
-        knobs, bounds = self.knobs, np.asarray(self.index.bounds)
-        splits = {
-            name: ClassSplit(bounds[classes], bounds[classes + 1] - bounds[classes])
-            for name, classes in indexes.shares(len(bounds) - 1, knobs.split_seed, knobs.test, knobs.validation)
-        }
-        index = self.index
+        self.index = index = self._indexed()
+        knobs, bounds = self.knobs, np.asarray(index.bounds)
+        shares = shared_out(np.arange(len(bounds) - 1), knobs.split_seed, knobs.test, knobs.validation)
+        parts = {name: np.sort(classes) for name, classes in shares.items()}
+        splits = {name: ClassSplit(bounds[one], bounds[one + 1] - bounds[one]) for name, one in parts.items()}
         return ImageRecords(index.names, index.labels, index.class_names, splits, problems=index.problems)
 
+    def _encoded(self, i: int) -> bytes:
+        """The file of the i-th image."""
+        raise NotImplementedError(f"{type(self).__name__} must define _encoded.")
+
+    def load(self, i: int) -> Image.Image:
+        return open_rgb(self._encoded(i), self.keys[i], self.least)
+
     def __reduce__(self) -> Any:
-        return _again, (type(self), dict(self.knobs))
-
-
-def _again(kind: type[StreamedSet], knobs: dict[str, Any]) -> StreamedSet:
-    return kind(**knobs)
+        return functools.partial(type(self), **dict(self.knobs)), ()

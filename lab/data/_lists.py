@@ -1,0 +1,96 @@
+"""Readers of the lists that data sets come with: lines, CSV, JSON, MATLAB; errors name the file."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lab.core.files import checked
+
+
+def md5_of(path: Path) -> str:
+    """MD5 of a file's content."""
+    with checked(path).open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+
+
+def rows(path: Path, columns: int, skip: int = 0) -> list[list[str]]:
+    """Lines of a list, split at blanks; empty lines and the first `skip` are passed over.
+
+    Raises:
+        ValueError: a line has another number of columns, or the file is no text or no file; names file and line.
+    """
+    try:
+        lines = checked(path).read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text: {error}.") from None
+    table = []
+    for number, line in enumerate(lines, start=1):
+        cells = line.split(maxsplit=columns - 1)
+        if number <= skip or not cells:
+            continue
+        if len(cells) != columns:
+            raise ValueError(f"{path}, line {number}: {len(cells)} columns instead of {columns}: {line[:80]!r}.")
+        table.append(cells)
+    if not table:
+        raise ValueError(f"{path} is empty.")
+    return table
+
+
+def csv_columns(path: Path) -> dict[str, list[str]]:
+    """Column to its values, without the blanks around them.
+
+    Raises:
+        ValueError: the file is no well-formed CSV in UTF-8, or a row has another number of values than the head.
+    """
+    try:
+        with checked(path).open(newline="", encoding="utf-8-sig") as lines:
+            reader = csv.reader(lines, strict=True)
+            header = [name.strip() for name in next(reader, [])]
+            if len(set(header)) < len(header):
+                raise ValueError(f"{path} has two columns of one name: {', '.join(header)}.")
+            columns: dict[str, list[str]] = {name: [] for name in header}
+            for row in filter(None, reader):
+                if len(row) != len(header):
+                    raise ValueError(f"{path}, line {reader.line_num}: {len(row)} values for {len(header)} columns.")
+                for name, value in zip(header, row, strict=True):
+                    columns[name].append(value.strip())
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text: {error}.") from None
+    except csv.Error as error:
+        raise ValueError(f"{path} is not well-formed CSV: {error}.") from None
+    return columns
+
+
+def read_json(path: Path, what: str, take: Callable[[Any], Any]) -> Any:
+    """What `take` makes of a JSON file.
+
+    Raises:
+        ValueError: it is not JSON, or `take` misses something in it, so that it is not `what`.
+    """
+    try:
+        return take(json.loads(checked(path).read_text(encoding="utf-8")))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path} is not JSON, or is damaged: {error}.") from None
+    except (KeyError, TypeError, IndexError) as error:
+        raise ValueError(f"{path} is not {what}: {error}.") from None
+
+
+def read_mat(path: Path, take: Callable[[dict[str, Any]], Any], simplify: bool = False) -> Any:
+    """What `take` makes of the variables of a MATLAB file; `simplify`: structures as dicts.
+
+    Raises:
+        ValueError: it is no such file, or lacks a variable.
+    """
+    from scipy.io import loadmat
+
+    try:
+        return take(loadmat(checked(path), simplify_cells=simplify))
+    except KeyError as error:
+        raise ValueError(f"{path} holds no {error.args[0]}.") from None
+    except Exception as error:  # the reader trips over damaged bytes in many ways
+        raise ValueError(f"{path} is not a MATLAB file, or is damaged: {error}.") from None

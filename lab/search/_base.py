@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -13,11 +13,10 @@ from lab.core import arrays
 from lab.core.catalog import name_of
 from lab.core.knobs import HasKnobs, Knobs, knob
 from lab.core.results import EmbeddingSet, Ranking, Relevance, as_array
+from lab.core.streams import ReportProgress
 from lab.kernels.devices import device_of
 from lab.kernels.sort_keys import Space
-
-ReportProgress = Callable[[int, int], None]
-"""Called as `progress(done, total)` now and then during a long search."""
+from lab.search._ranking import Task, task_of
 
 
 class IndexKnobs(Knobs):
@@ -178,6 +177,10 @@ class Index(HasKnobs):
             ValueError: no gallery yet, another dimension, NaN or infinity, nothing to rank, or judgements that do
                 not fit queries and gallery.
         """
+        return self._rank(self._task(query, same_source, relevant), query.vectors, progress)
+
+    def _rank(self, task: Task, vectors: np.ndarray, progress: ReportProgress | None) -> Ranking:
+        """`rank`, of what is checked."""
         raise NotImplementedError
 
     def neighbours(self, vectors: np.ndarray, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -194,6 +197,16 @@ class Index(HasKnobs):
         Raises:
             ValueError: no gallery yet, another dimension, NaN or infinity, or k < 1.
         """
+        vectors, k = self._check_vectors(vectors, "query"), self.knobs.k if k is None else int(k)
+        if k < 1:
+            raise ValueError(f"k, the number of neighbours, must be at least 1, got {k}.")
+        scores, positions = self._nearest(vectors, k)
+        if self.space.similarity == "euclidean":
+            scores = scores + self.space.shift(vectors)[:, None]
+        return scores.astype(np.float32, copy=False), positions
+
+    def _nearest(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """`neighbours` of what is checked: dot products and gallery positions [q k]."""
         raise NotImplementedError
 
     def _hold(self, gallery: EmbeddingSet) -> None:
@@ -221,24 +234,12 @@ class Index(HasKnobs):
             )
         return vectors
 
-    def _shown(self, scores: np.ndarray, positions: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What `neighbours` returns, from dot products and positions [q k] of the queries `vectors`."""
-        if self.space.similarity == "euclidean":
-            scores = scores + self.space.shift(vectors)[:, None]
-        return scores.astype(np.float32, copy=False), positions
-
-    def _check_query(self, query: EmbeddingSet, same_source: bool) -> None:
+    def _task(self, query: EmbeddingSet, same_source: bool, relevant: Relevance | None) -> Task:
         self._check_vectors(query.vectors, "query")
         check_set(query, "query")
         if same_source and len(self._built()) < 2:
             raise ValueError("The gallery holds only the query itself, so there is nothing to rank; give two images.")
-
-    def _depth(self, k: int | None) -> int:
-        if k is None:
-            return self.knobs.k
-        if k < 1:
-            raise ValueError(f"k, the number of neighbours, must be at least 1, got {k}.")
-        return int(k)
+        return task_of(query, self._built(), same_source, relevant)
 
 
 def check_set(images: EmbeddingSet, what: str) -> None:
@@ -260,6 +261,21 @@ def check_set(images: EmbeddingSet, what: str) -> None:
                 f"The {what} has {len(images.vectors)} vectors but {name} of shape {array.shape}; "
                 f"give one of them for each vector."
             )
+
+
+def check_anchors(anchors: np.ndarray, gallery: EmbeddingSet) -> np.ndarray:
+    """Class anchors [c d] as an array.
+
+    Raises:
+        ValueError: as `check_vectors`, or they are not of the gallery's dimension.
+    """
+    anchors, width = np.asarray(anchors), gallery.vectors.shape[1]
+    check_vectors(anchors, "anchor")
+    if anchors.shape[1] != width:
+        raise ValueError(
+            f"The anchors have {anchors.shape[1]} dimensions, the gallery {width}; take both from the same model."
+        )
+    return anchors
 
 
 def check_vectors(vectors: np.ndarray, what: str) -> None:

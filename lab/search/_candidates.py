@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,19 +12,31 @@ import torch
 
 from lab.core.catalog import name_of
 from lab.core.knobs import knob
-from lab.core.results import EmbeddingSet, Ranking, Relevance
+from lab.core.results import EmbeddingSet, Ranking
+from lab.core.streams import ReportProgress
 from lab.kernels import sort_keys
 from lab.search import _ranking
-from lab.search._base import Index, IndexKnobs, ReportProgress
-from lab.search._items import checked, digest_of
+from lab.search._base import Index, IndexKnobs
+from lab.search._items import checked, digest, digest_of
+from lab.search._ranking import Task
 
 AT_ONCE = 2**23
 """Numbers of candidate rows re-scored at once: 64 MB in float64."""
 
 
-class RerankKnobs(IndexKnobs):
-    """The knobs of every index, and how many candidates are ranked exactly."""
+class ListKnobs(IndexKnobs):
+    """The knobs of every index, and how many inverted lists it has."""
 
+    lists: int | None = knob(
+        None, "Number of inverted lists; by default about the square root of the gallery's size.", ge=1
+    )
+
+
+class CodeKnobs(ListKnobs):
+    """The knobs of indexes that keep a few bytes of each vector and rank what they list exactly."""
+
+    probes: int = knob(16, "Inverted lists that are searched for each query.", ge=1, scale="log")
+    bytes: int = knob(16, "Bytes that are kept of each vector, at most one for each of its numbers.", ge=1, le=64)
     rerank: int = knob(
         10,
         "Candidates for each neighbour that is wanted; they are ranked by their full vectors, which may lie on disk.",
@@ -58,6 +71,27 @@ class CandidateIndex(Index):
         """The knobs that decide what is built."""
         return {name: value for name, value in dict(self.knobs).items() if name not in self.asked_with}
 
+    def described(self, gallery: EmbeddingSet) -> dict[str, Any]:
+        """What is written beside what it builds on a disk, to find it again."""
+        about = {"index": name_of(type(self)), "rows": len(gallery), "gallery": digest(gallery)}
+        return about | {"knobs": self.built_with()}
+
+    def list_count(self) -> int:
+        """How many inverted lists there are to be.
+
+        Raises:
+            ValueError: more than items.
+        """
+        lists = self.knobs.lists or max(1, round(math.sqrt(len(self.rows))))
+        if lists > len(self.rows):
+            raise ValueError(f"lists must be at most the gallery's size, {len(self.rows)}, got {lists}.")
+        return lists
+
+    def code_parts(self) -> int:
+        """Into how many equal parts a vector is cut, each of which becomes a byte."""
+        width = self.rows.vectors.shape[1]
+        return max(part for part in range(1, min(self.knobs.bytes, width) + 1) if width % part == 0)
+
     def folder_name(self, anchors: np.ndarray | None = None) -> str:
         """What to call the folder of what it builds: another one for other knobs or anchors [c d]."""
         identity = json.dumps([self.built_with(), digest_of(anchors)], sort_keys=True)
@@ -80,32 +114,22 @@ class CandidateIndex(Index):
         rows = self.space.query_rows(vectors) if self.knobs.similarity == "cosine" else vectors
         return np.ascontiguousarray(rows, np.float32)
 
-    def rank(
-        self,
-        query: EmbeddingSet,
-        same_source: bool,
-        relevant: Relevance | None = None,
-        progress: ReportProgress | None = None,
-    ) -> Ranking:
-        self._check_query(query, same_source)
-        task = _ranking.task(query, self._built(), same_source, relevant)
+    def _rank(self, task: Task, vectors: np.ndarray, progress: ReportProgress | None) -> Ranking:
         size = len(self._built())
         itself = bool((task.self_index >= 0).any())
         depth = min(size, max(self.knobs.k, int(np.diff(task.offsets).max(initial=0))) + itself)
-        scores, positions = self._nearest(query.vectors, depth)
-        work, shift = self._compared(self._engine_rows(query.vectors)), self.space.shift(query.vectors)
+        scores, positions = self._lists(vectors, depth)
+        work, shift = self._compared(self._engine_rows(vectors)), self.space.shift(vectors)
         if progress:
-            progress(len(query), len(query))
+            progress(len(vectors), len(vectors))
         return _ranking.from_lists(task, scores, positions, work, min(self.knobs.k, size), shift)
 
-    def neighbours(self, vectors: np.ndarray, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        vectors, k = self._check_vectors(vectors, "query"), self._depth(k)
-        scores, positions = self._nearest(vectors, min(k, len(self._built())))
-        scores = (scores + self.space.shift(vectors)[:, None]).astype(np.float32)
+    def _nearest(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        scores, positions = self._lists(vectors, min(k, len(self._built())))
         pad = ((0, 0), (0, k - scores.shape[1]))
         return np.pad(scores, pad, constant_values=np.nan), np.pad(positions, pad, constant_values=-1)
 
-    def _nearest(self, vectors: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+    def _lists(self, vectors: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
         """Scores float32 and positions int64 [q depth] for queries [q d], in the project's order; -1 where fewer were
         found."""
         rows, queries = self._engine_rows(vectors), self.space.queries(vectors)

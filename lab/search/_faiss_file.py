@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from lab.core.files import read_json
 from lab.core.results import as_array
 from lab.kernels.sort_keys import unit_rows
 from lab.search._base import check_vectors
@@ -53,14 +53,13 @@ class FaissFile:
             raise ValueError(f"{file} compares neither by inner products nor by distances, so it is not searched here.")
         euclidean = self._index.metric_type == faiss.METRIC_L2
         self.similarity: Literal["cosine", "euclidean"] = "euclidean" if euclidean else "cosine"
-        self.about = _about(path / "keys.json") if path.is_dir() else {}
+        beside = path / "keys.json"
+        self.about: dict[str, Any] = read_json(beside) if path.is_dir() and beside.exists() else {}
         self.names: list[str] = self.about.pop("keys", [])
         self.classes: list[str] = self.about.pop("classes", [])
         for what, strings in (("keys", self.names), ("classes", self.classes)):
             if len(strings) not in (0, len(self)):
-                raise ValueError(
-                    f"{path / 'keys.json'} holds {len(strings):,} {what} for an index of {len(self):,} rows."
-                )
+                raise ValueError(f"{beside} holds {len(strings):,} {what} for an index of {len(self):,} rows.")
 
     @staticmethod
     def fits(path: str | Path) -> bool:
@@ -96,16 +95,3 @@ class FaissFile:
         scores, positions = self._index.search(np.ascontiguousarray(rows), k)
         scores = np.where(positions < 0, np.nan, scores if self.similarity == "cosine" else -scores)
         return scores.astype(np.float32), positions
-
-
-def _about(path: Path) -> dict[str, Any]:
-    """What stands beside an exported index; nothing where it stands alone."""
-    try:
-        read = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError):
-        raise ValueError(f"{path} cannot be read; export the index again.") from None
-    if not isinstance(read, dict) or not all(isinstance(read.get(name, []), list) for name in ("keys", "classes")):
-        raise ValueError(f"{path} does not say what the rows of the index are; export it again.")
-    return read

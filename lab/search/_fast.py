@@ -14,10 +14,10 @@ import torch
 
 from lab.core import threads
 from lab.core.results import Ranking
+from lab.core.streams import ReportProgress
 from lab.kernels import products, sort_keys
 from lab.kernels.ranks.transpose import transposed
 from lab.search import _scans, _tile_scans
-from lab.search._base import ReportProgress
 from lab.search._ranking import Task, assemble
 
 TILE = 512
@@ -113,12 +113,7 @@ def margins_of(queries: torch.Tensor) -> np.ndarray:
 
 
 def rank_all(
-    task: Task,
-    queries: torch.Tensor,
-    items: torch.Tensor,
-    shift: np.ndarray,
-    k: int,
-    progress: ReportProgress | None,
+    task: Task, queries: torch.Tensor, items: torch.Tensor, shift: np.ndarray, k: int, progress: ReportProgress | None
 ) -> Ranking:
     """Compare every query [q d] with every item [g d], unit float32 rows on the CPU.
 

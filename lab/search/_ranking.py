@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 
 from lab.core.results import UNRANKED, EmbeddingSet, Ranking, Relevance
+from lab.core.streams import ReportProgress
 from lab.galleries.shards import Gallery
 from lab.kernels import sort_keys
-from lab.search._base import ReportProgress
 
 QUERY_ROWS, ITEM_ROWS = 1024, 4096
 """Size of a tile: 1,024 x 4,096 keys are 32 MB."""
@@ -51,7 +52,7 @@ class Task:
         return replace(self, gallery_labels=np.empty(0, np.int64))
 
 
-def task(query: EmbeddingSet, gallery: EmbeddingSet, same_source: bool, relevant: Relevance | None) -> Task:
+def task_of(query: EmbeddingSet, gallery: EmbeddingSet, same_source: bool, relevant: Relevance | None) -> Task:
     """Find each query in the gallery and list its relevant items.
 
     Raises:
@@ -62,10 +63,10 @@ def task(query: EmbeddingSet, gallery: EmbeddingSet, same_source: bool, relevant
         gallery_labels = np.asarray(gallery_labels, np.int64)  # those of shards stay on the disk
     self_index = find_self(query, gallery) if same_source else np.full(len(query), -1)
     if relevant is None:
-        offsets, items = same_label(query_labels, gallery_labels, self_index)
-        return Task(query_labels, gallery_labels, self_index, offsets, items, None)
-    offsets, items, grades = judged(relevant, len(query), len(gallery), self_index)
-    return Task(query_labels, gallery_labels, self_index, offsets, items, grades)
+        judgements = (*same_label(query_labels, gallery_labels, self_index), None)
+    else:
+        judgements = judged(relevant, len(query), len(gallery), self_index)
+    return Task(query_labels, gallery_labels, self_index, *judgements)
 
 
 def find_self(query: EmbeddingSet, gallery: EmbeddingSet) -> np.ndarray:
@@ -101,27 +102,21 @@ def same_label(queries: np.ndarray, gallery: np.ndarray, self_index: np.ndarray)
     counts = last - first
     offsets = np.concatenate([[0], np.cumsum(counts)])
     within = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - first, counts)
-    offsets, items = _without_self(order[within], offsets, self_index)
-    return offsets, items
+    return _without_self(order[within], offsets, self_index)
 
 
-def among(column: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """int64 [n], ascending places in a column [g], read a few at a time, whose number is among `wanted`, ascending."""
-    if not len(wanted):
-        return np.empty(0, np.int64)
-    places = []
-    for start in range(0, len(column), COLUMN):
+def among(column: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """int64 [n], ascending places in a column [g], read a few at a time, of some numbers, ascending."""
+    places = [np.empty(0, np.int64)]
+    for start in range(0, len(column) if len(numbers) else 0, COLUMN):
         part = np.asarray(column[start : start + COLUMN])
-        at = np.minimum(np.searchsorted(wanted, part), len(wanted) - 1)
-        places.append(start + np.flatnonzero(wanted[at] == part))
-    return np.concatenate(places) if places else np.empty(0, np.int64)
+        at = np.minimum(np.searchsorted(numbers, part), len(numbers) - 1)
+        places.append(start + np.flatnonzero(numbers[at] == part))
+    return np.concatenate(places)
 
 
-def _without_self(
-    items: np.ndarray, offsets: np.ndarray, self_index: np.ndarray, *more: np.ndarray
-) -> tuple[np.ndarray, ...]:
-    counts = np.diff(offsets)
-    other = items != np.repeat(self_index, counts)
+def _without_self(items: np.ndarray, offsets: np.ndarray, self_index: np.ndarray, *more: np.ndarray) -> Any:
+    other = items != np.repeat(self_index, np.diff(offsets))
     kept = np.concatenate([[0], np.cumsum(other)])
     return (kept[offsets], items[other], *(array[other] for array in more))
 
@@ -168,22 +163,17 @@ class Ranker:
         at all (None: all)."""
         self.task, self.queries, self.fetch, self.k = task, queries, fetch, k
         self.reached = np.ones(len(task.items), bool) if reached is None else reached
-        keys = self._relevant_keys()
+        owners, items, keys = task.queries_of_items, task.items, np.empty(len(task.items), np.int64)
+        for start in range(0, len(items), ITEM_ROWS):
+            part = slice(start, start + ITEM_ROWS)
+            scores = sort_keys.pair_scores(queries[self._to(owners[part])], fetch(self._to(items[part])))
+            keys[part] = sort_keys.pack(scores, self._to(items[part])).cpu().numpy()
         # Within each query by key, ascending: the layout that counting wants; the unreached go last.
         keys[~self.reached] = sort_keys.ABOVE_ALL
-        self.order = np.lexsort((keys, task.queries_of_items))
+        self.order = np.lexsort((keys, owners))
         self.keys = keys[self.order]
         self.above = np.zeros(len(keys), np.int64)
         self.best = torch.full((len(queries), k), sort_keys.NOTHING, device=queries.device)
-
-    def _relevant_keys(self) -> np.ndarray:
-        owners, items = self.task.queries_of_items, self.task.items
-        keys = np.empty(len(items), np.int64)
-        for start in range(0, len(items), ITEM_ROWS):
-            part = slice(start, start + ITEM_ROWS)
-            scores = sort_keys.pair_scores(self.queries[self._to(owners[part])], self.fetch(self._to(items[part])))
-            keys[part] = sort_keys.pack(scores, self._to(items[part])).cpu().numpy()
-        return keys
 
     def _to(self, array: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.queries.device)
@@ -194,25 +184,19 @@ class Ranker:
         items = self.fetch(positions) if items is None else items
         scores = sort_keys.block_scores(self.queries[self._to(rows)], items)
         keys = sort_keys.pack(scores, positions)
-        self._put_self(keys, rows, columns)
+        row, column, _ = _find(columns, self.task.self_index[rows][:, None])
+        keys[self._to(row), self._to(column)] = sort_keys.NOTHING
         owned, thresholds = self._thresholds(rows)
-        self._put_relevant(keys, columns, thresholds)
+        # A product of another shape may round a pair differently; each relevant item must meet its own key.
+        places = sort_keys.unpack(thresholds)[1].cpu().numpy()
+        places[(thresholds == sort_keys.ABOVE_ALL).cpu().numpy()] = -1
+        row, column, which = _find(columns, places)
+        keys[self._to(row), self._to(column)] = thresholds[self._to(row), self._to(which)]
         if thresholds.shape[1]:
             counted = sort_keys.count_above(keys, thresholds).cpu().numpy()
             self.above[owned[owned >= 0]] += counted[owned >= 0]
         mine = self._to(rows)
         self.best[mine] = sort_keys.best(torch.cat([self.best[mine], sort_keys.best(keys, self.k)], dim=1), self.k)
-
-    def _put_self(self, keys: torch.Tensor, rows: np.ndarray, columns: np.ndarray) -> None:
-        row, column = _find(columns, self.task.self_index[rows][:, None])
-        keys[self._to(row), self._to(column)] = sort_keys.NOTHING
-
-    def _put_relevant(self, keys: torch.Tensor, columns: np.ndarray, thresholds: torch.Tensor) -> None:
-        # A product of another shape may round a pair differently; each relevant item must meet its own key.
-        positions = sort_keys.unpack(thresholds)[1].cpu().numpy()
-        positions[(thresholds == sort_keys.ABOVE_ALL).cpu().numpy()] = -1
-        row, column, which = _find(columns, positions, want_source=True)
-        keys[self._to(row), self._to(column)] = thresholds[self._to(row), self._to(which)]
 
     def _thresholds(self, rows: np.ndarray) -> tuple[np.ndarray, torch.Tensor]:
         """Where each row's relevant items lie [a t] (-1 is padding) and their keys [a t], ascending."""
@@ -222,8 +206,7 @@ class Ranker:
         owned = np.where(owned < last[:, None], owned, -1)
         if not width:
             return owned, torch.zeros(len(rows), 0, dtype=torch.int64, device=self.queries.device)
-        keys = np.where(owned >= 0, self.keys[owned], sort_keys.ABOVE_ALL)
-        return owned, self._to(keys)
+        return owned, self._to(np.where(owned >= 0, self.keys[owned], sort_keys.ABOVE_ALL))
 
     def finish(self, retrieved: np.ndarray, comparisons: np.ndarray, shift: np.ndarray) -> Ranking:
         """The ranking; `shift` [q] is added to the shown scores."""
@@ -231,19 +214,13 @@ class Ranker:
 
 
 def assemble(
-    task: Task,
-    order: np.ndarray,
-    keys: np.ndarray,
-    above: np.ndarray,
-    best: torch.Tensor,
-    retrieved: np.ndarray,
-    comparisons: np.ndarray,
-    shift: np.ndarray,
-) -> Ranking:
+    task: Task, order: np.ndarray, keys: np.ndarray, above: np.ndarray, best: torch.Tensor, retrieved: np.ndarray,
+    comparisons: np.ndarray, shift: np.ndarray,
+) -> Ranking:  # fmt: skip
     """Put counts into a ranking.
 
     Args:
-        order: int64 [p], the relevant items of each query by ascending key, as places in `asked.items`.
+        order: int64 [p], the relevant items of each query by ascending key, as places in `task.items`.
         keys: int64 [p], their keys in that order (`ABOVE_ALL` where not reached); above: int64 [p], items above each.
         best: int64 [q k], keys of the first neighbours, descending.
         shift: float64 [q], added to the shown scores.
@@ -255,29 +232,35 @@ def assemble(
         by_rank = np.lexsort((ranks, owner))
     else:  # ascending keys are falling ranks: turn each query's stretch over
         by_rank = (task.offsets[:-1] + task.offsets[1:] - 1)[owner] - np.arange(len(owner))
-    order = order[by_rank]
-    scores, positions = sort_keys.unpack(best)
+    scores, positions = (column.cpu().numpy() for column in sort_keys.unpack(best))
+    return _ranking(task, order[by_rank], ranks[by_rank], positions, scores, shift, retrieved, comparisons)
+
+
+def _ranking(
+    task: Task, order: np.ndarray, ranks: np.ndarray, positions: np.ndarray, scores: np.ndarray, shift: np.ndarray,
+    retrieved: np.ndarray, comparisons: np.ndarray,
+) -> Ranking:  # fmt: skip
+    """Of the relevant items in an `order` [p] with their `ranks`, and of neighbours [q k] with scores to be shifted."""
     return Ranking(
-        neighbours=positions.cpu().numpy(),
-        scores=(scores.cpu().numpy() + shift[:, None]).astype(np.float32),
+        neighbours=positions,
+        scores=(scores + shift[:, None]).astype(np.float32),
         query_labels=task.query_labels,
         gallery_labels=task.gallery_labels,
         self_index=task.self_index,
         offsets=task.offsets,
         positive_items=task.items[order],
-        positive_ranks=ranks[by_rank],
+        positive_ranks=ranks,
         retrieved=retrieved,
         comparisons=comparisons,
         positive_grades=None if task.grades is None else task.grades[order],
     )
 
 
-def _find(columns: np.ndarray, positions: np.ndarray, want_source: bool = False) -> tuple[np.ndarray, ...]:
-    """Rows and places in `columns` (ascending) of the gallery positions [a t] that are among them."""
+def _find(columns: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of the gallery positions [a t] that are among `columns` (ascending): their rows, places there, and [., t]."""
     place = np.minimum(np.searchsorted(columns, positions), len(columns) - 1)
-    row, source = np.nonzero(columns[place] == positions)
-    column = place[row, source]
-    return (row, column, source) if want_source else (row, column)
+    row, which = np.nonzero(columns[place] == positions)
+    return row, place[row, which], which
 
 
 def tiles(rows: np.ndarray, columns: np.ndarray) -> Iterable[tuple[np.ndarray, np.ndarray]]:
@@ -310,19 +293,9 @@ def from_lists(
     ranks = _ranks_in_lists(task, positions)
     order = np.lexsort((ranks, task.queries_of_items))
     pad = ((0, 0), (0, max(0, k - positions.shape[1])))
-    return Ranking(
-        neighbours=np.pad(positions[:, :k], pad, constant_values=-1),
-        scores=np.pad((scores[:, :k] + shift[:, None]).astype(np.float32), pad, constant_values=np.nan),
-        query_labels=task.query_labels,
-        gallery_labels=task.gallery_labels,
-        self_index=task.self_index,
-        offsets=task.offsets,
-        positive_items=task.items[order],
-        positive_ranks=ranks[order],
-        retrieved=(positions >= 0).sum(1),
-        comparisons=comparisons,
-        positive_grades=None if task.grades is None else task.grades[order],
-    )
+    shown = np.pad(positions[:, :k], pad, constant_values=-1)
+    scores = np.pad(scores[:, :k], pad, constant_values=np.nan)
+    return _ranking(task, order, ranks[order], shown, scores, shift, (positions >= 0).sum(1), comparisons)
 
 
 def _drop_self(scores: np.ndarray, positions: np.ndarray, self_index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -340,6 +313,6 @@ def _ranks_in_lists(task: Task, positions: np.ndarray) -> np.ndarray:
     listed = query * size + positions[query, place]
     order = np.argsort(listed)
     listed, place = np.append(listed[order], -1), np.append(place[order], 0)
-    wanted = task.queries_of_items * size + task.items
-    at = np.searchsorted(listed[:-1], wanted)
-    return np.where(listed[at] == wanted, place[at] + 1, UNRANKED)
+    relevant = task.queries_of_items * size + task.items
+    at = np.searchsorted(listed[:-1], relevant)
+    return np.where(listed[at] == relevant, place[at] + 1, UNRANKED)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from lab.core.catalog import name_of
-from lab.core.files import write_json
+from lab.core.files import read_json, write_json
 from lab.core.results import EmbeddingSet
 from lab.search._base import Index
 from lab.search._items import digest, digest_of
@@ -40,26 +39,19 @@ def recall(
         return 1.0
     exact = Streamed(similarity=index.knobs.similarity).build(gallery).neighbours(vectors, k + 1)[1]
     neighbours = index.neighbours(vectors, k + 1)[1]
-    wanted = [row[row != query][:k] for row, query in zip(exact, rows, strict=True)]
-    return float(np.mean([np.isin(one, other).mean() for one, other in zip(wanted, neighbours, strict=True)]))
+    nearest = [row[row != query][:k] for row, query in zip(exact, rows, strict=True)]
+    return float(np.mean([np.isin(one, other).mean() for one, other in zip(nearest, neighbours, strict=True)]))
 
 
 def _looked_up(index: Index, gallery: EmbeddingSet, k: int, queries: int, seed: int, kept: Path) -> float:
     knobs = {name: value for name, value in dict(index.knobs).items() if name != "folder"}
     facts = [name_of(type(index)), knobs, digest_of(getattr(index, "anchors", None)), digest(gallery), k, queries, seed]
-    key, known = json.dumps(facts, sort_keys=True), _read(kept)
+    key, known = json.dumps(facts, sort_keys=True), {}
+    with suppress(OSError, ValueError):  # nothing is known yet, or nothing of use
+        known = read_json(kept)
     if key not in known:
         known[key] = recall(index, gallery, k, queries, seed)
         with suppress(OSError):  # a folder that cannot be written: it is measured again the next time
             kept.parent.mkdir(parents=True, exist_ok=True)
             write_json(kept, known)
     return known[key]
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """What was written down; nothing where the file is missing or damaged: it can be measured again."""
-    try:
-        known = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return known if isinstance(known, dict) else {}

@@ -11,9 +11,11 @@ import numpy as np
 import torch
 
 from lab.core.knobs import knob
-from lab.core.results import EmbeddingSet, Ranking, Relevance
+from lab.core.results import Ranking
+from lab.core.streams import ReportProgress
 from lab.search import _ranking
-from lab.search._base import Index, IndexKnobs, ReportProgress, join, nearest_rows
+from lab.search._base import Index, IndexKnobs, join, nearest_rows
+from lab.search._ranking import Task
 
 WORTH_COMPILING = 5000**2
 """Pairs above which loading the compiled code pays."""
@@ -44,18 +46,10 @@ class Exact(Index):
             "numba is installed.",
         )
 
-    def rank(
-        self,
-        query: EmbeddingSet,
-        same_source: bool,
-        relevant: Relevance | None = None,
-        progress: ReportProgress | None = None,
-    ) -> Ranking:
-        self._check_query(query, same_source)
-        task = _ranking.task(query, self._built(), same_source, relevant)
-        queries, items = self.space.queries(query.vectors), self.space.items
+    def _rank(self, task: Task, vectors: np.ndarray, progress: ReportProgress | None) -> Ranking:
+        queries, items = self.space.queries(vectors), self.space.items
         k = min(self.knobs.k, len(self._built()))
-        return self._way(queries, items)(task, queries, items, self.space.shift(query.vectors), k, progress)
+        return self._way(queries, items)(task, queries, items, self.space.shift(vectors), k, progress)
 
     def _way(self, queries: torch.Tensor, items: torch.Tensor) -> Callable[..., Ranking]:
         worth = len(queries) * len(items) >= WORTH_COMPILING
@@ -70,8 +64,7 @@ class Exact(Index):
             raise ValueError(f"path='compiled' cannot be taken: {why_not}; use path='auto'.")
         return _ranking.rank_all
 
-    def neighbours(self, vectors: np.ndarray, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        vectors, k = self._check_vectors(vectors, "query"), self._depth(k)
+    def _nearest(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         queries, parts = self.space.queries(vectors), []
         for rows in queries.split(QUERIES):
             blocks = self.space.items.split(ITEMS)
@@ -81,7 +74,7 @@ class Exact(Index):
             ]
             parts.append(join(per_tile, k))
         scores, positions = (torch.cat(column).cpu().numpy() for column in zip(*parts, strict=True))
-        return self._shown(scores, positions, vectors)
+        return scores, positions
 
 
 def why_not_compiled(queries: torch.Tensor, items: torch.Tensor) -> str | None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet
-from lab.search._base import IndexKnobs
-from lab.search._candidates import FaissIndex, inverted_lists
+from lab.search._candidates import FaissIndex, ListKnobs, inverted_lists
 
 
 class FaissIvf(FaissIndex):
@@ -22,12 +19,9 @@ class FaissIvf(FaissIndex):
 
     thorough = {"lists": 4, "probes": 4}
 
-    class Knobs(IndexKnobs):
+    class Knobs(ListKnobs):
         """The knobs of every index, and those of the inverted file."""
 
-        lists: int | None = knob(
-            None, "Number of inverted lists; by default about the square root of the gallery's size.", ge=1
-        )
         probes: int = knob(8, "Inverted lists that are searched for each query.", ge=1, scale="log")
         seed: int = knob(0, "Random seed of the k-means that places the centroids.", ge=0)
 
@@ -35,9 +29,7 @@ class FaissIvf(FaissIndex):
         import faiss
 
         rows, centroids = self._all_rows(), self.learnt.get("centroids")
-        lists = len(centroids) if centroids is not None else self.knobs.lists or max(1, round(math.sqrt(len(rows))))
-        if lists > len(rows):
-            raise ValueError(f"lists must be at most the gallery's size, {len(rows)}, got {lists}.")
+        lists = self.list_count() if centroids is None else len(centroids)
         self.coarse = self._flat()  # faiss does not keep it alive
         self.index = faiss.IndexIVFFlat(self.coarse, rows.shape[1], lists, self.coarse.metric_type)
         self.index.cp.spherical = self.knobs.similarity == "cosine"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,14 +13,13 @@ import numpy as np
 import torch
 
 from lab.core import arrays
-from lab.core.catalog import name_of
-from lab.core.files import replacing, write_json
+from lab.core.files import read_json, replacing, write_json
 from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet
 from lab.kernels.sort_keys import unit_rows
-from lab.search._base import check_vectors
-from lab.search._candidates import CandidateIndex, RerankKnobs, inverted_lists
-from lab.search._items import BLOCK, digest, digest_of
+from lab.search._base import check_anchors
+from lab.search._candidates import CandidateIndex, CodeKnobs, inverted_lists
+from lab.search._items import BLOCK, digest_of
 
 PIECE = 1_048_576
 """Rows whose codes are written to disk in one file, before all are merged."""
@@ -51,14 +48,9 @@ class FaissIvfPq(CandidateIndex):
     thorough = {"lists": 4, "probes": 4}
     anchors: np.ndarray | None = None
 
-    class Knobs(RerankKnobs):
+    class Knobs(CodeKnobs):
         """The knobs of every index, and those of the inverted file and its codes."""
 
-        lists: int | None = knob(
-            None, "Number of inverted lists; by default about the square root of the gallery's size.", ge=1
-        )
-        probes: int = knob(16, "Inverted lists that are searched for each query.", ge=1, scale="log")
-        bytes: int = knob(16, "Bytes that are kept of each vector, at most one for each of its numbers.", ge=1, le=64)
         rotate: bool = knob(True, "Rotate vectors before they are cut into parts (optimised product quantisation).")
         sample: int = knob(262_144, "Vectors from which centroids and codes are learnt.", ge=1, scale="log")
         folder: str | None = knob(None, "Folder for the inverted lists; without one they are in memory.", path=True)
@@ -77,10 +69,7 @@ class FaissIvfPq(CandidateIndex):
         Raises:
             ValueError: bad gallery or anchors, or more lists than items.
         """
-        self.anchors = None
-        if anchors is not None:
-            check_vectors(np.asarray(anchors), "anchor")
-            self.anchors = np.asarray(anchors, np.float32)
+        self.anchors = None if anchors is None else check_anchors(anchors, gallery).astype(np.float32)
         super().build(gallery)
         return self
 
@@ -100,14 +89,15 @@ class FaissIvfPq(CandidateIndex):
 
         if "trained" in self.learnt:
             return self.learnt.get("rotation"), faiss.deserialize_index(self.learnt["trained"])
-        width, lists = self.rows.vectors.shape[1], self._lists_wanted()
+        width = self.rows.vectors.shape[1]
+        lists = self.list_count() if self.anchors is None else len(self.anchors)
         random = np.random.default_rng(self.knobs.seed)
         size = min(len(self.rows), max(self.knobs.sample, lists))
         chosen = np.sort(random.choice(len(self.rows), size, replace=False))
         sample = np.ascontiguousarray(self.rows.rows(chosen), np.float32)
         if size < CODES:  # faiss wants one row a codeword; copies change nothing
             sample = np.resize(sample, (CODES, width))
-        parts = max(part for part in range(1, min(self.knobs.bytes, width) + 1) if width % part == 0)
+        parts = self.code_parts()
         rotation = self._learnt_rotation(sample, parts) if self.knobs.rotate and size >= CODES else None
         sample = sample if rotation is None else sample @ rotation.T
         coarse = faiss.IndexFlatL2(width)
@@ -120,19 +110,6 @@ class FaissIvfPq(CandidateIndex):
         index.train(sample)
         self.learnt = {"trained": faiss.serialize_index(index)} | ({} if rotation is None else {"rotation": rotation})
         return rotation, index
-
-    def _lists_wanted(self) -> int:
-        if self.anchors is not None:
-            if self.anchors.shape[1] != self.rows.vectors.shape[1]:
-                raise ValueError(
-                    f"The anchors have {self.anchors.shape[1]} dimensions, the gallery {self.rows.vectors.shape[1]}; "
-                    "take both from the same model."
-                )
-            return len(self.anchors)
-        lists = self.knobs.lists or max(1, round(math.sqrt(len(self.rows))))
-        if lists > len(self.rows):
-            raise ValueError(f"lists must be at most the gallery's size, {len(self.rows)}, got {lists}.")
-        return lists
 
     def _learnt_rotation(self, sample: np.ndarray, parts: int) -> np.ndarray:
         """float32 [d d], an orthogonal matrix."""
@@ -153,12 +130,8 @@ class FaissIvfPq(CandidateIndex):
     def _on_disk(self, folder: Path, gallery: EmbeddingSet) -> None:
         import faiss
 
-        about = {"index": name_of(type(self)), "rows": len(gallery), "gallery": digest(gallery)}
-        about |= {"knobs": self.built_with()}
-        if self.anchors is not None:
-            about["anchors"] = digest_of(self.anchors)
-        about = json.loads(json.dumps(about))
-        there = _read(folder / ABOUT)
+        about = self.described(gallery) | ({} if self.anchors is None else {"anchors": digest_of(self.anchors)})
+        there = read_json(folder / ABOUT) if (folder / ABOUT).exists() else None
         if there is None and folder.is_dir() and any(folder.iterdir()):
             raise ValueError(f"{folder} holds other files; name a new folder for the index.")
         if there is not None and there != about:
@@ -169,7 +142,7 @@ class FaissIvfPq(CandidateIndex):
             rotation, index = self._trained()
             if rotation is not None:
                 arrays.write(folder / ROTATION, {"rotation": rotation})
-            _save(lambda path: faiss.write_index(index, path), folder / TRAINED)
+            _save(index, folder / TRAINED)
         self._rotation = arrays.read(folder / ROTATION)["rotation"] if (folder / ROTATION).is_file() else None
         if not (folder / MERGED).is_file():
             self._encode(folder)
@@ -194,12 +167,12 @@ class FaissIvfPq(CandidateIndex):
             for block in self._encodable(first, last):
                 index.add_with_ids(block, np.arange(start, start + len(block)))
                 start += len(block)
-            _save(lambda path, one=index: faiss.write_index(one, path), pieces[-1])
+            _save(index, pieces[-1])
         (folder / LISTS).unlink(missing_ok=True)
         index = faiss.read_index(str(folder / TRAINED))
         with _hushed():
             merge_ondisk(index, [str(path) for path in pieces], str(folder / LISTS))
-        _save(lambda path: faiss.write_index(index, path), folder / MERGED)
+        _save(index, folder / MERGED)
         for path in pieces:
             path.unlink()
 
@@ -213,18 +186,11 @@ class FaissIvfPq(CandidateIndex):
         return rows if self._rotation is None else rows @ self._rotation.T
 
 
-def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        return json.loads(path.read_text())
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError):
-        raise ValueError(f"{path} cannot be read; delete the folder and build the index anew.") from None
+def _save(index: Any, path: Path) -> None:
+    import faiss
 
-
-def _save(write: Callable[[str], Any], path: Path) -> None:
     with replacing(path) as temporary:
-        write(str(temporary))
+        faiss.write_index(index, str(temporary))
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -12,11 +11,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from lab.core.catalog import name_of
 from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet
-from lab.search._candidates import CandidateIndex, RerankKnobs
-from lab.search._items import BLOCK, digest
+from lab.search._candidates import CandidateIndex, CodeKnobs
+from lab.search._items import BLOCK
 
 MISSING = "LanceDB is not installed: pip install 'rankscope[lancedb]'."
 
@@ -42,14 +40,9 @@ class Lancedb(CandidateIndex):
 
     thorough: Mapping[str, int] = {}
 
-    class Knobs(RerankKnobs):
+    class Knobs(CodeKnobs):
         """The knobs of every index, and those of LanceDB's."""
 
-        lists: int | None = knob(
-            None, "Number of inverted lists; by default about the square root of the gallery's size.", ge=1
-        )
-        probes: int = knob(16, "Inverted lists that are searched for each query.", ge=1, scale="log")
-        bytes: int = knob(16, "Bytes that are kept of each vector, at most one for each of its numbers.", ge=1, le=64)
         folder: str | None = knob(
             None, "Folder, s3:// or gs:// address of the table; without one it is deleted with the index.", path=True
         )
@@ -70,15 +63,11 @@ class Lancedb(CandidateIndex):
             folder = self._own.name
         elif "://" not in folder:
             folder = os.path.expanduser(folder)
-        about = {"index": name_of(type(self)), "rows": len(gallery), "gallery": digest(gallery)}
-        about["knobs"] = self.built_with()
-        database = lancedb.connect(folder)
-        self.table = self._found(database, json.dumps(about, sort_keys=True), folder)
-        self.lists = self.knobs.lists or max(1, round(math.sqrt(len(gallery))))
+        about = json.dumps(self.described(gallery), sort_keys=True)
+        self.table = self._found(lancedb.connect(folder), about, folder)
+        self.lists = self.list_count()
         if len(gallery) >= WORTH and not self.table.list_indices():
-            width = self.rows.vectors.shape[1]
-            parts = max(part for part in range(1, min(self.knobs.bytes, width) + 1) if width % part == 0)
-            codes = IvfPq(distance_type="l2", num_partitions=self.lists, num_sub_vectors=parts)
+            codes = IvfPq(distance_type="l2", num_partitions=self.lists, num_sub_vectors=self.code_parts())
             self.table.create_index("vector", config=codes)
 
     def _found(self, database: Any, about: str, folder: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -10,20 +11,22 @@ import numpy as np
 import torch
 
 from lab.core.results import EmbeddingSet, Ranking, Relevance
+from lab.core.streams import ReportProgress
 from lab.kernels import sort_keys
 from lab.search import _ranking
-from lab.search._base import Index, ReportProgress, join, nearest_rows
+from lab.search._base import Index, join, nearest_rows
 from lab.search._items import checked
+from lab.search._ranking import Task
 
 ITEMS = 65_536
 """Rows that `neighbours` reads at once: 32 MB at 128 numbers a row."""
 
-Mapped = Callable[[Callable[["Part"], "PartResult"], list["Part"]], Iterable["PartResult"]]
+Mapped = Callable[[Callable[["Stretch"], "StretchResult"], list["Stretch"]], Iterable["StretchResult"]]
 """As `map`: calls a function with each part, here or elsewhere, and gives what they return, in any order."""
 
 
 @dataclass(frozen=True)
-class PartResult:
+class StretchResult:
     """What one part of a gallery says: how many of its items lie above each relevant one [p], and its best keys."""
 
     above: np.ndarray
@@ -52,14 +55,8 @@ class Streamed(Index):
         self._hold(gallery)
         return self
 
-    def rank(
-        self,
-        query: EmbeddingSet,
-        same_source: bool,
-        relevant: Relevance | None = None,
-        progress: ReportProgress | None = None,
-    ) -> Ranking:
-        return self.rank_over(map, 1, query, same_source, relevant, progress)
+    def _rank(self, task: Task, vectors: np.ndarray, progress: ReportProgress | None) -> Ranking:
+        return self._over(map, 1, task, vectors, progress)
 
     def rank_over(
         self,
@@ -76,16 +73,17 @@ class Streamed(Index):
             mapped: `map`, or what does the same on other processes or machines; they must see the gallery's folder.
             parts: how many; each is a stretch of the gallery.
         """
-        self._check_query(query, same_source)
-        task, size = _ranking.task(query, self._built(), same_source, relevant), len(self._built())
-        request = Request(task.without_gallery(), query.vectors, dict(self.knobs), min(self.knobs.k, size))
-        ranker = request.ranker(self)
-        edges = np.linspace(0, size, min(parts, size) + 1).astype(np.int64)
-        work = [
-            Part(request, self._built(), *edge) for edge in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
-        ]
+        return self._over(mapped, parts, self._task(query, same_source, relevant), query.vectors, progress)
+
+    def _over(
+        self, mapped: Mapped, parts: int, task: Task, vectors: np.ndarray, progress: ReportProgress | None
+    ) -> Ranking:
+        size, request = len(self._built()), (task.without_gallery(), vectors, dict(self.knobs))
+        edges = np.linspace(0, size, min(parts, size) + 1).astype(np.int64).tolist()
+        work = [Stretch(*request, self._built(), *edge) for edge in itertools.pairwise(edges)]
+        ranker = work[0].ranker(self)
         if len(work) == 1:
-            ranker.above, ranker.best = _walk(ranker, 0, size, len(query), progress)
+            ranker.above, ranker.best = work[0].walk(ranker, progress)
         else:
             done = 0
             for part in mapped(compare, work):
@@ -94,62 +92,54 @@ class Streamed(Index):
                 ranker.best = sort_keys.best(both, ranker.k)
                 done += part.items
                 if progress:
-                    progress(done * len(query), size * len(query))
+                    progress(done * len(vectors), size * len(vectors))
         ranker.task = task
         retrieved = size - (task.self_index >= 0).astype(np.int64)
-        return ranker.finish(retrieved, np.full(len(query), size), self.space.shift(query.vectors))
+        return ranker.finish(retrieved, np.full(len(vectors), size), self.space.shift(vectors))
 
-    def neighbours(self, vectors: np.ndarray, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        vectors, k = self._check_vectors(vectors, "query"), self._depth(k)
+    def _nearest(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         queries, best = self.space.queries(vectors), None
         for start in range(0, len(self.rows), ITEMS):
             positions = torch.arange(start, min(len(self.rows), start + ITEMS))
             nearest = nearest_rows(queries, self.rows(positions), positions, k)
             best = nearest if best is None else join([best, nearest], k)
         assert best is not None, "no gallery is empty"
-        scores, rows = best
-        return self._shown(scores.numpy(), rows.numpy(), vectors)
+        return best[0].numpy(), best[1].numpy()
 
 
 @dataclass(frozen=True)
-class Request:
-    """What every part of the gallery is asked; small enough to be sent elsewhere."""
+class Stretch:
+    """A stretch of a gallery, and what is asked of it; small enough to be sent elsewhere.
 
-    task: _ranking.Task
+    task: without the labels of the gallery. vectors: of the queries. knobs: of the index. first, last: rows.
+    """
+
+    task: Task
     vectors: np.ndarray
     knobs: dict[str, Any]
-    k: int
-
-    def ranker(self, index: Streamed) -> _ranking.Ranker:
-        return _ranking.Ranker(self.task, index.space.queries(self.vectors), index.rows, self.k)
-
-
-@dataclass(frozen=True)
-class Part:
-    """A stretch of a gallery, and what is asked of it."""
-
-    request: Request
     gallery: EmbeddingSet
     first: int
     last: int
 
+    def ranker(self, index: Streamed) -> _ranking.Ranker:
+        queries, k = index.space.queries(self.vectors), min(self.knobs["k"], len(self.gallery))
+        return _ranking.Ranker(self.task, queries, index.rows, k)
 
-def compare(part: Part) -> PartResult:
+    def walk(self, ranker: _ranking.Ranker, progress: ReportProgress | None) -> tuple[np.ndarray, torch.Tensor]:
+        """Feed the rows to a ranker, each read once however many the queries."""
+        queries = len(self.vectors)
+        for left in range(self.first, self.last, _ranking.ITEM_ROWS):
+            columns = np.arange(left, min(self.last, left + _ranking.ITEM_ROWS))
+            items = ranker.fetch(torch.from_numpy(columns))
+            for top in range(0, queries, _ranking.QUERY_ROWS):
+                ranker.add(np.arange(top, min(queries, top + _ranking.QUERY_ROWS)), columns, items)
+            if progress:
+                progress((int(columns[-1]) + 1 - self.first) * queries, (self.last - self.first) * queries)
+        return ranker.above, ranker.best
+
+
+def compare(part: Stretch) -> StretchResult:
     """Compare all queries with a stretch of the gallery; what a worker does."""
-    index = Streamed(**part.request.knobs).build(part.gallery)
-    above, best = _walk(part.request.ranker(index), part.first, part.last, len(part.request.vectors), None)
-    return PartResult(above, best.numpy(), part.last - part.first)
-
-
-def _walk(
-    ranker: _ranking.Ranker, first: int, last: int, queries: int, progress: ReportProgress | None
-) -> tuple[np.ndarray, torch.Tensor]:
-    """Feed a stretch of the gallery to a ranker, each row read once however many the queries."""
-    for left in range(first, last, _ranking.ITEM_ROWS):
-        columns = np.arange(left, min(last, left + _ranking.ITEM_ROWS))
-        items = ranker.fetch(torch.from_numpy(columns))
-        for top in range(0, queries, _ranking.QUERY_ROWS):
-            ranker.add(np.arange(top, min(queries, top + _ranking.QUERY_ROWS)), columns, items)
-        if progress:
-            progress((int(columns[-1]) + 1 - first) * queries, (last - first) * queries)
-    return ranker.above, ranker.best
+    index = Streamed(**part.knobs).build(part.gallery)
+    above, best = part.walk(part.ranker(index), None)
+    return StretchResult(above, best.numpy(), part.last - part.first)

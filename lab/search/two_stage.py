@@ -11,11 +11,13 @@ import torch
 
 from lab.core import threads
 from lab.core.knobs import knob
-from lab.core.results import EmbeddingSet, Ranking, Relevance
+from lab.core.results import EmbeddingSet, Ranking
+from lab.core.streams import ReportProgress
 from lab.kernels import sort_keys
 from lab.kernels.sort_keys import Space, wide
 from lab.search import _ranking
-from lab.search._base import Index, IndexKnobs, Nearest, ReportProgress, check_vectors, join, nearest_rows
+from lab.search._base import Index, IndexKnobs, Nearest, check_anchors, join, nearest_rows
+from lab.search._ranking import Task
 
 
 class TwoStage(Index):
@@ -58,7 +60,13 @@ class TwoStage(Index):
             ValueError: bad gallery or anchors, fewer anchors than `probes`, or a gallery label without an anchor.
         """
         super().build(gallery)
-        anchors = self._check_anchors(anchors, gallery)
+        if anchors is None:
+            raise ValueError(
+                "Two-stage search needs the class anchors [c d] of the model: build(gallery, anchors=...). Models "
+                "trained with class_anchor_margin have them; others can be searched with 'exact' or 'faiss_ivf'."
+            )
+        anchors = check_anchors(anchors, gallery)
+        _check_probes(self.knobs.probes, len(anchors))
         self.learnt = {"anchors": anchors}
         if anchor_labels is not None:
             self.learnt["anchor_labels"] = np.asarray(anchor_labels)
@@ -85,22 +93,6 @@ class TwoStage(Index):
 
     def _again(self, gallery: EmbeddingSet) -> None:
         self.build(gallery, **self.learnt)
-
-    def _check_anchors(self, anchors: np.ndarray | None, gallery: EmbeddingSet) -> np.ndarray:
-        if anchors is None:
-            raise ValueError(
-                "Two-stage search needs the class anchors [c d] of the model: build(gallery, anchors=...). Models "
-                "trained with class_anchor_margin have them; others can be searched with 'exact' or 'faiss_ivf'."
-            )
-        anchors = np.asarray(anchors)
-        check_vectors(anchors, "anchor")
-        if anchors.shape[1] != gallery.vectors.shape[1]:
-            raise ValueError(
-                f"The anchors have {anchors.shape[1]} dimensions, the gallery {gallery.vectors.shape[1]}; take "
-                f"both from the same model."
-            )
-        _check_probes(self.knobs.probes, len(anchors))
-        return anchors
 
     @staticmethod
     def _lists_by_label(labels: np.ndarray, anchor_labels: np.ndarray | None, anchors: int) -> np.ndarray:
@@ -135,41 +127,27 @@ class TwoStage(Index):
         keys = sort_keys.nearest(self.anchors.queries(vectors), self.anchors.items, v)
         return sort_keys.unpack(keys)[1].cpu().numpy()
 
-    def rank(
-        self,
-        query: EmbeddingSet,
-        same_source: bool,
-        relevant: Relevance | None = None,
-        progress: ReportProgress | None = None,
-    ) -> Ranking:
-        self._check_query(query, same_source)
-        task = _ranking.task(query, self._built(), same_source, relevant)
-        opened = self.nearest_anchors(query.vectors, self.knobs.probes)
+    def _rank(self, task: Task, vectors: np.ndarray, progress: ReportProgress | None) -> Ranking:
+        opened = self.nearest_anchors(vectors, self.knobs.probes)
         reached = (opened[task.queries_of_items] == self.list_of[task.items][:, None]).any(1)
-        queries, k = self.space.queries(query.vectors), min(self.knobs.k, len(self._built()))
+        queries, k = self.space.queries(vectors), min(self.knobs.k, len(self._built()))
         ranker = _ranking.Ranker(task, queries, lambda positions: self.list_items[self.row_of[positions]], k, reached)
         for anchor in np.unique(opened):
-            rows, columns = np.flatnonzero((opened == anchor).any(1)), self._list(anchor)
-            for block in _ranking.tiles(rows, columns):
+            mine = self.positions[self.bounds[anchor] : self.bounds[anchor + 1]]  # ascending
+            for block in _ranking.tiles(np.flatnonzero((opened == anchor).any(1)), mine.cpu().numpy()):
                 ranker.add(*block)
             if progress:
                 progress(int(anchor) + 1, len(self.bounds) - 1)
         compared = np.diff(self.bounds)[opened].sum(1)
         self_index = task.self_index
         met_self = (self_index >= 0) & (opened == self.list_of[self_index][:, None]).any(1)
-        return ranker.finish(compared - met_self, compared + len(self.bounds) - 1, self.space.shift(query.vectors))
+        return ranker.finish(compared - met_self, compared + len(self.bounds) - 1, self.space.shift(vectors))
 
-    def _list(self, anchor: int) -> np.ndarray:
-        """Gallery positions in the list of an anchor, ascending."""
-        return self.positions[self.bounds[anchor] : self.bounds[anchor + 1]].cpu().numpy()
-
-    def neighbours(self, vectors: np.ndarray, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        vectors, k = self._check_vectors(vectors, "query"), self._depth(k)
+    def _nearest(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         if len(vectors) == 1 and self.arrays:
-            scores, positions = self._one(self.space.query_rows(vectors)[0], k)
-        else:
-            scores, positions = (part.cpu().numpy() for part in self._many(self.space.queries(vectors), k))
-        return self._shown(scores, positions, vectors)
+            return self._one(self.space.query_rows(vectors)[0], k)
+        scores, positions = self._many(self.space.queries(vectors), k)
+        return scores.cpu().numpy(), positions.cpu().numpy()
 
     def _one(self, query: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The same for a single query [d], where every call counts: numpy's are the cheaper ones."""

@@ -35,6 +35,7 @@ from lab.core.formats import counted
 from lab.core.results import EmbeddingSet
 from lab.core.streams import result_of
 from lab.data import ImageSet
+from lab.data.images.listing import Unlabelled, below
 from lab.data.images.reading import as_rgb
 from lab.galleries import shards
 from lab.galleries.maker import Maker
@@ -42,15 +43,14 @@ from lab.inspect import AlikeRegions
 from lab.runs.building.fingerprints import maker_of_run, recorded
 from lab.runs.building.parts import testing_transform
 from lab.runs.building.trained import FromPixels
-from lab.runs.custom.modules import CustomEncoder, again
 from lab.runs.evaluate import Evaluator, evaluator_of, problems_sentence
 from lab.runs.folder import FINISHED, Run
-from lab.runs.images import Unlabelled, below, searched
 from lab.runs.store import open_run
 
 if TYPE_CHECKING:
     from lab.core.records import Record
     from lab.data.images.transforms import Transform
+    from lab.runs.custom.modules import CustomEncoder
     from lab.search import Together
 
 Picture: TypeAlias = "str | Path | Image.Image | np.ndarray | torch.Tensor"
@@ -77,17 +77,21 @@ class Neighbour:
     file: str = ""
 
 
+Row: TypeAlias = Callable[[int], tuple[str, str, int, str]]
+"""Key, class, item and file of a row that is searched."""
+
+
 @dataclass(frozen=True)
 class Searched:
     """What a model searches.
 
-    index: finds neighbours. size: its rows. row: key, class, item and file of a row. title: what it is, in words.
+    index: finds neighbours. size: its rows. row: what names one of them. title: what it is, in words.
     classes: whether its rows have any. approximate: the index's name, where it may miss some; else empty.
     """
 
     index: Any
     size: int
-    row: Callable[[int], tuple[str, str, int, str]]
+    row: Row
     title: str
     classes: bool = True
     approximate: str = ""
@@ -127,25 +131,24 @@ class Model:
     """
 
     def __init__(
-        self, run: Run, split: str, gallery: Any = None, own: CustomEncoder | None = None, index: str | Path = "exact",
+        self, run: Run, split: str, gallery: Any = None, custom: CustomEncoder | None = None, index: str | Path = "exact",
         knobs: Mapping[str, Any] | None = None,
     ):  # fmt: skip
         self.run, self.split = run, split
-        self._given, self._wanted, self._knobs = gallery, index, dict(knobs or {})
-        self._examiner: Evaluator = evaluator_of(run, split, own)
+        self._given, self._index, self._knobs = gallery, index, dict(knobs or {})
+        self._evaluator: Evaluator = evaluator_of(run, split, custom)
         self._searched: Searched | None = None
         self.problems: list[str] = []
-        encoder, config = self._examiner.trained.encoder, self._examiner.config
+        encoder, config = self._evaluator.trained.encoder, self._evaluator.config
         self.similarity = config.similarity
-        transform = testing_transform(config, encoder)
-        self.encoder = FromPictures(FromPixels(encoder).to(self._examiner.device), transform).eval()
+        pixels = FromPixels(encoder).to(self._evaluator.device)
+        self.encoder = FromPictures(pixels, testing_transform(config, encoder)).eval()
 
     @cached_property
     def images(self) -> ImageSet:
         """The pictures that are searched: the run's own, or those that were given."""
-        if isinstance(self._given, Run):
-            return self._given.dataset()
-        return self.run.dataset() if self._given is None else _collected(self._given)
+        given = self.run if self._given is None else self._given
+        return given.dataset() if isinstance(given, Run) else _collected(given)
 
     @property
     def gallery(self) -> EmbeddingSet:
@@ -158,64 +161,67 @@ class Model:
 
     @property
     def searched(self) -> Searched:
-        """What `search` looks through."""
-        return result_of(self.opening())
-
-    def opening(self) -> Generator[Record, None, Searched]:
-        """As `searched`, and yields how far the embedding of a folder is.
+        """What `search` looks through.
 
         Raises:
             ValueError: there is no such gallery or index, or another encoder made it.
         """
         if self._searched is None:
-            self._searched = yield from self._opened()
+            given = self._given
+            if self._index not in lab.search.names():
+                self._searched = self._saved(Path(self._index).expanduser())
+            elif isinstance(given, shards.Gallery):
+                note = self._maker.note_on(Maker.planned(given.about["plan"]), str(given.folder))
+                self._searched = self._indexed(given, given.row, f"the {len(given):,} rows of {given.folder}{note}")
+            elif given is None or isinstance(given, Run):
+                self._searched = self._of_run(given or self.run)
+            else:
+                result_of(self.embedding())
+        assert self._searched is not None
         return self._searched
 
-    def _opened(self) -> Generator[Record, None, Searched]:
-        given, run, split = self._given, self.run, self.split
-        if self._wanted not in lab.search.names():
-            return self._saved(Path(self._wanted).expanduser())
-        if isinstance(given, shards.Gallery):
-            note = self._maker.note_on(Maker.planned(given.about["plan"]), str(given.folder))
-
-            def row(position: int) -> tuple[str, str, int, str]:
-                key, label = given.name(position), int(given.labels[position])
-                return key, given.class_name(label), int(given.items[position]), ""
-
-            return self._indexed(given, row, f"the {len(given):,} rows of {given.folder}{note}")
-        if given is None or isinstance(given, Run):
-            of, part = (given or run), split if given is None or split in given.splits else "test"
-            same = of.path.resolve() == run.path.resolve() and part == split
-            note = "" if same else self._maker.note_on(recorded(of, part), f"Run {of.name}")
-            vectors, title = searched(of, part, self.images), f"the {part} images of {of.name}{note}"
-            return self._indexed(vectors, _rows_of(self.images, vectors), title)
+    def embedding(self) -> Generator[Record, None, None]:
+        """Embed pictures that were given, if any, which `searched` does if nobody has; yields how far it is."""
+        given = self._given
+        if given is None or isinstance(given, shards.Gallery | Run):
+            return
         images = self.images
-        folder = f"images of {given}" if isinstance(given, str | Path) else "given images"
-        vectors = yield from self._examiner.embed_of(images, np.arange(len(images)), folder)
+        what = f"images of {given}" if isinstance(given, str | Path) else "given images"
+        vectors = yield from self._evaluator.embed_of(images, np.arange(len(images)), what)
         self.problems = list(images.problems)
         if lost := len(images) - len(vectors):
             self.problems.append(f"Left out, since no image could be read: {counted(lost, 'file')}.")
-        return self._indexed(vectors, _rows_of(images, vectors), f"the {folder}", classes=False)
+        self._searched = self._indexed(vectors, _rows_of(images, vectors), f"the {what}", classes=False)
 
-    def _indexed(
-        self, vectors: EmbeddingSet, row: Callable[[int], tuple[str, str, int, str]], title: str, classes: bool = True
-    ) -> Searched:
+    def _of_run(self, run: Run) -> Searched:
+        split = self.split if run is self.run or self.split in run.splits else "test"
+        vectors, images = run.embeddings(split, "gallery") or run.embeddings(split), self.images
+        outside = (vectors.items < 0) | (vectors.items >= len(images)) | (vectors.labels >= len(images.class_names))
+        if outside.any():
+            raise ValueError(
+                f"The embeddings of {run.name} name {outside.sum()} images that its data does not have; run: "
+                f"lab evaluate {run.path}."
+            )
+        same = run.path.resolve() == self.run.path.resolve() and split == self.split
+        note = "" if same else self._maker.note_on(recorded(run, split), f"Run {run.name}")
+        return self._indexed(vectors, _rows_of(images, vectors), f"the {split} images of {run.name}{note}")
+
+    def _indexed(self, vectors: EmbeddingSet, row: Row, title: str, classes: bool = True) -> Searched:
         """The index of a gallery, built, or found again on the disk."""
-        name, knobs = str(self._wanted), dict(self._knobs)
+        name, knobs = str(self._index), dict(self._knobs)
         folder = vectors.folder if isinstance(vectors, shards.Gallery) else None
         if folder and name == "exact":
             name, knobs = "streamed", {}
-        made = {"device": self._examiner.config.training.knobs.device, "similarity": self.similarity, **knobs}
+        made = {"device": self._evaluator.config.training.knobs.device, "similarity": self.similarity, **knobs}
         index: Any = lab.search.create(name, **made)
         anchors = self.run.anchors(self.split) if name == "faiss_ivf_pq" and "lists" not in knobs else None
         under = (anchors[0],) if anchors else ()  # two-stage search by compressed vectors (CAM, section 3)
         if folder and getattr(index.knobs, "folder", "") is None:  # it can lie on the disk, and nobody has said where
-            beside = folder / "indexes" / index.folder_name(*under)
-            index = lab.search.create(name, **made, folder=str(beside))
+            index = lab.search.create(name, **made, folder=str(folder / "indexes" / index.folder_name(*under)))
         index.build(vectors, *under)
+        words = name + (" under the class anchors" if under else "")
         exact = name in ("exact", "streamed", "faiss_flat")
-        words = "" if exact else name + (" under the class anchors" if under else "")
-        return Searched(index, len(vectors), row, title, classes, words)
+        return Searched(index, len(vectors), row, title, classes, "" if exact else words)
 
     def _saved(self, path: Path) -> Searched:
         """An index out of a file.
@@ -224,7 +230,8 @@ class Model:
             ValueError: there is none, or its vectors cannot be compared with those of this run.
         """
         index: Any = lab.search.FaissFile(path) if lab.search.FaissFile.fits(path) else lab.search.open(path)
-        kind = getattr(index, "similarity", None) or index.knobs.similarity
+        gallery = getattr(index, "gallery", None)  # a file of faiss has none
+        kind = index.similarity if gallery is None else index.knobs.similarity
         if kind != self.similarity:
             nearness = {"cosine": "cosine", "euclidean": "distance"}
             raise ValueError(
@@ -233,16 +240,14 @@ class Model:
             )
         made = index.about.get("made_by")
         maker = Maker(str(made.get("words")), str(made.get("weights"))) if isinstance(made, dict) else None
-        note = self._maker.note_on(maker, str(path))
-        names, gallery = index.names, getattr(index, "gallery", None)
+        names, note = index.names, self._maker.note_on(maker, str(path))
         classes = index.classes if gallery is None else index.about.get("class_names") or []
 
         def row(position: int) -> tuple[str, str, int, str]:
-            item, label, numbered = position, position, ""
-            if gallery is not None:
-                item, label = int(gallery.items[position]), int(gallery.labels[position])
-                numbered = str(label) if label >= 0 else ""
-            class_name = classes[label] if 0 <= label < len(classes) else numbered
+            item = position if gallery is None else int(gallery.items[position])
+            label = position if gallery is None else int(gallery.labels[position])
+            number = "" if gallery is None or label < 0 else str(label)
+            class_name = classes[label] if 0 <= label < len(classes) else number
             return names[position] if position < len(names) else f"number {item}", class_name, item, ""
 
         size = len(index if gallery is None else gallery)
@@ -258,7 +263,7 @@ class Model:
 
     @cached_property
     def _maker(self) -> Maker:
-        return maker_of_run(self._examiner.trained)
+        return maker_of_run(self._evaluator.trained)
 
     def embed(self, images: Pictures) -> np.ndarray:
         """Embed pictures as the run embedded its own: float32 [n d], one row a picture, in their order.
@@ -271,7 +276,15 @@ class Model:
             >>> model.embed([Image.new("RGB", (40, 40), "red"), Image.new("RGB", (64, 32), "blue")]).shape
             (2, 128)
         """
-        return self._embedded(_collected(images)).vectors
+        collected = _collected(images)
+        loader, size = self._evaluator.trained.loader_of(collected), self._evaluator.config.evaluation.knobs.batch_size
+        rows = []
+        with torch.inference_mode():
+            for batch in loader.split(np.arange(len(collected)), size):
+                rows.append(self._evaluator.rows(batch.images.to(self._evaluator.device)).cpu().numpy())
+        if loader.problems:  # a row less would put every later one beside the wrong picture
+            raise ValueError(problems_sentence(loader.problems))
+        return np.concatenate(rows)
 
     def embed_text(self, texts: str | Sequence[str]) -> np.ndarray:
         """Put words where pictures are: float32 [n d], one row a text.
@@ -279,7 +292,7 @@ class Model:
         Raises:
             ValueError: the run's encoder has no text side, or there is no text.
         """
-        side = text_side(self._examiner.trained.encoder)
+        side = text_side(self._evaluator.trained.encoder)
         if side is None:
             raise ValueError(
                 f"The encoder of {self.run.name} has no text side, so it cannot be searched with words; an encoder "
@@ -354,11 +367,11 @@ class Model:
             >>> len(opened.names) == len(model.gallery), opened.about["made_by"]["words"][:4]
             (True, 'run ')
         """
-        made = {"similarity": self.similarity, "device": str(self._examiner.device), **knobs}
+        made = {"similarity": self.similarity, "device": str(self._evaluator.device), **knobs}
         built = lab.search.create(index, **made).build(self.gallery)
-        own, images = self._maker, self.images
+        maker, images = self._maker, self.images
         names = [images.keys[item] if images.root is None else str(images.path(item)) for item in self.gallery.items]
-        about = {"made_by": {"words": own.words, "weights": own.weights}, "class_names": list(images.class_names)}
+        about = {"made_by": {"words": maker.words, "weights": maker.weights}, "class_names": list(images.class_names)}
         return built.save(path, names, about)
 
     def _vectors(self, pictures: Pictures) -> np.ndarray:
@@ -382,21 +395,14 @@ class Model:
         """
         both = _collected([first, second])
         seen = self.encoder.transform.batch([both.load(0), both.load(1)])
-        knobs, encoder = self._examiner.config.evaluation.knobs, self._examiner.trained.encoder
+        knobs, encoder = self._evaluator.config.evaluation.knobs, self._evaluator.trained.encoder
         unit = getattr(getattr(encoder, "knobs", encoder), "normalise", False)
-        one, other = self.encoder.transform.finish(seen).to(self._examiner.device)
+        one, other = self.encoder.transform.finish(seen).to(self._evaluator.device)
         pixels = seen.permute(0, 2, 3, 1).cpu().numpy()
         return lab.inspect.alike_regions(
             encoder.eval(), one, other, flip=knobs.flip, unit=unit and not knobs.beta,
-            embed=self._examiner.rows, by_parts=tuple(knobs.scales) == (1.0,), pictures=(pixels[0], pixels[1]),
+            embed=self._evaluator.rows, by_parts=tuple(knobs.scales) == (1.0,), pictures=(pixels[0], pixels[1]),
         )  # fmt: skip
-
-    def _embedded(self, images: ImageSet) -> EmbeddingSet:
-        loader = self._examiner.trained.loader_of(images)
-        embeddings = result_of(self._examiner.embed(loader, np.arange(len(images))))
-        if loader.problems:  # a row less would put every later one beside the wrong picture
-            raise ValueError(problems_sentence(loader.problems))
-        return embeddings
 
 
 def text_side(encoder: Any) -> Callable[[Sequence[str]], torch.Tensor] | None:
@@ -444,8 +450,12 @@ def load(
             f"Run {opened.name} holds embeddings but no encoder, so it cannot embed pictures; search its vectors with "
             "lab.search, or load a run that was trained here."
         )
-    own = None if encoder is None else again(encoder, opened.config)
-    return Model(opened, split, _place(gallery, runs), own, index, knobs)
+    custom = None
+    if encoder is not None:
+        from lab.runs.custom.modules import again
+
+        custom = again(encoder, opened.config)
+    return Model(opened, split, _place(gallery, runs), custom, index, knobs)
 
 
 def _place(gallery: Any, runs: str | Path | None) -> Any:
@@ -463,8 +473,7 @@ def _place(gallery: Any, runs: str | Path | None) -> Any:
         raise ValueError(f"{gallery} is neither a folder of images nor a run.") from None
 
 
-def _rows_of(images: ImageSet, vectors: EmbeddingSet) -> Callable[[int], tuple[str, str, int, str]]:
-    """What names the rows of embedded images."""
+def _rows_of(images: ImageSet, vectors: EmbeddingSet) -> Row:
 
     def row(position: int) -> tuple[str, str, int, str]:
         item, label = int(vectors.items[position]), int(vectors.labels[position])
@@ -491,18 +500,14 @@ def _several(source: Any, files: bool = False) -> list[Any]:
     pictures = [source] if alone else list(source)
     if not pictures:
         raise ValueError("There is no picture to embed; give at least one.")
-    for wrong in (one for one in pictures if not _is_picture(one, files)):
-        description = f"{wrong.dtype} of shape {list(wrong.shape)}" if hasattr(wrong, "shape") else type(wrong).__name__
-        kinds = "a file, a PIL image, a uint8 tensor [3 h w] or a uint8 array [h w 3]" if files else (
-            "a PIL image or a uint8 tensor [3 h w]"
-        )  # fmt: skip
-        raise ValueError(f"A picture is {kinds}, with pixels from 0 to 255; got {description}.")
+    kinds = "a PIL image or a uint8 tensor [3 h w]"
+    if files:
+        kinds = "a file, a PIL image, a uint8 tensor [3 h w] or a uint8 array [h w 3]"
+    for one in pictures:
+        dtype, shape = getattr(one, "dtype", None), list(getattr(one, "shape", ()))
+        tensor = dtype == torch.uint8 and len(shape) == 3 and shape[0] == 3
+        array = isinstance(one, np.ndarray) and dtype == np.uint8 and len(shape) == 3 and shape[2] == 3
+        if not (tensor or isinstance(one, Image.Image) or (files and (array or isinstance(one, str | Path)))):
+            description = type(one).__name__ if dtype is None else f"{dtype} of shape {shape}"
+            raise ValueError(f"A picture is {kinds}, with pixels from 0 to 255; got {description}.")
     return pictures
-
-
-def _is_picture(one: Any, files: bool) -> bool:
-    if isinstance(one, torch.Tensor):
-        return one.dtype == torch.uint8 and one.ndim == 3 and one.shape[0] == 3
-    if isinstance(one, np.ndarray):
-        return files and one.dtype == np.uint8 and one.ndim == 3 and one.shape[2] == 3
-    return isinstance(one, Image.Image) or (files and isinstance(one, str | Path))

@@ -4,18 +4,16 @@
 
 An image goes through `lab query`; a step from the training loop into a checkpoint, and out of it into the caption of
 Browse; tau from the command line to a kernel. Counted are the files of lab and app that are entered, of these the files
-whose functions are given or return the thing itself, and calls from a lower floor into a higher one. Floors come from
-the table of tests/test_architecture.py: a part stands above all that it may import, command and dashboard on top.
+whose functions are given or return it, and calls into a part that the table of tests/test_architecture.py puts higher.
 """
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import importlib
 import io
 import os
-import re
+import runpy
 import sys
 import tempfile
 import threading
@@ -32,17 +30,13 @@ import lab.runs
 from lab.__main__ import main as command
 
 ROOT = Path(lab.__file__).resolve().parents[1]
-STEP, TAU = 613, 0.012345
-"""Numbers that nothing else is."""
+STEP, TAU = 613, 0.012345  # nothing else is
 TINY = (
     "train --data digits --augmentation.size 16 --encoder.width 4 --encoder.dim 8 --sampler.batch_size 8 --name one "
     f"--training.validate_every 2000 --training.checkpoint_every 2000 --training.device cpu --quiet --loss.tau {TAU} "
     "--training.steps 1 --loss smooth_ap"
 )
-
-
-TABLE = re.search(r"^PARTS.*? = (\{.*?\n\})", (ROOT / "tests" / "test_architecture.py").read_text(), re.M | re.S)
-PARTS: dict[str, tuple[str, ...]] = ast.literal_eval(TABLE[1]) if TABLE else {}
+PARTS: dict[str, tuple[str, ...]] = runpy.run_path(str(ROOT / "tests" / "test_architecture.py"))["PARTS"]
 
 
 @cache
@@ -69,21 +63,18 @@ class Walk:
 
     @contextlib.contextmanager
     def on(self) -> Iterator[None]:
-        threading.setprofile(self._seen)
-        sys.setprofile(self._seen)
-        try:
-            yield
-        finally:
-            sys.setprofile(None)
-            threading.setprofile(None)  # type: ignore[arg-type]
+        for switch in (threading.setprofile, sys.setprofile):
+            switch(self._seen)
+        yield
+        for switch in (threading.setprofile, sys.setprofile):
+            switch(None)  # type: ignore[arg-type]
 
     def _seen(self, frame: FrameType, event: str, result: Any) -> None:
         file, height = place(frame.f_code.co_filename)
         if event not in ("call", "return") or not file or not frame.f_code.co_flags & CO_OPTIMIZED:
             return  # C, another package, or a module or class that is being made
         self.entered.add(file)
-        values = [result] if event == "return" else list(frame.f_locals.values())
-        if file not in self.passed and any(self._holds(value, 2) for value in values):
+        if file not in self.passed and self._holds([result] if event == "return" else list(frame.f_locals.values()), 3):
             self.passed.add(file)
         caller, (by, below) = frame.f_back, ("", 99)
         while caller is not None and not by:
@@ -97,11 +88,6 @@ class Walk:
         return self.held(value) or (depth > 0 and any(self._holds(one, depth - 1) for one in list(inner)[:50]))
 
 
-def quietly(words: str) -> None:
-    with contextlib.redirect_stdout(io.StringIO()):
-        command(words.split())
-
-
 def main() -> None:
     folder = Path(tempfile.mkdtemp())
     os.environ["LAB_RUNS"], picture = str(folder), folder / "picture.png"
@@ -109,8 +95,8 @@ def main() -> None:
     tau = Walk(lambda value: type(value) is float and value == TAU)
     step = Walk(lambda value: value == STEP if type(value) is int else type(value) is str and f"{STEP}" in value)
     image = Walk(lambda value: isinstance(value, Image.Image | str | Path) and value in (picture, str(picture)))
-    with tau.on():
-        quietly(TINY)
+    with tau.on(), contextlib.redirect_stdout(io.StringIO()):
+        command(TINY.split())
     config = lab.runs.open("one", folder).config.changed("training.steps", STEP)
     with contextlib.ExitStack() as writing:
         for record in lab.runs.execute(lab.runs.create(config, folder, "walk")):
@@ -122,8 +108,8 @@ def main() -> None:
     page = importlib.import_module(pages).session("browse", 300, run="walk")
     with step.on():
         page.run()
-    with image.on():
-        quietly(f"query walk {picture}")
+    with image.on(), contextlib.redirect_stdout(io.StringIO()):
+        command(["query", "walk", str(picture)])
     print("| walk | files entered | files that it passes | calls into a higher floor |\n|---|---|---|---|")
     for what, walk in (("image", image), ("step", step), ("tau", tau)):
         print(f"| {what} | {len(walk.entered)} | {len(walk.passed)} | {len(walk.upward)} |")

@@ -62,7 +62,6 @@ def run(arguments: argparse.Namespace) -> int:
     import lab
     import lab.search
     from lab.cli import _flags
-    from lab.cli._progress import result_of
 
     name = arguments.search or "exact"
     knobs = _flags.collect(arguments, "search", lab.search.get(name).Knobs)
@@ -76,7 +75,11 @@ def run(arguments: argparse.Namespace) -> int:
         queries.append((arguments.text, model.embed_text(arguments.text)))
     if arguments.together and len(queries) > 1:
         queries = [("all", np.concatenate([vectors for _, vectors in queries]))]
-    searched = result_of(model.opening(), arguments.quiet)
+    if arguments.gallery:
+        from lab.cli._progress import drain
+
+        drain(model.embedding(), arguments.quiet)
+    searched = model.searched
     for problem in model.problems:
         say(problem)
     rows = [

@@ -9,8 +9,7 @@ from lab.core.catalog import Catalog, public
 
 if TYPE_CHECKING:
     from lab.core.knobs import Knobs, knob
-    from lab.encoders._base import Encoder, EncoderKnobs
-    from lab.encoders._head import Head
+    from lab.encoders._base import Encoder, EncoderKnobs, Head
     from lab.encoders._timm import read_weights
 
 __all__ = [

@@ -1,8 +1,9 @@
-"""What every image encoder is: images in, unit rows out, and what it wants its images to look like."""
+"""What every image encoder is: a backbone, and a head of pooling, LayerNorm and a linear map to unit rows."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+import math
+from typing import Any, Literal, Self
 
 import torch
 import torch.nn.functional as F
@@ -10,9 +11,131 @@ from torch import nn
 
 from lab.core.knobs import HasKnobs, Knobs, knob
 from lab.encoders import _batchnorm
-from lab.encoders._head import Head, Pool, Pooling
 
 Triple = tuple[float, float, float]
+Pooling = Literal["avg", "max", "mixed", "gem"]
+
+
+def gem(features: torch.Tensor, p: torch.Tensor | float, eps: float = 1e-6) -> torch.Tensor:
+    """Generalised mean over positions: (mean of f^p)^(1/p) of features clamped at `eps`.
+
+    [n c h w] -> [n c]. p = 1 is the average, p -> infinity the maximum. Source: Radenovic et al., as used by 000.
+    """
+    # Each channel is divided by its maximum first: the mean of f^p neither overflows nor vanishes, also in half.
+    # All that in logarithms: the gradient of `pow` by its exponent takes five times as long.
+    logs = features.to(torch.promote_types(features.dtype, torch.float32)).clamp(min=eps).log()
+    largest = logs.detach().amax(dim=(-2, -1), keepdim=True)
+    mean = ((logs - largest) * p).exp().mean(dim=(-2, -1))
+    return (mean.log() / p + largest[..., 0, 0]).exp().to(features.dtype)
+
+
+class Pool(nn.Module):
+    """[n c h w] -> [n c] by the average, the maximum, the mean of both, or the generalised mean with learnt p."""
+
+    def __init__(self, pooling: Pooling):
+        super().__init__()
+        self.pooling = pooling
+        if pooling == "gem":
+            self.p = nn.Parameter(torch.tensor(3.0))
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        if self.pooling == "avg":
+            return features.mean(dim=(-2, -1))
+        if self.pooling == "max":
+            return features.amax(dim=(-2, -1))
+        if self.pooling == "mixed":
+            return (features.mean(dim=(-2, -1)) + features.amax(dim=(-2, -1))) / 2
+        return gem(features, self.p)
+
+    def shares(self, features: torch.Tensor) -> torch.Tensor:
+        """What each place adds to the pooled features: [n c h w] whose sum over places is `forward`.
+
+        The average gives every place its value over their number; the maximum goes to the place that has it, in equal
+        parts to several; of the generalised mean a place gets the share of the sum of f^p that is its own, which is
+        f df: Euler's theorem for a function of degree one.
+        """
+        places = features.shape[-2] * features.shape[-1]
+        average = features / places
+        if self.pooling == "avg":
+            return average
+        if self.pooling == "gem":
+            clamped = features.clamp(min=1e-6)
+            powers = (clamped / clamped.amax(dim=(-2, -1), keepdim=True)).pow(self.p.to(features.dtype))
+            shares = powers / powers.sum(dim=(-2, -1), keepdim=True)
+            return shares * gem(features, self.p.to(features.dtype))[..., None, None]
+        largest = features.amax(dim=(-2, -1), keepdim=True)
+        winners = (features == largest).to(features.dtype)
+        maximum = largest * winners / winners.sum(dim=(-2, -1), keepdim=True)
+        return maximum if self.pooling == "max" else (average + maximum) / 2
+
+
+class UnitLength(nn.Module):
+    """Rows [n c] of unit length."""
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        return nn.functional.normalize(features, dim=-1)
+
+
+class Head(nn.Module):
+    """Features -> embeddings [n d].
+
+    Args:
+        pool: module from the backbone's features to [n c].
+        width: c.
+        dim: d, or None to keep the pooled features as they are.
+        layer_norm, affine, unit: what stands before the linear map: a LayerNorm, one that learns, or unit length.
+        projector: width of one more linear map while training, which evaluation leaves out (Contextual, section 5).
+        projector_bias: whether that map has a bias.
+
+    Raises:
+        ValueError: both a LayerNorm and unit length are asked for.
+    """
+
+    def __init__(
+        self, pool: nn.Module, width: int, dim: int | None, layer_norm: bool, projector: int | None,
+        affine: bool = False, unit: bool = False, projector_bias: bool = True,
+    ):  # fmt: skip
+        super().__init__()
+        if layer_norm and unit:
+            raise ValueError("Pooled features are normalised by layer_norm or by unit_features, not by both.")
+        norm = nn.LayerNorm(width, elementwise_affine=affine) if layer_norm else nn.Identity()
+        self.pool, self.norm = pool, UnitLength() if unit else norm
+        self.embed = nn.Identity() if dim is None else nn.Linear(width, dim)
+        self.projector = nn.Identity() if projector is None else nn.Linear(dim or width, projector, projector_bias)
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        embeddings = self.embed(self.norm(self.pool(features)))
+        return self.projector(embeddings) if self.training else embeddings
+
+    def parts(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """Embeddings as sums over places: float64 [n d h w], and [n d] that no place brings (the bias); together they
+        are `forward` in evaluation mode. None where the backbone pooled before.
+
+        After pooling all is linear but a picture's own scale (the length of `unit_features`, the deviation of a
+        LayerNorm), which is held at what it is for the whole picture.
+        """
+        if not isinstance(self.pool, Pool) or features.ndim != 4:
+            return None
+        return self.spread(self.pool.shares(features.double()))
+
+    def spread(self, shares: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """`parts` of pooled features that are given as sums over places, float64 [n c h w]."""
+        side = math.isqrt(shares.shape[2])
+        if shares.shape[3] == 1 and side * side == shares.shape[2]:  # a transformer's patches come as a column
+            shares = shares.unflatten(2, (side, side)).squeeze(-1)
+        constant = shares.new_zeros(shares.shape[:2])
+        if isinstance(self.norm, UnitLength):
+            shares = shares / shares.sum(dim=(-2, -1), keepdim=True).norm(dim=1, keepdim=True).clamp(min=1e-12)
+        elif isinstance(self.norm, nn.LayerNorm):
+            variance = shares.sum(dim=(-2, -1)).var(dim=1, correction=0)[:, None, None, None]
+            shares = (shares - shares.mean(dim=1, keepdim=True)) / (variance + self.norm.eps).sqrt()
+            if self.norm.elementwise_affine:
+                shares = shares * self.norm.weight.double()[:, None, None]
+                constant = constant + self.norm.bias.double()
+        if isinstance(self.embed, nn.Linear):
+            weight, bias = self.embed.weight.double(), self.embed.bias.double()
+            return torch.einsum("dc,nchw->ndhw", weight, shares), constant @ weight.T + bias
+        return shares, constant
 
 
 class EncoderKnobs(Knobs):
@@ -81,26 +204,17 @@ class Encoder(nn.Module, HasKnobs):
 
     def _assemble(self, backbone: nn.Module, pool: nn.Module, width: int, pretrained: bool) -> None:
         """Join a backbone, the pooling of its features and the embedding head; `width` is that of pooled features."""
-        self.backbone = backbone
-        knobs = self.knobs
-        affine, unit = knobs.layer_norm_affine, knobs.unit_features
-        self.dim = self.knobs.dim or width
-        self.trained_dim = self._trained_dim()
-        projector = self.trained_dim if knobs.projector else None
-        bias = knobs.projector_width is None
-        self.head = Head(pool, width, knobs.dim, knobs.layer_norm, projector, affine, unit, bias)
-        frozen = self.knobs.freeze_batchnorm
-        self.batchnorm_frozen = pretrained if frozen is None else frozen
-        self._statistics = _batchnorm.OncePerBatch(self) if self.knobs.checkpointing else None
-        self.train()
-
-    def _trained_dim(self) -> int:
-        knobs = self.knobs
-        if knobs.projector_width is None:
-            return self.dim
-        if not knobs.projector:
+        knobs, self.backbone = self.knobs, backbone
+        if knobs.projector_width is not None and not knobs.projector:
             raise ValueError("encoder: projector_width needs projector: true; set it, or leave the width out.")
-        return knobs.projector_width
+        self.dim = knobs.dim or width
+        self.trained_dim = knobs.projector_width or self.dim
+        projector = self.trained_dim if knobs.projector else None
+        affine, unit, bias = knobs.layer_norm_affine, knobs.unit_features, knobs.projector_width is None
+        self.head = Head(pool, width, knobs.dim, knobs.layer_norm, projector, affine, unit, bias)
+        self.batchnorm_frozen = pretrained if knobs.freeze_batchnorm is None else knobs.freeze_batchnorm
+        self._statistics = _batchnorm.OncePerBatch(self) if knobs.checkpointing else None
+        self.train()
 
     def pool_as(self, pooling: Pooling) -> Self:
         """Pool the features in another way from now on: trained with one, used with another (002, tricks).

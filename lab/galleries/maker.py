@@ -30,7 +30,7 @@ vectors cannot be compared; embed it again with this one.
         return cls(str(plan["encoder"]), str(plan["weights"])) if {"encoder", "weights"} <= plan.keys() else None
 
     def note_on(self, made: Maker | None, what: str) -> str:
-        """What to say to who searches vectors with those of this encoder: nothing, if it made them.
+        """What to add about vectors that are searched with those of this encoder: nothing, if it made them.
 
         Raises:
             ValueError: another one made them.

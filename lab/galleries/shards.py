@@ -28,6 +28,9 @@ SHARD = 100_000
 ABSENT = -(2**62)
 """No gallery has labels near it."""
 
+UNIT = 1e-5
+"""How far from 1 the length of a unit row may be."""
+
 COLUMNS = ("vectors", "labels", "items", "names", "name_ends")
 
 
@@ -65,6 +68,10 @@ class Gallery(EmbeddingSet):
         names = self.about.get("class_names") or []
         return "" if label < 0 else names[label] if label < len(names) else str(label)
 
+    def row(self, position: int) -> tuple[str, str, int, str]:
+        """Name, class, item number and file of a row; shards know of no file."""
+        return self.name(position), self.class_name(int(self.labels[position])), int(self.items[position]), ""
+
     @property
     def unit(self) -> bool:
         """Whether every row is of unit length, as its writer found."""
@@ -76,15 +83,6 @@ class Gallery(EmbeddingSet):
         sums = [arrays.stamp(self.folder / shard_name(i)) for i in range(len(self._names))]
         identity = json.dumps([self.about["plan"], self.about["shards"], sums], sort_keys=True)
         return hashlib.sha256(identity.encode()).hexdigest()[:16]
-
-    def check(self) -> None:
-        """Read every shard and compare it with its checksums.
-
-        Raises:
-            lab.core.arrays.Damaged: names the file.
-        """
-        for number in range(len(self._names)):
-            arrays.read(self.folder / shard_name(number))
 
 
 def open_gallery(folder: Path | str) -> Gallery:
@@ -147,7 +145,7 @@ class Writer:
             if self.folder.is_dir() and any(self.folder.iterdir()):
                 raise ValueError(f"{self.folder} holds other files; name a new folder for the shards.")
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._tell(complete=False)
+            self._write(complete=False)
             return
         for what, planned in json.loads(json.dumps(self.about["plan"])).items():
             if there["plan"].get(what) != planned:
@@ -174,7 +172,7 @@ class Writer:
     def skip(self, images: int) -> None:
         """Say that so many images could not be read: no shard is made of them."""
         self.about["seen"] = self.seen + images
-        self._tell(complete=False)
+        self._write(complete=False)
 
     def add(self, rows: EmbeddingSet, names: Sequence[str], seen: int | None = None) -> None:
         """Write the next shard: n rows with their names, out of `seen` images (by default n).
@@ -182,7 +180,10 @@ class Writer:
         Raises:
             ValueError: a number is NaN or infinity. OSError: the disk is full; the shards before stay.
         """
-        unit = _unit(rows.vectors)
+        lengths = np.sqrt(np.einsum("nd,nd->n", rows.vectors, rows.vectors, dtype=np.float64))
+        if not np.isfinite(lengths).all():
+            raise ValueError(f"Row {np.flatnonzero(~np.isfinite(lengths))[0]} of a shard holds NaN or infinity.")
+        unit = np.abs(lengths - 1).max(initial=0) < UNIT
         packed = arrays.Names.of(names)
         columns: dict[str, np.ndarray] = {
             "vectors": np.asarray(rows.vectors, np.float32),
@@ -195,7 +196,7 @@ class Writer:
         self.about["shards"].append(len(rows))
         self.about["seen"] = self.seen + (len(rows) if seen is None else seen)
         self.about["unit"] = bool(self.about.get("unit", True) and unit)
-        self._tell(complete=False)
+        self._write(complete=False)
 
     def finish(self) -> Gallery:
         """Say that it is complete, and open it.
@@ -205,23 +206,12 @@ class Writer:
         """
         if not sum(self.about["shards"]):
             raise ValueError("There is nothing to write: no image could be embedded.")
-        self._tell(complete=True)
+        self._write(complete=True)
         return open_gallery(self.folder)
 
-    def _tell(self, complete: bool) -> None:
+    def _write(self, complete: bool) -> None:
         self.about["complete"] = complete
         write_json(self.folder / FILE, self.about)
-
-
-UNIT = 1e-5
-"""How far from 1 the length of a unit row may be."""
-
-
-def _unit(vectors: np.ndarray) -> bool:
-    lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64))
-    if not np.isfinite(lengths).all():
-        raise ValueError(f"Row {np.flatnonzero(~np.isfinite(lengths))[0]} of a shard holds NaN or infinity.")
-    return bool(np.abs(lengths - 1).max(initial=0) < UNIT)
 
 
 def _about(folder: Path) -> dict[str, Any] | None:

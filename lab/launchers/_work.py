@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from lab.core.explain import explain
-from lab.data.images import ahead
+from lab.data.images import loading
 from lab.runs import lock
 from lab.runs.execute import execute
 from lab.runs.folder import FINISHED, STALE, Run
@@ -43,7 +43,7 @@ def train_here(path: str, threads: int) -> str:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda *_: terminated.set())
     until = time.monotonic() + PATIENCE
-    with ahead.reserved(threads):
+    with loading.reserved(threads):
         while run.state != FINISHED:
             try:
                 for _ in execute(run, terminated.is_set):

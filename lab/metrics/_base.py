@@ -12,7 +12,7 @@ from lab.core.results import EASY, HARD, UNRANKED, Evidence, Measurement, Rankin
 
 Protocol = Literal["easy", "medium", "hard"]
 
-WANTED = {"easy": (EASY,), "medium": (EASY, HARD), "hard": (HARD,)}
+COUNTED = {"easy": (EASY,), "medium": (EASY, HARD), "hard": (HARD,)}
 """Grades that count as positive in each protocol of Revisited Oxford/Paris; the other relevant items are junk."""
 
 
@@ -89,19 +89,21 @@ def positive_ranks(ranking: Ranking, protocol: Protocol = "medium") -> PositiveR
     """
     owner = np.repeat(np.arange(len(ranking)), ranking.num_positives)
     grades = np.full(len(owner), EASY) if ranking.positive_grades is None else ranking.positive_grades
-    wanted = np.isin(grades, WANTED[protocol])
-    junk_above = _running_count(~wanted & (ranking.positive_ranks != UNRANKED), owner, ranking.offsets)
-    lost = ranking.positive_ranks == UNRANKED
-    rank = np.where(lost, UNRANKED, ranking.positive_ranks - junk_above)
-    place = _running_count(wanted, owner, ranking.offsets)
-    return PositiveRanks(owner[wanted], rank[wanted], place[wanted], np.bincount(owner[wanted], minlength=len(ranking)))
+    lost, positive = ranking.positive_ranks == UNRANKED, np.isin(grades, COUNTED[protocol])
+
+    def running(flags: np.ndarray) -> np.ndarray:
+        """int64 [p]: how many flags are set within the same query up to and including each entry."""
+        count = np.cumsum(flags)
+        return count - np.concatenate([[0], count])[ranking.offsets[:-1]][owner]
+
+    rank = np.where(lost, UNRANKED, ranking.positive_ranks - running(~positive & ~lost))[positive]
+    total = np.bincount(owner[positive], minlength=len(ranking))
+    return PositiveRanks(owner[positive], rank, running(positive)[positive], total)
 
 
-def _running_count(flags: np.ndarray, owner: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """int64 [p]: how many flags are set within the same query up to and including each entry."""
-    running = np.cumsum(flags)
-    before = np.concatenate([[0], running])[offsets[:-1]]
-    return running - before[owner]
+def of_known(predicted: np.ndarray, labels: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """float64 [q]: whether predicted labels are right; NaN for a label that is not among the known ones."""
+    return np.where(np.isin(labels, known), predicted == labels, np.nan)
 
 
 def measurement(per_query: dict[str, np.ndarray]) -> Measurement:

@@ -33,9 +33,8 @@ class ClusterMetric(Metric):
         raise NotImplementedError
 
     def __call__(self, evidence: Evidence) -> Measurement:
-        return Measurement(
-            {self.column: float(self.score(evidence.query.labels, clusters(evidence.query, self.knobs)))}
-        )
+        score = self.score(evidence.query.labels, clusters(evidence.query, self.knobs))
+        return Measurement({self.column: float(score)})
 
 
 _last: tuple[weakref.ref, dict, np.ndarray] | None = None
@@ -51,12 +50,6 @@ def clusters(embeddings: EmbeddingSet, knobs: Any) -> np.ndarray:
     settings = knobs.model_dump()
     if _last is not None and _last[0]() is embeddings and _last[1] == settings:
         return _last[2]
-    assignment = _k_means(embeddings, knobs)
-    _last = (weakref.ref(embeddings), settings, assignment)
-    return assignment
-
-
-def _k_means(embeddings: EmbeddingSet, knobs: Any) -> np.ndarray:
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
@@ -67,4 +60,5 @@ def _k_means(embeddings: EmbeddingSet, knobs: Any) -> np.ndarray:
         # Fewer distinct points than clusters: the empty clusters are harmless here.
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = KMeans(count, n_init=knobs.restarts, random_state=knobs.seed).fit(embeddings.vectors)
+    _last = (weakref.ref(embeddings), settings, model.labels_)
     return model.labels_

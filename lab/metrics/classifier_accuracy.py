@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lab.core.results import Evidence, Measurement
-from lab.metrics._base import Metric, measurement
+from lab.metrics._base import Metric, measurement, of_known
 
 ROWS = 4096
 
@@ -40,9 +40,6 @@ class ClassifierAccuracy(Metric):
             raise ValueError(
                 f"The classifier takes embeddings of width {known.weight.shape[1]}, got {query.vectors.shape[1]}."
             )
-        blocks = (query.vectors[start : start + ROWS].astype(np.float64) for start in range(0, len(query), ROWS))
-        predicted = np.concatenate(
-            [(block @ known.weight.T.astype(np.float64) + known.bias).argmax(1) for block in blocks]
-        )
-        right = known.labels[predicted] == query.labels
-        return measurement({"classifier accuracy": np.where(np.isin(query.labels, known.labels), right, np.nan)})
+        weight, blocks = known.weight.T.astype(np.float64), np.split(query.vectors, range(ROWS, len(query), ROWS))
+        predicted = np.concatenate([(block.astype(np.float64) @ weight + known.bias).argmax(1) for block in blocks])
+        return measurement({"classifier accuracy": of_known(known.labels[predicted], query.labels, known.labels)})

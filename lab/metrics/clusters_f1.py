@@ -15,13 +15,9 @@ def pair_f1(labels: np.ndarray, assignment: np.ndarray) -> float:
     _, classes = np.unique(labels, return_inverse=True)
     _, groups = np.unique(assignment, return_inverse=True)
     cells = np.unique(classes * (groups.max() + 1) + groups, return_counts=True)[1]
-    both, one, other = _pairs(cells), _pairs(np.bincount(classes)), _pairs(np.bincount(groups))
+    counts = cells, np.bincount(classes), np.bincount(groups)
+    both, one, other = (int((count * (count - 1) // 2).sum()) for count in counts)
     return 2 * both / (one + other) if one + other else float("nan")
-
-
-def _pairs(counts: np.ndarray) -> int:
-    counts = counts.astype(np.int64)
-    return int((counts * (counts - 1) // 2).sum())
 
 
 class ClustersF1(ClusterMetric):

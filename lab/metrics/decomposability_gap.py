@@ -104,8 +104,11 @@ def _least_of_all_orders(counts: BatchCounts) -> np.ndarray:
     What a batch adds depends on the set before it alone, so its order does not matter: 2^K sets in the place of K!
     orders. Batches without a positive come first of all, where they do most harm.
     """
-    positives, negatives, high, loud = _with_weight(counts.positives, counts)
     lone = counts.positives == 0
+    front = np.argsort(lone, axis=1, kind="stable")[:, : (~lone).sum(1).max(initial=0)]
+    arrays = counts.positives, counts.negatives, counts.high_positives, counts.high_negatives
+    kept = np.take_along_axis(~lone, front, 1)  # batches with a positive; zeros fill the rows up
+    positives, negatives, high, loud = (np.take_along_axis(array, front, 1) * kept for array in arrays)
     batches = positives.shape[1]
     member = (np.arange(2**batches)[:, None] >> np.arange(batches)) & 1
     before = [array @ member.T for array in (positives, negatives, high, loud)]  # sums of each set, [q 2^K]
@@ -154,21 +157,17 @@ def _worst_sum(positives: np.ndarray, negatives: np.ndarray, ahead: np.ndarray) 
     return np.where(places < total[:, None], rank / (rank + most), 0).sum(1)
 
 
-def _with_weight(weight: np.ndarray, counts: BatchCounts) -> list[np.ndarray]:
-    """Positives, negatives and the high ones of the batches that have weight, [q m]; zeros fill the rows up."""
-    front = np.argsort(weight == 0, axis=1, kind="stable")[:, : (weight > 0).sum(1).max(initial=0)]
-    kept = np.take_along_axis(weight > 0, front, 1)
-    arrays = counts.positives, counts.negatives, counts.high_positives, counts.high_negatives
-    return [np.take_along_axis(array, front, 1) * kept for array in arrays]
-
-
 def _before(counts: np.ndarray) -> np.ndarray:
     return np.cumsum(counts, axis=1) - counts
 
 
 def _per_positive(sums: np.ndarray, counts: BatchCounts) -> np.ndarray:
-    total = counts.positives.sum(1)
-    return np.divide(sums, total, out=np.full(len(sums), np.nan), where=total > 0)
+    return _mean(sums, counts.positives.sum(1))
+
+
+def _mean(sums: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """NaN where there is nothing to take the mean of."""
+    return np.divide(sums, count, out=np.full(sums.shape, np.nan), where=count > 0)
 
 
 def batches(items: int, batch_size: int, seed: int) -> np.ndarray:
@@ -222,8 +221,10 @@ def _block_counts(
     slot[members.ravel()[present]] = np.flatnonzero(present)
 
     self_place = slot[ranking.self_index[rows]]  # slot -1 of an absent self is the spare last entry
-    row, item, grade = _relevant(rows, ranking)
-    left_out = grade == JUNK
+    stretch = slice(ranking.offsets[rows[0]], ranking.offsets[rows[-1] + 1])  # rows lie side by side
+    row, item = np.repeat(np.arange(len(rows)), ranking.num_positives[rows]), ranking.positive_items[stretch]
+    grades = ranking.positive_grades
+    left_out = np.zeros(len(item), bool) if grades is None else grades[stretch] == JUNK
     similarity[np.flatnonzero(self_place >= 0), self_place[self_place >= 0]] = -np.inf
     similarity[row[left_out], slot[item[left_out]]] = -np.inf
     row, place = row[~left_out], slot[item[~left_out]]
@@ -243,18 +244,10 @@ def _block_counts(
     return BatchCounts(
         positives=positives,
         negatives=listed - positives,
-        precision=np.divide(precision, positives, out=np.full(shape[:2], np.nan), where=positives > 0),
+        precision=_mean(precision, positives),
         high_positives=per_cell(mine >= alpha[row]).astype(np.int64),
         high_negatives=above_beta - per_cell(mine > beta[row]).astype(np.int64),
     )
-
-
-def _relevant(rows: np.ndarray, ranking: Ranking) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Row in the block, gallery position and grade of every relevant item of these queries."""
-    counts = ranking.num_positives[rows]
-    mine = np.arange(ranking.offsets[rows[0]], ranking.offsets[rows[-1] + 1])
-    grades = np.zeros(len(mine)) if ranking.positive_grades is None else ranking.positive_grades[mine]
-    return np.repeat(np.arange(len(rows)), counts), ranking.positive_items[mine], grades
 
 
 def _precision_at(
@@ -311,13 +304,12 @@ class DecomposabilityGap(Metric):
             raise ValueError(f"beta must be at most alpha, {self.knobs.alpha}, got {self.knobs.beta}.")
 
     def __call__(self, evidence: Evidence) -> Measurement:
-        knobs, ranking = self.knobs, evidence.ranking
+        knobs = self.knobs
         members = batches(len(evidence.gallery), knobs.batch_size, knobs.seed)
         counts = batch_counts(evidence, members, knobs.alpha, knobs.beta)
-        whole = positive_ranks(ranking)
-        precision = whole.share(whole.sum(whole.precision), whole.total)
+        precision = positive_ranks(evidence.ranking).average_precision
         has_positive = counts.positives > 0
-        in_batches = _per_batch(np.nansum(counts.precision, axis=1), has_positive.sum(1))
+        in_batches = _mean(np.nansum(counts.precision, axis=1), has_positive.sum(1))
         perfect = np.where(has_positive, counts.precision >= 1, True).all(1)
         return measurement(
             {
@@ -327,7 +319,3 @@ class DecomposabilityGap(Metric):
                 "DG premise": np.where(has_positive.any(1), perfect, np.nan),
             }
         )
-
-
-def _per_batch(sums: np.ndarray, count: np.ndarray) -> np.ndarray:
-    return np.divide(sums, count, out=np.full(len(sums), np.nan), where=count > 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lab.core.results import Evidence, Measurement
-from lab.metrics._base import Metric, measurement
+from lab.metrics._base import Metric, measurement, of_known
 
 ROWS = 4096
 
@@ -49,5 +49,5 @@ class NearestAnchorAccuracy(Metric):
                 f"The anchors must be [c d] with d = {query.vectors.shape[1]} and one label each, got shape "
                 f"{anchors.shape} and {len(labels)} labels."
             )
-        right = labels[nearest_anchors(query.vectors, anchors)] == query.labels
-        return measurement({"anchor accuracy": np.where(np.isin(query.labels, labels), right, np.nan)})
+        predicted = labels[nearest_anchors(query.vectors, anchors)]
+        return measurement({"anchor accuracy": of_known(predicted, query.labels, labels)})

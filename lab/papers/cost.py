@@ -6,32 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-GFLOP = {
-    "resnet18": 3.6,
-    "resnet50": 8.2,
-    "resnet101": 15.6,
-    "vit_base_patch32_224": 8.8,
-    "vit_base_patch16_224": 35.1,
-    "deit_small_patch16_224": 9.2,
-    "deit_small_distilled_patch16_224": 9.2,
-    "swin_tiny_patch4_window7_224": 9.0,
+NETWORKS = {
+    "resnet18": (3.6, 11.2),
+    "resnet50": (8.2, 23.5),
+    "resnet101": (15.6, 42.5),
+    "vit_base_patch32_224": (8.8, 87.5),
+    "vit_base_patch16_224": (35.1, 85.8),
+    "deit_small_patch16_224": (9.2, 21.7),
+    "deit_small_distilled_patch16_224": (9.2, 21.7),
+    "swin_tiny_patch4_window7_224": (9.0, 27.5),
 }
-"""10^9 floating-point operations of one forward pass of one image of 224 x 224 pixels, as torch counts them: a
-multiplication that is added up is two. 000, section 4.3, sets 8.12 "GMac" of ResNet-50 beside 4.36 and 16.8 of ViT-B/32
-and ViT-B/16; the first are operations, the others such pairs, so ResNet-50 costs what ViT-B/32 costs and not double."""
-
-MILLIONS = {
-    "resnet18": 11.2,
-    "resnet50": 23.5,
-    "resnet101": 42.5,
-    "vit_base_patch32_224": 87.5,
-    "vit_base_patch16_224": 85.8,
-    "deit_small_patch16_224": 21.7,
-    "deit_small_distilled_patch16_224": 21.7,
-    "swin_tiny_patch4_window7_224": 27.5,
-}
-"""10^6 weights of each backbone as timm builds it, without a classifier or an embedding layer; with one of 512 numbers
-they are the 24.5 and 87.8 of 000, section 4.3."""
+"""10^9 floating-point operations of one forward pass of one image of 224 x 224 pixels, as torch counts them (a
+multiplication that is added up is two), and 10^6 weights of the backbone as timm builds it, without a classifier or an
+embedding layer; with one of 512 numbers they are the 24.5 and 87.8 of 000, section 4.3. That sets 8.12 "GMac" of
+ResNet-50 beside 4.36 and 16.8 of ViT-B/32 and ViT-B/16; the first are operations, the others such pairs, so ResNet-50
+costs what ViT-B/32 costs and not double."""
 
 SUSTAINED = {"float32": 20.0, "bfloat16": 50.0}
 """10^12 operations a second that one modern data-centre GPU is assumed to sustain on such networks, per precision.
@@ -63,13 +52,14 @@ class Cost:
         """Of a recipe's sections, as YAML gives them."""
         training, encoder = config["training"], config["encoder"]
         size, crop = config["augmentation"]["size"], config["augmentation"].get("crop")
+        gflop, millions = NETWORKS[encoder["backbone"].partition(".")[0]]
         return cls(
             steps=training["steps"],
             batch=config["sampler"]["batch_size"],
             passes=4 if "chunk" in training else 3,
-            gflop=GFLOP[encoder["backbone"].partition(".")[0]] * (size / 224) ** 2 * (WHOLE if crop == "whole" else 1),
+            gflop=gflop * (size / 224) ** 2 * (WHOLE if crop == "whole" else 1),
             rate=SUSTAINED[training.get("precision", "float32")],
-            millions=MILLIONS[encoder["backbone"].partition(".")[0]],
+            millions=millions,
         )
 
     @property

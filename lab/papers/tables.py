@@ -91,25 +91,21 @@ class PublishedRow:
     def command(self) -> str | None:
         """What trains and measures it here, but for `lab protocol` where the note names one; None: nothing does."""
         recipe = self.recipe or self.like
-        return (
-            " ".join(filter(None, (f"lab train --config {recipe} --data.root FOLDER", self.flags))) if recipe else None
-        )
+        return f"lab train --config {recipe} --data.root FOLDER {self.flags}".strip() if recipe else None
 
     @property
     def measured(self) -> str:
         """What sets apart how its scores were measured or chosen: `mAP: two-stage search; checkpoint by test score`."""
         searches = [f"{column}: {search.replace('_', '-')} search" for column, search in self.search.items()]
-        protocol = [f"{knob.replace('_', ' ')} {_word(value)}" for knob, value in self.protocol.items()]
+        words = {True: "yes", False: "no"}
+        knobs = {knob: words[value] if isinstance(value, bool) else value for knob, value in self.protocol.items()}
+        protocol = [f"{knob.replace('_', ' ')} {value}" for knob, value in knobs.items()]
         return "; ".join([*searches, *protocol, *(["checkpoint by test score"] if self.selected_on_test else [])])
 
     @property
     def scores(self) -> str:
         """`r@1 82.8, r@10 92.9`, in percent, as printed but for spreads."""
         return ", ".join(f"{column} {100 * value:.1f}" for column, value in self.values.items())
-
-
-def _word(value: object) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 @cache
@@ -119,10 +115,14 @@ def _all() -> tuple[PublishedRow, ...]:
 
 
 def _row(
-    block: dict, method: str, loss: str | None, encoder: str, dim: int | None, numbers: list, *apart: dict
+    block: dict, method: str, loss: str | None, encoder: str, dim: int | None, numbers: list, extra: dict | None = None
 ) -> PublishedRow:
-    extra = apart[0] if apart else {}
-    like, flags = _trained_like(block, method, encoder)
+    extra = extra or {}
+    like, flags = None, ""
+    if "like" in block:  # the recipe of another row trains this one, with these words behind its command
+        first, _, rest = method.partition(", ")
+        like = block["like"].get(first) or block["like"][encoder]
+        flags = {"": "", **block.get("flags", {})}[rest]
     values = {c: round(n / 100, 6) for c, n in zip(block["columns"], numbers, strict=True) if n is not None}
     spread = zip(block["columns"], extra.get("spread", ()), strict="spread" in extra)
     return PublishedRow(
@@ -149,16 +149,6 @@ def _row(
         search=extra.get("search", {}),
         spread={c: round(s / 100, 6) for c, s in spread if s is not None},
     )
-
-
-def _trained_like(block: dict, method: str, encoder: str) -> tuple[str | None, str]:
-    """The recipe of another row that trains this one, and the words that follow its command."""
-    if "like" not in block:
-        return None, ""
-    first, _, rest = method.partition(", ")
-    like = block["like"]
-    flags = {"": "", **block.get("flags", {})}
-    return like.get(first) or like[encoder], flags[rest]
 
 
 def _notes(block: dict, extra: dict) -> Iterator[str]:

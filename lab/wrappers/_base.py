@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from lab.core.knobs import Knobs
 from lab.kernels import Peak
@@ -68,18 +68,10 @@ class Foreign(Loss):
         if batch.items is batch.queries:
             mined = () if batch.mined is None else (batch.mined,)
             return self.call(batch.queries, batch.query_labels, *mined, **kwargs)
-        return self.call(
-            batch.queries,
-            batch.query_labels,
-            batch.mined if batch.mined is not None or not batch.self_ranked else batch.every_pair(),
-            ref_emb=batch.items,
-            ref_labels=batch.item_labels,
-            **kwargs,
-        )
+        mined = batch.mined if batch.mined is not None or not batch.self_ranked else batch.every_pair()
+        references = {"ref_emb": batch.items, "ref_labels": batch.item_labels}
+        return self.call(batch.queries, batch.query_labels, mined, **references, **kwargs)
 
     def values(self, batch: Batch, **kwargs: Any) -> Tensor:
-        raise ValueError(f"{_name(self.call)} gives one number a batch, so there is no value per query.")
-
-
-def _name(call: Callable) -> str:
-    return type(call).__name__ if isinstance(call, nn.Module) else getattr(call, "__name__", type(call).__name__)
+        name = getattr(self.call, "__name__", type(self.call).__name__)
+        raise ValueError(f"{name} gives one number a batch, so there is no value per query.")

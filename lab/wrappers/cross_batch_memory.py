@@ -81,14 +81,12 @@ class CrossBatchMemory(Wrapper):
             self.register_buffer("images", torch.full((size,), -1))
 
     def values(self, batch: Batch, **kwargs: Any) -> Tensor:
-        against_memory = self._with_memory(batch)
-        values = self.loss.values(against_memory, **kwargs)
+        values = self.loss.values(self._with_memory(batch), **kwargs)
         weight = self.knobs.batch_weight
         return values + weight * self.loss.values(batch, **kwargs).nan_to_num(0) if weight else values
 
     def total(self, batch: Batch, **kwargs: Any) -> Tensor:
-        against_memory = self._with_memory(batch)
-        loss = self._of(against_memory, kwargs)
+        loss = self._of(self._with_memory(batch), kwargs)
         if self.knobs.batch_weight:
             loss = loss + self.knobs.batch_weight * self._of(batch, kwargs)
         if self.training:
@@ -106,31 +104,25 @@ class CrossBatchMemory(Wrapper):
             raise ValueError(
                 f"CrossBatchMemory was built for embeddings of width {self.knobs.dim}, got {batch.queries.shape[1]}."
             )
-        if len(batch) > self.knobs.size:
+        if len(batch) > (size := self.knobs.size):
             raise ValueError(
-                f"CrossBatchMemory: size must be at least the batch, got size {self.knobs.size} and a batch of "
-                f"{len(batch)}."
+                f"CrossBatchMemory: size must be at least the batch, got size {size} and a batch of {len(batch)}."
             )
         return batch
 
     def _with_memory(self, batch: Batch) -> Batch:
         """The batch, ranking first itself and then what the memory holds beside it."""
-        slots = self._others(batch) if self.knobs.unique else self._newest(batch)
+        if self.knobs.unique:
+            slots = torch.nonzero((self.images >= 0) & ~torch.isin(self.images, self._named(batch))).flatten()
+        else:  # the newest rows that the ring still holds beside the batch, the newest first
+            seen = int(self.seen)
+            kept = min(seen, self.knobs.size - len(batch))
+            slots = (seen - 1 - torch.arange(kept, device=self.labels.device)) % self.knobs.size
         return replace(
             batch,
             items=torch.cat([batch.queries.detach(), self.embeddings[slots].to(batch.queries)]),
             item_labels=torch.cat([batch.query_labels, self.labels[slots].to(batch.query_labels)]),
         )
-
-    def _newest(self, batch: Batch) -> Tensor:
-        """Slots of the newest rows that a ring still holds beside the batch, the newest first."""
-        size, seen = self.knobs.size, int(self.seen)
-        kept = min(seen, size - len(batch))
-        return (seen - 1 - torch.arange(kept, device=self.labels.device)) % size
-
-    def _others(self, batch: Batch) -> Tensor:
-        """Slots of the images that are not in the batch."""
-        return torch.nonzero((self.images >= 0) & ~torch.isin(self.images, self._named(batch))).flatten()
 
     def _named(self, batch: Batch) -> Tensor:
         """Which images the batch shows, int64 [n]."""

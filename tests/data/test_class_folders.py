@@ -6,8 +6,8 @@ import pytest
 from PIL import Image
 
 import lab
+from lab.data.images.listing import below
 from lab.data.images.reading import ImageError, open_rgb
-from lab.runs.images import below
 
 
 def create(root, **knobs):

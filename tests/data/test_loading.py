@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import lab
-from lab.data.images import ahead, crops, loading, transforms
+from lab.data.images import crops, loading, transforms
 
 from .conftest import write_image
 
@@ -71,15 +71,15 @@ def test_processes_that_load_ahead_suit_the_machine(on_gpu, in_memory, cores, am
     monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(cores)), raising=False)
     monkeypatch.setattr("psutil.virtual_memory", lambda: type("M", (), {"available": (4 if part else 64) * 10**9})())
     monkeypatch.setenv("LOCAL_WORLD_SIZE", str(among))
-    monkeypatch.setattr(ahead, "forks", lambda: True)
-    assert ahead.num_workers(on_gpu, in_memory, part) == expected
-    with ahead.reserved(1):  # a cluster keeps a process from no other core
-        assert ahead.num_workers(on_gpu, in_memory, part) == 0
-    assert ahead.num_workers(on_gpu, in_memory, part) == expected
+    monkeypatch.setattr(loading, "forks", lambda: True)
+    assert loading.num_workers(on_gpu, in_memory, part) == expected
+    with loading.reserved(1):  # a cluster keeps a process from no other core
+        assert loading.num_workers(on_gpu, in_memory, part) == 0
+    assert loading.num_workers(on_gpu, in_memory, part) == expected
     with ThreadPoolExecutor(1) as thread:
-        assert thread.submit(ahead.num_workers, on_gpu, in_memory, part).result() == 0, "a copy keeps others' locks"
-    monkeypatch.setattr(ahead, "forks", lambda: False)
-    assert ahead.num_workers(on_gpu, in_memory, part) == 0, "started anew each takes seconds"
+        assert thread.submit(loading.num_workers, on_gpu, in_memory, part).result() == 0, "a copy keeps others' locks"
+    monkeypatch.setattr(loading, "forks", lambda: False)
+    assert loading.num_workers(on_gpu, in_memory, part) == 0, "started anew each takes seconds"
 
 
 def test_a_split_takes_no_more_processes_than_it_has_parts(emoji, monkeypatch):

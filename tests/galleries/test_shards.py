@@ -37,13 +37,8 @@ def test_shards_hold_what_was_written_and_find_damage(clustered, in_shards):
     np.testing.assert_array_equal(gallery.vectors[:], clustered.vectors)
     assert gallery.name(599) == "599.png" and gallery.name(250) == "250.png" and gallery.class_name(3) == "class 3"
     assert pickle.loads(pickle.dumps(gallery)).digest == gallery.digest
-    gallery.check()
     path = gallery.folder / shards.shard_name(1)
     content = bytearray(path.read_bytes())
-    content[-1000] ^= 1
-    path.write_bytes(content)
-    with pytest.raises(Damaged, match="shard-00001"):
-        shards.open_gallery(gallery.folder).check()
     path.write_bytes(content[:5000])
     with pytest.raises(Damaged, match="shard-00001"):
         shards.open_gallery(gallery.folder)
@@ -125,22 +120,14 @@ def test_rows_without_a_class_have_no_true_match(clustered, in_shards):
         assert not np.isin(found[::3], labels).any() and len(np.unique(found[::3])) == 200
 
 
-@pytest.mark.parametrize("index", ["streamed", "faiss_ivf_pq"])
-def test_a_row_that_is_zero_has_no_cosine(index, clustered, in_shards):
+def test_a_row_that_is_zero_has_no_cosine(clustered, in_shards):
     vectors = clustered.vectors.copy()
     vectors[300] = 0
     gallery = in_shards(EmbeddingSet(vectors, clustered.labels, clustered.items))
     with pytest.raises(ValueError, match="zero, so its cosine is undefined"):
-        lab.search.create(index, similarity="cosine").build(gallery).neighbours(clustered.vectors[:2], 3)
+        lab.search.create("streamed", similarity="cosine").build(gallery).neighbours(clustered.vectors[:2], 3)
     found = lab.search.create("streamed", similarity="euclidean").build(gallery).neighbours(vectors[300:301], 1)[1]
     assert found.tolist() == [[300]]
-
-
-def test_metrics_that_read_the_whole_gallery_are_refused(clustered, in_shards):
-    gallery = in_shards(clustered)
-    for name in ("decomposability_gap", "hierarchical_ap"):
-        with pytest.raises(ValueError, match=f"{name} reads the vectors of the whole gallery"):
-            result_of(evaluate_streamed(clustered, gallery, {name: lab.metrics.create(name)}))
 
 
 def test_an_index_on_disk_goes_on_and_is_found_again(clustered, in_shards, tmp_path, monkeypatch):

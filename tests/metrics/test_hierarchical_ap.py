@@ -7,7 +7,7 @@ import pytest
 
 from lab import metrics, search
 from lab.core.results import EmbeddingSet, Evidence
-from lab.metrics import PositiveRanks, hierarchical_ap
+from lab.metrics import hierarchical_ap
 
 
 def loop(scores: np.ndarray, query: np.ndarray, gallery: np.ndarray, own: np.ndarray) -> list[float]:
@@ -49,20 +49,3 @@ def test_fine_is_the_map_of_the_whole_ranking():
     seen = Evidence(search.create("exact").build(images).rank(images, same_source=True), images, images)
     whole = metrics.create("mean_average_precision")(seen).values["mAP"]
     assert metrics.create("hierarchical_ap")(seen).values == {"AP-fine": pytest.approx(whole, abs=1e-12)}
-
-
-def test_by_hand():
-    """Right, wrong, right: (1 + 2/3) / 2. A row with nothing relevant has no value."""
-    relevant = np.array([[True, False, True], [False, False, False]])
-    assert PositiveRanks.of_lists(relevant).average_precision == pytest.approx([5 / 6, np.nan], nan_ok=True)
-
-
-def test_whatever_a_query_shares_finely_it_shares_coarsely(make_evidence):
-    """Four points on a circle: q finds its class third and its kind second."""
-    angles = np.deg2rad([0, 10, 20, 30])
-    points = np.stack([np.cos(angles), np.sin(angles)], 1)
-    fine, coarse = np.array([0, 1, 2, 0]), np.array([0, 1, 0, 0])
-    seen = replace(make_evidence(points, fine), levels={"coarse": (coarse, coarse)})
-    found = metrics.create("hierarchical_ap")(seen).per_query
-    assert found["AP-fine"][0] == pytest.approx(1 / 3)
-    assert found["AP-coarse"][0] == pytest.approx((1 / 2 + 2 / 3) / 2)

@@ -32,11 +32,6 @@ def test_facts_and_values(name, make_random):
         assert found.excluded == np.isnan(values).sum()
 
 
-@pytest.mark.parametrize("name", metrics.names())
-def test_same_call_same_answer(name, make_random):
-    assert metrics.create(name)(evidence(make_random)).values == metrics.create(name)(evidence(make_random)).values
-
-
 @pytest.mark.parametrize("name", [n for n in metrics.names() if metrics.get(n).needs == "ranking"])
 def test_perfect_and_worst_rankings_reach_the_bounds(name, make_ranking, make_evidence):
     angles = np.deg2rad([0, 1, 2, 90, 91, 92])

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import average_precision_score
 
 from lab import metrics
 from lab.core.results import EASY, HARD, JUNK, UNRANKED, EmbeddingSet, Evidence, Ranking
@@ -67,44 +66,6 @@ def test_no_positive_is_excluded_and_counted():
         if metrics.get(name).needs == "ranking":
             found = metrics.create(name)(one_query([]))
             assert found.excluded == 1 and np.isnan(list(found.values.values())).all()
-
-
-def test_average_precision_is_scikit_learns(make_random):
-    evidence = make_random(n=80, classes=7, seed=3)
-    similarity = evidence.query.vectors.astype(np.float64) @ evidence.query.vectors.T.astype(np.float64)
-    found = metrics.create("mean_average_precision")(evidence).per_query["mAP"]
-    labels = evidence.query.labels
-    for i in range(80):
-        others = np.arange(80) != i
-        expected = average_precision_score(labels[others] == labels[i], similarity[i][others])
-        assert found[i] == pytest.approx(expected)
-
-
-def test_against_the_librarys_calculator(make_random):
-    from pytorch_metric_learning.distances import CosineSimilarity
-    from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
-    from pytorch_metric_learning.utils.inference import CustomKNN
-
-    evidence = make_random(n=90, d=8, classes=12, seed=5)
-    vectors, labels = evidence.query.vectors, evidence.query.labels
-    keys = (
-        "mean_average_precision",
-        "mean_average_precision_at_r",
-        "r_precision",
-        "mean_reciprocal_rank",
-        "precision_at_1",
-    )
-    calculator = AccuracyCalculator(include=keys, k=89, knn_func=CustomKNN(CosineSimilarity()))
-    import torch
-
-    expected = calculator.get_accuracy(torch.from_numpy(vectors), torch.from_numpy(labels))
-    for key, name in zip(
-        keys,
-        ("mean_average_precision", "map_at_r", "r_precision", "mean_reciprocal_rank", "hit_rate_at_k"),
-        strict=True,
-    ):
-        knobs = {"k": (1,)} if name == "hit_rate_at_k" else {}
-        assert value(name, evidence, **knobs) == pytest.approx(expected[key], abs=1e-6)
 
 
 def revisited_by_loops(order, positives, junk):

@@ -77,12 +77,3 @@ def test_two_stage_search_is_as_much_faster_as_the_page_says():
     assert f"from {min(factors):.1f} times" in line("CAM, section 4.6") and f"to {max(factors):.1f} " in line(
         "CAM, section 4.6"
     )
-
-
-def test_the_example_of_a_bound_that_is_none():
-    from lab.inspect import gap_bound
-
-    told = line("with the batches in the order given")
-    orders = itertools.permutations([(2, 1), (1, 3), (1, 2)])
-    bounds = [gap_bound(*zip(*order, strict=True)) for order in orders]
-    assert f"{bounds[0]:.4f}".lstrip("0") in told and f"{max(bounds):.4f}".lstrip("0") in told

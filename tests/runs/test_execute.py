@@ -18,7 +18,7 @@ import lab.runs
 from lab.core import arrays
 from lab.core.files import read_json, write_json
 from lab.core.records import Evaluated, Note, Stepped
-from lab.data.images import ahead
+from lab.data.images import loading
 from lab.runs import RunConfig, check
 from lab.runs.execute import execute
 from lab.training import checkpoint
@@ -93,7 +93,7 @@ def test_a_run_ends_the_same_however_many_processes_load_ahead(whole, tiny_once,
     asked = iter([False, False, False])
     list(execute(run, lambda: next(asked, True)))
     assert run.state == "stopped" and last_state(run)["progress"]["step"] < 8
-    monkeypatch.setattr(ahead, "num_workers", lambda on_gpu, in_memory, part: 2 if part == 8 * 3 * 16 * 16 else 0)
+    monkeypatch.setattr(loading, "num_workers", lambda on_gpu, in_memory, part: 2 if part == 8 * 3 * 16 * 16 else 0)
     said = [record.sentence for record in execute(run) if isinstance(record, Note)]
     assert any("8 steps of 8 images, loaded ahead by 2 processes, on cpu" in sentence for sentence in said)
     assert_same(last_state(whole), last_state(run))

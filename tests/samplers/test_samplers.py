@@ -43,24 +43,6 @@ def test_batches_differ_by_step_and_by_seed(name):
     assert sampler.bind(labels, supers, 1).batch(0).tolist() != steps[0]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_batches_leave_numpys_random_state_alone(name):
-    labels, supers = world(30, 5, 3)
-    np.random.seed(0)
-    expected = np.random.rand()
-    np.random.seed(0)
-    lab.samplers.create(name, batch_size=16).bind(labels, supers).batch(0)
-    assert np.random.rand() == expected
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_steps_per_epoch_show_about_every_image(name):
-    labels, supers = world(30, 5, 3)
-    sampler = lab.samplers.create(name, batch_size=16).bind(labels, supers)
-    assert sampler.steps_per_epoch == len(labels) // 16
-    assert lab.samplers.create("uniform", batch_size=100).bind(np.arange(100)).steps_per_epoch == 1
-
-
 @pytest.mark.parametrize("per_class", [1, 2, 4])
 def test_m_per_class_takes_m_of_each(per_class):
     labels, _ = world(20, 4, 1)
@@ -76,21 +58,6 @@ def test_m_per_class_gives_every_class_its_turn():
     for lap in range(3):
         seen = np.concatenate([labels[sampler.batch(step)] for step in range(5 * lap, 5 * lap + 5)])
         assert len(np.unique(seen)) == 20
-
-
-def test_m_per_class_shows_every_image_in_time():
-    labels, _ = world(8, 4, 1)
-    sampler = lab.samplers.create("m_per_class", batch_size=16).bind(labels)
-    assert len(np.unique(np.concatenate([sampler.batch(step) for step in range(60)]))) == len(labels)
-    alone = lab.samplers.create("m_per_class", batch_size=2, per_class=2).bind(np.zeros(6, int))
-    assert len(np.unique(np.concatenate([alone.batch(step) for step in range(20)]))) == 6  # drawn anew at each step
-
-
-def test_uniform_shows_every_image_once_a_lap():
-    labels = np.arange(32)
-    sampler = lab.samplers.create("uniform", batch_size=8).bind(labels)
-    seen = np.concatenate([sampler.batch(step) for step in range(4)])
-    assert sorted(seen) == list(range(32))
 
 
 @settings(max_examples=40)

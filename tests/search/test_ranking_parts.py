@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab import metrics, search
-from lab.core.results import EASY, HARD, JUNK, EmbeddingSet, Evidence, Relevance
+from lab.core.results import EASY, HARD, JUNK, Evidence, Relevance
 from lab.kernels import sort_keys
 from lab.search import _ranking
 
@@ -22,19 +22,6 @@ def test_keys_order_by_score_then_position(pairs):
     assert by_key == sorted(range(len(pairs)), key=lambda i: (-pairs[i][0], pairs[i][1]))
     back, places = sort_keys.unpack(keys)
     assert torch.equal(back, scores) and torch.equal(places, positions)
-
-
-def test_nothing_is_no_item():
-    score, position = sort_keys.unpack(torch.tensor([sort_keys.NOTHING]))
-    assert score.isnan().all() and position.tolist() == [-1]
-    assert sort_keys.pack(torch.tensor([-torch.inf]), torch.tensor([2**32 - 2])) > sort_keys.NOTHING
-
-
-@given(st.lists(st.integers(-9, 9), max_size=20), st.lists(st.integers(-9, 9), min_size=1, max_size=6))
-def test_count_above(keys, thresholds):
-    thresholds.sort()
-    counted = sort_keys.count_above(torch.tensor([keys], dtype=torch.int64), torch.tensor([thresholds]))
-    assert counted.tolist() == [[sum(k > t for k in keys) for t in thresholds]]
 
 
 @pytest.mark.parametrize("rows,columns", [(1, 1), (7, 16), (64, 33), (1000, 1000)])
@@ -75,16 +62,6 @@ def test_judged_relevance(make_set):
 def test_bad_judgements(relevant, message, make_set):
     with pytest.raises(ValueError, match=message):
         search.create("exact").build(make_set(n=40)).rank(make_set(n=3, seed=4), False, relevant)
-
-
-def test_vectors_of_any_length_rank_by_cosine(make_set):
-    gallery = make_set(n=30)
-    lengths = np.linspace(0.2, 5, 30, dtype=np.float32)[:, None]
-    stretched = EmbeddingSet(gallery.vectors * lengths, gallery.labels, gallery.items)
-    plain = search.create("exact", k=5).build(gallery).rank(gallery, True)
-    np.testing.assert_array_equal(
-        search.create("exact", k=5).build(stretched).rank(stretched, True).neighbours, plain.neighbours
-    )
 
 
 def test_faiss_and_torch_share_a_process(make_set):

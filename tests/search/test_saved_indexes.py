@@ -59,26 +59,6 @@ def test_names_are_kept_until_there_is_another_gallery(name, make_set, anchors, 
     assert not again.names and not again.about
 
 
-def test_centroids_stay_when_items_come(make_set):
-    whole = make_set(n=80)
-    index = search.create("faiss_ivf", lists=5).build(part(whole, slice(0, 60)))
-    before = np.array(index.learnt["centroids"])
-    index.add(part(whole, slice(60, 80)))
-    np.testing.assert_array_equal(index.learnt["centroids"], before)
-    assert index.index.ntotal == 80 and index.index.nlist == 5
-    again = index.build(whole)
-    assert not np.array_equal(again.learnt["centroids"], before), "building anew learns anew"
-
-
-def test_files_under_labels_survive(make_set, anchors, tmp_path):
-    gallery = make_set(n=40)
-    index = search.create("two_stage", filed_by="label")
-    names = np.unique(gallery.labels)
-    index.build(gallery, anchors[: len(names)], names)
-    opened = search.open(index.save(tmp_path / "it"))
-    np.testing.assert_array_equal(opened.list_of, index.list_of)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_bad_use_is_told(name, make_set, anchors, tmp_path):
     gallery = make_set(n=40)

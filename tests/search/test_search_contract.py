@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab import search
-from lab.core.knobs import describe
 from lab.core.results import UNRANKED, EmbeddingSet
 from lab.search._candidates import CandidateIndex
 
@@ -90,18 +89,6 @@ def test_duplicates_are_ordered_by_position(name, seed, n, distinct, make_set, a
 
 
 @pytest.mark.parametrize("name", search.names())
-def test_half_precision_is_ranked_by_its_numbers(name, make_set, anchors):
-    """Rows of any length are brought to unit length in float32, not rounded to half precision again."""
-    gallery = make_set(n=60)
-    half = bad(gallery, vectors=(gallery.vectors * np.linspace(1, 3, 60)[:, None]).astype(np.float16))
-    found = build(name, half, anchors).rank(half, True)
-    whole = bad(half, vectors=half.vectors.astype(np.float32))
-    expected = build(name, whole, anchors).rank(whole, True)
-    np.testing.assert_array_equal(found.neighbours, expected.neighbours)
-    np.testing.assert_array_equal(found.scores, expected.scores)
-
-
-@pytest.mark.parametrize("name", search.names())
 def test_single_uploads(name, make_set, anchors):
     gallery = make_set(n=50)
     index = build(name, gallery, anchors)
@@ -113,14 +100,6 @@ def test_single_uploads(name, make_set, anchors):
     scores, positions = index.neighbours(gallery.vectors[:2], k=60)
     assert (positions[:, 50:] == -1).all() and np.isnan(scores[:, 50:]).all() and (positions[:, :50] >= 0).all()
     assert index.neighbours(gallery.vectors[:2].astype(np.float64))[0].shape == (2, index.knobs.k)
-
-
-@pytest.mark.parametrize("name", search.names())
-def test_a_query_without_positives_and_a_strange_label(name, make_set, anchors):
-    gallery, query = make_set(n=40), make_set(n=6, seed=2)
-    query = EmbeddingSet(query.vectors, np.array([77, -5, *query.labels[2:]]), query.items)
-    ranking = build(name, gallery, anchors).rank(query, False)
-    assert list(ranking.num_positives[:2]) == [0, 0] and ranking.num_positives[2:].all()
 
 
 @pytest.mark.parametrize("name", search.names())
@@ -156,7 +135,7 @@ BAD_SETS = {
 }
 
 
-@pytest.mark.parametrize("name", search.names())
+@pytest.mark.parametrize("name", ["exact", "streamed", "faiss_ivf"])  # one of each way to hold a gallery
 @pytest.mark.parametrize("message", BAD_SETS)
 def test_bad_sets(name, message, make_set, anchors):
     gallery = make_set(n=40)
@@ -206,16 +185,6 @@ def test_bad_calls(name, make_set, anchors):
     alone = make_set(n=1)
     with pytest.raises(ValueError, match="only the query itself"):
         build(name, alone, anchors, **knobs).rank(alone, True)
-
-
-@pytest.mark.parametrize("name", search.names())
-def test_knobs_refuse_what_they_declare_illegal(name):
-    for knob in describe(search.get(name).Knobs):
-        if knob.ge is not None:
-            with pytest.raises(ValueError, match=knob.name):
-                search.create(name, **{knob.name: knob.ge - 1})
-    with pytest.raises(ValueError, match="has no knob"):
-        search.create(name, no_such_knob=1)
 
 
 @pytest.mark.parametrize("name", search.names())

@@ -39,16 +39,6 @@ def test_filed_by_label(make_set, anchors):
         search.create("two_stage", filed_by="label").build(named, anchors=anchors, anchor_labels=np.arange(4))
 
 
-def test_an_anchor_without_items(make_set, anchors):
-    gallery = make_set(n=30, labels=np.arange(30) % 3, scale=0.05)
-    index = search.create("two_stage").build(gallery, anchors=anchors)
-    scores, positions = index.neighbours(anchors[8], k=4)
-    assert (positions == -1).all() and np.isnan(scores).all()
-    lonely = EmbeddingSet(anchors[8:], np.array([0]), np.array([0]))
-    ranking = index.rank(lonely, False)
-    assert ranking.retrieved[0] == 0 and (ranking.positive_ranks == UNRANKED).all()
-
-
 def test_bad_anchors(make_set, anchors):
     gallery = make_set(n=30)
     with pytest.raises(ValueError, match="needs the class anchors"):

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from lab.data.images import ahead, transforms
+from lab.data.images import loading, transforms
 from lab.data.images.loading import Loader
 from lab.data.streams.streamed_set import ClassSplit, DrawnRows
 from lab.evaluation.precision import Precision
@@ -82,7 +82,7 @@ def workers_of(config: RunConfig, dataset: ImageSet, size: int, at_once: int) ->
     if knobs.workers is not None:
         return knobs.workers
     on_gpu = knobs.device != "cpu" and torch.cuda.is_available()
-    return ahead.num_workers(on_gpu, dataset.pixels is not None, 3 * size * size * at_once)
+    return loading.num_workers(on_gpu, dataset.pixels is not None, 3 * size * size * at_once)
 
 
 def encoder_and_loss(config: RunConfig, num_classes: int, custom: Custom | None = None) -> tuple[Any, nn.Module]:

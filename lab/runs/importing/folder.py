@@ -12,12 +12,12 @@ import numpy as np
 from lab.core.files import whole
 from lab.core.formats import counted
 from lab.core.records import Note, Record
-from lab.data.images import ahead
+from lab.data.images import loading
+from lab.data.images.listing import below
 from lab.galleries.maker import Maker
 from lab.runs.building.fingerprints import fingerprint, maker_of_run
 from lab.runs.execute import check_available
 from lab.runs.folder import Run
-from lab.runs.images import below
 from lab.runs.importing.run import from_embeddings, plain_name
 from lab.runs.store import default_root, free_name, list_runs, open_run
 from lab.runs.writer import Writer
@@ -160,7 +160,7 @@ def embedder_of(
     images.least = 5 * encoder.input_size // 2  # twice what the resizing leaves, so that nobody sees it
     threads = torch.get_num_threads() if where.type == "cpu" else 1
     if workers is None:  # none where processes are started anew instead of forked, which takes seconds
-        workers = int(threads == 1 and len(images) >= MANY and ahead.forks() and ahead.cores() > 1)
+        workers = int(threads == 1 and len(images) >= MANY and loading.forks() and loading.cores() > 1)
     loader = Loader(images, transform, workers=workers)
     precision = Precision(device=where)
     abreast = ABREAST * threads if threads > 1 and workers == 0 else 1

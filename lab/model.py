@@ -131,8 +131,8 @@ class Model:
     """
 
     def __init__(
-        self, run: Run, split: str, gallery: Any = None, custom: CustomEncoder | None = None, index: str | Path = "exact",
-        knobs: Mapping[str, Any] | None = None,
+        self, run: Run, split: str, gallery: Any = None, custom: CustomEncoder | None = None,
+        index: str | Path = "exact", knobs: Mapping[str, Any] | None = None,
     ):  # fmt: skip
         self.run, self.split = run, split
         self._given, self._index, self._knobs = gallery, index, dict(knobs or {})

@@ -44,14 +44,14 @@ def can_train(figure: Figure) -> bool:
     return figure.training_steps() > 0 and inside and name in lab.figures.names()
 
 
-class Training:
+class FigureTraining:
     """A figure under way or done.
 
     progress: share of its steps taken, 0 to 1. over: whether nothing more will come. refused: why there is no picture,
         "" if there is one or it is still to come. stopped: whether `stop` ended it.
     """
 
-    def __init__(self, figure: Figure, moved: Callable[[Training], None] = lambda _: None):
+    def __init__(self, figure: Figure, moved: Callable[[FigureTraining], None] = lambda _: None):
         """Begin, or wait for those before it; `moved` is called with this, from a thread, after each piece of news."""
         self.progress, self.refused, self.stopped = 0.0, "", False
         self._moved, self._over, self._drawn = moved, threading.Event(), ""

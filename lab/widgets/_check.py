@@ -45,7 +45,10 @@ def check(mine: Any, expected: Any, tolerance: float = CLOSE) -> Verdict:
     if mine is Ellipsis or mine is None:
         return Verdict(False, "Nothing to check yet: replace the ... by your answer.", begun=False)
     try:
-        mine, expected = _array(mine), _array(expected)
+        mine, expected = (
+            np.asarray(side.detach().cpu() if hasattr(side, "detach") else side, dtype=np.float64)
+            for side in (mine, expected)
+        )
     except (TypeError, ValueError):
         return Verdict(False, f"This needs numbers, got {type(mine).__name__}.")
     if mine.shape != expected.shape:
@@ -53,7 +56,8 @@ def check(mine: Any, expected: Any, tolerance: float = CLOSE) -> Verdict:
     if np.array_equal(mine, expected):
         return Verdict(True, "Exact.")
     if not np.isfinite(mine).all():
-        return Verdict(False, f"Yours is NaN or infinite{_where(~np.isfinite(mine))}.")
+        first = np.unravel_index(np.isfinite(mine).argmin(), mine.shape)
+        return Verdict(False, f"Yours is NaN or infinite{_at(first)}.")
     difference = np.abs(mine - expected)
     worst = np.unravel_index(difference.argmax(), difference.shape)
     scale = np.abs(expected).max() or 1.0
@@ -63,16 +67,6 @@ def check(mine: Any, expected: Any, tolerance: float = CLOSE) -> Verdict:
     count = f"{off.sum()} of {off.size} differ; worst is {_at(worst).strip()}: " if off.size > 1 else ""
     way = "too large" if mine[worst] > expected[worst] else "too small"
     return Verdict(False, f"Not yet: {count}yours, {mine[worst]:.6g}, is {way}.")
-
-
-def _array(value: Any) -> np.ndarray:
-    if hasattr(value, "detach"):
-        value = value.detach().cpu().numpy()
-    return np.asarray(value, dtype=np.float64)
-
-
-def _where(mask: np.ndarray) -> str:
-    return _at(np.unravel_index(mask.argmax(), mask.shape))
 
 
 def _at(index: tuple) -> str:

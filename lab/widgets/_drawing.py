@@ -87,18 +87,15 @@ class Drawing(anywidget.AnyWidget):
 
     def _heard(self, _: Any, content: dict[str, Any], __: Any) -> None:
         """What the browser says: it has drawn a letter, shows one, or somebody pressed or clicked."""
-        if "drawn" in content:
-            self._watched, self._drawn = True, content["drawn"]
-            if self._sent < self._number:
-                self._post_newest()
-        elif "shown" in content:
-            self._watched = True
-            if self._sent < self._number:
-                self._post_newest()
-            elif content["shown"] != self._sent:
-                self.post.send_state("value")  # it was sent before, and lost
-            self.post.send({"newest": self._number})
-        elif "reset" in content:
+        if "reset" in content:
             self._do_reset()
         elif "clicked" in content:
             self._do_click(*content["clicked"])
+        else:
+            self._watched, self._drawn = True, content.get("drawn", self._drawn)
+            if self._sent < self._number:
+                self._post_newest()
+            elif content.get("shown", self._sent) != self._sent:
+                self.post.send_state("value")  # it was sent before, and lost
+            if "shown" in content:
+                self.post.send({"newest": self._number})

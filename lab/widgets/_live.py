@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import ipywidgets as widgets
     import plotly.graph_objects as go
 
-    from lab.figures.background import Training
+    from lab.figures.background import FigureTraining
 
 
 class Live:
@@ -35,7 +35,7 @@ class Live:
         self.figure, self._runs = figure, runs
         self._start = figure.knobs
         self._widget = None
-        self._training: Training | None = None
+        self._training: FigureTraining | None = None
         self._picture: go.Figure | None = None
         self._begin(figure)
 
@@ -57,7 +57,7 @@ class Live:
                 former.stop()
             self._picture = None
             self.figure = figure
-            self._training = background.Training(figure, self._news)
+            self._training = background.FigureTraining(figure, self._news)
             self._news(self._training)  # what came before it had its place here
         else:
             self._picture, self._training = figure.figure(self._runs), None
@@ -106,25 +106,29 @@ class Live:
 
         from lab.widgets._drawing import Drawing
         from lab.widgets._panel import Panel
-        from lab.widgets._progress import TrainingBar
 
         kind = type(self.figure)
         first = _blank(kind.title, "in training") if self._picture is None else self._picture
         self._drawing = Drawing(first, self.figure.code(), self.reset, self._clicked)
         self._panel = Panel(self.figure, self._moved)
         self._words = widgets.HTML()
-        self._progress = TrainingBar(self._stop, self._again)
+        bar = widgets.FloatProgress(min=0, max=1, description="Training", layout={"width": "60%"})
+        button = widgets.Button(description="Stop", tooltip="End this training", layout={"width": "8em"})
+        button.on_click(self._pressed)
+        self._progress = widgets.HBox([bar, button], layout={"display": "none"})
         question = widgets.HTML(f"<b>{escape(kind.question)}</b>")
-        built = widgets.VBox([question, *self._panel.boxes, self._progress.box, self._drawing, self._words])
+        built = widgets.VBox([question, *self._panel.boxes, self._progress, self._drawing, self._words])
         if self._training is None:
             self._describe()
         return built
 
-    def _news(self, training: Training) -> None:
+    def _news(self, training: FigureTraining) -> None:
         """A training has moved on; called from its thread."""
         if self._widget is None or training is not self._training:
             return
-        self._progress.show(training)
+        bar, button = self._progress.children
+        bar.value, button.description = training.progress, "Train again" if training.over else "Stop"
+        self._progress.layout.display = "none" if training.over and not training.refused else ""
         if not training.over:
             self._say("Waiting for the trainings of other figures ..." if training.waiting else "Training ...")
         elif training.refused:
@@ -134,12 +138,13 @@ class Live:
             self._drawing.redraw(self._drawn, self.figure.code())
             self._describe()
 
-    def _stop(self) -> None:
-        if self._training is not None:
+    def _pressed(self, _: widgets.Button) -> None:
+        """The button beside the bar ends a training, or begins it anew."""
+        assert self._training is not None
+        if self._training.over:
+            self._begin(self.figure)
+        else:
             self._training.stop()
-
-    def _again(self) -> None:
-        self._begin(self.figure)
 
     def _moved(self, values: dict[str, Any]) -> None:
         """A control moved."""
@@ -161,7 +166,7 @@ class Live:
             return
         self._begin(figure)
         if self._widget is not None and self._training is None:
-            self._progress.hide()
+            self._progress.layout.display = "none"
             self._drawing.redraw(self._drawn, figure.code())
             self._describe()
 

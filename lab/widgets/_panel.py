@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import anywidget
 import ipywidgets as widgets
+import traitlets
 
 from lab.core.knobs import describe
 from lab.figures import Figure
 from lab.figures.points import letters
 from lab.widgets._controls import control
-from lab.widgets._draggable import Points, Strip
+
+HERE = Path(__file__).parent
 
 
 class Panel:
@@ -71,6 +75,19 @@ class Panel:
             self._quiet = False
 
 
+class Strip(anywidget.AnyWidget):
+    """A ranked list on its similarity axis, dragged by mouse or by keys.
+
+    scores: similarity of each item to the query, -1..1.
+    pattern: one + (same label) or - (other label) per score.
+    """
+
+    _esm = HERE / "strip.js"
+    _css = HERE / "drag.css"
+    scores = traitlets.List(traitlets.Float()).tag(sync=True)
+    pattern = traitlets.Unicode().tag(sync=True)
+
+
 class StripGrips:
     """The dragged scores of a list, as knobs."""
 
@@ -90,6 +107,22 @@ class StripGrips:
             self.widget.scores, self.widget.pattern = list(values["scores"]), values["pattern"]
 
 
+class Dots(anywidget.AnyWidget):
+    """Points of some classes in the plane, dragged by mouse or by keys.
+
+    x, y: coordinates.
+    classes: one letter a point.
+    fixed: points move but their number and classes stay.
+    """
+
+    _esm = HERE / "points.js"
+    _css = HERE / "drag.css"
+    x = traitlets.List(traitlets.Float()).tag(sync=True)
+    y = traitlets.List(traitlets.Float()).tag(sync=True)
+    classes = traitlets.Unicode().tag(sync=True)
+    fixed = traitlets.Bool(False).tag(sync=True)
+
+
 class PointGrips:
     """Dragged points, as knobs. The knobs stay empty, and the points follow the figure's own, until one is dragged; a
     knob that moves the figure's own points takes the dragged ones back."""
@@ -100,7 +133,7 @@ class PointGrips:
         self._kind: Any = type(figure)  # one with `points`
         self._start: tuple = ()
         self._names = self._kind.drag
-        self.widget = Points(fixed=len(self._names) == 2)
+        self.widget = Dots(fixed=len(self._names) == 2)
         self.write(dict(figure.knobs))
 
     def beside(self, grid: widgets.Widget) -> list[widgets.Widget]:

@@ -191,7 +191,7 @@ def test_a_small_training_can_be_stopped_begun_anew_and_is_then_shown(no_runs, o
         def figure(self):
             return drawn
 
-    monkeypatch.setattr("lab.figures.background.Training", Training)
+    monkeypatch.setattr("lab.figures.background.FigureTraining", Training)
     page = open_page("figures", figure="distance_histogram")
     assert page.calm and not page.test.get("plotly_chart"), page.words()
     made[0].stop()

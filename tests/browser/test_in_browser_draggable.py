@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lab.widgets._draggable import Points, Strip
+from lab.widgets._panel import Dots, Strip
 
 pytestmark = pytest.mark.browser
 
@@ -76,7 +76,7 @@ def test_items_come_and_go_but_one_positive_stays(mount):
 
 
 def test_points_move_change_class_and_add(mount, drag):
-    page = mount(Points, x=[0, 1, 4], y=[0, 0, 3], classes="AAB", fixed=False)
+    page = mount(Dots, x=[0, 1, 4], y=[0, 0, 3], classes="AAB", fixed=False)
     grip = page.get_by_role("slider", name="point 1 of class A")
     grip.focus()
     page.keyboard.press("ArrowUp")
@@ -90,7 +90,7 @@ def test_points_move_change_class_and_add(mount, drag):
 
 
 def test_fixed_points_only_move(mount):
-    page = mount(Points, x=[0, 1], y=[0, 1], classes="AB", fixed=True)
+    page = mount(Dots, x=[0, 1], y=[0, 1], classes="AB", fixed=True)
     assert page.get_by_role("button").count() == 0
     page.get_by_role("slider", name="point 1 of class A").focus()
     page.keyboard.press("Delete")

@@ -157,7 +157,7 @@ from lab.figures import background
 def shortly(loss, images, steps, *, every=20, _watch=teaching.watch, **knobs):
     return _watch(loss, images, max(2, steps // 10), every=max(1, every // 10), **knobs)
 teaching.watch = shortly
-background.Training._run = lambda training, request: None
+background.FigureTraining._run = lambda training, request: None
 """
 """Once a kernel: trainings take a tenth of their steps. Live figures that train in a process beside the kernel wait
 for ever: nobody looks at them here, and tests/figures trains each."""

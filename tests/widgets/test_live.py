@@ -306,10 +306,10 @@ def test_a_training_that_is_stopped_leaves_no_picture_and_can_begin_again(monkey
     from lab.widgets import _live
 
     monkeypatch.setattr(_live, "_in_a_notebook", lambda: True)
-    monkeypatch.setattr(background, "Training", FakeTraining)
+    monkeypatch.setattr(background, "FigureTraining", FakeTraining)
     live = show("concentric_circles")
     live.widget()
-    box, words = live._progress.box, live._words
+    box, words = live._progress, live._words
     assert "Waiting for the trainings" in words.value and box.layout.display != "none"
     live._training.waiting, live._training.progress = False, 0.5
     live._training.moved(live._training)

@@ -139,7 +139,7 @@ def _drawn(scene: Scene, figure: Figure) -> go.Figure | None:
     if training is None or knobs != figure.knobs:
         if training is not None:
             training.stop()
-        training = background.Training(figure)
+        training = background.FigureTraining(figure)
         st.session_state[key] = (figure.knobs, training)
     if training.over and not training.refused:
         return training.figure()
@@ -148,7 +148,7 @@ def _drawn(scene: Scene, figure: Figure) -> go.Figure | None:
 
 
 @st.fragment(run_every=LOOK_EVERY)
-def _watch(key: str, training: background.Training) -> None:
+def _watch(key: str, training: background.FigureTraining) -> None:
     """How far a training is, and a button to end it."""
     if not training.over:
         st.progress(training.progress, text=f"Training small networks, {training.progress:.0%}")

@@ -14,14 +14,6 @@ def squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.maximum(0, (a**2).sum(1)[:, None] + (b**2).sum(1)[None, :] - 2 * a @ b.T)
 
 
-def ranked_hits(points: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Per query: neighbours int64 [n n-1], nearest first, itself left out; and which share its label, bool [n n-1]."""
-    distance = squared_distances(points, points)
-    np.fill_diagonal(distance, np.inf)
-    order = np.argsort(distance, axis=1, kind="stable")[:, :-1]
-    return order, labels[order] == labels[:, None]
-
-
 def list_metrics(hits: np.ndarray, missing: int = 0) -> dict[str, float]:
     """Metrics of one ranked list of relevances, bool [g]: r@1, R-precision, MAP@R, AP; NaN without a hit.
 
@@ -55,7 +47,10 @@ def mean_metrics(order: np.ndarray, labels: np.ndarray) -> dict[str, float]:
 
 def set_metrics(points: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     """Means of `list_metrics` over the queries that have a positive."""
-    each = [list_metrics(row) for row in ranked_hits(points, labels)[1]]
+    distance = squared_distances(points, points)
+    np.fill_diagonal(distance, np.inf)
+    order = np.argsort(distance, axis=1, kind="stable")[:, :-1]  # a query itself is the last
+    each = [list_metrics(row) for row in labels[order] == labels[:, None]]
     return {name: float(np.nanmean([m[name] for m in each])) for name in each[0]}
 
 

@@ -96,7 +96,9 @@ def query_values(loss: Callable, embeddings: Tensor | ArrayLike, labels: Tensor 
         if values is None:
             values, method = _elements(subject, vectors, classes), "elements"
         if values is None:
-            values, method = _leave_one_out(subject, vectors, classes), "leave one out"
+            whole, method = subject.value(vectors, classes).item(), "leave one out"
+            keep = ~torch.eye(len(classes), dtype=torch.bool, device=classes.device)
+            values = np.array([whole - subject.value(vectors[rows], classes[rows]).item() for rows in keep])
     return QueryValues(subject.name, classes.cpu().numpy(), values, method)
 
 
@@ -124,9 +126,3 @@ def _elements(subject: Subject, vectors: Tensor, classes: Tensor) -> np.ndarray 
         total += np.bincount(anchor, weights=values.double().cpu().numpy(), minlength=n) / np.maximum(count, 1)
         seen |= count > 0
     return np.where(seen, total, np.nan)
-
-
-def _leave_one_out(subject: Subject, vectors: Tensor, classes: Tensor) -> np.ndarray:
-    whole = subject.value(vectors, classes).item()
-    keep = ~torch.eye(len(classes), dtype=torch.bool, device=classes.device)
-    return np.array([whole - subject.value(vectors[rows], classes[rows]).item() for rows in keep])

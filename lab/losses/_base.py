@@ -153,8 +153,14 @@ class Loss(nn.Module):
         raise NotImplementedError
 
     def total(self, batch: Batch, **kwargs: Any) -> Tensor:
-        """The loss, []; the batch has at least one query and, where the loss needs one, a positive."""
-        return self.values(batch, **kwargs).nanmean()
+        """The loss, []; the batch has at least one query and, where the loss needs one, a positive.
+
+        A training call takes the next of the numbered `draws`, where a loss has some.
+        """
+        loss = self.values(batch, **kwargs).nanmean()
+        if self.training and (draws := getattr(self, "draws", None)) is not None:
+            draws.advance()
+        return loss
 
     @at_the_edge
     def forward(

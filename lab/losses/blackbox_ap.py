@@ -129,12 +129,6 @@ class BlackboxAP(Loss):
 
         return by_rows(batch.queries, batch.items, values)
 
-    def total(self, batch: Batch, noise: Tensor | None = None) -> Tensor:
-        loss = super().total(batch, noise=noise)
-        if self.draws is not None and self.training:
-            self.draws.advance()
-        return loss
-
     def _noise(self, batch: Batch, noise: Tensor | None) -> Tensor | None:
         if self.draws is None:
             if noise is not None:

@@ -135,12 +135,6 @@ class RecallAtK(Loss):
         above = mixed_rank_sums(batch.queries, couples, alpha, pairs, step, exclude_self=not self.ranks_itself)
         return recall_values(above, pairs[:, 0], len(labels), ks, knobs.tau1)
 
-    def total(self, batch: Batch, alpha: Tensor | None = None) -> Tensor:
-        loss = super().total(batch, alpha=alpha)
-        if self.draws is not None and self.training:
-            self.draws.advance()
-        return loss
-
     def _mixture(self, batch: Batch, alpha: Tensor | None) -> tuple[Tensor, Tensor]:
         if batch.items is not batch.queries:
             raise ValueError("RecallAtK: simix ranks a batch among itself and takes no ref_emb.")

@@ -78,7 +78,9 @@ class TrickSwitchboard(Figure):
             scores.append(_map_at_r(_cosines(used, beta), labels))
         if k.rerank:
             names.append(f"re-ranked, {k.blend:g}")
-            scores.append(_map_at_r(_reranked(_cosines(used, beta), k.blend), labels))
+            similarities = _cosines(used, beta)
+            similarities = (similarities / similarities.abs().max()).clamp(-1, 1)
+            scores.append(_map_at_r(blended(similarities, k.blend, k=8), labels))  # 004, appendix I.5, eq. 15 and 16
         return {"names": names, "scores": np.array(scores)}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
@@ -129,12 +131,6 @@ def _cosines(views: list[torch.Tensor], beta: float = 0.0) -> torch.Tensor:
     """[n n] from embeddings whose views are normalised and averaged, plus beta times what they were."""
     mixed: Any = sum(torch.nn.functional.normalize(v.double(), dim=1) + beta * v.double() for v in views)
     return mixed @ mixed.T if beta else torch.nn.functional.cosine_similarity(mixed[:, None], mixed[None], dim=2)
-
-
-def _reranked(similarities: torch.Tensor, blend: float) -> torch.Tensor:
-    """The blend of 004, appendix I.5 (eq. 15 and 16), on similarities scaled to at most 1."""
-    s = (similarities / similarities.abs().max()).clamp(-1, 1)
-    return blended(s, blend, k=8)
 
 
 def _map_at_r(similarities: torch.Tensor, labels: np.ndarray) -> float:

@@ -98,7 +98,7 @@ class CompiledTileLoop:
         """Rank sums [p], excess [n] and violations [n]; `keep` when a backward will follow."""
         if keep and not self.tiles.whole:
             self.gradient = GradientBuffer(self.tiles, self.backward_places)
-        self._sort_slots(self._pair_similarities())
+        self._read_pairs()
         low, high = self.layout.spans(self.scores)
         self._prepare()
         below, above = cutoff(self.step, self.layout.order.size)
@@ -110,7 +110,10 @@ class CompiledTileLoop:
 
         def survey(place: Place) -> tuple[Tensor, np.ndarray]:
             tile, ranked = self._tile(*place)
-            self.active_tiles[place] = self._survey(ranked, *place)
+            top, alive = np.empty(len(ranked), np.float32), np.empty(len(ranked), np.bool_)
+            corner, twice = self._corner(*place), place[0] != place[1]
+            active = numba_tiles.survey(ranked, *corner, self.low, self.high, self.margin, twice, top, alive)
+            self.active_tiles[place] = active, top, alive
             return tile, ranked
 
         threads.in_turns(
@@ -251,8 +254,9 @@ class CompiledTileLoop:
         corner = self._corner(i, j)
         return slots, np.where(turned, b, a) - corner[0], np.where(turned, a, b) - corner[1]
 
-    def _pair_similarities(self) -> np.ndarray:
-        """Each positive's similarity, by slot, read from the very tile it is compared in, so that equal rows tie."""
+    def _read_pairs(self) -> None:
+        """Each positive's similarity, by slot, read from the very tile it is compared in, so that equal rows tie; a
+        row's ascend along its slots, so that those out of reach are the last."""
         similarities = np.zeros(len(self.layout.first), np.float32)
 
         def read(place: Place) -> Tensor:
@@ -269,18 +273,15 @@ class CompiledTileLoop:
         threads.in_turns(
             [place for place in self.places if place in self.pairs_of_tile], read, lambda *_: None, settle=keep
         )
-        return self._of_all(similarities)[0]
-
-    def _of_all(self, *parts: np.ndarray) -> list[np.ndarray]:
-        """Arrays of one type added up over the processes that share the tiles."""
-        return [whole.numpy() for whole in self.share.sum(*map(torch.from_numpy, parts))]
-
-    def _sort_slots(self, similarities: np.ndarray) -> None:
-        """Let each row's similarities ascend along its slots, so that those out of reach are the last."""
+        (similarities,) = self._of_all(similarities)
         moved = self.layout.sort_slots(similarities)
         self.scores = np.empty_like(similarities)
         self.scores[moved] = similarities
         self.pairs_of_tile = {place: moved[slots] for place, slots in self.pairs_of_tile.items()}
+
+    def _of_all(self, *parts: np.ndarray) -> list[np.ndarray]:
+        """Arrays of one type added up over the processes that share the tiles."""
+        return [whole.numpy() for whole in self.share.sum(*map(torch.from_numpy, parts))]
 
     def _tile(self, i: int, j: int) -> tuple[Tensor, np.ndarray]:
         """Similarities of the embeddings and of what is ranked, what is not ranked masked."""
@@ -294,12 +295,6 @@ class CompiledTileLoop:
             if i == j:
                 ranked[b, a] = MASKED
         return tile, ranked
-
-    def _survey(self, ranked: np.ndarray, i: int, j: int) -> tuple[int, np.ndarray, np.ndarray]:
-        top, column_alive = np.empty(len(ranked), np.float32), np.empty(len(ranked), np.bool_)
-        corner = self._corner(i, j)
-        active = numba_tiles.survey(ranked, *corner, self.low, self.high, self.margin, i != j, top, column_alive)
-        return active, top, column_alive
 
     def _keep(self, i: int, j: int, tile: Tensor, ranked: np.ndarray) -> None:
         """Keep a tile, or set room aside for a list of it, while there is some."""

@@ -110,6 +110,12 @@ def medians(
     return Medians({name: rounds[1:] for name, rounds in taken.items()})
 
 
+def growth(section: str, name: str, words: str, sizes: Sequence[int], values: Sequence[float]) -> Iterator[BenchRow]:
+    """The fitted exponent, where there are two sizes to fit it to."""
+    if len(sizes) > 1:
+        yield BenchRow(section, name, f"n={sizes[0]}-{sizes[-1]} {words}", exponent(sizes, values), "power")
+
+
 def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
     """b of the least-squares fit value = a n^b, a line through the logarithms."""
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import torch
 
 from lab import encoders, losses
-from lab.bench._measure import BenchRow, exponent, medians
+from lab.bench._measure import BenchRow, growth, medians
 from lab.bench._memory import extra_megabytes
 from lab.bench.losses import prepared_step as prepared_loss
 from lab.training.steps import gradients
@@ -95,6 +95,5 @@ def _memory(backbone: str, batches: tuple[int, ...], image_size: int, chunk: int
         for n, megabytes in zip(batches, taken, strict=True):
             setting = f"n={n} {image_size} px {backbone}"
             yield BenchRow("large_batches", f"{name}, peak memory", setting, megabytes, "MB", n=n)
-        if len(batches) > 1:
-            setting = f"n={batches[0]}-{batches[-1]} {image_size} px {backbone}"
-            yield BenchRow("large_batches", f"{name}, growth of memory", setting, exponent(batches, taken), "power")
+        words = f"{image_size} px {backbone}"
+        yield from growth("large_batches", f"{name}, growth of memory", words, batches, taken)

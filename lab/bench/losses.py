@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from lab import kernels, losses
-from lab.bench._measure import BenchRow, around, centres, exponent, medians
+from lab.bench._measure import BenchRow, around, centres, growth, medians
 from lab.bench._memory import Prepare, extra_megabytes
 from lab.kernels import allocator
 from lab.kernels.products import available
@@ -91,7 +91,7 @@ def measure(
             for name, time_taken in taken.items():
                 seconds.setdefault((name, kind), {})[n] = time_taken
     for (name, kind), by_size in seconds.items():
-        yield from growth(f"{name}, growth of time", kind, tuple(by_size), list(by_size.values()))
+        yield from growth("losses", f"{name}, growth of time", kind, tuple(by_size), list(by_size.values()))
     sized = {"d": d, "per_class": per_class}
     for name, (_, case) in cases().items():
         if memory_of is None or name in memory_of:
@@ -180,12 +180,6 @@ def prepared_library(n: int, d: int, per_class: int) -> Callable[[], None]:
     return lambda: theirs(leaf, labels).backward()
 
 
-def growth(name: str, kind: str, sizes: tuple[int, ...], values: list[float]) -> Iterator[BenchRow]:
-    """The fitted exponent, where there are two sizes to fit it to."""
-    if len(sizes) > 1:
-        yield BenchRow("losses", name, f"n={sizes[0]}-{sizes[-1]} {kind}", exponent(sizes, values), "power")
-
-
 def goal_of(name: str, kind: str, n: int) -> float | None:
     """The most bare steps that a row should take, where there is a goal."""
     case = Case(goals={1024: dict.fromkeys(NOISE, 2.0)}) if name == PLAIN else cases()[name][1]
@@ -206,7 +200,7 @@ def _memory(
             goal = n * arguments["d"] * 4 / 1e6 + 32
         setting = f"n={n} d={arguments['d']} untrained"
         yield BenchRow("losses", f"{name}, extra memory", setting, megabytes, "MB", goal=goal, n=n)
-    yield from growth(f"{name}, growth of memory", "untrained", sizes, taken)
+    yield from growth("losses", f"{name}, growth of memory", "untrained", sizes, taken)
 
 
 def _against(
@@ -226,5 +220,5 @@ def _against(
         theirs.append(taken["theirs"])
         setting = f"n={n} d={sized['d']} m={sized['per_class']} untrained"
         yield BenchRow("losses", f"{name}, times quicker", setting, taken["theirs"] / taken["ours"], "x", peer, n=n)
-    yield from growth(f"{name} of {peer}, growth of time", "untrained", sizes, theirs)
+    yield from growth("losses", f"{name} of {peer}, growth of time", "untrained", sizes, theirs)
     yield from _memory(f"{name} of {peer}", prepare, sizes[-2:], sized)

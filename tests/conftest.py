@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import numpy as np
@@ -26,54 +27,70 @@ TINY = {
 LONGEST = (
     "notebooks/test_notebooks.py",
     "launchers/test_launchers.py",
-    "browser/test_in_browser_accessibility.py",
     "install/test_distribution.py",
     "papers/test_recipes.py",
     "figures/test_catalogue.py",
-    "app/test_train_page.py",
-    "browser/test_in_browser_notebook.py",
     "claims/test_claims.py",
-    "browser/test_in_browser_story.py",
     "test_contributing.py",
     "runs/test_soak.py",
     "test_types.py",
-    "browser/test_in_browser_keys.py",
     "kernels/test_triton.py",
     "training/test_distributed.py",
-    "browser/test_in_browser_own_images.py",
     "runs/test_execute.py",
     "runs/test_safety.py",
-    "browser/test_in_browser_browse.py",
     "figures/test_live_page.py",
-    "app/test_inspect_page.py",
     "bench/test_bench.py",
     "bench/test_gpu_check.py",
     "figures/test_trained_pages.py",
     "widgets/test_live.py",
     "kernels/test_forecast.py",
     "figures/test_apart.py",
-    "app/test_figures_page.py",
     "kernels/test_ranks.py",
-    "browser/test_in_browser_drawing.py",
     "training/test_memory.py",
     "runs/test_detached.py",
     "test_maps.py",
-    "app/test_check_page.py",
     "figures/test_save.py",
-    "app/test_access.py",
     "losses/test_properties.py",
     "protocols/test_conducting.py",
     "test_doctests.py",
-    "browser/test_in_browser_map.py",
 )
 """Files that take longest, longest first: `pytest --durations 0 --durations-min 1` on two cores says which."""
 
 
+TOGETHER = ("app", "browser")
+"""Folders whose tests share what is dear to begin: trained runs, a server, a browser."""
+
+gc.disable()  # while tests are collected: half of that time would be looking for garbage where there is none
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest files: workers take whole files, and one that came last would be waited for alone."""
+    """Begin with what takes longest: a worker that came to it last would be waited for alone."""
     here = Path(__file__).parent
-    places = {here / name: place for place, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: places.get(item.path, len(LONGEST)))
+    places = {here / name: place for place, name in enumerate((*TOGETHER, *LONGEST))}
+    items.sort(key=lambda item: places.get(item.path.parent, places.get(item.path, len(places))))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """`--dist loadfile`, but a worker takes the whole of such a folder."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Folders(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return next((folder for folder in TOGETHER if f"/{folder}/" in file), file)
+
+    return Folders(config, log)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what is loaded out of each search for garbage: pages make one after every run."""
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

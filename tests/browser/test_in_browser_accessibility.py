@@ -29,12 +29,12 @@ STILL = """() => {
 what turns for ever may turn. Looked at twice, for a slow browser draws some frames after the script's end."""
 PAGES = {
     "browse": ("", ".query-title"),
-    "compared": ("?rival=two-stage:1", ".query-title"),
-    "asked": ("?query={0}&click=why&pair={1}&like={2}&unlike={3}&part=0.1,0.1,0.6,0.7", ".regions canvas"),
+    "asked": (
+        "?query={0}&click=why&pair={1}&like={2}&unlike={3}&part=0.1,0.1,0.6,0.7&rival=two-stage:1",
+        ".regions canvas",
+    ),
     "check": ("check", "[data-testid='stDataFrame']"),
-    "slices": ("check?show=slices&field=vendor", "[data-testid='stDataFrame']"),
     "label errors": ("check?show=labels", ".card"),
-    "map": ("map", ".legend .entry"),
     "two maps": ("map?split=validation&beside=step:5&view=one", ".legend .entry"),
     "inspect": ("inspect", ".query-title"),
     "figures": ("figures", ".js-plotly-plot"),
@@ -48,7 +48,7 @@ PAGES = {
 def settled(page: Page) -> None:
     """Nothing is being drawn any more."""
     expect(page.get_by_text(re.compile(r"… \d+ s$"))).to_have_count(0)
-    page.wait_for_function(STILL)
+    page.wait_for_function(STILL, polling=200)
 
 
 def test_axe_finds_nothing_serious(dashboard, tab):

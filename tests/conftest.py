@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 from pathlib import Path
 
@@ -61,6 +62,7 @@ TOGETHER = ("app", "browser")
 """Folders whose tests share what is dear to begin: trained runs, a server, a browser."""
 
 gc.disable()  # while tests are collected: half of that time would be looking for garbage where there is none
+atexit.register(gc.unfreeze)  # some libraries complain of what nobody took down
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -84,13 +86,9 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_collection_finish() -> None:
-    """Leave what is loaded out of each search for garbage: pages make one after every run."""
+    """Leave what is loaded out of each search for garbage: pages make one after every run, pytest five at its end."""
     gc.freeze()
     gc.enable()
-
-
-def pytest_unconfigure() -> None:
-    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

@@ -45,27 +45,27 @@ def put(root: Path, path: str, text: str) -> None:
     (root / path).write_text(text, encoding="utf-8")
 
 
-def run(copy: Path, *words: str, also: Path | None = None, fails: bool = False) -> str:
+def run(copy: Path, *words: str, also: Path | None = None) -> str:
     """What Python says, started in the copy with these words. also: one more folder to import from."""
     # The kernels' plain path, for the compiled one would be compiled anew in every copy.
     path = os.pathsep.join(map(str, filter(None, (copy, also))))
     alone = {**os.environ, "PYTHONPATH": path, "LAB_KERNELS": "plain", "OMP_NUM_THREADS": "1", "LAB_RUNS": "runs"}
     done = subprocess.run([sys.executable, *words], cwd=copy, capture_output=True, text=True, env=alone)
-    assert bool(done.returncode) == fails, f"{words}\n{done.stderr[-3000:]}{done.stdout[-3000:]}"
-    return done.stderr if fails else done.stdout
+    assert not done.returncode, f"{words}\n{done.stderr[-3000:]}{done.stdout[-3000:]}"
+    return done.stdout
 
 
 FOLLOW = "import json, sys; from tests.scratch import heard; print(json.dumps(heard(json.loads(sys.argv[1]))))"
 
 
 def heard(commands: list[list[str]]) -> list[str]:
-    """What these commands of `lab` and pytest say, given one after the other in this process, which a command that
-    fails ends."""
+    """What these commands of `lab`, pytest and `python -c` say, given one after the other in this process, which a
+    command that fails ends."""
     import pytest
 
     from lab.__main__ import main
 
-    mains, said = {"lab": main, "pytest": pytest.main}, []
+    mains, said = {"lab": main, "pytest": pytest.main, "python": lambda words: exec(words[-1], {}) or 0}, []
     for program, *words in commands:
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             status = int(mains[program](words))
@@ -76,8 +76,8 @@ def heard(commands: list[list[str]]) -> list[str]:
 
 
 def follow(copy: Path, commands: list[list[str]], also: Path | None = None) -> list[str]:
-    """What each of these commands of `lab` and pytest says, given in the copy one after the other. One process serves
-    them all, for torch takes longer to load than most of them do."""
+    """What each of these commands says (see `heard`), given in the copy one after the other. One process serves all,
+    for torch takes longer to load than most of them do."""
     return json.loads(run(copy, "-c", FOLLOW, json.dumps(commands), also=also).splitlines()[-1]) if commands else []
 
 

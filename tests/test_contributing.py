@@ -31,12 +31,12 @@ def copy(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def heard(copy):
-    """What each command of each section says, section after section as a reader goes through the page. A process serves
-    them all: it takes longer to load torch than to do what most of them ask."""
+    """What each command of each section says, section after section as a reader goes through the page, and `STANDS`. A
+    process serves them all: it takes longer to load torch than to do what most of them ask."""
     lines = {title: lines_of(title) for title in INSIDE}
     words = [words_of(line) for title in INSIDE for line in lines[title]]
-    said = iter(scratch.follow(copy, words))
-    return {title: [(line, next(said)) for line in lines[title]] for title in INSIDE}
+    said = iter(scratch.follow(copy, [*words, ["python", "-c", STANDS]]))
+    return {title: [(line, next(said)) for line in lines[title]] for title in INSIDE} | {STANDS: next(said)}
 
 
 def lines_of(title: str) -> list[str]:
@@ -70,16 +70,18 @@ def test_what_a_how_to_promises_comes_true(heard, title):
             assert "is complete" in said
 
 
+STANDS = """
+import json; from app.views.figures import figure_topics
+from app.answers import comparison_choice
+from lab.runs import SECTIONS; import lab
+names = [SECTIONS[part].names() for part in ("metrics", "data")]
+print(json.dumps([figure_topics.topics(), *names, lab.reranking.names(), lab.exporters.names()]))
+"""
+
+
 @pytest.mark.slow
-def test_it_stands_where_the_dashboard_looks(copy):
-    code = (
-        "import json; from app.views.figures import figure_topics;"
-        "from app.answers import comparison_choice;"
-        "from lab.runs import SECTIONS; import lab;"
-        "print(json.dumps([figure_topics.topics(), SECTIONS['metrics'].names(), SECTIONS['data'].names(),"
-        "lab.reranking.names(), lab.exporters.names()]))"
-    )
-    topics, metrics, data, rerankers, exporters = json.loads(scratch.run(copy, "-c", code).splitlines()[-1])
+def test_it_stands_where_the_dashboard_looks(heard):
+    topics, metrics, data, rerankers, exporters = json.loads(heard[STANDS].splitlines()[-1])
     assert "my_figure" in topics["How is a ranked list scored?"]
     assert "my_metric" in metrics and "my_set" in data
     assert "my_reranker" in rerankers and "my_exporter" in exporters
@@ -99,15 +101,20 @@ def outside(tmp_path_factory):
 
 @pytest.mark.slow
 def test_another_package_brings_a_loss(copy, outside):
-    lines = [*lines_of(OUTSIDE), "lab losses --json"]
-    assert "far_loss" in scratch.follow(copy, [words_of(line) for line in lines], also=outside)[-1]
-    assert "my-losses" in scratch.run(copy, "-c", DOCTOR, also=outside)
-    assert "There is no loss 'far_loss'" in scratch.run(copy, "-m", "lab", "losses", "far_loss", fails=True)
-    code = "import lab; run = lab.runs.open('third'); print(run.config.missing[0], run.scores('test')['values'])"
-    assert "known as soon as that package is installed" in scratch.run(copy, "-c", code)
+    words = [*map(words_of, [*lines_of(OUTSIDE), "lab losses --json"]), ["python", "-c", DOCTOR]]
+    *_, losses, plugins = scratch.follow(copy, words, also=outside)
+    assert "far_loss" in losses and "my-losses" in plugins
+    told = scratch.run(copy, "-c", WITHOUT)
+    assert "There is no loss 'far_loss'" in told and "known as soon as that package is installed" in told
 
 
 DOCTOR = "from lab import doctor; print(*doctor._plugins())"
+WITHOUT = """
+import sys, lab; from lab.__main__ import main
+sys.stderr = sys.stdout
+assert main(["losses", "far_loss"])
+run = lab.runs.open("third"); print(run.config.missing[0], run.scores("test")["values"])
+"""
 
 
 def test_a_notebook_adds_a_loss():

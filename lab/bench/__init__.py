@@ -30,7 +30,7 @@ QUICK: dict[str, dict[str, Any]] = {
     ),
     "interaction": dict(names=("recall_strip", "unit_circle"), n=32, images=8, repeats=1),
     "losses": dict(
-        sizes=(256, 512), d=64, naive_sizes=(32,), library_sizes=(256,), memory_of=(), largest=2048,
+        sizes=(64, 256), d=64, naive_sizes=(32,), library_sizes=(256,), memory_of=(), largest=512,
         repeats=1,
     ),
     "maps": dict(size=500, d=32, repeats=1),

@@ -45,7 +45,7 @@ LONGEST = (
     "figures/test_trained_pages.py",
     "widgets/test_live.py",
     "kernels/test_forecast.py",
-    "figures/test_apart.py",
+    "figures/test_background.py",
     "kernels/test_ranks.py",
     "training/test_memory.py",
     "runs/test_detached.py",

@@ -94,29 +94,6 @@ def test_projector_files_fit_together_and_tensorboard_finds_the_pictures(export,
     assert not (bare / "sprite.png").exists() and "sprite" not in (bare / "projector_config.pbtxt").read_text()
 
 
-def test_a_sheet_decodes_photos_no_larger_than_it_needs(tmp_path, monkeypatch):
-    from PIL import Image
-
-    import lab.runs
-    from lab.data import ImageSet
-    from lab.exporters.projector import sheet_of
-
-    for number in range(2):
-        Image.new("RGB", (800, 600), (200 * number, 90, 0)).save(tmp_path / f"{number}.jpg")
-    names = ["0.jpg", "1.jpg"]
-    run = lab.runs.from_embeddings(np.eye(2, dtype=np.float32), keys=names, root=tmp_path, name="p", runs=tmp_path)
-    sizes, load = [], ImageSet.load
-
-    def seen(self, i):
-        sizes.append((picture := load(self, i)).size)
-        return picture
-
-    monkeypatch.setattr(ImageSet, "load", seen)
-    sheet = sheet_of(run, names, 32)
-    assert sizes == [(100, 75)] * 2  # an eighth, which is twice the side and more
-    assert np.abs(np.asarray(sheet.crop((32, 0, 64, 32)), int) - (200, 90, 0)).max() <= 3
-
-
 def test_vectors_without_pictures_have_no_sheet(tmp_path):
     import lab.runs
 

@@ -128,13 +128,6 @@ def test_whatever_ray_cannot_do_at_the_beginning_is_a_sentence(error, sentence, 
         lab.launchers.create("ray", address="h:1").submit([])
 
 
-@pytest.mark.parametrize("name, library", [("ray", "ray"), ("slurm", "submitit")])
-def test_a_missing_library_is_named_with_what_installs_it(name, library, config, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(ImportError, match=rf"rankscope\[{name}\]"):
-        lab.launchers.create(name).submit(runs_of(config, tmp_path, [0]))
-
-
 def test_the_queue_of_this_machine_trains_them_in_order(config, tmp_path):
     runs = runs_of(config, tmp_path, range(2))
     launcher = lab.launchers.at("local")
@@ -288,22 +281,6 @@ def test_whatever_a_launcher_raises_is_said_in_the_run(config, tmp_path, monkeyp
     monkeypatch.setattr(slurm.Slurm, "submit", refuses)
     assert main_of(run, {"launcher": "slurm"}) == 1
     assert run.state == "failed" and "invalid partition" in run.status["sentence"]
-
-
-def test_pages_say_what_stop_and_a_place_mean(config, tmp_path, monkeypatch):
-    from app import speed
-    from app.shared import location
-
-    monkeypatch.setenv("LAB_RUNS", str(tmp_path))
-    (run,) = runs_of(config, tmp_path, [0])
-    detached.hand_over(run, Sent("slurm"), Worker.this(), True)
-    page = speed.session("watch", 60, watched=run.name).run()
-    assert "before it begins" in next(one for one in page.button if one.label == "Stop").help
-    for clusters, words in ({"slurm": "Slurm"}, ""), ({"ray": "Ray", "slurm": "Slurm"}, "A Ray cluster trains"):
-        monkeypatch.setattr(location, "places", lambda clusters=clusters: {"here": "This machine", **clusters})
-        page = speed.session("train", 60).run()
-        told = next(one for one in page.selectbox if one.label == "Where it runs").help or ""
-        assert told.startswith(words) and bool(told) == bool(words)
 
 
 def test_a_run_whose_sender_is_gone_waits_for_nobody(config, tmp_path):

@@ -83,20 +83,6 @@ def test_a_model_of_ones_own(here, pictures, kind, capsys):
     assert images.keys[5] == "class01/1.png" and images.class_names[1] == "class01" and images.load(5).size == (20, 20)
 
 
-def test_models_of_timm_with_weights_from_a_file(here, pictures):
-    """Random weights stand for downloaded ones."""
-    import timm
-
-    torch.manual_seed(0)
-    model = timm.create_model("resnet18")
-    torch.save(model.state_dict(), here / "resnet18.pth")
-    words = ["embed", str(pictures / "class00"), "--encoder", "resnet18", "--weights", "resnet18.pth", "--runs", "runs"]
-    assert main([*words, "--quiet"]) == 0
-    run = lab.runs.open("class00", "runs")
-    assert run.embeddings().vectors.shape == (4, 512) and run.scores() is None  # without folders there are no classes
-    assert run.config.encoder.values["what"] == "resnet18" and not check(run)
-
-
 def embedded(here, pictures, encoder, weights, **seen):
     records = lab.runs.embed_folder(pictures / "class00", encoder, weights=weights, runs=here / "runs", **seen)
     return result_of(records)

@@ -3,9 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
-import textwrap
 
 import numpy as np
 import pytest
@@ -17,7 +14,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 import lab.runs
 from lab.core import arrays
 from lab.core.files import read_json, write_json
-from lab.core.records import Evaluated, Note, Stepped
+from lab.core.records import Note, Stepped
 from lab.data.images import loading
 from lab.runs import RunConfig, check
 from lab.runs.execute import execute
@@ -233,48 +230,6 @@ def test_a_full_disk_is_one_sentence_and_the_run_stays_readable(forked, tiny, tm
     assert run.metrics("stepped") and run.config.loss.name == "recall_at_k"
     list(execute(run))
     assert run.state == "finished"
-
-
-def test_two_processes_cannot_write_one_run(whole):
-    from lab.runs.process import Worker
-
-    meta, status = whole.meta, whole.status
-    holding = """
-        import pathlib, sys, time, lab.runs.lock
-        held = lab.runs.lock.take(pathlib.Path(sys.argv[1]))
-        print(flush=True)
-        time.sleep(60)
-    """
-    holder = subprocess.Popen([sys.executable, "-c", textwrap.dedent(holding), str(whole.path)], stdout=subprocess.PIPE)
-    try:
-        holder.stdout.readline()
-        write_json(whole.path / "meta.json", {**meta, "worker": whole.signed(Worker.of(holder.pid))})
-        write_json(whole.path / "status.json", {**status, "state": "running"})
-        assert whole.state == "running"
-        with pytest.raises(ValueError, match=f"process {holder.pid}"):
-            list(execute(whole))
-    finally:
-        holder.kill()
-        holder.wait()
-    assert whole.state == "interrupted"
-    write_json(whole.path / "meta.json", meta)
-    write_json(whole.path / "status.json", status)
-
-
-def test_evaluating_again_with_other_knobs_replaces_the_scores(tiny, tmp_path):
-    from lab.runs import Writer
-    from lab.runs.evaluate import evaluate_run
-
-    run, _ = train(tiny, tmp_path)
-    before = run.scores("test")
-    config = run.config.changed("evaluation.beta", 1.0).changed("evaluation.flip", True).changed("metrics", ["nmi"])
-    records = list(evaluate_run(run, Writer(run), config, ("test",)))
-    assert [r.split for r in records if isinstance(r, Evaluated)] == ["test"]
-    assert set(run.scores("test")["values"]) == {"NMI"} != set(before["values"])
-    lengths = np.linalg.norm(run.embeddings("test").vectors, axis=1)
-    assert lengths.min() > 1.0001 and np.ptp(lengths) > 1e-4
-    with pytest.raises(ValueError, match="no split 'tests'"):
-        list(evaluate_run(run, Writer(run), config, ("tests",)))
 
 
 def test_a_run_keeps_its_images_when_more_come_into_their_folder(tmp_path):

@@ -85,15 +85,6 @@ def test_data_is_found_from_another_folder(tmp_path, monkeypatch):
     assert run.config.data.values["root"] == str(tmp_path / "photos")
 
 
-def test_one_damaged_run_hides_no_other(tmp_path, capsys):
-    lab.runs.create(RunConfig.of(), tmp_path, "good")
-    lab.runs.create(RunConfig.of(), tmp_path, "bad")
-    (tmp_path / "bad" / "config.yaml").write_text("{ this is: [no yaml")
-    assert main(["runs", "--runs", str(tmp_path), "--json"]) == 0
-    shown = capsys.readouterr().out
-    assert '"good"' in shown and '"bad"' in shown
-
-
 def test_a_split_is_asked_as_it_was_embedded(plain):
     assert main(["evaluate", str(plain.path), "--evaluation.flip", "true", "--evaluation.beta", "0.5"]) == 0
     assert plain.config_of("test").similarity == "euclidean" and plain.config.similarity == "cosine"

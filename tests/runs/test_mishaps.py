@@ -15,7 +15,7 @@ import pytest
 import lab.runs
 from lab.__main__ import main
 from lab.runs import RunConfig
-from lab.runs.folder import FAILED, FINISHED
+from lab.runs.folder import FAILED
 from lab.runs.launching import detached as launching
 from lab.runs.launching.queue import Queue
 from lab.runs.process import Worker
@@ -75,39 +75,6 @@ def test_a_full_disk_leaves_no_half_made_run(tmp_path, monkeypatch, fits):
 
 def full(*_, **__):
     raise OSError(errno.ENOSPC, "No space left on device")
-
-
-def test_a_disk_that_is_full_for_a_while_holds_the_queue_up_and_no_longer(tmp_path, monkeypatch):
-    started = []
-
-    def launch(run):
-        if run.name == "a":
-            full()
-        started.append(run.name)
-        Writer(run).status(FINISHED)
-
-    cpu = RunConfig.of({"training": {"device": "cpu"}})
-    queue = Queue(tmp_path)
-    for name in "ab":
-        queue.add(lab.runs.create(cpu, tmp_path, name))
-    monkeypatch.setattr("lab.runs.launching.queue.PAUSE", 0.0)
-    monkeypatch.setattr("lab.runs.launching.queue.launch", launch)
-    monkeypatch.setattr(Queue, "advance", failing_twice(Queue.advance))
-    assert [run.name for run in queue.work()] == ["b"], "the first could not be launched and says why"
-    assert started == ["b"]
-    assert lab.runs.open("a", tmp_path).status["sentence"].startswith("The queue could not start this run: The disk is")
-
-
-def failing_twice(advance):
-    calls = []
-
-    def sometimes(self):
-        calls.append(1)
-        if len(calls) <= 2:
-            full()
-        return advance(self)
-
-    return sometimes
 
 
 JUNK = [b"", b"{", b"[]", b"\xff\x00", b'{"state": 3}', b'{"worker": {"host": 1, "pid": -3}}']

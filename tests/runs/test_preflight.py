@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 
 import pytest
@@ -132,10 +131,3 @@ def test_the_forecast_grows_with_the_chunk():
     assert half == pytest.approx(whole / 2, rel=0.01) and quarter == pytest.approx(whole / 4, rel=0.01)
     # The peak is while the loss holds most, or once it has given that back and the first chunk its graph.
     assert whole * 0.74 < graph(chunk=8, graph_memory=1) <= whole
-
-
-def test_as_a_program_it_prints_one_json_object_a_line(tmp_path, capsys):
-    (tmp_path / "config.yaml").write_text(config().as_yaml())
-    preflight.main(str(tmp_path / "config.yaml"))
-    told = [json.loads(line)["name"] for line in capsys.readouterr().out.splitlines()]
-    assert told == ["data", "loading", "memory", "gradients", "pace"]

@@ -42,7 +42,8 @@ def test_what_cannot_be_recorded_is_one_sentence(tmp_path):
     with lab.runs.record("own", runs=tmp_path) as run:
         for wrong, sentence in (
             (lambda: run.batch(points(), LABELS, range(8)), "images first"),
-            (lambda: run.embeddings(1, 2 * points(), LABELS), "length 2 instead"),
+            (lambda: run.embeddings(5, 2 * points(), LABELS), "length 2 instead"),
+            (lambda: run.embeddings(5, points(), LABELS, keys=["a"] * 8), "Rows 0 and 1 have the same key 'a'"),
             (
                 lambda: run.embeddings(1, points(), LABELS) or run.embeddings(1, points()[:5]),
                 "5 vectors, but the run has 8",
@@ -56,25 +57,6 @@ def test_what_cannot_be_recorded_is_one_sentence(tmp_path):
     with pytest.raises(ValueError, match="kept as JSON"):
         lab.runs.record("other", {"net": object()}, runs=tmp_path)
     assert not (tmp_path / "other").exists()
-
-
-BAD = {
-    "lengths differ": ((points(), LABELS[:3]), {}, "8 vectors, but 3 values of labels"),
-    "pictures are missing": ((points(), LABELS, [f"{i}.png" for i in range(8)]), {}, "8 of 8 pictures .*missing"),
-    "keys twice": ((points(), LABELS), {"keys": ["a"] * 8}, "Rows 0 and 1 have the same key 'a'"),
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_bad_embeddings_are_one_sentence_and_the_loop_goes_on(tmp_path, case):
-    given, more, sentence = BAD[case]
-    with lab.runs.record("own", runs=tmp_path) as run:
-        with pytest.raises(ValueError, match=sentence) as refused:
-            run.embeddings(5, *given, root=tmp_path, **more)
-        left = {path.name for path in run.run.path.iterdir()}
-        assert "\n" not in str(refused.value) and not left & {"images.json", "frames", "embeddings", "scores"}, left
-        run.embeddings(1, points(), LABELS, measure=False)
-    assert list(run.run.frames()) == [1] and not check(run.run)
 
 
 @pytest.mark.parametrize(

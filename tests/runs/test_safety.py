@@ -273,15 +273,6 @@ def test_a_stopped_training_says_so_and_exits_by_its_signal(which, status, forke
     assert run.state == "stopped" and checkpoint.load(run.checkpoint("last"))["progress"]["step"] > 0
 
 
-def test_embeddings_of_other_images_are_a_sentence(trained, tmp_path, capsys):
-    found = arrays.read(trained.path / "embeddings" / "test.safetensors")
-    with Writer(trained) as writer:
-        writer.arrays("embeddings", "test", {**found, "query.items": found["query.items"] + 10_000})
-    image = trained.dataset().path(0)
-    assert main(["query", str(trained.path), str(image)]) == 2
-    assert "images that its data does not have" in capsys.readouterr().err
-
-
 def test_a_file_is_replaced_and_never_written_in_place(tmp_path):
     """Who has the old file open, as a kill in the middle would leave it, goes on reading the old content."""
     from lab.core.files import write_bytes

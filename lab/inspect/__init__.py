@@ -30,11 +30,11 @@ from lab.inspect.gradients.worst import WorstPairs, worst_pairs
 from lab.inspect.histograms import SimilarityHistograms, similarity_histograms
 from lab.inspect.queries import QueryValues, query_values
 from lab.inspect.regions import AlikeRegions, alike_regions, contributions, integrated_gradients
-from lab.inspect.report import Report, inspect_loss
+from lab.inspect.report import LossReport, inspect_loss
 
 __all__ = [
     "AlikeRegions", "DeadGradients", "Decomposability", "Differences", "GradientEquality", "ListGradients",
-    "MetricBound", "PairGradients", "QueryValues", "Report", "SimilarityHistograms", "WorstPairs", "WrongDirection",
+    "LossReport", "MetricBound", "PairGradients", "QueryValues", "SimilarityHistograms", "WorstPairs", "WrongDirection",
     "alike_regions", "average_precision", "contributions", "dead_gradients", "decomposability", "finite_differences",
     "gap_bound", "gradient_equality", "inspect_loss", "integrated_gradients", "list_gradients", "list_losses",
     "metric_bound", "pair_gradients", "pair_motion", "query_values", "refined_gap_bound", "similarity_histograms",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Report(Insight):
+class LossReport(Insight):
     """The findings on one batch.
 
     limits: why there is no gradient per pair, in a sentence; empty when there is one.
@@ -66,7 +66,7 @@ class Report(Insight):
 
 def inspect_loss(
     loss: Callable, embeddings: Tensor | ArrayLike, labels: Tensor | ArrayLike, items: ArrayLike | None = None
-) -> Report:
+) -> LossReport:
     """Inspect a loss: gradients per pair, wrong directions, dead gradients, slope check, histograms, worst pairs.
 
     For a loss that does not see pairs (class anchors, proxies) the pair findings describe what one gradient step does
@@ -90,7 +90,7 @@ def inspect_loss(
         pairs, limits = pair_gradients(loss, embeddings, labels), ""
     except ValueError as error:
         pairs, limits = motion, str(error)
-    return Report(
+    return LossReport(
         pairs=pairs,
         direction=wrong_direction(pairs),
         dead=dead_gradients(pairs),

@@ -41,9 +41,9 @@ def test_equals_the_library(name, how):
         "references": {"ref_emb": rows(1).detach(), "ref_labels": LABELS.flip(0)},
         "mined": {"indices_tuple": miners.TripletMarginMiner(margin=0.5)(given.detach(), LABELS)},
     }[how]
-    found, wanted = ours(given, LABELS, **more), theirs(**knobs)(given, LABELS, **more)
-    torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-12)
-    gradients = (torch.autograd.grad(one, given)[0] for one in (found, wanted))
+    found, expected = ours(given, LABELS, **more), theirs(**knobs)(given, LABELS, **more)
+    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-12)
+    gradients = (torch.autograd.grad(one, given)[0] for one in (found, expected))
     torch.testing.assert_close(*gradients, rtol=1e-8, atol=1e-10)
 
 

@@ -151,7 +151,7 @@ def pair_similarities(queries: Tensor, items: Tensor, pairs: Tensor) -> Tensor:
 def _checked_sums(
     queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate | None, exclude_self: bool,
     against: bool = False, margin: float | None = None,
-) -> tuple[Tensor, ...]:  # fmt: skip
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Rank sums, excess and violations; `against`: of negatives alone."""
     check_embeddings(queries, items, exclude_self)
     check_positives(positives, len(queries), len(items))

@@ -51,6 +51,14 @@ def test_m_per_class_gives_every_class_its_turn():
         assert len(np.unique(seen)) == 20
 
 
+def test_m_per_class_shows_every_image_in_time():
+    labels, _ = world(8, 4, 1)
+    sampler = lab.samplers.create("m_per_class", batch_size=16).bind(labels)
+    assert len(np.unique(np.concatenate([sampler.batch(step) for step in range(60)]))) == len(labels)
+    alone = lab.samplers.create("m_per_class", batch_size=2, per_class=2).bind(np.zeros(6, int))
+    assert len(np.unique(np.concatenate([alone.batch(step) for step in range(20)]))) == 6  # drawn anew at each step
+
+
 @settings(max_examples=40)
 @given(
     sizes=st.lists(st.integers(0, 9), min_size=2, max_size=5).filter(lambda s: sum(n >= 2 for n in s) >= 2),

@@ -9,7 +9,7 @@ from typing import Any
 
 from lab.core.knobs import knob
 from lab.data.images.reading import ImageError
-from lab.data.streams.index import Found, Index, built
+from lab.data.streams.index import Found, ImageIndex, built
 from lab.data.streams.remote import said_by
 from lab.data.streams.streamed_set import StreamedKnobs, StreamedSet
 
@@ -32,7 +32,7 @@ class ParquetImages(StreamedSet):
         image: str = knob("image", "Column of the images.")
         label: str = knob("label", "Column of the classes.")
 
-    def _indexed(self) -> Index:
+    def _indexed(self) -> ImageIndex:
         files, states = self._files(".parquet")
         self._group: tuple[tuple[int, int], Any] | None = None
         identity = [self.knobs.root, states, self.knobs.image, self.knobs.label]

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from lab.data.images.reading import EXTENSIONS, ImageError, nameable
-from lab.data.streams.index import Found, Index, built
+from lab.data.streams.index import Found, ImageIndex, built
 from lab.data.streams.remote import said_by
 from lab.data.streams.streamed_set import StreamedKnobs, StreamedSet
 
@@ -32,7 +32,7 @@ class TarShards(StreamedSet):
 
     Knobs = StreamedKnobs
 
-    def _indexed(self) -> Index:
+    def _indexed(self) -> ImageIndex:
         files, states = self._files(".tar")
         return built("tar", [self.knobs.root, states], files, lambda problems: _images(self.system, files, problems))
 

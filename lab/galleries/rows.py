@@ -38,8 +38,8 @@ class Rows:
         """A slice, or whole numbers of any shape, as an array of its own; from -n, as in numpy."""
         if isinstance(rows, slice):
             return self._stretch(*rows.indices(len(self)))
-        wanted = np.asarray(rows)
-        flat = np.where(wanted < 0, wanted + len(self), wanted).ravel()
+        places = np.asarray(rows)
+        flat = np.where(places < 0, places + len(self), places).ravel()
         of = np.searchsorted(self._starts, flat, side="right") - 1
         gathered = np.empty((len(flat), *self.shape[1:]), self.dtype)
         for part in np.unique(of):
@@ -47,7 +47,7 @@ class Rows:
             mine = mine[np.argsort(flat[mine])]  # a disk is read forwards
             gathered[mine] = self.parts[part][flat[mine] - self._starts[part]]
         # A single number for a single row of a column.
-        return gathered.reshape((*wanted.shape, *self.shape[1:]))[()]
+        return gathered.reshape((*places.shape, *self.shape[1:]))[()]
 
     def _stretch(self, start: int, stop: int, step: int) -> np.ndarray:
         if step != 1:

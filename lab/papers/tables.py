@@ -40,15 +40,15 @@ class PublishedRow:
 
     paper, table: where it stands. data: entry of `lab.data`; part: which of its test sets, "" where there is one.
     method: as printed. loss: entry of `lab.losses`, None for a method that the lab lacks. encoder: as printed. dim:
-    width of the embedding, None if not told.
+    width of the embedding, None if not printed.
     values: column of our metrics to share in [0, 1].
-    size: side of the images in pixels, None if not told. trials: seeds behind a number.
+    size: side of the images in pixels, None if not printed. trials: seeds behind a number.
     selected_on_test: the checkpoint was chosen by the test score. recipe: name of the one that trains it, or None.
     like, flags: recipe that trains it once these words follow its command, for a row without one of its own.
-    quoted: the paper took the row over from another one, settings untold.
+    quoted: the paper took the row over from another one, settings not printed.
     note: what else a reader has to know, such as another paper's other number for the same row; "" if nothing.
-    minutes: of one epoch, on the authors' machine, None if not told.
-    milliseconds: of one search there, and their deviation; None if not told.
+    minutes: of one epoch, on the authors' machine, None if not printed.
+    milliseconds: of one search there, and their deviation; None if not printed.
     protocol: knobs of data and evaluation that say how it was measured, where known and not the set's own way.
     search: column to `two_stage` where the paper searched so, or `untold`; all others were searched exactly.
     spread: column to the standard deviation over the trials, where it is printed; a share, too.

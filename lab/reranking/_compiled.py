@@ -111,10 +111,11 @@ def rerank(ranking: Ranking, graph: Nodes, known: Distances, weights: csr_array,
         queries = known.vectors[graph.query[some]]
         for start in range(0, len(gallery), ITEMS):
             block[:, start : start + ITEMS] = products.product(queries, gallery[start : start + ITEMS])
-        own = slice(ranking.offsets[first], ranking.offsets[some.stop])
+        positives = slice(ranking.offsets[first], ranking.offsets[some.stop])
         _numba_rows.rank_rows(
             block.numpy(), query[some], ranking.self_index[some], first_item, *sparse, *measured, margins, lam,
-            ranking.offsets[first : some.stop + 1] - own.start, ranking.positive_items[own], best[some], ranks[own],
+            ranking.offsets[first : some.stop + 1] - positives.start, ranking.positive_items[positives], best[some],
+            ranks[positives],
         )  # fmt: skip
 
     threads.each(range(0, len(query), height), take)

@@ -236,8 +236,8 @@ def rank_rows(
         without_sharing(line, squares[first_item:], scale, -(1 - lam) - scale * squares[node])
         for t in range(count):
             if touched[t] >= first_item:
-                own = shared[touched[t]]
-                line[touched[t] - first_item] += np.float32((1 - lam) * own / (2 - own))
+                common = shared[touched[t]]
+                line[touched[t] - first_item] += np.float32((1 - lam) * common / (2 - common))
         if selves[a] >= 0:
             line[selves[a]] = -np.inf
         put_best(line, first_item, k, margins[node], kept, keys, node, shared, vectors, greatest, lam, best[a])

@@ -45,13 +45,13 @@ class Items:
     def __len__(self) -> int:
         return len(self.vectors)
 
-    def rows(self, wanted: Any) -> np.ndarray:
+    def rows(self, places: Any) -> np.ndarray:
         """float32 or float64 [n d] of a slice or of positions [n]: of unit length for the cosine, else as they are.
 
         Raises:
             ValueError: a row is zero, so it has no cosine.
         """
-        block = wide(np.asarray(self.vectors[wanted]))
+        block = wide(np.asarray(self.vectors[places]))
         if not self.scaled:
             return block
         lengths = np.sqrt(np.einsum("nd,nd->n", block, block, dtype=np.float64))
@@ -64,10 +64,10 @@ class Items:
 
     def __call__(self, positions: torch.Tensor) -> torch.Tensor:
         """Prepared rows [n d or d+1] of positions [n]."""
-        wanted = positions.numpy()
-        ends = wanted[[0, -1]] if len(wanted) else (0, -1)
-        stretch = ends[1] - ends[0] == len(wanted) - 1 and (np.diff(wanted) == 1).all()
-        return self.prepared(self.rows(slice(int(ends[0]), int(ends[1]) + 1) if stretch else wanted))
+        places = positions.numpy()
+        ends = places[[0, -1]] if len(places) else (0, -1)
+        stretch = ends[1] - ends[0] == len(places) - 1 and (np.diff(places) == 1).all()
+        return self.prepared(self.rows(slice(int(ends[0]), int(ends[1]) + 1) if stretch else places))
 
     def prepared(self, rows: np.ndarray) -> torch.Tensor:
         if self.similarity == "cosine":

@@ -266,7 +266,7 @@ def along_columns(
                     scores[query, counts[query]], columns[query, counts[query]] = score, item
                     counts[query] += 1
     for place in range(width):
-        own = offsets[first_column + place]
-        for rung in range(offsets[first_column + place + 1] - own):
-            above[own + rung] += surely[rung * stride + place]
+        lowest_rung = offsets[first_column + place]
+        for rung in range(offsets[first_column + place + 1] - lowest_rung):
+            above[lowest_rung + rung] += surely[rung * stride + place]
     return listed

@@ -109,10 +109,3 @@ def test_no_server_gets_a_sentence(server, tmp_path, monkeypatch):
 def test_sets_that_cannot_be_fetched_say_how_to_get_them(name, tmp_path):
     with pytest.raises(ValueError, match=f"{name} cannot be downloaded"):
         list(lab.data.download(name, str(tmp_path)))
-
-
-@pytest.mark.parametrize(("name", "files"), [("cifar100", 1), ("food101", 1), ("svhn", 2)])
-def test_known_archives_have_an_address_and_a_checksum(name, files):
-    archives = lab.data.get(name).archives()
-    assert len(archives) == files
-    assert all(len(a.md5) == 32 and a.url.endswith(a.file) for a in archives)

@@ -82,34 +82,12 @@ def test_processes_that_load_ahead_suit_the_machine(on_gpu, in_memory, cores, am
     assert loading.num_workers(on_gpu, in_memory, part) == 0, "started anew each takes seconds"
 
 
-def test_a_split_takes_no_more_processes_than_it_has_parts(emoji, monkeypatch):
-    started, made = [], loading.DataLoader
-    monkeypatch.setattr(
-        loading, "DataLoader", lambda *given, **knobs: started.append(knobs["num_workers"]) or made(*given, **knobs)
-    )
-    loader = loading.Loader(emoji, transforms.testing(16), workers=3)
-    for size in (8, 4, 1):
-        assert sum(len(batch) for batch in loader.split(np.arange(8), batch_size=size)) == 8
-    (batch,) = loader.streamed([np.arange(8)])
-    for size in (8, 4):
-        assert sum(len(part) for part in batch.images.parts(batch.images.split(size))) == 8
-    assert len(batch.images[:3]) == 3
-    assert started == [0, 2, 3, 0, 2, 0]
-
-
 def test_loading_leaves_the_random_state_of_the_process_alone(emoji):
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
     batches(emoji, [np.arange(4)], workers=1)
     torch.testing.assert_close(torch.rand(2), expected)
-
-
-def test_decoded_pixels_and_single_images_agree(emoji):
-    """The array path and the file path of one image differ by rounding only."""
-    (batch,) = batches(emoji, [np.array([100])], transform=transforms.testing(32))
-    alone = transforms.testing(32)(emoji.load(100))
-    assert (batch.images[0] - alone).abs().max() < 0.02
 
 
 @pytest.mark.parametrize("workers", [0, 1])

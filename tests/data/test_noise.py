@@ -9,7 +9,6 @@ import lab.runs
 from lab.data._noise import kept_classes, long_tail, relabelled, replaced
 from lab.data.images import transforms
 from lab.data.images.loading import Loader
-from lab.runs.building.parts import parts_of
 
 LABELS = np.repeat(np.arange(10), 20)
 ITEMS = np.arange(0, 200)
@@ -87,17 +86,3 @@ def test_a_foreign_image_is_what_the_encoder_gets(foreign):
     (batch,) = Loader(trained, transforms.testing(16)).batches([np.array([spoilt])])
     red = (batch.images[0] + 1) / 2
     assert red[0].min() > 0.98 and red[1:].max() < 0.02
-
-
-def test_a_run_trains_on_the_noise_and_keeps_it_in_its_configuration(foreign):
-    noise = {"label_noise": 0.3, "noise_seed": 4, "image_noise": 0.1, "noise_folder": str(foreign)}
-    small = {"test": 0.9, "validation": 0.05, **noise}
-    config = lab.runs.RunConfig.of(
-        {"data": {"name": "emoji7", **small}, "sampler": {"batch_size": 8, "short_classes": "repeat"}}
-    )
-    assert lab.runs.RunConfig.of(config.as_dict()).data.values["label_noise"] == 0.3
-    parts = parts_of(config)
-    assert (parts.loader.image_set.labels[parts.items] != config.data.create().labels[parts.items]).any()
-    bound = parts.classes[parts.sampler.labels]
-    assert (bound == parts.loader.image_set.labels[parts.items]).all()
-    assert parts.validator is not None and not parts.validator.loader.image_set.foreign

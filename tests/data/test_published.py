@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import shutil
 
 import numpy as np
 import pytest
@@ -10,8 +9,6 @@ from PIL import Image
 
 import lab
 from lab.core.results import EASY, HARD, JUNK
-from lab.data import Progress
-from lab.data._check import Problem
 from lab.data._published import ClosedSet, PublishedSet
 from lab.data.images import loading, transforms
 
@@ -93,12 +90,6 @@ def test_missing_and_corrupt_images_are_named(name, put):
     assert len(loader.problems) == 2
 
 
-def test_checking_tells_how_far_it_is(put):
-    records = list(lab.data.checking("sop", str(put("sop"))))
-    assert Progress("sop", 8, 8, "images") in records
-    assert sum(isinstance(record, Problem) for record in records) == 2  # the counts of train and test
-
-
 @pytest.mark.parametrize(
     ("name", "file"),
     [("cub200", "classes.txt"), ("sop", "Ebay_test.txt"), ("in_shop", "Eval/list_eval_partition.txt"),
@@ -176,14 +167,6 @@ def test_in_shop_queries_search_the_gallery(put):
     assert len(test.query) == len(test.gallery) == 2
     assert sorted(found.labels[test.query]) == sorted(found.labels[test.gallery])
     assert found.super_names == ["MEN/Denim", "WOMEN/Dresses"]
-
-
-def test_in_shop_images_may_lie_in_img_img(put):
-    top = put("in_shop")
-    (top / "Img").mkdir()
-    shutil.move(top / "img", top / "Img" / "img")
-    found = create("in_shop", top)
-    assert found.keys[0].startswith("Img/img/") and found.load(0).mode == "RGB"
 
 
 def test_mini_inaturalist_halves_the_species(put):
@@ -302,20 +285,3 @@ def test_judgements_follow_the_images_that_are_there(put):
     second = found.judged("test", test.query[1:], test.gallery)
     assert second.offsets.tolist() == [0, 1] and second.items.tolist() == [1]
     assert found.judged("validation", test.query, test.gallery) is None
-
-
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"bbx": [5, 5, 5, 9]}, "the box of all_souls_1 is empty"),
-        ({"easy": [4]}, "leave the gallery"),
-        ({"easy": [0, 0]}, "repeat an item"),
-    ],
-)
-def test_judgements_that_do_not_hang_together(put, change, sentence):
-    top = put("revisited_paris")
-    judged = json.loads((top / "gnd_rparis6k.json").read_text())
-    judged["gnd"][0] |= change
-    (top / "gnd_rparis6k.json").write_text(json.dumps(judged))
-    with pytest.raises(ValueError, match=sentence):
-        create("revisited_paris", top)

@@ -79,9 +79,8 @@ class Evil:
         return (os.system, ("touch evil",))
 
 
-@pytest.mark.parametrize("thing", [Evil(), np.random.default_rng(0), np.array([Evil()])])
-def test_what_a_pickle_asks_for_beyond_plain_data_does_not_run(tmp_path, monkeypatch, thing):
+def test_what_a_pickle_asks_for_beyond_plain_data_does_not_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match="it asks for"):
-        converted({**OFFICIAL, "qidx": thing}, tmp_path)
+        converted({**OFFICIAL, "qidx": np.array([Evil()])}, tmp_path)
     assert not (tmp_path / "evil").exists()

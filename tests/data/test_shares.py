@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import lab.data
-from lab.data._splits import few, fold_of
+from lab.data._splits import fold_of
 from tests.data.miniatures import WRITERS
 
 
@@ -16,18 +16,6 @@ def test_every_class_validates_in_exactly_one_fold(classes, folds):
     for train, validate in held:
         assert sorted([*train, *validate]) == names.tolist()
         assert len(validate) in (classes // folds, -(-classes // folds))
-
-
-def test_few_keeps_the_images_of_fewer():
-    labels = np.repeat([4, 7, 9], [1, 5, 8])
-    items = np.arange(14)
-    before = few(labels, items, 1, seed=2)
-    for shots in (2, 4, 8):
-        now = few(labels, items, shots, seed=2)
-        assert set(before) <= set(now) and (np.diff(now) > 0).all()
-        assert np.bincount(labels[now], minlength=10)[[4, 7, 9]].tolist() == [1, min(5, shots), min(8, shots)]
-        before = now
-    assert few(labels, items, 2, seed=3).tolist() != few(labels, items, 2, seed=2).tolist()
 
 
 def test_a_fold_moves_classes_between_train_and_validation_and_leaves_the_test_alone():

@@ -99,7 +99,7 @@ def test_the_index_is_built_once_and_anew_for_other_files(stored, monkeypatch):
 def test_batches_by_class_are_those_of_plain_labels_and_decoded_in_workers(folders, caches):
     images = made(folders)
     classes = len(images.class_names)
-    everything = indexes.Index(images.index.path)
+    everything = indexes.ImageIndex(images.index.path)
     sizes = np.diff(everything.bounds)
     knobs = dict(batch_size=4, per_class=2)
     plain = lab.samplers.create("m_per_class", **knobs).bind(images.labels, seed=3)

@@ -85,20 +85,6 @@ def test_bad_values_get_a_sentence(call, sentence):
         call()
 
 
-def test_a_padded_crop_moves_by_the_border_and_fills_with_black():
-    image = Image.fromarray(np.full((32, 32, 3), 255, dtype=np.uint8))
-    made = transforms.training(32, crop="padded", pad=4, flip=0.0).batch([image] * 40, list(range(40)))
-    assert made.shape == (40, 3, 32, 32)
-    white = (made[:, 0] == 255).sum(dim=(1, 2))
-    assert int(white.min()) >= 28 * 28 and len({int(w) for w in white}) > 3
-
-
-def test_squashing_resizes_both_sides(image):
-    made = transforms.testing(32, mean=(0, 0, 0), std=(1, 1, 1), resize=40, squash=True)(image)
-    resized = image.resize((40, 40), Image.Resampling.BILINEAR).crop((4, 4, 36, 36))
-    np.testing.assert_allclose(made.numpy(), np.asarray(resized).transpose(2, 0, 1) / 255, atol=1e-6)
-
-
 def test_a_whole_training_image_keeps_its_proportions_and_is_never_enlarged(image):
     shrunk = transforms.training(45, crop="whole", flip=0.0)
     assert shrunk.ragged and shrunk.batch([image], [0]).shape == (1, 3, 30, 45)

@@ -38,13 +38,6 @@ def test_native_pooling_is_timms_own():
     torch.testing.assert_close(encoder(images), own(images))
 
 
-def test_average_of_a_transformer_leaves_out_the_class_token():
-    encoder = create("vit_tiny_patch16_224", pooling="avg", dim=None, image_size=32, normalise=False).eval()
-    images = torch.rand(2, 3, 32, 32)
-    tokens = encoder.backbone.model(images)
-    torch.testing.assert_close(encoder(images), tokens[:, 1:].mean(dim=1))
-
-
 def test_weights_are_read_from_a_file_and_freeze_batchnorm(tmp_path):
     import timm
 

@@ -120,16 +120,6 @@ def test_rows_without_a_class_have_no_true_match(clustered, in_shards):
         assert not np.isin(found[::3], labels).any() and len(np.unique(found[::3])) == 200
 
 
-def test_a_row_that_is_zero_has_no_cosine(clustered, in_shards):
-    vectors = clustered.vectors.copy()
-    vectors[300] = 0
-    gallery = in_shards(EmbeddingSet(vectors, clustered.labels, clustered.items))
-    with pytest.raises(ValueError, match="zero, so its cosine is undefined"):
-        lab.search.create("streamed", similarity="cosine").build(gallery).neighbours(clustered.vectors[:2], 3)
-    found = lab.search.create("streamed", similarity="euclidean").build(gallery).neighbours(vectors[300:301], 1)[1]
-    assert found.tolist() == [[300]]
-
-
 def test_an_index_on_disk_goes_on_and_is_found_again(clustered, in_shards, tmp_path, monkeypatch):
     from lab.search import faiss_ivf_pq
 
@@ -157,18 +147,6 @@ def test_an_index_on_disk_goes_on_and_is_found_again(clustered, in_shards, tmp_p
     assert 0.9 < lab.search.recall(again, gallery) <= 1
     with pytest.raises(ValueError, match="index of another gallery or with other knobs"):
         lab.search.create("faiss_ivf_pq", **{**knobs, "lists": 4}).build(gallery)
-
-
-def test_anchors_are_the_centroids_and_file_as_in_two_stage_search(clustered):
-    random = np.random.default_rng(1)
-    anchors = random.normal(size=(12, 16)).astype(np.float32)
-    two = lab.search.create("two_stage", probes=2).build(clustered, anchors)
-    index = lab.search.create("faiss_ivf_pq", probes=2, rerank=60, bytes=8).build(clustered, anchors)
-    query = queries_of(clustered, np.arange(40))
-    np.testing.assert_array_equal(index.rank(query, True).comparisons, two.rank(query, True).comparisons)
-    np.testing.assert_array_equal(index.neighbours(query.vectors, 5)[1], two.neighbours(query.vectors, 5)[1])
-    with pytest.raises(ValueError, match="anchors have 3 dimensions, the gallery 16"):
-        lab.search.create("faiss_ivf_pq").build(clustered, anchors[:, :3])
 
 
 def test_lancedb_makes_an_index_and_finds_its_table_again(clustered, in_shards, tmp_path, monkeypatch):

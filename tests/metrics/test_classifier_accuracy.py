@@ -30,13 +30,6 @@ def test_largest_logit_of_each_query_by_a_loop(evidence):
     assert found.values["classifier accuracy"] == pytest.approx(np.mean(right)) and 0 < np.mean(right) < 1
 
 
-def test_classes_that_it_does_not_know_count_nothing(evidence):
-    known = evidence.classifier
-    fewer = Classifier(known.weight[:3], known.bias[:3], np.arange(3))
-    found = metrics.create("classifier_accuracy")(dataclasses.replace(evidence, classifier=fewer))
-    assert found.excluded == (evidence.query.labels >= 3).sum()
-
-
 def test_without_a_classifier_or_with_one_of_another_width_a_sentence_says_so(evidence):
     metric = metrics.create("classifier_accuracy")
     with pytest.raises(ValueError, match="needs the classifier of a model"):

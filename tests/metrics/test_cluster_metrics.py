@@ -32,8 +32,3 @@ def test_clear_clusters_are_found(name, make_evidence):
     points = np.repeat(np.eye(3), 5, axis=0) + np.random.default_rng(0).normal(size=(15, 3)) / 50
     (value,) = metrics.create(name)(make_evidence(points.astype(np.float32), np.repeat([7, 1, 4], 5))).values.values()
     assert value == pytest.approx(1)
-
-
-def test_more_clusters_than_embeddings(make_random):
-    with pytest.raises(ValueError, match="at most the number of embeddings, 10, got 11"):
-        metrics.create("nmi", clusters=11)(make_random(n=10, classes=3))

@@ -3,7 +3,6 @@
 import itertools
 from collections import Counter
 
-import numpy as np
 import pytest
 import yaml
 
@@ -119,48 +118,6 @@ def test_the_command_of_a_row_without_a_recipe_gives_its_configuration(row, caps
             assert str(plain[section].get(knob)) != value
     assert given["wrappers"] == (["similarity_regulariser"] if "regularised" in row.method else [])
     assert given["search"] == ("exact" if row.paper != "003" or "exact" in row.flags else "two_stage")
-
-
-def test_two_stage_numbers_of_003_are_told_from_exact_ones():
-    """The mAP of CAM in table 1 is that of the two-stage lines of table 2, in all 16 cells."""
-    cells = {}
-    for row in rows():
-        if row.source in ("CAM, table 1", "CAM, table 2") and row.loss == "class_anchor_margin":
-            cells.setdefault((row.data, row.encoder), {})[row.method] = row
-    assert len(cells) == 16
-    for found in cells.values():
-        assert found["CAM"].values["mAP"] == found["CAM, two-stage"].values["mAP"]
-        assert found["CAM"].values["mAP"] > found["CAM, brute force"].values["mAP"]
-        assert found["CAM"].search == found["CAM, two-stage"].search == {"mAP": "two_stage"}
-        assert not found["CAM, brute force"].search and found["CAM, brute force"].milliseconds[0] > 6
-    assert all(not r.search for r in rows() if r.paper == "003" and r.loss != "class_anchor_margin")
-
-
-def test_numbers_that_004_prints_twice_agree():
-    """Table 6 without the regulariser is tables 4 and 7; table 10 without re-ranking is table 9."""
-    plain = {(r.data, r.method): r.values for r in rows() if r.source in ("Contextual, table 4", "Contextual, table 7")
-             for r in [r] if "mAP" in r.values}  # fmt: skip
-    first = {(r.data, r.method): r.values["r@1"] for r in rows() if r.source == "Contextual, table 4"}
-    told = [r for r in rows() if r.source == "Contextual, table 6" and "no regulariser" in r.method]
-    assert len(told) == 18
-    for row in told:
-        key = row.data, row.method.partition(",")[0]
-        assert row.values == {**plain[key], "r@1": first[key]}
-    levels = {(r.data, r.method): r.values["r@1"] for r in rows() if r.source == "Contextual, table 9"}
-    for row in [r for r in rows() if r.source == "Contextual, table 10" and r.protocol == {"rerank": "none"}]:
-        assert row.values["r@1"] == levels[row.data, row.method]
-
-
-def test_means_of_the_revisited_set_ups_are_those_of_their_rows():
-    """RS@k, table 3: of all eight numbers, and of the four with distractors."""
-    for method in ("SAP", "RS@k", "RS@k + SiMix", "AP*, Landmarks-clean"):
-        table = [r for r in rows() if (r.source, r.method) == ("RS@k, table 3", method)]
-        given = {r.part: r.values["mAP"] for r in table if r.part.startswith("mean")}
-        single = [(r.part, v) for r in table if not r.part.startswith("mean") for v in r.values.values()]
-        crowded = [v for part, v in single if part]
-        assert len(single) == 8 and len(crowded) == 4
-        assert np.mean([v for _, v in single]) == pytest.approx(given["mean over all set-ups"], abs=6e-4)
-        assert np.mean(crowded) == pytest.approx(given["mean over the set-ups with a million distractors"], abs=6e-4)
 
 
 @pytest.mark.parametrize(

@@ -118,11 +118,6 @@ def test_judged_relevance(product):
     assert_same(gallery, query, relevant=relevant)
 
 
-def test_labels_without_positives(product):
-    gallery = clustered(n=200, d=8, classes=5, noise=1)
-    assert_same(EmbeddingSet(gallery.vectors, np.arange(200), gallery.items))
-
-
 def test_more_doubts_than_room(product, monkeypatch):
     monkeypatch.setattr(_fast, "DOUBTFUL", 3)
     assert_same(clustered(n=300, d=2, classes=60, noise=1))
@@ -169,19 +164,6 @@ def test_no_score_is_farther_off_than_the_margin(kind):
     exact = rows.astype(np.float64) @ rows.astype(np.float64).T
     error = np.abs(products.product(tensor, tensor).numpy() - exact).max(1)
     assert (error < _fast.margins_of(tensor)).all() and _fast.margins_of(tensor).max() < 5e-5
-
-
-def test_the_compiled_path_says_why_not(monkeypatch):
-    images = clustered(n=30, d=8, classes=3, noise=1)
-    doubled = EmbeddingSet(images.vectors.astype(np.float64), images.labels, images.items)
-    with pytest.raises(ValueError, match="cosine of float32 vectors only"):
-        search.create("exact", path="compiled").build(doubled).rank(doubled, True)
-    with pytest.raises(ValueError, match="cosine of float32"):
-        search.create("exact", path="compiled", similarity="euclidean").build(images).rank(images, True)
-    with monkeypatch.context() as patch:
-        patch.setattr(torch, "get_float32_matmul_precision", lambda: "medium")
-        with pytest.raises(ValueError, match="lowers the precision"):
-            search.create("exact", path="compiled").build(images).rank(images, True)
 
 
 @pytest.mark.parametrize("trouble", ["no numba", "no compiler"])

@@ -102,17 +102,6 @@ def test_single_uploads(name, make_set, anchors):
     assert index.neighbours(gallery.vectors[:2].astype(np.float64))[0].shape == (2, index.knobs.k)
 
 
-@pytest.mark.parametrize("name", search.names())
-def test_some_queries_of_the_gallery(name, make_set, anchors):
-    gallery = make_set(n=40)
-    few = np.array([31, 4, 17])
-    query = EmbeddingSet(gallery.vectors[few], gallery.labels[few], gallery.items[few])
-    index = build(name, gallery, anchors)
-    part, whole = index.rank(query, True), index.rank(gallery, True)
-    np.testing.assert_array_equal(part.self_index, few)
-    np.testing.assert_array_equal(part.neighbours[:, :39], whole.neighbours[few, :39])
-
-
 def bad(gallery, **changes):
     fields = {"vectors": gallery.vectors, "labels": gallery.labels, "items": gallery.items}
     return EmbeddingSet(**{**fields, **changes})
@@ -185,13 +174,6 @@ def test_bad_calls(name, make_set, anchors):
     alone = make_set(n=1)
     with pytest.raises(ValueError, match="only the query itself"):
         build(name, alone, anchors, **knobs).rank(alone, True)
-
-
-@pytest.mark.parametrize("name", search.names())
-def test_progress_reaches_its_end(name, make_set, anchors):
-    seen = []
-    build(name, make_set(n=40), anchors).rank(make_set(n=40), True, progress=lambda *step: seen.append(step))
-    assert seen[-1][0] == seen[-1][1] and seen == sorted(seen)
 
 
 @pytest.mark.parametrize("name", search.names())

@@ -106,15 +106,6 @@ def test_with_contrastive_against_plain_loops(inner):
     torch.testing.assert_close(torch.autograd.grad(total, rows)[0], torch.autograd.grad(wanted, rows)[0])
 
 
-def test_with_contrastive_adds_up_where_every_query_has_a_positive():
-    rows, labels = batch(labels=[0, 1, 1, 0, 2, 2])
-    wrapped = wrappers.create("with_contrastive", loss=losses.create("smooth_ap"))
-    torch.testing.assert_close(wrapped.per_query(rows, labels).nanmean(), wrapped(rows, labels))
-    rows, labels = batch(labels=[0, 1, 2])
-    with pytest.warns(UserWarning, match="so the loss is zero"):
-        assert wrapped(rows, labels) == 0
-
-
 def test_what_a_wrapper_holds_is_a_guess_unless_it_says_so():
     plain, theirs = losses.create("smooth_ap"), wrap("similarity_regulariser", torch.nn.Linear(2, 2))
     assert wrap("similarity_regulariser", plain).peak == plain.peak
@@ -270,17 +261,6 @@ def test_memory_resumes_exactly():
     second = build()
     second.load_state_dict(load(save(first.state_dict())))
     assert [second(*batch(seed, dtype=torch.float32)).item() for seed in (3, 4)] == seen[3:]
-
-
-def test_memory_refuses_what_it_cannot_do():
-    memory = wrap("cross_batch_memory", losses.create("smooth_ap"), size=8)
-    rows, labels = batch()
-    with pytest.raises(ValueError, match="size must be at least the batch, got size 8 and a batch of 11"):
-        memory(rows, labels)
-    with pytest.raises(ValueError, match="embeddings of width 5, got 4"):
-        memory(rows[:4, :4], labels[:4])
-    with pytest.raises(ValueError, match="takes neither ref_emb nor mined pairs"):
-        memory(rows[:4], labels[:4], ref_emb=rows, ref_labels=labels)
 
 
 def test_a_unique_memory_holds_the_latest_embedding_of_each_image_once():

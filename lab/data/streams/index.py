@@ -33,7 +33,7 @@ class Found:
     name: str
 
 
-class Index:
+class ImageIndex:
     """Columns by row, all memory-mapped; rows of one class lie side by side.
 
     file, place, size: int [n], where an image lies. labels: int64 [n], ascending. bounds: int64 [c+1], class c owns the
@@ -53,10 +53,10 @@ class Index:
         return len(self.labels)
 
     def __reduce__(self) -> Any:
-        return Index, (self.path,)
+        return ImageIndex, (self.path,)
 
 
-def built(kind: str, identity: Sequence[Any], files: Sequence[str], images: Any) -> Index:
+def built(kind: str, identity: Sequence[Any], files: Sequence[str], images: Any) -> ImageIndex:
     """The index of some files, found among the caches or built: `images()` goes through all images once.
 
     Args:
@@ -70,12 +70,12 @@ def built(kind: str, identity: Sequence[Any], files: Sequence[str], images: Any)
     path = cache_folder() / "indexes" / f"{kind}-{digest}.safetensors"
     if path.is_file():
         try:
-            return Index(path)
+            return ImageIndex(path)
         except arrays.Damaged:
             pass  # it can be made again
     problems: list[str] = []
     write(path, list(files), images(problems), problems)
-    return Index(path)
+    return ImageIndex(path)
 
 
 def write(path: Path, files: list[str], images: Iterable[Found], problems: list[str]) -> None:

@@ -84,7 +84,7 @@ class StreamedSet(ImageSet):
     _system: Any = None
     _opened_by: int = -1  # number of the process that opened the file system
 
-    def _indexed(self) -> indexes.Index:
+    def _indexed(self) -> indexes.ImageIndex:
         """The index of the files below `knobs.root`, built unless it is there."""
         raise NotImplementedError(f"{type(self).__name__} must define _indexed.")
 

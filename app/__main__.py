@@ -1,4 +1,4 @@
-"""Serve the dashboard: `lab app` starts it, on 127.0.0.1 unless told otherwise, behind a token."""
+"""Serve the dashboard: `lab app` starts it, on 127.0.0.1 by default, behind a token."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> None:
     if options.data:
         os.environ[settings.DATA] = os.pathsep.join(str(folder.resolve()) for folder in options.data)
     try:
-        token = access.token(options.address, wanted=not options.no_token)
+        token = access.token(options.address, needed=not options.no_token)
         guests = access.guest_token(options.guests, token)
     except ValueError as error:
         sys.exit(f"app: {error}")
@@ -99,7 +99,7 @@ def _load() -> None:
 
     from app import speed
 
-    logging.disable()  # what fails here fails again, and is told, where somebody looks at it
+    logging.disable()  # what fails here fails again, and is said, where somebody looks at it
     with contextlib.suppress(Exception):
         speed.session(speed.FIRST, REHEARSAL).run()
     logging.disable(logging.NOTSET)
@@ -120,13 +120,13 @@ def _serve(token: str, guests: str, ready: str) -> None:
     from streamlit import config
 
     @contextlib.asynccontextmanager
-    async def told(_: object) -> AsyncIterator[None]:
+    async def announced(_: object) -> AsyncIterator[None]:
         print(ready, flush=True)
         yield
 
     app = st.App(
         MAIN,
-        lifespan=told,
+        lifespan=announced,
         routes=(*served.ROUTES, *run_events.ROUTES),
         middleware=[
             Middleware(visitors.Visitors),

@@ -57,30 +57,30 @@ _owner = ""
 """The cookie of those who may change things, where there are guests."""
 
 
-def token(address: str, wanted: bool = True) -> str:
-    """What lets a visitor into a dashboard that listens on `address`; "" where none is wanted.
+def token(address: str, needed: bool = True) -> str:
+    """What lets a visitor into a dashboard that listens on `address`; "" where none is needed.
 
     It is taken out of the environment, which the runs that are started inherit.
 
     Raises:
-        ValueError: none is wanted on an address that other machines reach, or the chosen one is too short.
+        ValueError: there is to be none on an address that other machines reach, or the chosen one is too short.
     """
     chosen = os.environ.pop(TOKEN, "")
-    if wanted:
+    if needed:
         return _long_enough(TOKEN, chosen)
     if address not in LOCAL:
         raise ValueError(f"{address} is open to other machines, so pages must ask for a token: drop --no-token.")
     return ""
 
 
-def guest_token(wanted: bool, token: str) -> str:
-    """What lets in who may look and change nothing; "" where no guests are wanted. token: the owner's.
+def guest_token(allowed: bool, token: str) -> str:
+    """What lets in who may look and change nothing; "" where no guests are allowed. token: the owner's.
 
     Raises:
         ValueError: the owner has none, or the chosen one is too short or the owner's.
     """
     chosen = os.environ.pop(GUESTS, "")
-    if not wanted:
+    if not allowed:
         return ""
     if not token or chosen == token:
         raise ValueError("Guests need a token that differs from the owner's: drop --no-token, or choose another.")

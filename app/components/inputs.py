@@ -126,7 +126,7 @@ def keys(
         value = state.get(name) if state else None
         return value if isinstance(value, dict) else {}
 
-    def asked() -> None:
+    def ask() -> None:
         on_ask(str(reported("asked").get("words", "")))
 
     def chosen() -> None:
@@ -137,4 +137,4 @@ def keys(
         "places": [asdict(place) for place in places],
         "words": words,
     }
-    component("keys")(key=key, data=data, on_asked_change=asked, on_chosen_change=chosen)
+    component("keys")(key=key, data=data, on_asked_change=ask, on_chosen_change=chosen)

@@ -1,7 +1,7 @@
 """The browser's address as a deep link: every page can be bookmarked, and a new address wins over what was shown.
 
 A control takes its value from the address before it is drawn (`adopt`) and says what it stands at (`tell`); a value at
-its default stays out. `frame.page` writes what was told once the page is drawn, and that runs nothing again. A list is
+its default stays out. `page_frame.page` writes all of that once the page is drawn, which runs nothing again. A list is
 the same name several times.
 """
 
@@ -120,7 +120,7 @@ def hold() -> None:
 
 
 def write(whole: bool = True) -> None:
-    """Write what was told into the browser. whole: the page came to its end, so what was not told goes, unless it is
+    """Write into the browser what controls stand at. whole: the page came to its end, so the rest goes, unless it is
     still to come."""
     whole = whole and not st.session_state.get(_HELD)
     before = {name: st.query_params.get_all(name) for name in st.query_params}

@@ -140,9 +140,9 @@ def slide(label: str, low: Any, high: Any, *, key: str, initial: Any, link: str 
     return st.slider(label, low, high, key=key, persist_state="session", **look)
 
 
-def text(label: str, *, key: str, most: int = 1_000, link: str = "", **look: Any) -> str:
+def text(label: str, *, key: str, most: int | None = None, link: str = "", **look: Any) -> str:
     """A line of at most so many characters. link, look: as in `few`."""
-    keep(key, "", lambda words: len(words) <= most, link=link)
+    keep(key, "", lambda words: most is None or len(words) <= most, link=link)
     return st.text_input(label, key=key, max_chars=most, persist_state="session", **look)
 
 

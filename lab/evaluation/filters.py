@@ -20,15 +20,16 @@ MANY = 300
 class Filter:
     """Which values of which fields are let through, and on which side.
 
-    wanted: field to values; fields without values let everything through. words: field to words that a value must hold.
+    values: field to those that pass; fields without values let everything through.
+    words: field to words that a value must hold.
     """
 
-    wanted: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    values: Mapping[str, frozenset[str]] = field(default_factory=dict)
     words: Mapping[str, str] = field(default_factory=dict)
     side: str = "both"
 
     def __bool__(self) -> bool:
-        return any(self.wanted.values()) or any(self.words.values())
+        return any(self.values.values()) or any(self.words.values())
 
     def queries(self, images: ImageSet, items: np.ndarray) -> np.ndarray:
         """bool [n]: which of these images may be offered as queries."""
@@ -40,9 +41,9 @@ class Filter:
 
     def _through(self, images: ImageSet, items: np.ndarray) -> np.ndarray:
         through = np.ones(len(items), bool)
-        for name, values in self.wanted.items():
-            if values:
-                through &= np.isin(column(images, name, items), list(values))
+        for name, passing in self.values.items():
+            if passing:
+                through &= np.isin(column(images, name, items), list(passing))
         for name, words in self.words.items():
             if words:
                 through &= np.char.find(np.char.lower(column(images, name, items)), words.lower()) >= 0
@@ -51,7 +52,7 @@ class Filter:
     @property
     def as_address(self) -> str | None:
         """What passes, as an object; None when everything does."""
-        choices: dict[str, Any] = {name: sorted(values) for name, values in self.wanted.items() if values}
+        choices: dict[str, Any] = {name: sorted(passing) for name, passing in self.values.items() if passing}
         choices |= {name: words for name, words in self.words.items() if words}
         return json.dumps(choices, ensure_ascii=False, separators=(",", ":")) if choices else None
 

@@ -136,8 +136,8 @@ def honesty(vectors: np.ndarray, flat: np.ndarray, k: int = 10) -> dict[str, flo
     Example:
         >>> import lab, numpy as np
         >>> vectors = np.random.default_rng(0).normal(size=(50, 16))
-        >>> told = lab.maps.honesty(vectors, lab.maps.flatten(vectors), k=5)
-        >>> told["chance"] < told["agreement"] < 1  # noise in 16 dimensions does not fit on a plane
+        >>> kept = lab.maps.honesty(vectors, lab.maps.flatten(vectors), k=5)
+        >>> kept["chance"] < kept["agreement"] < 1  # noise in 16 dimensions does not fit on a plane
         True
     """
     from sklearn.manifold import trustworthiness

@@ -32,6 +32,8 @@ from lab.runs.process import Worker
 
 KEPT_FROM = 50_000
 """Points from which a PCA map is kept in the run's folder, too."""
+HONESTY = ("trustworthiness", "agreement", "chance")
+"""What is kept of each map besides its places, see `lab.maps.honesty`."""
 LARGE = 64_000_000
 """Bytes of a file of embeddings from which only pieces of it tell it apart."""
 
@@ -60,9 +62,10 @@ def read(file: Path, of: str) -> dict[str, np.ndarray] | None:
         measures of honesty, float64 [t]. None where there is no such map, or a damaged one: it is drawn again.
     """
     try:
-        return arrays.read(file) if file.is_file() and arrays.header(file).get("of") == of else None
+        kept = arrays.read(file) if file.is_file() and arrays.header(file).get("of") == of else {}
     except (OSError, ValueError):
         return None
+    return kept if {"steps", "flat", *HONESTY} <= kept.keys() else None
 
 
 def places(run: Run, split: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -75,11 +78,10 @@ def places(run: Run, split: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         >>> kept.places(run, "test")
         {}
     """
-    maps, end = {}, ".safetensors"
-    for file in sorted((run.path / "maps").glob(f"{split}.*{end}")):
-        method = file.name.removeprefix(f"{split}.").removesuffix(end)
-        kept = read(file, fingerprint(embedded(run, split)))
-        if kept is not None and {"items", "flat"} <= kept.keys():
+    maps: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    for method in sorted(lab.maps.METHODS):
+        kept = read(file_of(run, split, method), fingerprint(embedded(run, split)))
+        if kept is not None and "items" in kept:
             maps[method] = kept["items"], kept["flat"][-1]
     return maps
 
@@ -114,11 +116,11 @@ class Chart:
 
     @property
     def _job(self) -> Path:
-        return self.run.path / "maps" / f"{self.split}.{self.method}.json"
+        return self._file.with_suffix(".json")
 
     @property
     def _log(self) -> Path:
-        return self.run.path / "maps" / f"{self.split}.{self.method}.log"
+        return self._file.with_suffix(".log")
 
     @property
     def fingerprint(self) -> str:
@@ -129,10 +131,9 @@ class Chart:
     def read(self) -> Map | None:
         """The map, if it was drawn from the embeddings that are there now."""
         stored = read(self._file, self.fingerprint)
-        names = ("trustworthiness", "agreement", "chance")
-        if stored is None or any(name not in stored for name in ("steps", "flat", *names)):
-            return None  # or of another program
-        return Map(stored["steps"], stored["flat"], {name: stored[name] for name in names})
+        return (
+            None if stored is None else Map(stored["steps"], stored["flat"], {name: stored[name] for name in HONESTY})
+        )
 
     def keep(self, drawn: Map, of: str) -> None:
         """Write a map. of: the fingerprint of the embeddings that it was drawn from.
@@ -160,10 +161,7 @@ class Chart:
         worker = Worker.read(state.get("worker"))
         if worker is not None and worker.alive:
             return {"state": "working", "done": state.get("done", 0), "total": state.get("total", 1)}
-        try:
-            lines = self._log.read_text("utf-8", errors="replace").strip().splitlines()
-        except OSError:
-            lines = []
+        lines = self._log.read_text("utf-8", errors="replace").strip().splitlines() if self._log.is_file() else []
         last = f"It said: {lines[-1][:300]}" if lines else "There was no message; it may have been killed."
         return {"state": "failed", "sentence": f"The process that drew the map ended early. {last}"}
 
@@ -189,9 +187,8 @@ class Chart:
                     start_new_session=True,
                 )
             worker = Worker.of(process.pid)
-            write_json(
-                self._job, {"worker": worker and worker.as_dict(), "of": self.fingerprint, "done": 0, "total": 1}
-            )
+            state = {"worker": worker and worker.as_dict(), "of": self.fingerprint, "done": 0, "total": 1}
+            write_json(self._job, state)
 
     def work(self) -> None:
         """Draw the map and keep it; what goes wrong is kept as a sentence."""

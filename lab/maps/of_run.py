@@ -61,9 +61,7 @@ class Sheet:
 
     def label(self, item: int) -> int:
         """The label of an image that is in `whole`."""
-        row = self.row(item)
-        assert row is not None
-        return int(self.whole.labels[row])
+        return int(self.whole.labels[self.row(item)])
 
     @cached_property
     def _index(self) -> lab.search.Index:
@@ -81,7 +79,6 @@ class Sheet:
         """The k nearest others of an image in the full space: items int64 [k] and similarities [k], nearest first."""
         if (item, k) not in self._latest:
             row = self.row(item)
-            assert row is not None
             scores, nearest = self._index.neighbours(self.whole.vectors[row], min(k + 1, len(self.whole)))
             others = nearest[0] != row
             self._latest.clear()

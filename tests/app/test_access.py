@@ -198,14 +198,14 @@ def test_an_address_that_others_reach_always_asks(monkeypatch):
     monkeypatch.delenv(access.TOKEN, raising=False)
     assert len(access.token(address)) >= access.SHORTEST
     with pytest.raises(ValueError, match="drop --no-token"):
-        access.token(address, wanted=False)
+        access.token(address, needed=False)
 
 
 def test_this_machine_asks_too_unless_it_is_told_not_to(monkeypatch):
     address = access.LOCAL[0]
     monkeypatch.delenv(access.TOKEN, raising=False)
     assert len(access.token(address)) >= access.SHORTEST and access.token(address) != access.token(address)
-    assert access.token(address, wanted=False) == ""
+    assert access.token(address, needed=False) == ""
     monkeypatch.setenv(access.TOKEN, TOKEN)
     assert access.token(address) == TOKEN
     assert access.TOKEN not in os.environ, "the runs that are started here would inherit it"

@@ -253,3 +253,4 @@ def _threads() -> Iterator[Component]:
     if sys.platform == "darwin" and os.environ.get("KMP_DUPLICATE_LIB_OK") != "TRUE":
         advice = "If Python stops with 'OMP: Error #15', set KMP_DUPLICATE_LIB_OK=TRUE."
         yield Component("OpenMP", "torch and faiss each come with their own copy", "warning", advice)
+    yield from ()  # on other systems mypy sees no yield above

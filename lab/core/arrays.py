@@ -240,10 +240,3 @@ class Names(Sequence[str]):
             return [self[i] for i in range(*row.indices(len(self)))]
         row = range(len(self))[row]
         return bytes(self.joined[self.ends[row - 1] if row else 0 : self.ends[row]]).decode()
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Names):
-            return NotImplemented
-        return np.array_equal(self.ends, other.ends) and np.array_equal(self.joined, other.joined)
-
-    __hash__ = None  # type: ignore[assignment]

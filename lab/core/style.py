@@ -187,14 +187,5 @@ def legend_below(figure: go.Figure) -> go.Figure:
 
 def note(figure: go.Figure, text: str, x: float, y: float, **more: Any) -> None:
     """A few words at data coordinates, on a white ground so that lines do not cross them."""
-    figure.add_annotation(
-        **{
-            "x": x,
-            "y": y,
-            "text": text,
-            "showarrow": False,
-            "bgcolor": "rgba(255,255,255,0.85)",
-            "font": {"size": 12},
-            **more,
-        }
-    )
+    look = {"showarrow": False, "bgcolor": "rgba(255,255,255,0.85)", "font": {"size": 12}}
+    figure.add_annotation(**{"x": x, "y": y, "text": text, **look, **more})

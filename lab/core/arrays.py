@@ -135,8 +135,7 @@ def header(path: Path) -> dict[str, Any]:
         ValueError: as `read`.
     """
     with opened(path) as file:
-        stored = json.loads((file.metadata() or {}).get("header", "{}"))
-    return stored if isinstance(stored, dict) else {}
+        return json.loads((file.metadata() or {}).get("header", "{}"))
 
 
 def stamp(path: Path) -> str:
@@ -240,3 +239,7 @@ class Names(Sequence[str]):
             return [self[i] for i in range(*row.indices(len(self)))]
         row = range(len(self))[row]
         return bytes(self.joined[self.ends[row - 1] if row else 0 : self.ends[row]]).decode()
+
+    def __eq__(self, other: object) -> bool:
+        same = isinstance(other, Names) and np.array_equal(self.ends, other.ends)
+        return same and np.array_equal(self.joined, other.joined)

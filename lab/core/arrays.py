@@ -241,5 +241,6 @@ class Names(Sequence[str]):
         return bytes(self.joined[self.ends[row - 1] if row else 0 : self.ends[row]]).decode()
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, Names) and np.array_equal(self.ends, other.ends)
-        return same and np.array_equal(self.joined, other.joined)
+        if not isinstance(other, Names):
+            return NotImplemented
+        return np.array_equal(self.ends, other.ends) and np.array_equal(self.joined, other.joined)

@@ -28,10 +28,8 @@ def explain(error: BaseException, resumable: bool = False) -> str:
         return f"{error.filename} is a link or no ordinary file, and nothing is written through it: remove it."
     if isinstance(error, OSError) and error.errno == errno.ENOENT and error.filename:
         return f"{error.filename} is not there: it was moved or deleted, or cannot be made in that place."
-    if isinstance(error, OSError) and error.strerror and error.filename is not None:
-        return f"{str(error.filename)[:200]}: {error.strerror}."
     if isinstance(error, OSError) and error.errno and error.strerror:  # Python puts a number before it
-        return f"{error.strerror}."
+        return f"{error.strerror}." if error.filename is None else f"{str(error.filename)[:200]}: {error.strerror}."
     if isinstance(error, RuntimeError) and "home directory" in text:
         return "A path begins with ~ and a name that no account of this machine has; write the path out."
     if re.search(r"gloo/|Connection closed by peer|NCCL|ProcessGroup", text):

@@ -111,11 +111,10 @@ def rerank(ranking: Ranking, graph: Nodes, known: Distances, weights: csr_array,
         queries = known.vectors[graph.query[some]]
         for start in range(0, len(gallery), ITEMS):
             block[:, start : start + ITEMS] = products.product(queries, gallery[start : start + ITEMS])
-        positives = slice(ranking.offsets[first], ranking.offsets[some.stop])
+        mine = slice(ranking.offsets[first], ranking.offsets[some.stop])
         _numba_rows.rank_rows(
             block.numpy(), query[some], ranking.self_index[some], first_item, *sparse, *measured, margins, lam,
-            ranking.offsets[first : some.stop + 1] - positives.start, ranking.positive_items[positives], best[some],
-            ranks[positives],
+            ranking.offsets[first : some.stop + 1] - mine.start, ranking.positive_items[mine], best[some], ranks[mine],
         )  # fmt: skip
 
     threads.each(range(0, len(query), height), take)

@@ -45,7 +45,7 @@ LONGEST = (
     "figures/test_trained_pages.py",
     "widgets/test_live.py",
     "kernels/test_forecast.py",
-    "figures/test_background.py",
+    "figures/test_figure_training.py",
     "kernels/test_ranks.py",
     "training/test_memory.py",
     "runs/test_detached.py",

@@ -34,8 +34,7 @@ import lab.search
 from lab.core.formats import counted
 from lab.core.results import EmbeddingSet
 from lab.core.streams import result_of
-from lab.data import ImageSet
-from lab.data.images.listing import Unlabelled, below
+from lab.data import ImageSet, Unlabelled, below
 from lab.data.images.reading import as_rgb
 from lab.galleries import shards
 from lab.galleries.maker import Maker

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lab.core.knobs import REQUIRED, Knobs, knob
-    from lab.data._base import ImageRecords, ImageSet, SplitKnobs
+    from lab.data._base import ImageRecords, ImageSet, SplitKnobs, Unlabelled, below
     from lab.data._check import Problem
     from lab.data._download import Progress
     from lab.data._splits import Split, class_disjoint
 
 __all__ = [
-    "REQUIRED", "ImageSet", "ImageRecords", "Knobs", "Problem", "Progress", "Split", "SplitKnobs", "add", "broken",
-    "check", "checking", "class_disjoint", "create", "entries", "download", "get", "knob", "names",
+    "REQUIRED", "ImageSet", "ImageRecords", "Knobs", "Problem", "Progress", "Split", "SplitKnobs", "Unlabelled", "add",
+    "below", "broken", "check", "checking", "class_disjoint", "create", "entries", "download", "get", "knob", "names",
 ]  # fmt: skip
 
 _catalog: "Catalog[ImageSet]" = Catalog(__name__, __path__, "data set", base="lab.data._base:ImageSet")

@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 import lab
-from lab.data.images.listing import below
+from lab.data import below
 from lab.data.images.reading import ImageError, open_rgb
 
 

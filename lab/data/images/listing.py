@@ -1,6 +1,6 @@
 """The list of a data set's images, as plain JSON: what was read once is there again at once, and the same.
 
-What was not read here but brought along (`Listed`) is known by its list alone; `Unlabelled` pictures belong to no set.
+What was not read here but brought along (`Listed`) is known by its list alone.
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ from PIL import Image, ImageDraw, ImageFont
 
 import lab.data
 from lab.core.catalog import OUTSIDE
-from lab.core.formats import counted
 from lab.core.knobs import Knobs, Unchecked
 from lab.data._base import ImageRecords, ImageSet
 from lab.data._splits import Split
-from lab.data.images.reading import CONVERT, EXTENSIONS, HEIC, ImageError, as_rgb, nameable, open_rgb
 
 SIDE, MARGIN, TOP, TITLE, TEXT = 384, 24, 104, 52, 36
 """Pixels: of the card, beside and above the words (where a page writes ranks), and the height of its letters."""
@@ -51,57 +49,6 @@ class Listed(ImageSet):
             return super().load(i)
         known = (f"{name}: {values[i]}" for name, values in self.attributes.items() if values[i])
         return text_card([self.class_names[self.labels[i]], self.keys[i], *known])
-
-
-class Unlabelled(ImageSet):
-    """Pictures from files and from memory, in the order given, without classes: every label is -1.
-
-    Args:
-        pictures: files, PIL images, uint8 arrays [h w 3] or uint8 tensors [3 h w].
-
-    Raises:
-        lab.data.images.reading.ImageError: on `load`, when a file is missing or no image.
-    """
-
-    def __init__(self, pictures: Sequence[Any]):
-        self._pictures = pictures
-        super().__init__()
-
-    def _read(self) -> ImageRecords:
-        keys = [
-            Path(one).as_posix() if isinstance(one, str | Path) else f"picture {number}"
-            for number, one in enumerate(self._pictures)
-        ]
-        return ImageRecords(keys=keys, labels=np.full(len(keys), -1), class_names=[], splits={})
-
-    def load(self, i: int) -> Image.Image:
-        one = self._pictures[i]
-        if isinstance(one, str | Path):
-            return open_rgb(Path(one), least=self.least)
-        if not isinstance(one, Image.Image | np.ndarray):  # a tensor; torch is not loaded for files alone
-            one = one.permute(1, 2, 0).cpu().numpy()
-        try:
-            return as_rgb(one if isinstance(one, Image.Image) else Image.fromarray(one))
-        except (OSError, SyntaxError, ValueError) as error:  # a file that Pillow has opened is read only now
-            raise ImageError(f"{self.keys[i]} is damaged and cannot be decoded: {error}.") from None
-
-
-def below(folder: Path | str) -> Unlabelled:
-    """Every image file below a folder, in the order of their paths; `problems` tells what is left out for its name.
-
-    Raises:
-        ValueError: there is none.
-    """
-    files = [path for path in Path(folder).rglob("*") if path.suffix.lower() in EXTENSIONS | HEIC and path.is_file()]
-    paths = sorted(path for path in files if path.suffix.lower() in EXTENSIONS)
-    if not paths:
-        photos = f" {CONVERT}." if files else ""
-        raise ValueError(f"{folder} holds no image file ({' '.join(sorted(EXTENSIONS))}).{photos}")
-    images = Unlabelled([path for path in paths if nameable(path.as_posix())])
-    if lost := len(paths) - len(images):
-        odd = next(path.as_posix() for path in paths if not nameable(path.as_posix()))
-        images.problems = [f"Left out, since such names cannot be written down: {counted(lost, 'file')}, {ascii(odd)}."]
-    return images
 
 
 def text_card(lines: Sequence[str]) -> Image.Image:

@@ -12,8 +12,8 @@ import numpy as np
 from lab.core.files import whole
 from lab.core.formats import counted
 from lab.core.records import Note, Record
+from lab.data import below
 from lab.data.images import loading
-from lab.data.images.listing import below
 from lab.galleries.maker import Maker
 from lab.runs.building.fingerprints import fingerprint, maker_of_run
 from lab.runs.execute import check_available

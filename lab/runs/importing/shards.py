@@ -13,7 +13,7 @@ from lab.core.files import whole
 from lab.core.formats import counted
 from lab.core.records import Note, Record
 from lab.core.results import EmbeddingSet
-from lab.data.images.listing import below
+from lab.data import below
 from lab.evaluation.embedding import NothingEmbedded
 from lab.galleries.shards import SHARD, Gallery, Writer, open_gallery
 from lab.runs.importing.folder import Embedding, embedder_of, untrained_sentence

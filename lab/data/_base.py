@@ -107,17 +107,17 @@ class ImageSet(HasKnobs):
     def __init__(self, **knobs: Any):
         super().__init__(**knobs)
         self._hold(self._read())
-        if not isinstance(self.knobs, SplitKnobs):
+        chosen = self.knobs
+        if not isinstance(chosen, SplitKnobs):
             return
-        knobs = self.knobs
-        if knobs.leave_out is not None:
-            self._leave_out(Path(knobs.leave_out).expanduser())
-        if knobs.folds is not None:
-            self._take_fold(knobs.folds, knobs.fold, knobs.split_seed)
-        if knobs.shots is not None and "train" in self.splits:
-            self.splits["train"] = Split(few(self.labels, self.splits["train"].items, knobs.shots, knobs.shot_seed))
+        if chosen.leave_out is not None:
+            self._leave_out(Path(chosen.leave_out).expanduser())
+        if chosen.folds is not None:
+            self._take_fold(chosen.folds, chosen.fold, chosen.split_seed)
+        if chosen.shots is not None and "train" in self.splits:
+            self.splits["train"] = Split(few(self.labels, self.splits["train"].items, chosen.shots, chosen.shot_seed))
         if "train" in self.splits and len(self.splits["train"]):
-            self._thin_out(knobs)
+            self._thin_out(chosen)
 
     @classmethod
     def of_records(cls, records: ImageRecords, knobs: Any, root: Path | None, class_disjoint: bool = True) -> Self:

@@ -43,7 +43,7 @@ class Table:
     @classmethod
     def of(cls, names: str, images: Iterable[Sequence[str]]) -> Table:
         """From one row an image; names: of its columns, such as "key label split"."""
-        columns = list(map(list, zip(*images, strict=True))) or [[] for _ in names.split()]
+        columns: list[Any] = list(map(list, zip(*images, strict=True))) or [[] for _ in names.split()]
         return cls(**dict(zip(names.split(), columns, strict=True)))
 
     def __len__(self) -> int:

@@ -53,7 +53,7 @@ class ClassFolders(ImageSet):
 
 
 def _table(root: Path) -> Table:
-    table, strangers = Table(), []
+    table, strangers = Table(), list[Path]()
     photos: list[Path] = []
     top = _folders(root)
     named = [folder for folder in top if folder.name.lower() in SPLITS]

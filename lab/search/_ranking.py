@@ -62,6 +62,7 @@ def task_of(query: EmbeddingSet, gallery: EmbeddingSet, same_source: bool, relev
     if not isinstance(gallery, Gallery):
         gallery_labels = np.asarray(gallery_labels, np.int64)  # those of shards stay on the disk
     self_index = find_self(query, gallery) if same_source else np.full(len(query), -1)
+    judgements: tuple[Any, ...]
     if relevant is None:
         judgements = (*same_label(query_labels, gallery_labels, self_index), None)
     else:

@@ -66,8 +66,8 @@ class Foreign(Loss):
 
     def total(self, batch: Batch, **kwargs: Any) -> Tensor:
         if batch.items is batch.queries:
-            mined = () if batch.mined is None else (batch.mined,)
-            return self.call(batch.queries, batch.query_labels, *mined, **kwargs)
+            given = () if batch.mined is None else (batch.mined,)
+            return self.call(batch.queries, batch.query_labels, *given, **kwargs)
         mined = batch.mined if batch.mined is not None or not batch.self_ranked else batch.every_pair()
         references = {"ref_emb": batch.items, "ref_labels": batch.item_labels}
         return self.call(batch.queries, batch.query_labels, mined, **references, **kwargs)

@@ -138,7 +138,7 @@ def _records(listed: dict[str, Any]) -> ImageRecords:
     labels = _within(listed["labels"], len(class_names))
     super_labels = _within(listed["super_labels"], len(super_names)) if grouped else None
     attributes = {str(one): np.asarray(values, str) for one, values in listed["attributes"].items()}
-    columns = [labels, *attributes.values(), *([super_labels] if grouped else [])]
+    columns = [labels, *attributes.values(), *([] if super_labels is None else [super_labels])]
     if any(len(column) != len(keys) for column in columns):
         raise ValueError("columns differ in length")
 

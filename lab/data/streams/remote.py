@@ -56,7 +56,7 @@ def listed(root: str, endings: Sequence[str]) -> tuple[Any, list[str], list[str]
     if not files:
         raise ValueError(f"{root} holds no file that ends in {' or '.join(endings)}.")
     names = sorted(files)
-    changed = [next((about[key] for key in STATES if about.get(key)), "") for about in map(files.get, names)]
+    changed = [next((about[key] for key in STATES if about.get(key)), "") for about in map(files.__getitem__, names)]
     sizes = [int(files[name].get("size") or 0) for name in names]
     return system, names, [f"{size} bytes, {change}" for size, change in zip(sizes, changed, strict=True)]
 

@@ -31,7 +31,7 @@ class Dashboard:
         self.url = f"http://127.0.0.1:{self.port}"
         self.start()
 
-    def start(self) -> None:
+    def start(self) -> Self:
         words = ["lab", "app", "--runs", str(self.runs), "--port", str(self.port), *self.flags]
         with open(self.log_file, "ab") as log:
             self.process = subprocess.Popen(
@@ -42,6 +42,7 @@ class Dashboard:
                 stderr=log,
                 env={**os.environ, "OMP_NUM_THREADS": "1", "LAB_TOKEN": self.token},
             )
+        return self
 
     def wait(self, good: tuple[int, ...] = ()) -> Self:
         """Until it answers, with 200 or another good status."""

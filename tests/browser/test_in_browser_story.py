@@ -78,7 +78,7 @@ def test_from_a_form_to_a_comparison(serve, tab, train_tiny, tmp_path, no_run_le
     server.stop()
     reached = long.status["step"]
     assert worker.alive, "a run outlives the tab and the server"
-    server.start()
+    server.start().wait()
 
     again = tab(f"{server.url}/watch?watched=long")
     expect(again.get_by_text(re.compile(r"Training, step \d+ of 20000"))).to_be_visible()

@@ -13,7 +13,6 @@ from lab.core.files import whole
 from lab.core.formats import counted
 from lab.core.records import Note, Record
 from lab.data import below
-from lab.data.images import loading
 from lab.galleries.maker import Maker
 from lab.runs.building.fingerprints import fingerprint, maker_of_run
 from lab.runs.execute import check_available
@@ -141,7 +140,7 @@ def embedder_of(
     import torch
 
     from lab.data.images import transforms
-    from lab.data.images.loading import Loader
+    from lab.data.images.loading import Loader, cores, forks
     from lab.evaluation.embedding import embed
     from lab.evaluation.precision import Precision
     from lab.kernels import allocator
@@ -160,7 +159,7 @@ def embedder_of(
     images.least = 5 * encoder.input_size // 2  # twice what the resizing leaves, so that nobody sees it
     threads = torch.get_num_threads() if where.type == "cpu" else 1
     if workers is None:  # none where processes are started anew instead of forked, which takes seconds
-        workers = int(threads == 1 and len(images) >= MANY and loading.forks() and loading.cores() > 1)
+        workers = int(threads == 1 and len(images) >= MANY and forks() and cores() > 1)
     loader = Loader(images, transform, workers=workers)
     precision = Precision(device=where)
     abreast = ABREAST * threads if threads > 1 and workers == 0 else 1

@@ -46,7 +46,8 @@ class Damaged(ValueError):
         path = Path(path)
         name = path.stem.partition(".")[0] if path.parent.name == "checkpoints" else path.parent.name
         still = STILL.get("shard" if path.name.startswith("shard-") else name, "delete it, nothing else needs it")
-        super().__init__(f"{path} cannot be read, it is damaged ({str(reason).rstrip('.')}); {still}.")
+        why = " ".join(str(reason).split()).rstrip(".")  # a damaged header is quoted with its line breaks
+        super().__init__(f"{path} cannot be read, it is damaged ({why}); {still}.")
 
 
 class InBlocks(Protocol):

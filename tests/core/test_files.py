@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lab.core import yaml_reader
+from lab.core import arrays, yaml_reader
 from lab.core.files import parse_json, read_json, write_json
 
 
@@ -53,3 +53,7 @@ def test_what_yaml_may_not_hold(text, told):
 
 def test_our_own_tables_may_have_aliases():
     assert yaml_reader.load("a: &x [1]\nb: *x\n", ours=True) == {"a": [1], "b": [1]}
+
+
+def test_a_damaged_file_is_one_line_whatever_the_reader_quotes():
+    assert "\n" not in str(arrays.Damaged(Path("last.safetensors"), "unknown variant `\n`, expected one of"))

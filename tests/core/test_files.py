@@ -1,6 +1,7 @@
 """JSON and YAML are written in one go and read strictly."""
 
 import json
+from pathlib import Path
 
 import pytest
 

@@ -64,6 +64,11 @@ def test_what_a_killed_export_left_goes_with_the_next(run, tmp_path):
     assert [one.name for one in tmp_path.glob(".rows*")] == [".rows.csv.more.0a1b2c3d"]
 
 
+def test_no_more_processes_read_ahead_than_there_can_be(pictures, tmp_path, capsys):
+    words = ["embed", str(pictures), "--encoder", "small_cnn", "--workers", "1" + "0" * 60, "--runs", str(tmp_path)]
+    assert main(words) == 2 and "Up to 1,000 processes" in capsys.readouterr().err
+
+
 def test_mlflow_writes_into_a_folder(run, tmp_path):
     from mlflow import MlflowClient
 

@@ -150,6 +150,8 @@ def embedder_of(
     where = device_of(device)
     if batch_size is not None and batch_size < 1:
         raise ValueError(f"At least one picture is embedded at once, got a batch size of {batch_size}.")
+    if not 0 <= (workers or 0) <= 1_000:
+        raise ValueError(f"Up to 1,000 processes read pictures ahead, got {workers}.")
     at_once = batch_size or (8 if where.type == "cpu" else 64)
     if where.type == "cpu":
         allocator.keep_freed_memory()

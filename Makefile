@@ -17,6 +17,11 @@ PINNED := $(if $(filter 1,$(CONSTRAINTS)),-c constraints.txt)
 LIGHT ?= $(if $(wildcard .venv/.light),1,0)
 TORCH_INDEX ?=
 READY := .venv/.ready$(if $(filter 1,$(LIGHT)),-light)
+# UV=0 installs by pip.
+export UV ?= 1
+# Nothing is compiled ahead, so Python has to keep what it compiles, also where the environment forbids that: tests and
+# trainings start many processes, and each would compile the packages again.
+export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
 .PHONY: help demo app notebooks docs test soak lint bench clean
@@ -24,7 +29,7 @@ READY := .venv/.ready$(if $(filter 1,$(LIGHT)),-light)
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(READY)-app  ## install, train two losses on Emoji-7, evaluate, open the dashboard (SERVE=0: do not open; LIGHT=1: without CUDA)
+demo: $(READY)-app  ## install, open the dashboard on examples, train two losses on Emoji-7, compare (SERVE=0: do not open; LIGHT=1: without CUDA)
 	$(BIN)/lab demo $(if $(filter 0,$(SERVE)),--no-serve,--port $(PORT))
 
 app: $(READY)-app  ## open the dashboard on the runs you have
@@ -36,23 +41,20 @@ notebooks: $(READY)-notebooks  ## open JupyterLab on a working copy of the tutor
 docs: $(READY)-docs  ## build the site into build/site/html; figures are computed once and kept
 	$(BIN)/python -m scripts.website
 
-# Tests start hundreds of processes. Where the environment forbids Python to keep compiled files, each of them would compile
-# the package again.
-test: export PYTHONDONTWRITEBYTECODE =
 test: $(READY)-dev  ## install what the tests need and run them all
 	@scripts/need-chromium
 	@$(BIN)/python -m compileall -q -j 0 lab app
 	@$(BIN)/python -m tests.compile_kernels & \
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TEST_ARGS)
 
-soak: $(READY)-dev  ## trials of minutes to hours: kills, full disks, fuzzed inputs, twenty browsers (TRIALS="kills disk": some)
+soak: $(READY)-dev  ## trials of minutes to hours: kills, full disks, bad inputs, all lessons and recipes (TRIALS="kills disk": some)
 	$(BIN)/python -m scripts.soak $(TRIALS)
 
 lint: $(READY)-dev  ## check style and types
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy -p lab -p app
 
 bench: $(READY)-dev  ## measure losses, large batches, metrics and search, as ratios
-	$(BIN)/lab bench
+	$(BIN)/lab doctor bench
 
 clean:  ## remove the environment (runs stay)
 	rm -rf .venv
@@ -62,31 +64,30 @@ clean:  ## remove the environment (runs stay)
 	  { echo "Rankscope needs Python 3.11 or newer with venv. Install one, or name it: make PYTHON=/path/to/python3.11 ..."; exit 1; }
 	"$(PYTHON)" -m venv .venv
 
-PIP = $(BIN)/python -m pip --disable-pip-version-check
+INSTALL = scripts/install $(BIN)/python
 
 # Before the next, which matches, too: make before 3.82 takes the first.
 .venv/.ready-light-%: pyproject.toml scripts/light_requirements.py | .venv/.light
 	@echo "Installing Rankscope with the extra '$*', without CUDA libraries (1.7 GB) ..."
 	$(BIN)/python scripts/light_requirements.py $* > .venv/light-$*.txt
-	$(PIP) install --quiet --no-compile $(PINNED) -r .venv/light-$*.txt
-	$(PIP) install --quiet --no-deps -e .
+	$(INSTALL) $(PINNED) -r .venv/light-$*.txt
+	$(INSTALL) --no-deps -e .
 	@touch $@
 
 .venv/.ready-%: pyproject.toml | .venv/bin/python
 	@! test -e .venv/.light || { echo "This environment is the light one: give LIGHT=1, or begin anew with make clean."; exit 1; }
 	@scripts/need-space 10
 	@echo "Installing Rankscope with the extra '$*' (several GB the first time, torch above all) ..."
-	$(PIP) install --quiet $(PINNED) -e '.[$*]'
+	$(INSTALL) $(PINNED) -e '.[$*]'
 	@touch $@
 
 # torch first: what comes after it is content with what is there. Only on Linux has the ordinary torch CUDA libraries.
-# Nothing is compiled ahead: that is 350 MB, most of it of modules that nobody imports.
 .venv/.light: | .venv/bin/python
 	@! ls .venv/.ready-* >/dev/null 2>&1 || { echo "This environment has CUDA libraries: begin the light one with make clean."; exit 1; }
 	@test -n "$(TORCH_INDEX)" || test "$$(uname -s)" != Linux || { echo "LIGHT=1 needs the address of an index of PyTorch's builds \
 	for the CPU, as PyTorch's page \"Get started\" shows it for pip and CPU: make demo LIGHT=1 TORCH_INDEX=ADDRESS. \
 	Or use mamba: see environment-light.yml."; exit 1; }
 	@scripts/need-space 3
-	$(PIP) install --quiet --no-compile $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) \
+	$(INSTALL) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) \
 	  $(if $(PINNED),$$(grep -E '^torch(vision)?==' constraints.txt),torch torchvision)
 	@touch $@

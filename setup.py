@@ -1,11 +1,14 @@
-"""What pyproject.toml cannot say: notebooks and documents go into the wheel, and README's links to files do not."""
+"""What pyproject.toml cannot say: notebooks and documents go into the wheel, README's links to files do not, and an
+editable installation shows `lab` alone."""
 
+import os
 import re
 import shutil
 from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
+from setuptools.command.editable_wheel import editable_wheel
 
 HERE = Path(__file__).parent
 
@@ -30,9 +33,32 @@ class BuildWithShipped(build_py):
                     shutil.copyfile(source, made)
 
 
+class EditableLab(editable_wheel):
+    """Puts a folder on the path that holds nothing but a link to `lab`; new files are seen at once.
+
+    Type checkers follow a path, and no import hook. A path to the checkout would make `app`, `tests` and `scripts`
+    importable everywhere.
+    """
+
+    def finalize_options(self):
+        folder = HERE / ".editable"
+        folder.mkdir(exist_ok=True)
+        link = folder / "lab"
+        if not link.exists():
+            link.unlink(missing_ok=True)  # it leads nowhere: the checkout was moved or copied
+            link.symlink_to(Path("..", "lab"), target_is_directory=True)
+        self.distribution.package_dir = {"": folder.name}
+        super().finalize_options()
+
+
 def description() -> str:
-    """README as a page of its own: without the pictures, and with the names of files where it has links to them."""
+    """README as a page of its own: without the pictures, and with the names of files where it has links to them.
+
+    Where RANKSCOPE_FILES says below which address the files of this repository can be read, both stay, absolute.
+    """
     text = (HERE / "README.md").read_text(encoding="utf-8")
+    if files := os.environ.get("RANKSCOPE_FILES", "").rstrip("/"):
+        return re.sub(r"\]\((?!https?:|#)([^)]*)\)", lambda link: f"]({files}/{link[1]})", text)
     pictures = r"!\[[^\]]*\]\((?!https?:)[^)]*\)"
     text = re.sub(rf"^{pictures}\n\n", "", text, flags=re.MULTILINE)
     text = re.sub(pictures, "", text)
@@ -40,7 +66,7 @@ def description() -> str:
 
 
 setup(
-    cmdclass={"build_py": BuildWithShipped},
+    cmdclass={"build_py": BuildWithShipped, "editable_wheel": EditableLab},
     long_description=description(),
     long_description_content_type="text/markdown",
 )

@@ -6,16 +6,17 @@ import argparse
 import contextlib
 import gc
 import importlib
-import logging
 import os
+import resource
 import sys
 import threading
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import lab.runs
-from app import access, run_events, served, visitors
+from app import access, run_events, served, timers
 from app.page_style import PageStyle
 from app.shared import settings
 from app.upload_limit import UploadLimit
@@ -24,14 +25,10 @@ from lab.runs.launching.detached import reconcile
 
 MAIN = Path(__file__).with_name("main.py")
 
-HEAVY = (
-    "pandas", "plotly.graph_objects", "uvicorn", "streamlit.web.bootstrap",
-    "streamlit.web.server.starlette.starlette_server",
-)  # fmt: skip
-"""What the server loads when it starts and a page when it is first drawn."""
-
-REHEARSAL = 10
-"""Seconds after which the first page, drawn before anybody has asked for it, is asked to end."""
+DESCRIPTORS = 8_192
+"""That this process asks for, since each open page takes some; macOS gives no more than 10,240."""
+CLOSED = 16
+"""Sessions that are kept after their browser has gone, three descriptors each; Streamlit keeps 128."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -45,11 +42,11 @@ def main(arguments: list[str] | None = None) -> None:
         guests = access.guest_token(options.guests, token)
     except ValueError as error:
         sys.exit(f"app: {error}")
-    visitors.make_room()
+    _make_room()
     _configure(options.address, options.port)
-    _load()
     threading.Thread(target=_reconcile, args=[options.runs], daemon=True).start()
     files.guest = access.is_guest
+    timers.ignore_late_ones()
     link = access.link(options.address, options.port, token)
     ready = f"Rankscope: {link} (runs in {options.runs}; stop with Ctrl-C)"
     if guests:
@@ -73,6 +70,17 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _make_room() -> None:
+    """Have descriptors for many visitors, as far as the system lets it: a shell may allow only 256."""
+    from streamlit.runtime import memory_session_storage as kept
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
+    storage = partial(kept.MemorySessionStorage, CLOSED)
+    kept.MemorySessionStorage = storage  # type: ignore[misc, assignment]  # Streamlit has no option for it
+
+
 def _configure(address: str, port: int) -> None:
     """Read Streamlit's configuration, which lies beside main.py, before the first page is drawn by it."""
     from streamlit import config
@@ -86,31 +94,21 @@ def _configure(address: str, port: int) -> None:
     bootstrap.load_config_options(named)
 
 
-def _load() -> None:
-    """Load what the server needs, and draw the first page once for nobody, before anybody can open it: who comes finds
-    its modules loaded and its run read. plotly comes first, since it would use what a thread is still loading.
-
-    Streamlit collects garbage after every run of a page and every look of one that waits. What is loaded here is for
-    good, and looking through it takes a sixth of a second in which nothing else runs: it is left out of that.
-    """
-    for heavy in HEAVY:
-        importlib.import_module(heavy)
-    from streamlit.runtime import Runtime
-
-    from app import speed
-
-    logging.disable()  # what fails here fails again, and is said, where somebody looks at it
-    with contextlib.suppress(Exception):
-        speed.session(speed.FIRST, REHEARSAL).run()
-    logging.disable(logging.NOTSET)
-    Runtime._instance = None  # a headless page that was asked to end leaves its own there: "is already running"
-    gc.freeze()
-
-
 def _reconcile(runs: Path) -> None:
     """Find out which runs died with the machine."""
     with contextlib.suppress(OSError):  # a folder that cannot be written can still be looked at
         reconcile(runs)
+
+
+def _load() -> None:
+    """Load what the first page needs, while its address is read. pandas comes first: plotly would use it half loaded.
+
+    Streamlit collects garbage after every run of a page and every look of one that waits. What is loaded here is for
+    good, and looking through it takes a sixth of a second in which nothing else runs: it is left out of that.
+    """
+    for module in ("pandas", "app.results.palette", "app.views.home.scene", "plotly.graph_objects"):
+        importlib.import_module(module)
+    gc.freeze()
 
 
 def _serve(token: str, guests: str, ready: str) -> None:
@@ -122,6 +120,7 @@ def _serve(token: str, guests: str, ready: str) -> None:
     @contextlib.asynccontextmanager
     async def announced(_: object) -> AsyncIterator[None]:
         print(ready, flush=True)
+        threading.Thread(target=_load, daemon=True).start()
         yield
 
     app = st.App(
@@ -129,15 +128,16 @@ def _serve(token: str, guests: str, ready: str) -> None:
         lifespan=announced,
         routes=(*served.ROUTES, *run_events.ROUTES),
         middleware=[
-            Middleware(visitors.Visitors),
             Middleware(access.AccessControl, token=token, guests=guests),
             Middleware(UploadLimit),
             Middleware(PageStyle),
         ],
     )
     as_configured = {name: config.get_option(name) for name in ("server.address", "server.port", "server.allowedHosts")}
-    with contextlib.suppress(KeyboardInterrupt):
+    try:
         app.run(config=as_configured)
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None  # as every command ends after Ctrl-C
 
 
 if __name__ == "__main__":

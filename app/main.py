@@ -7,15 +7,14 @@ import pkgutil
 from pathlib import Path
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import app.views
 from app import access
 from app.components import displays
 from app.results import palette
+from app.results.palette import FIRST
 from app.shared import page_frame
-
-FIRST = "browse"
-"""The page that lives at `/`."""
 
 
 def found_pages() -> dict[str, st.Page]:
@@ -34,23 +33,44 @@ def found_pages() -> dict[str, st.Page]:
     }
 
 
+UNKNOWN = "_unknown page"
+"""In the session's state: the name of a page that somebody asked for and that there is not."""
 PAGES = found_pages()
 
 
 def first_by_name() -> None:
-    """`/browse` leads to the first page, with all that the address says."""
-    st.switch_page(PAGES[FIRST], query_params=st.query_params.to_dict())
+    """`/home` leads to the first page."""
+    st.switch_page(PAGES[FIRST])
+
+
+def unknown_page() -> None:
+    """What stands at an address that is no page's."""
+    st.warning(page_frame.as_text(f"There is no page {st.session_state[UNKNOWN]}. Choose one of these:"))
+    for page in PAGES.values():
+        st.page_link(page)
+
+
+def hidden_pages() -> list[st.Page]:
+    """Pages that the menu does not show: the first one's own name, and any other that somebody asked for."""
+    context = get_script_run_ctx()
+    asked = context.pages_manager.intended_page_name if context else ""
+    if asked and asked not in {*PAGES, FIRST} and "/" not in asked:
+        st.session_state[UNKNOWN] = asked
+    pages = [st.Page(first_by_name, title="Home", url_path=FIRST, visibility="hidden")]
+    if name := st.session_state.get(UNKNOWN):
+        pages.append(st.Page(unknown_page, title="Not found", url_path=name, visibility="hidden"))
+    return pages
 
 
 st.set_page_config(page_title="Rankscope", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
-chosen = st.navigation(
-    [*PAGES.values(), st.Page(first_by_name, title="Browse", url_path=FIRST, visibility="hidden")], position="top"
-)
+chosen = st.navigation([*PAGES.values(), *hidden_pages()], position="top")
 if access.stands():
     displays.listen()
     palette.listen(PAGES)
     if access.is_guest():
         st.caption(":material/visibility: You are a guest: you may look at everything and change nothing.")
+    if chosen is PAGES[FIRST] and "run" in st.query_params:  # a link to Browse, which was here before
+        st.switch_page(PAGES["browse"], query_params={key: st.query_params.get_all(key) for key in st.query_params})
     page_frame.guarded(chosen.run)()
 else:
     st.error("Started like this the dashboard lets everybody in, so it shows nothing: start it with `lab app`.")

@@ -14,7 +14,6 @@ from starlette.routing import Route
 
 import lab.runs
 from app.shared import settings
-from lab.runs import Run
 from lab.runs.folder import DAMAGED, ENDED, FAILED, INTERRUPTED
 
 ADDRESS = "/rankscope/run-events"
@@ -56,39 +55,22 @@ class RunEvents:
             return len(self._seen), later
 
     def _look(self) -> None:
-        states: dict[str, tuple[int, str]] = {}
+        before, self._states = self._states, {}
         for run in lab.runs.list(self.root):
-            before = self._states.get(run.name)
-            states[run.name] = changed, state = self._state(run, before)
-            at_work = before is not None and before[1] not in (*ENDED, DAMAGED)
-            if before is not None and at_work and self._unsettled(run, state):
-                states[run.name] = before
-            elif at_work and state in ENDED:
-                self._seen.append(Ending(len(self._seen) + 1, run.name, state, _words(run, state)))
-        self._states = states
-        self._lost = {name: since for name, since in self._lost.items() if name in states}
-
-    def _unsettled(self, run: Run, state: str) -> bool:
-        """Whether a run only looks interrupted so far: it may turn out to be stopped, or be begun again elsewhere."""
-        if state != INTERRUPTED:
-            self._lost.pop(run.name, None)
-            return False
-        lost = time.monotonic() - self._lost.setdefault(run.name, time.monotonic())
-        return lost < SETTLES or run.snapshot().under_way
-
-    @staticmethod
-    def _state(run: Run, before: tuple[int, str] | None) -> tuple[int, str]:
-        """When the status was written, and the state; the file of a run that has ended is read once."""
-        changed = settings.written(run.path / "status.json")
-        if before is not None and before[0] == changed and before[1] in ENDED:
-            return before
-        return changed, run.state
-
-
-def _words(run: Run, state: str) -> str:
-    sentence = run.status.get("sentence") or ""
-    how = {FAILED: "failed", INTERRUPTED: "was interrupted"}.get(state, state)
-    return f"Run {run.name} {how}. {sentence}".strip()
+            was, changed = before.get(run.name), settings.written(run.path / "status.json")
+            # The file of a run that has ended is read once.
+            state = was[1] if was and was[0] == changed and was[1] in ENDED else run.state
+            at_work = was is not None and was[1] not in (*ENDED, DAMAGED)
+            if was and at_work and state == INTERRUPTED:  # it may turn out to be stopped, or be begun again elsewhere
+                lost = time.monotonic() - self._lost.setdefault(run.name, time.monotonic())
+                state = was[1] if lost < SETTLES or run.snapshot().under_way else state
+            else:
+                self._lost.pop(run.name, None)
+            self._states[run.name] = changed, state
+            if at_work and state in ENDED:
+                how = {FAILED: "failed", INTERRUPTED: "was interrupted"}.get(state, state)
+                text = f"Run {run.name} {how}. {run.status.get('sentence') or ''}".strip()
+                self._seen.append(Ending(len(self._seen) + 1, run.name, state, text))
 
 
 _endings: dict[Path, RunEvents] = {}

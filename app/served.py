@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
@@ -17,23 +16,22 @@ from threading import Lock
 import numpy as np
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
-
-from app.results import cache
 
 ROOT = "/rankscope"
 MOST_BYTES = 512_000_000
 """Columns that are kept, the latest ones."""
-MOST_MADE = 200
-"""Columns of which it is known what they were made of."""
 KINDS = {"f4": np.float32, "i4": np.int32, "u1": np.uint8, "u2": np.uint16}
 """End of an address to the type of the numbers, little-endian."""
 _CODE = Path(__file__).parent / "components" / "scatter"
 _FILES = ("map.js", "painter.js", "overlay.js", "filters.js", "legend.js", "marks.js", "memory.js", "vendor.min.js")
 
+MOST_PAGES = 16
+"""Pages of the playground that can be opened."""
+
 _columns: OrderedDict[str, bytes] = OrderedDict()
-_made: OrderedDict[tuple, tuple[tuple[weakref.ref, ...], str]] = OrderedDict()
+_pages: dict[str, Callable[[], str]] = {}
 _lock = Lock()
 
 
@@ -54,23 +52,6 @@ def offer(column: np.ndarray) -> str:
     return f"{ROOT}/columns/{name}"
 
 
-def offer_once(arrays: tuple[np.ndarray, ...], make: Callable[..., np.ndarray]) -> str:
-    """`offer` what is made of some arrays, which nobody changes; the address at once while these very arrays live."""
-    key = (make, *map(id, arrays))
-    of, address = _made.get(key, ((), ""))
-    name = address.rpartition("/")[2]
-    with _lock:
-        if address and name in _columns and all(one() is array for one, array in zip(of, arrays, strict=True)):
-            _columns.move_to_end(name)
-            return address
-    address = offer(make(*arrays))
-    with _lock:
-        _made[key] = tuple(map(weakref.ref, arrays)), address
-        while len(_made) > MOST_MADE:
-            _made.popitem(last=False)
-    return address
-
-
 def read(address: str) -> np.ndarray:
     """The array of an address that was offered.
 
@@ -79,6 +60,16 @@ def read(address: str) -> np.ndarray:
     """
     name = address.rpartition("/")[2]
     return np.frombuffer(_columns[name], KINDS[name.rpartition(".")[2]])
+
+
+def playground(name: str, make: Callable[[], str]) -> str:
+    """The address of a page of the playground, which is made when somebody opens it; the latest few are kept."""
+    with _lock:
+        _pages.pop(name, None)
+        _pages[name] = make
+        for old in list(_pages)[:-MOST_PAGES]:
+            del _pages[old]
+    return f"{ROOT}/playground/{name}"
 
 
 def code() -> str:
@@ -113,6 +104,8 @@ async def _code(request: Request) -> Response:
 
 
 async def _picture(request: Request) -> Response:
+    from app.results import cache  # loads torch, which the server's start does not wait for
+
     words = request.path_params
     try:
         run = base64.urlsafe_b64decode(words["run"]).decode()
@@ -126,7 +119,15 @@ async def _picture(request: Request) -> Response:
     return Response(data, media_type="image/webp", headers={"Cache-Control": "private, max-age=3600"})
 
 
+async def _playground(request: Request) -> Response:
+    make = _pages.get(request.path_params["name"])
+    if make is None:
+        return PlainTextResponse("This batch is not kept any more; open it from the page Inspect again.", 404)
+    return HTMLResponse(await run_in_threadpool(make))
+
+
 ROUTES = (
+    Route(f"{ROOT}/playground/{{name}}", _playground),
     Route(f"{ROOT}/columns/{{name}}", _column),
     Route(f"{ROOT}/code/{{version}}/{{name}}", _code),
     Route(f"{ROOT}/pictures/{{run}}/{{stamp}}/{{item:int}}", _picture),

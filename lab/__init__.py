@@ -12,45 +12,54 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what an editor completes; at run time each is loaded when it is first named
     from lab import (
-        claims,
-        core,
-        data,
-        encoders,
-        evaluation,
-        exporters,
-        figures,
-        galleries,
-        inspect,
-        install,
-        kernels,
-        launchers,
-        losses,
-        maps,
-        metrics,
-        model,
-        papers,
-        protocols,
-        report,
-        reranking,
-        runs,
-        samplers,
-        search,
-        surrogates,
-        sweeps,
-        teaching,
-        training,
-        trials,
-        widgets,
-        wrappers,
+        adaptation as adaptation,
+        claims as claims,
+        core as core,
+        data as data,
+        encoders as encoders,
+        evaluation as evaluation,
+        exporters as exporters,
+        figures as figures,
+        galleries as galleries,
+        inspect as inspect,
+        install as install,
+        kernels as kernels,
+        launchers as launchers,
+        losses as losses,
+        maps as maps,
+        metrics as metrics,
+        model as model,
+        papers as papers,
+        playground as playground,
+        protocols as protocols,
+        report as report,
+        reranking as reranking,
+        runs as runs,
+        samplers as samplers,
+        search as search,
+        serving as serving,
+        surrogates as surrogates,
+        sweeps as sweeps,
+        teaching as teaching,
+        threshold as threshold,
+        training as training,
+        trials as trials,
+        verdict as verdict,
+        widgets as widgets,
+        wrappers as wrappers,
     )
-    from lab.evaluation import evaluate
-    from lab.model import load
-    from lab.runs.custom.resume import resume
-    from lab.runs.custom.train import train
+    from lab.adaptation import adapt as adapt
+    from lab.core.results import EmbeddingSet as EmbeddingSet
+    from lab.evaluation import evaluate as evaluate
+    from lab.model import load as load
+    from lab.runs.custom.resume import resume as resume
+    from lab.runs.custom.train import train as train
 
 __version__ = "0.2.0"
 
 _FUNCTIONS = {
+    "EmbeddingSet": "lab.core.results",
+    "adapt": "lab.adaptation",
     "evaluate": "lab.evaluation",
     "load": "lab.model",
     "resume": "lab.runs.custom.resume",
@@ -59,16 +68,18 @@ _FUNCTIONS = {
 """What can be called as `lab.NAME(...)`, and where it is defined."""
 
 
-def __getattr__(name: str) -> Any:
-    if name in _FUNCTIONS:
-        return getattr(importlib.import_module(_FUNCTIONS[name]), name)
-    if name in _parts():
-        return importlib.import_module(f"lab.{name}")
-    raise AttributeError(f"module 'lab' has no attribute {name!r}; it has {', '.join(_parts())}")
+if not TYPE_CHECKING:  # type checkers would take any name for one of these
+
+    def __getattr__(name: str) -> Any:
+        if name in _FUNCTIONS:
+            return getattr(importlib.import_module(_FUNCTIONS[name]), name)
+        if name in _parts():
+            return importlib.import_module(f"lab.{name}")
+        raise AttributeError(f"module 'lab' has no attribute {name!r}; it has {', '.join(_parts())}")
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *_FUNCTIONS, *_parts()]
+    return sorted({*_FUNCTIONS, *_parts(), "__version__"})
 
 
 @functools.cache

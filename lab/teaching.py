@@ -198,19 +198,13 @@ def film(moments: Sequence[Moment], names: Sequence[str]) -> go.Figure:
     from lab.core import style
 
     classes = sorted(set(names))
-    names = np.asarray(names)  # type: ignore[assignment]  # indexed by masks below
+    rows = {name: np.flatnonzero(np.asarray(names) == name) for name in classes}
 
     def traces(moment: Moment) -> list:
-        points = moment.seen.vectors
+        parts = [moment.seen.vectors[rows[name]].T for name in classes]
         return [
-            go.Scatter(
-                x=points[names == name, 0],
-                y=points[names == name, 1],
-                mode="markers",
-                name=name,
-                marker=style.marker(i),
-            )
-            for i, name in enumerate(classes)
+            go.Scatter(x=x, y=y, mode="markers", name=name, marker=style.marker(i))
+            for i, (name, (x, y)) in enumerate(zip(classes, parts, strict=True))
         ]
 
     figure = style.canvas(
@@ -250,22 +244,12 @@ def side_by_side(
         "Maps of the same embeddings", "grey: all other classes", panels=tuple(flat), height=430, x="no unit: a map",
     )  # fmt: skip
     for column, points in enumerate(flat.values(), start=1):
-        rest = ~np.isin(labels, largest)
-        grey = {"color": "#CCCCCC", "size": 4}
-        figure.add_scatter(
-            x=points[rest, 0],
-            y=points[rest, 1],
-            mode="markers",
-            marker=grey,
-            showlegend=False,
-            row=1,
-            col=column,
-        )
-        for i, label in enumerate(largest):
-            mine = labels == label
+        parts = {"other classes": (~np.isin(labels, largest), {"color": "#CCCCCC", "size": 4})}
+        parts |= {names[label]: (labels == label, style.marker(i)) for i, label in enumerate(largest)}
+        for name, (mine, marker) in parts.items():
             figure.add_scatter(
-                x=points[mine, 0], y=points[mine, 1], mode="markers", marker=style.marker(i), name=names[label],
-                legendgroup=str(label), showlegend=column == 1, row=1, col=column,
+                x=points[mine, 0], y=points[mine, 1], mode="markers", marker=marker, name=name, legendgroup=name,
+                showlegend=column == 1, row=1, col=column,
             )  # fmt: skip
     figure.update_xaxes(showticklabels=False)
     figure.update_yaxes(showticklabels=False)

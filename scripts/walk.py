@@ -10,7 +10,6 @@ whose functions are given or return it, and calls into a part that the table of 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import io
 import os
 import runpy
@@ -28,6 +27,7 @@ from PIL import Image
 
 import lab.runs
 from lab.__main__ import main as command
+from tests import headless
 
 ROOT = Path(lab.__file__).resolve().parents[1]
 STEP, TAU = 613, 0.012345  # nothing else is
@@ -104,8 +104,7 @@ def main() -> None:
                 writing.enter_context(step.on())
             elif record.kind == "saved":
                 writing.close()
-    pages = "app.speed" if (ROOT / "app").is_dir() else "lab.dashboard.speed"  # as version 0.2 calls it
-    page = importlib.import_module(pages).session("browse", 300, run="walk")
+    page = headless.session("browse", 300, run="walk")
     with step.on():
         page.run()
     with image.on(), contextlib.redirect_stdout(io.StringIO()):

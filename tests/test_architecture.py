@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 PARTS: dict[str, tuple[str, ...]] = {
+    "adaptation": ("data", "encoders", "evaluation", "report", "runs"),
     "core": (),
     "galleries": (),
     "install": ("kernels",),
@@ -22,26 +23,30 @@ PARTS: dict[str, tuple[str, ...]] = {
     "losses": ("kernels", "surrogates"),
     "metrics": ("kernels",),
     "search": ("galleries", "kernels"),
-    "reranking": ("kernels", "search"),
+    "reranking": ("kernels",),
     "wrappers": ("kernels", "losses"),
     "evaluation": ("data", "metrics", "reranking", "search"),
-    "training": ("data", "evaluation", "kernels", "metrics"),
+    "training": ("data", "evaluation", "kernels", "metrics", "verdict"),
+    "verdict": ("evaluation", "inspect"),
     "papers": (),
     "trials": (),
     "maps": ("evaluation", "inspect", "install", "kernels", "runs", "search"),
     "inspect": ("kernels", "losses", "metrics", "surrogates"),
     "figures": ("data", "inspect", "install", "kernels", "losses", "metrics", "papers", "surrogates", "trials"),
-    "widgets": ("figures",),
+    "playground": ("data", "losses"),
+    "widgets": ("figures", "playground"),
     "teaching": ("data", "encoders", "evaluation", "samplers", "search", "training"),
     "runs": (
         "data", "encoders", "evaluation", "galleries", "install", "kernels", "losses", "papers", "reranking",
-        "training", "wrappers",
+        "training", "verdict", "wrappers",
     ),
-    "model": ("data", "galleries", "inspect", "runs", "search"),
-    "report": ("data", "encoders", "evaluation", "figures", "maps", "papers", "runs", "search", "training"),
+    "threshold": ("evaluation", "kernels", "metrics", "runs"),
+    "model": ("data", "galleries", "inspect", "runs", "search", "threshold"),
+    "serving": ("data", "model"),
+    "report": ("data", "encoders", "evaluation", "figures", "maps", "papers", "runs", "search", "training", "verdict"),
     "launchers": ("data", "install", "runs"),
     "sweeps": ("launchers", "runs", "training"),
-    "exporters": ("maps", "runs"),
+    "exporters": ("data", "encoders", "maps", "runs", "threshold"),
     "protocols": ("data", "evaluation", "metrics", "runs", "sweeps", "training"),
     "claims": (
         "data", "encoders", "evaluation", "install", "kernels", "launchers", "metrics", "reranking", "runs", "search",
@@ -120,8 +125,6 @@ def test_lab_imports_follow_the_arrows(part):
 
 ABROAD = {
     "__main__ -> lab.cli._output",  # the command's own beginning
-    "doctor -> lab.search._scans",  # looks where its machine code is kept
-    "reranking -> lab.search._scans",  # the same compiled scans, for its own lists
 }
 """Who uses a private module of another part, and why. All else that is wanted abroad, a part's `__init__` gives."""
 
@@ -178,7 +181,7 @@ def test_no_function_is_long():
     assert not long, f"more than {LONG} lines: " + ", ".join(long)
 
 
-FLOORS = ("shared", "components", "results", "forms", "answers", "views")
+FLOORS = ("shared", "components", "forms", "results", "answers", "views")
 """Folders of app from the lowest to the highest: each imports those before it. Single files serve or assemble them."""
 
 

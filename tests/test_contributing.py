@@ -66,8 +66,8 @@ def test_what_a_how_to_promises_comes_true(heard, title):
     for line, said in heard[title]:
         if line.startswith("pytest"):
             assert re.search(r"\d+ passed", said), said
-        elif line.startswith("lab data check"):
-            assert "is complete" in said
+        elif line.startswith("lab list data my_set "):
+            assert said.startswith("split"), "sizes, and no problem"
 
 
 STANDS = """
@@ -101,7 +101,7 @@ def outside(tmp_path_factory):
 
 @pytest.mark.slow
 def test_another_package_brings_a_loss(copy, outside):
-    words = [*map(words_of, [*lines_of(OUTSIDE), "lab losses --json"]), ["python", "-c", DOCTOR]]
+    words = [*map(words_of, [*lines_of(OUTSIDE), "lab list losses --json"]), ["python", "-c", DOCTOR]]
     *_, losses, plugins = scratch.follow(copy, words, also=outside)
     assert "far_loss" in losses and "my-losses" in plugins
     told = scratch.run(copy, "-c", WITHOUT)
@@ -112,7 +112,7 @@ DOCTOR = "from lab import doctor; print(*doctor._plugins())"
 WITHOUT = """
 import sys, lab; from lab.__main__ import main
 sys.stderr = sys.stdout
-assert main(["losses", "far_loss"])
+assert main(["list", "losses", "far_loss"])
 run = lab.runs.open("third"); print(run.config.missing[0], run.scores("test")["values"])
 """
 

@@ -5,7 +5,6 @@ from functools import cache
 import numpy as np
 import pytest
 
-from lab import bench
 from lab.inspect.spaces import turned, ways
 from lab.maps import METHODS, flatten, honesty, nearest, of_run, place
 
@@ -109,12 +108,6 @@ def test_mistakes_are_sentences(make, words):
     with pytest.raises(ValueError) as caught:
         make()
     assert words in str(caught.value)
-
-
-def test_maps_run_at_quick_sizes_in_the_benchmark():
-    """Here, since UMAP compiles itself for a quarter of a minute in every process that uses it."""
-    rows = {row.name: row.value for row in bench.measure(("maps",), quick=True)}
-    assert rows["umap, trustworthiness"] > 0.8 and rows["umap, from exact neighbours"] > 0
 
 
 def test_further_points_lie_beside_their_neighbours(clusters):

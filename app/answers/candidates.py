@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import streamlit as st
 from app.answers.comparison_choice import ComparisonChoice
 from app.answers.ranked_answer import ONE_QUERY
 from app.components.gallery import CardSection, gallery
-from app.results import cache, cards
+from app.results import cache, cards, run_choice
 from app.results.cache import SplitView
 from app.shared import address, background, page_frame
 from app.shared.background import Job
@@ -24,20 +25,25 @@ SOURCES = {
     "class": "Of one class",
     "upload": "Your own picture",
 }
+DIFFER = "differ"
 COMPARED = {
+    DIFFER: "Most different",
     "improved": "Most improved",
     "regressed": "Most regressed",
-    "fixed": "Fixed (wrong here, right there)",
-    "broken": "Broken (right here, wrong there)",
 }
-"""Sources that need two answers; fixed and broken go by r@1."""
+"""Sources that need two answers."""
+KEPT = "MAP@R"
+"""The metric whose values every run keeps, so that nothing has to be measured first."""
+LEARNT = {"learnt": "Learnt last", "forgotten": "Forgotten again"}
+"""Sources that need several stored moments of a training."""
 OFFERED = 20
 """Queries in the strip: one row on a wide screen."""
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Query images to offer, with a value each (or ""), and words around them. waits_for: what comes first."""
+    """Query images to offer, with a value each (or ""), and words around them. waits_for: what comes first. opened: the
+    place of the one to open."""
 
     items: Sequence[int]
     values: Sequence[str]
@@ -45,11 +51,14 @@ class Candidates:
     note: str = ""
     empty: str = ""
     waits_for: Job | None = None
+    opened: int = 0
 
 
-def sources(with_rival: bool) -> dict[str, str]:
+def sources(view: SplitView, with_rival: bool) -> dict[str, str]:
     """Where queries can come from, with what people call it."""
-    return {**SOURCES, **COMPARED} if with_rival else SOURCES
+    several = view.split == run_choice.VALIDATION and view.whole.same_source and len(view.run.moments) > 1
+    known = SOURCES | (LEARNT if several else {}) | (COMPARED if with_rival else {})
+    return known if view.step is None else {name: title for name, title in known.items() if name != "upload"}
 
 
 def choose(source: str, view: SplitView, allowed: np.ndarray, comparison: ComparisonChoice | None = None) -> Candidates:
@@ -60,16 +69,26 @@ def choose(source: str, view: SplitView, allowed: np.ndarray, comparison: Compar
     if source in COMPARED:
         assert comparison, source
         return _compared(source, view, allowed, comparison)
+    if source in LEARNT:
+        return _learnt(source, view, allowed)
     offered = {"random": _random, "class": _class, "worst": _worst}.get(source)
     return Candidates([], [], "") if offered is None else offered(view, allowed)
 
 
 def chosen_query(view: SplitView, chosen: Candidates) -> int | None:
-    """The query on screen: the one that was clicked, else the first that is offered; the address has it, too."""
-    state, whole = st.session_state, view.whole
-    if whole.row(state.get("query")) is None and chosen.items:
-        state["query"] = chosen.items[0]
-    item = state.get("query") if whole.row(state.get("query")) is not None else None
+    """The query on screen: the one that was clicked, else, also of a new list, the first that is offered, unless the
+    address names one that is not here; the address has it, too."""
+    state, asked, listed = st.session_state, address.missing("query"), f"listed on {page_frame.shown()}"
+    item = state.get("query") if view.whole.row(state.get("query")) is not None else None
+    if chosen.items:
+        if state.setdefault(listed, chosen.title) != chosen.title and not asked:
+            item = None
+        state[listed] = chosen.title
+    if item is None and asked:
+        words = f"The {view.split} split of {view.run.name} has no query {asked}. Choose another."
+        st.warning(page_frame.as_text(words))
+    elif item is None and chosen.items:
+        item = state["query"] = chosen.items[chosen.opened]
     address.tell("query", item)
     return item
 
@@ -100,16 +119,21 @@ def _random(view: SplitView, allowed: np.ndarray) -> Candidates:
     rows = np.flatnonzero(allowed)
     count = min(OFFERED, len(rows))
     items = view.whole.query.items[rows[generator.choice(len(rows), count, replace=False)]].tolist()
-    return Candidates(items, [""] * count, "Random queries", "click one to see its neighbours", NONE_PASS)
+    kept = view.whole.stored.get(KEPT, ())
+    kept = np.asarray(kept) if len(kept) == len(allowed) else np.ones(len(allowed))
+    mixed = kept[view.whole.rows(np.asarray(items, np.int64))]
+    opened = int(np.argmin(np.nan_to_num(np.abs(mixed - 0.5), nan=1.0))) if items else 0  # half right tells most
+    note = "click one to see its neighbours"
+    return Candidates(items, [""] * count, "Random queries", note, NONE_PASS, opened=opened)
 
 
-def _column(label: str, columns: list[str]) -> str:
+def _column(label: str, columns: list[str], initial: str) -> str:
     titles = {column: ONE_QUERY.get(column, column) for column in columns}
-    return page_frame.select(label, titles, key="by", initial="mAP", link="by")
+    return page_frame.select(label, titles, key="by", initial=initial, link="by")
 
 
 def _worst(view: SplitView, allowed: np.ndarray) -> Candidates:
-    column = _column("Worst by", view.whole.columns)
+    column = _column("Worst by", view.whole.columns, "mAP")
     title, measuring = f"Worst queries by {ONE_QUERY.get(column, column)}", cache.measured(view)
     if measuring.value is None:
         return Candidates([], [], title, waits_for=measuring)
@@ -120,6 +144,25 @@ def _worst(view: SplitView, allowed: np.ndarray) -> Candidates:
     none = "No query here has another image of its class, so no metric counts any." if allowed.all() else NONE_PASS
     items = view.whole.query.items[order].tolist()
     return Candidates(items, [f"{values[row]:.3f}" for row in order], title, note, none)
+
+
+def _learnt(source: str, view: SplitView, allowed: np.ndarray) -> Candidates:
+    """Queries by the stored moment from which they are right, or wrong again, to the last one."""
+    title, looking = LEARNT[source], cache.learning(view.run)
+    if looking.value is None:
+        return Candidates([], [], title, waits_for=looking)
+    items, steps = looking.value.learnt if source == "learnt" else looking.value.forgotten
+    passing = np.isin(items, view.whole.query.items[allowed])
+    items, steps = items[passing], steps[passing]
+    last = f"{looking.value.steps[-1]:,}"
+    note = {
+        "learnt": f"nearest image wrong at first, right from the step shown to the last stored one, {last}",
+        "forgotten": f"nearest image right once, wrong from the step shown to the last stored one, {last}",
+    }[source]
+    values = [f"step {step:,}" for step in steps[: 2 * OFFERED]]
+    counted = f"{len(items):,} of {int(allowed.sum()):,} queries: {note}; the latest first"
+    none = f"There is no such query ({note})." if allowed.all() else NONE_PASS
+    return Candidates(items[: 2 * OFFERED].tolist(), values, title, counted, none)
 
 
 def _class(view: SplitView, allowed: np.ndarray) -> Candidates:
@@ -137,18 +180,22 @@ def _class(view: SplitView, allowed: np.ndarray) -> Candidates:
 
 def _compared(source: str, view: SplitView, allowed: np.ndarray, comparison: ComparisonChoice) -> Candidates:
     """Queries by how much the other ranking changed them."""
-    by_rank, title, compared = source in ("fixed", "broken"), COMPARED[source], comparison.compared
+    title, compared = COMPARED[source], comparison.compared
     if compared is None:
         return Candidates([], [], title, waits_for=comparison.waits_for)
     both = [name for name in view.whole.columns if name in compared.columns]
-    column = "r@1" if by_rank else _column("By", both)
-    for measuring in (cache.measured(view), comparison.measured()):
-        if measuring.value is None:
+    column = _column("By", both, KEPT)
+    values = []
+    kept = {} if compared.rank else compared.collection.stored
+    for known, measure in ((view.whole.stored, partial(cache.measured, view)), (kept, comparison.measured)):
+        measuring = None if column in known else measure()
+        found = known if measuring is None else measuring.value
+        if found is None:
             return Candidates([], [], title, waits_for=measuring)
-    here, there = cache.measured(view).value, comparison.measured().value
-    assert here is not None and there is not None
-    items, before, after = changes(view.whole, compared.collection, here[column], there[column])
-    change = after - before if source in ("improved", "fixed") else before - after
+        values.append(found[column])
+    items, before, after = changes(view.whole, compared.collection, *values)
+    change = after - before if source == "improved" else before - after
+    change = np.abs(change) if source == DIFFER else change
     order = np.argsort(-change, kind="stable")
     passing = np.isin(items, view.whole.query.items[allowed])
     order = order[(change[order] > 0) & passing[order]]
@@ -156,11 +203,10 @@ def _compared(source: str, view: SplitView, allowed: np.ndarray, comparison: Com
     more = f", the first {len(rows)} shown" if len(rows) < len(order) else ""
     name, other = ONE_QUERY.get(column, column), compared.title
     note = {
+        DIFFER: f"by {name}, {other} against this one",
         "improved": f"{name} is higher in {other}",
         "regressed": f"{name} is lower in {other}",
-        "fixed": f"first neighbour wrong here, right in {other}",
-        "broken": f"first neighbour right here, wrong in {other}",
     }[source]
-    values = [""] * len(rows) if by_rank else [f"{after[row] - before[row]:+.3f}" for row in rows]
+    told = [f"{after[row] - before[row]:+.3f}" for row in rows]
     count = f"{len(order):,} of {int(passing.sum()):,} queries{more}"
-    return Candidates(items[rows].tolist(), values, title, f"{note} for {count}", f"There is no such query ({note}).")
+    return Candidates(items[rows].tolist(), told, title, f"{note} for {count}", f"There is no such query ({note}).")

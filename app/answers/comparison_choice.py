@@ -1,10 +1,8 @@
-"""Choosing what to compare a run with: another run on the same images, a re-ranking, or two-stage search."""
+"""Choosing what to compare a run with: another run on the same images, or a re-ranking."""
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,28 +11,22 @@ from app.results import cache, run_choice
 from app.results.cache import SplitView
 from app.shared import page_frame
 from app.shared.background import Job
-from lab.evaluation.comparison import OtherRanking, two_stage
-from lab.evaluation.two_stage import InvertedGallery
+from lab.evaluation.comparison import OtherRanking
+from lab.report.rows import letters, query_set
 
 NOTHING = ""
-
-ENGINES = tuple(
-    name for name, needs in {"faiss_ivf_pq": "faiss", "lancedb": "lancedb"}.items() if importlib.util.find_spec(needs)
-)
-"""Indexes of `lab.search` for galleries that outgrow memory, where their library is installed; here they show what they
-lose."""
 
 
 @dataclass(frozen=True)
 class ComparisonChoice:
     """Another answer, and the split whose images its cards show.
 
-    code: as it stands in the address. answer: the other ranking, or the job that makes it or its filed gallery.
+    code: as it stands in the address. answer: the other ranking, or the job that makes it.
     """
 
     code: str
     view: SplitView
-    answer: OtherRanking | Job[Any]
+    answer: OtherRanking | Job[OtherRanking]
 
     @property
     def compared(self) -> OtherRanking | None:
@@ -43,12 +35,11 @@ class ComparisonChoice:
         Raises:
             ValueError: it cannot be.
         """
-        value = self.answer if isinstance(self.answer, OtherRanking) else self.answer.value
-        return two_stage(value) if isinstance(value, InvertedGallery) else value
+        return self.answer if isinstance(self.answer, OtherRanking) else self.answer.value
 
     @property
-    def waits_for(self) -> Job[Any] | None:
-        """The job that makes the ranking or its filed gallery, done or not; None where nothing has to be prepared."""
+    def waits_for(self) -> Job[OtherRanking] | None:
+        """The job that makes the ranking, done or not; None where nothing has to be prepared."""
         return self.answer if isinstance(self.answer, Job) else None
 
     def measured(self) -> Job[dict[str, np.ndarray]]:
@@ -61,17 +52,17 @@ def choose(view: SplitView) -> ComparisonChoice | None:
     options = {NOTHING: "nothing"} | run_choice.on_the_same_images(view)
     methods = knob_forms.offered("lab.reranking")
     options |= {f"rerank:{name}": f"this run, re-ranked ({name.replace('_', '-')})" for name in methods}
-    options["two-stage:1"] = "this run, two-stage search"
-    options |= {f"search:{engine}": f"this run, searched by {engine}" for engine in ENGINES}
     code = page_frame.select("Compare with", options, key="rival", link="rival")
     kind, _, name = code.partition(":")
     if kind == "rerank":
         return ComparisonChoice(code, view, cache.reranked(view, name))
-    if kind == "search":
-        return ComparisonChoice(code, view, cache.searched(view, name))
-    if kind == "two-stage":
-        return ComparisonChoice(code, view, cache.inverted(view))
     if kind == "run":
-        other = cache.split_view(run_choice.view(run_choice.library()[name]), view.split)
-        return ComparisonChoice(code, other, OtherRanking(name, other.whole))
+        known = run_choice.library()
+        unlike = any(
+            letters([query_set(run_choice.described(known[one]), view.split) for one in (view.run.name, name)])
+        )
+        if unlike:
+            page_frame.say("≠ Measured on different images; Runs compares the two on the same ones.")
+        other = run_choice.at_the_same_step(view, name)
+        return ComparisonChoice(code, other, OtherRanking(f"{name} ≠" if unlike else name, other.whole))
     return None

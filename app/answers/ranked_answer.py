@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,6 @@ NOTHING_TO_FIND = (
     "This query has no other image of its class here, so there is nothing to find and no metric counts it."
 )
 
-WeightOf = Callable[[int], float | None]
 Facts = list[tuple[str, str, str]]
 
 ONE_QUERY = {"mAP": "AP"}
@@ -35,7 +34,7 @@ class ShownPart:
     allowed: bool [g], gallery positions that may be shown.
     kept: how many neighbours the ranking has.
     k: rank after which a line is drawn.
-    weight_of: how a loss moves an image, in units of the largest, when somebody asks.
+    measure: what the list is ranked by, where that is not the run's own similarity.
     """
 
     places: np.ndarray
@@ -44,7 +43,7 @@ class ShownPart:
     allowed: np.ndarray
     kept: int
     k: int
-    weight_of: WeightOf | None = None
+    measure: str = ""
 
     @property
     def here(self) -> np.ndarray:
@@ -56,7 +55,7 @@ class ShownPart:
         return int(self.places[self.stop - 1]) + 1 if 0 < self.stop < len(self.places) else self.kept
 
 
-def part(evidence: Evidence, chosen: Filter, images: ImageSet, k: int, weight_of: WeightOf | None = None) -> ShownPart:
+def part(evidence: Evidence, chosen: Filter, images: ImageSet, k: int) -> ShownPart:
     """The neighbours that pass a filter, all on one page."""
     neighbours = evidence.ranking.neighbours[0]
     neighbours = neighbours[neighbours >= 0]
@@ -64,7 +63,7 @@ def part(evidence: Evidence, chosen: Filter, images: ImageSet, k: int, weight_of
     if chosen:
         allowed = chosen.neighbours(images, evidence.gallery.items)
     places = np.flatnonzero(allowed[neighbours])
-    return ShownPart(places, 0, len(places), allowed, len(neighbours), k, weight_of)
+    return ShownPart(places, 0, len(places), allowed, len(neighbours), k)
 
 
 def sections(
@@ -87,11 +86,10 @@ def sections(
     right, total = int((ranks[shown] <= part.last).sum()), int(shown.sum())
 
     def dressed(card: Card) -> Card:
-        weight = None if part.weight_of is None else part.weight_of(card.id)
-        card = cards.weighed(replace(card, cut=card.rank == part.k), weight)
+        card = replace(card, cut=card.rank == part.k)
         return card if before is None else cards.moved(card, before)
 
-    came = [dressed(card) for card in cards.neighbours(view, evidence, part.here)]
+    came = [dressed(card) for card in cards.neighbours(view, evidence, part.here, part.measure)]
     late = [dressed(card) for card in cards.missed(view, evidence, part.last, MISSED_SHOWN, part.allowed)]
     filtered = not part.allowed.all()
     title = f"Nearest {part.stop}" if part.start == 0 else f"Neighbours {part.start + 1} to {part.stop}"
@@ -101,9 +99,7 @@ def sections(
     retrieved = int(evidence.ranking.retrieved[0])
     of = f"{int(part.allowed.sum()):,} of {len(part.allowed):,}" if filtered else f"{retrieved:,}"
     note = f"of {of} images by {view.whole.similarity}; {score}" + "; ranks are those without the filter" * filtered
-    empty = "No neighbour passes the filter." if filtered else "This search returned nothing for the query."
-    if len(part.places):
-        empty = f"The list ends here, with {len(part.places):,} neighbours."
+    empty = "No neighbour passes the filter." if filtered else "The list ends here."
     nothing = f"None: every true match is among the first {part.last}."
     if not known:
         nothing = "The query's class is not known, so no image can be missed."
@@ -146,7 +142,8 @@ def facts(evidence: Evidence, k: int) -> Facts:
             ("last match at", rank_words(ranks[-1]), "rank by which every true match was found"),
             ("first wrong at", f"{wrong:,}" if wrong else "none", "rank of the nearest image of another class"),
         ]
-    return rows
+    main = (ONE_QUERY["mAP"], f"recall@{k}", "first match at", "first wrong at")
+    return sorted(rows, key=lambda row: main.index(row[0]) if row[0] in main else len(main))  # those are seen at once
 
 
 def both(one: Facts, other: Facts) -> Facts:

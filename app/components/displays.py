@@ -10,29 +10,28 @@ from dataclasses import asdict, dataclass
 
 import streamlit as st
 
-from app.components import component
+from app.components import component, told
 from app.run_events import ADDRESS
 
 EVERY = 5
 """Seconds between two questions of a page; browsers make that a minute for tabs that nobody looks at."""
 
 
+_ASKS = {"address": ADDRESS, "every": EVERY}
+
+
 def listen() -> None:
     """Have this page ask which runs have ended; it shows nothing until one has. And have one press of Back lead to the
     page before: a step is what the person did, and not that a page filled in its address."""
     with st.container(key="listening"):
-        component("notifications")(key="bell listens", data=_events(button=False))
+        component("notifications")(key="bell listens", data={**_ASKS, "button": False})
     with st.container(key="listening-steps"):
         component("steps")(key="steps", data={})
 
 
 def notifications_button() -> None:
     """The button that allows desktop messages, and what they are."""
-    component("notifications")(key="bell", data=_events(button=True))
-
-
-def _events(button: bool) -> dict[str, object]:
-    return {"button": button, "address": ADDRESS, "every": EVERY}
+    component("notifications")(key="bell", data={**_ASKS, "button": True})
 
 
 @dataclass(frozen=True)
@@ -66,37 +65,73 @@ class Regions:
     words: str
 
 
-def regions(pictures: Sequence[Regions], *, key: str, largest: float, unit: str) -> None:
-    """Draw pictures side by side, with what each of their regions adds to the similarity laid over them; a cell
-    of the amount `largest`, in `unit`, has the full colour."""
-    data = {"pictures": [asdict(one) for one in pictures], "largest": largest, "unit": unit}
+def regions(
+    pictures: Sequence[Regions], matches: Sequence[tuple[int, int, float]], *, key: str, **words: str | float
+) -> None:
+    """Draw two pictures side by side, with what each of their regions adds to the similarity laid over them.
+
+    matches: places of cells that a line joins, and what each pair adds. words: `title`; `how`, which says more; `unit`
+    of the cells, and `largest`, the amount that has the full colour.
+    """
+    data = {"pictures": [asdict(one) for one in pictures], "matches": matches, **words}
     component("regions")(key=key, data=data)
 
 
-@dataclass(frozen=True)
-class Matrix:
-    """Classes by classes.
+def matrix(
+    names: Sequence[str],
+    counts: Sequence[Sequence[int]],
+    looked: Sequence[int],
+    *,
+    key: str,
+    on_pick: Callable[[int, int], None],
+    **words: str,
+) -> None:
+    """Draw classes by classes; `on_pick(row, column)` runs before the page is drawn again, after a click or Enter on a
+    cell that is not empty.
 
-    names: [c]. counts: [c c], neighbours of the column's class of all queries of the row's. looked: [c], all neighbours
-    of the row's queries, 0 where there are none. strings are shown as text.
+    Args:
+        counts: [c c], neighbours of the column's class of all queries of the row's.
+        looked: [c], all neighbours of the row's queries, 0 where there are none.
+        words: `title` and `note`.
     """
 
-    names: Sequence[str]
-    counts: Sequence[Sequence[int]]
-    looked: Sequence[int]
-    title: str
-    note: str
-
-
-def matrix(content: Matrix, *, key: str, on_pick: Callable[[int, int], None]) -> None:
-    """Draw it; `on_pick(row, column)` runs before the page is drawn again, after a click or Enter on a cell that is not
-    empty."""
-
     def picked() -> None:
-        cell = st.session_state[key]["picked"]
-        row, column = (cell.get("row"), cell.get("column")) if isinstance(cell, dict) else (None, None)
-        known = range(len(content.names))
-        if isinstance(row, int) and isinstance(column, int) and row in known and column in known:
-            on_pick(row, column)
+        cell = told(key, "picked")
+        if max(cell["row"], cell["column"]) < len(names):  # a click may be of the matrix before
+            on_pick(cell["row"], cell["column"])
 
-    component("matrix")(key=key, data=asdict(content), on_picked_change=picked)
+    data = {"names": names, "counts": counts, "looked": looked, **words}
+    component("matrix")(key=key, data=data, on_picked_change=picked)
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Similarities of pairs of one class and of two.
+
+    edges: [b + 1]; same, other: [b], share of the pairs of each kind between two edges.
+    thresholds: [t], ascending, where the line may stand; far, frr: [t], shares that each lets through and keeps out.
+    value: where the line stands. alt: says what is drawn.
+    """
+
+    edges: Sequence[float]
+    same: Sequence[float]
+    other: Sequence[float]
+    thresholds: Sequence[float]
+    far: Sequence[float]
+    frr: Sequence[float | None]
+    value: float
+    title: str
+    unit: str
+    alt: str
+
+
+def threshold(content: Histogram, *, key: str, on_move: Callable[[float], None]) -> None:
+    """Draw it with a line that can be dragged, and moved by keys; `on_move(value)` runs before the page is drawn again,
+    when the line rests."""
+
+    def moved() -> None:
+        value = told(key, "moved")["value"]
+        if value in content.thresholds:  # a line that was dragged may be of the drawing before
+            on_move(float(value))
+
+    component("threshold")(key=key, data=asdict(content), on_moved_change=moved)

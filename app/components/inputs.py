@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
 import streamlit as st
 
 import lab
-from app.components import component
+from app.components import component, told
 
 Box = tuple[float, float, float, float]
 """Left, top, right and bottom, as shares of the picture's width and height."""
@@ -28,19 +27,15 @@ def crop(src: str, alt: str, box: Box | None, *, key: str, on_crop: Callable[[Bo
     """
 
     def drawn() -> None:
-        value = st.session_state[key]["drawn"]
-        rectangle = checked(value.get("box") if isinstance(value, dict) else None)
-        if rectangle:
-            on_crop(rectangle)
+        if box := checked(told(key, "drawn")["box"]):
+            on_crop(box)
 
     component("crop")(key=key, data={"src": src, "alt": alt, "box": box, "smallest": SMALLEST}, on_drawn_change=drawn)
 
 
-def checked(box: Any) -> Box | None:
+def checked(box: Sequence[float]) -> Box | None:
     """A rectangle as a browser or an address told it, rounded to thousandths; None for what is none."""
-    if not isinstance(box, list | tuple) or len(box) != 4 or not all(isinstance(one, int | float) for one in box):
-        return None
-    if not all(isfinite(one) and 0 <= one <= 1 for one in box):
+    if len(box) != 4 or not all(0 <= one <= 1 for one in box):
         return None
     left, top, right, bottom = (round(float(one), 3) for one in box)
     return (left, top, right, bottom) if min(right - left, bottom - top) >= SMALLEST - 0.002 else None
@@ -75,14 +70,12 @@ def drag(
         name: which one.
         values: what it shows: `scores` and `pattern` of a strip; `x`, `y`, `classes` and `fixed` of points. While
             somebody drags, the browser's own values win over those that come back from here.
-        on_move: called with what was moved, before the page is drawn again. Comes from a browser: check it.
+        on_move: called with what was moved, before the page is drawn again.
     """
 
     def moved() -> None:
-        state = st.session_state[key]["moved"]
-        if isinstance(state, dict) and isinstance(state.get("values"), dict):
-            st.session_state[f"{key} count"] = state.get("count", 0)
-            on_move(state["values"])
+        st.session_state[f"{key} count"] = told(key, "moved")["count"]
+        on_move(told(key, "moved")["values"])
 
     count = st.session_state.get(f"{key} count", 0)
     _draggable(name)(key=key, data={"values": dict(values), "heard": count}, on_moved_change=moved)
@@ -90,51 +83,47 @@ def drag(
 
 @dataclass(frozen=True)
 class Place:
-    """A line of the palette. kind: page, run, class or image; name: what tells it apart among these."""
+    """A line of the palette. kind: page, run, class or image; address: where it leads, seen from any page."""
 
     kind: str
-    name: str
     title: str
+    address: str
     note: str = ""
 
 
 def keys(
-    letters: dict[str, tuple[str, str]],
+    pages: Sequence[tuple[str, Place]],
     places: Sequence[Place],
     words: str | None,
+    drawn: int,
     *,
     key: str,
     on_ask: Callable[[str], None],
-    on_choose: Callable[[str, str], None],
 ) -> None:
     """Listen to the keyboard on every page: a palette (Ctrl + K), shortcuts, and a list of them ("?").
 
     Both dialogs are the browser's own: it keeps the focus inside while one is open, gives it back, and closes it at
     Escape. A key alone does nothing while somebody types, and whoever does not want such keys (voice control types
-    letters) turns them off in the list.
+    letters) turns them off in the list. The browser goes to what is chosen by itself, as it does at Back: whatever the
+    server is drawing meanwhile, no choice is lost.
 
     Args:
-        letters: page's name to the letter that, after G, leads there, and the page's title.
+        pages: each with the letter that, after G, leads there.
         places: what the palette offers for `words`; for None it keeps what it has.
+        drawn: how many times pages have been drawn; a new number says that the page that was gone to has come.
         on_ask: called with the words that were typed.
-        on_choose: called with kind and name of what was chosen. They come from a browser: check them.
     """
 
-    def reported(name: str) -> dict:
+    def ask() -> None:
         # While a page takes the place of another, Streamlit may have dropped the state of the one before.
         state = st.session_state.get(key)
-        value = state.get(name) if state else None
-        return value if isinstance(value, dict) else {}
-
-    def ask() -> None:
-        on_ask(str(reported("asked").get("words", "")))
-
-    def chosen() -> None:
-        on_choose(str(reported("chosen").get("kind", "")), str(reported("chosen").get("name", "")))
+        value = state.get("asked") if state else None
+        on_ask(str(value.get("words", "")) if isinstance(value, dict) else "")
 
     data = {
-        "pages": [{"name": name, "letter": letter, "title": title} for name, (letter, title) in letters.items()],
+        "pages": [{"letter": letter, **asdict(page)} for letter, page in pages],
         "places": [asdict(place) for place in places],
         "words": words,
+        "drawn": drawn,
     }
-    component("keys")(key=key, data=data, on_asked_change=ask, on_chosen_change=chosen)
+    component("keys")(key=key, data=data, on_asked_change=ask)

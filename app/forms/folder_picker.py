@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,26 @@ from app.shared import page_frame, settings
 
 MOST = 5_000
 """Folders that are listed of one."""
+RECENT = 8
+"""Recent folders that are offered at first."""
 
 
-def pick(label: str, *, key: str, link: str = "") -> Path | None:
-    """Draw the picker; None, and a sentence, while what was typed is no folder that may be read. link: see `keep`."""
+def pick(label: str, *, key: str, link: str = "", recent: Sequence[str] = ()) -> Path | None:
+    """Draw the picker, which begins with all folders that may be read and `recent` ones; None while no folder is
+    chosen, and a sentence, too, while what was typed is none that may be read. link: see `keep`."""
     roots = settings.data_roots()
-    page_frame.keep(key, str(roots[0]), link=link)
+    page_frame.keep(key, str(roots[0]) if len(roots) == 1 else "", link=link)
+
+    def go_up() -> None:
+        st.session_state[key] = "" if at in roots else str(at.parent) if at else ""
+
     with st.container(horizontal=True, vertical_alignment="bottom"):
         at = _typed(key)
-        look: dict[str, Any] = {"icon": ":material/arrow_upward:", "disabled": at is None or at in roots}
-        st.button("Up", key=f"{key} up", on_click=_go, args=(key, at), help="Go up one folder", **look)
-        below = _below(at)
+        look: dict[str, Any] = {"icon": ":material/arrow_upward:", "disabled": at is None or (at,) == roots}
+        st.button("Up", key=f"{key} up", on_click=go_up, help="Go up one folder", **look)
+        known = [path for path in (Path(one).expanduser() for one in recent) if path.is_dir()]
+        known = [path for path in known if any(path.is_relative_to(root) for root in roots)]
+        below = _below(at) if at else list(dict.fromkeys(map(str, [*roots, *known[:RECENT]])))
         st.selectbox(
             "Open a folder",
             below,
@@ -30,27 +40,27 @@ def pick(label: str, *, key: str, link: str = "") -> Path | None:
             key=f"{key} into",
             on_change=_go_into,
             args=(key, at),
-            placeholder=f"{len(below):,} folders here" if below else "no folder here",
+            placeholder=f"{len(below):,} folder{'s' * (len(below) > 1)} here" if below else "no folder here",
             help="Type to search. Folders whose name begins with a dot are left out.",
         )
-    words = st.text_input(label, key=key, persist_state="session", help=f"Below {' or '.join(map(str, roots))}.")
+    help = f"Below {' or '.join(map(str, roots))}."
+    words = st.text_input(label, key=key, persist_state="session", placeholder="open one, or type its path", help=help)
     with page_frame.refusals():
-        return settings.confine_folder(Path(words.strip()))
+        return settings.confine_folder(Path(words.strip())) if words.strip() else None
     return None
 
 
 def _typed(key: str) -> Path | None:
     """The folder where the picker stands, if it is one that may be read."""
+    words = st.session_state[key].strip()
     try:
-        return settings.confine_folder(Path(st.session_state[key].strip()))
+        return settings.confine_folder(Path(words)) if words else None
     except (ValueError, OSError):
         return None
 
 
-def _below(folder: Path | None) -> list[str]:
+def _below(folder: Path) -> list[str]:
     """Names of the folders in a folder, as far as they may be read."""
-    if folder is None:
-        return []
     try:
         with os.scandir(folder) as entries:  # which tells what is a folder without a look at each of a million files
             names = [one.name for one in entries if not one.name.startswith(".") and one.is_dir()]
@@ -59,11 +69,7 @@ def _below(folder: Path | None) -> list[str]:
     return sorted(names, key=str.lower)[:MOST]
 
 
-def _go(key: str, folder: Path) -> None:
-    st.session_state[key] = str(folder.parent)
-
-
-def _go_into(key: str, folder: Path) -> None:
+def _go_into(key: str, folder: Path | None) -> None:
     if name := st.session_state.get(f"{key} into"):
-        st.session_state[key] = str(folder / name)
+        st.session_state[key] = str(folder / name if folder else name)
         st.session_state[f"{key} into"] = None

@@ -1,14 +1,13 @@
 """One form builder: declared knobs in, widgets out, a configuration back. No page knows any knob by name.
 
-The state of every widget lives under `form.SECTION.ENTRY.KNOB`, so a preset, an imported file and a cloned run are
-all put into the form by writing that state.
+The state of every widget lives under `form.SECTION.ENTRY.KNOB`, so a preset and a cloned run are put into the form by
+writing that state.
 """
 
 from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -21,15 +20,16 @@ from lab.runs import SECTIONS, RunConfig
 from lab.runs.config import Choice, Section, derived_knobs, word
 
 ROOT = "form"
+FILLED = "form filled"
+"""In the session's state: the configuration that somebody put into the form, until the Train page has taken it."""
 COLUMNS = 3
 TYPING = "400ms"
 """A pause in typing after which what was typed is checked."""
-AND_SO_ON = "…"
-"""Ends a number that has more decimals than are shown."""
 
 
 def fill(config: RunConfig) -> None:
     """Put a configuration into the form."""
+    st.session_state[FILLED] = config
     st.session_state.pop(f"{ROOT} defaults", None)  # nothing of it is to follow another choice
     for name, chosen in config:
         section = SECTIONS[name]
@@ -42,34 +42,13 @@ def fill(config: RunConfig) -> None:
                 st.session_state[_key(section, one.name, knob)] = widget_value(knob, getattr(one.knobs, knob.name))
 
 
-def fill_from(sections: Mapping[str, Any]) -> None:
-    """Put what a file says into the form. What a person has to give, such as the folder of the images, may be left
-    out: it stays as it stands in the form.
-
-    Raises:
-        ValueError: an unknown section, name or knob, or a value out of range.
-    """
-    filled = dict(sections)
-    for name, section in SECTIONS.items():
-        chosen = filled.get(name)
-        if section.package and not section.many and isinstance(chosen, str | dict):
-            entry = {"name": chosen} if isinstance(chosen, str) else chosen
-            filled[name] = _still_needed(section, str(entry.get("name", section.default))) | entry
-    fill(RunConfig.of(filled))
-
-
-def _still_needed(section: Section, entry: str) -> dict[str, str]:
-    """The texts without a default, as they stand in the form."""
-    needed = (knob for knob in _open_knobs(section, entry) if knob.required and knob.kind is str)
-    return {knob.name: st.session_state.get(_key(section, entry, knob)) or "" for knob in needed}
-
-
 def settle() -> None:
     """Let a choice in one section move the defaults of another (a loss that wants free lengths, an encoder's).
 
     Only knobs that still stand at their old default move. Call it before the form is drawn.
     """
-    names = _names()
+    state = {name: st.session_state.get(f"{ROOT}.{name}") for name in SECTIONS}
+    names = {name: one if isinstance(one, list) else {"name": one} for name, one in state.items() if one}
     before: Any = st.session_state.get(f"{ROOT} defaults")
     if before and before[0] == names:
         return
@@ -89,17 +68,19 @@ def settle() -> None:
     st.session_state[f"{ROOT} defaults"] = (names, now)
 
 
-def _names() -> dict[str, Any]:
-    """What is chosen in every section, without its knobs."""
-    state = ((name, st.session_state.get(f"{ROOT}.{name}")) for name in SECTIONS)
-    return {name: chosen if isinstance(chosen, list) else {"name": chosen} for name, chosen in state if chosen}
+def section_form(name: str, words: str | None = "") -> tuple[Any, str]:
+    """Draw a section; returns what it asks for, as YAML would hold it, and the sentence against it ("" when legal).
 
-
-def section_form(name: str) -> tuple[Any, str]:
-    """Draw a section; returns what it asks for, as YAML would hold it, and the sentence against it ("" when legal)."""
+    words: of a search, which draws what it finds; None draws nothing, and reads what stands in the form.
+    """
     section = SECTIONS[name]
-    values = _many_form(section) if section.many else _single_form(section)
+    values = _many_form(section, words) if section.many else _single_form(section, words)
     return values, problem(section, values)
+
+
+def found(words: str, *texts: str) -> bool:
+    """Whether every word of a search stands somewhere in some texts."""
+    return all(word in " ".join(texts).lower() for word in words.lower().replace("_", " ").split())
 
 
 def problem(section: Section, values: Any) -> str:
@@ -121,27 +102,31 @@ def offered(package: str) -> list[str]:
     return [name for name in catalog.names() if name not in broken]
 
 
-def _single_form(section: Section) -> dict[str, Any]:
+def _single_form(section: Section, words: str | None) -> dict[str, Any]:
     if not section.package:
-        return _knob_grid(section, None)
-    names = offered(str(section.package))
-    title, sentence = _title(section)
-    look: dict[str, Any] = {"help": sentence, "format_func": entry_in_words}
-    chosen = page_frame.select(title, names, key=f"{ROOT}.{section.name}", initial=section.default, **look)
-    return {"name": chosen, **_knob_grid(section, chosen)}
-
-
-def _many_form(section: Section) -> list[dict[str, Any]]:
-    names = offered(str(section.package))
+        return _knob_grid(section, None, words)
     key = f"{ROOT}.{section.name}"
+    chosen = st.session_state.get(key, section.default)
+    title, sentence = _title(section)
+    if words is not None and found(words, title, sentence, section.name):
+        look: dict[str, Any] = {"help": sentence, "format_func": entry_in_words}
+        chosen = page_frame.select(title, offered(str(section.package)), key=key, initial=section.default, **look)
+    return {"name": chosen, **_knob_grid(section, chosen, words)}
+
+
+def _many_form(section: Section, words: str | None) -> list[dict[str, Any]]:
+    names, key = importlib.import_module(str(section.package)).names(), f"{ROOT}.{section.name}"
     st.session_state[key] = [name for name in st.session_state.get(key, section.default) if name in names]
     title, sentence = _title(section)
-    chosen = page_frame.several(title, names, key=key, help=sentence, format_func=entry_in_words)
+    chosen = st.session_state[key]
+    if words is not None and found(words, title, sentence, section.name):
+        names = offered(str(section.package))
+        chosen = page_frame.several(title, names, key=key, help=sentence, format_func=entry_in_words)
     entries = []
     for name in chosen:
-        if _open_knobs(section, name):
+        if words == "" and _open_knobs(section, name):
             st.caption(entry_in_words(name))
-        entries.append({"name": name, **_knob_grid(section, name)})
+        entries.append({"name": name, **_knob_grid(section, name, words)})
     return entries
 
 
@@ -157,32 +142,27 @@ def heading(name: str) -> None:
     st.caption(sentence)
 
 
-def _knob_grid(section: Section, entry: str | None) -> dict[str, Any]:
-    """The knobs of one entry, three a row; those that few people need behind a fold that counts what was changed."""
-    first, rest = knob_labels.first_and_rest(section.name, _open_knobs(section, entry))
-    values = _grid(section, entry, first)
-    if rest:
-        moved = sum(_moved(knob, _key(section, entry, knob)) for knob in rest)
-        changed = f", {moved} changed" if moved else ""
-        link = "-".join(filter(None, ("more", section.name, entry if section.many else None)))
-        with page_frame.fold(f"More settings ({len(rest)}{changed})", link=link):
-            values |= _grid(section, entry, rest)
-    return {name: value for name, value in values.items() if value is not MISSING}
-
-
-def _grid(section: Section, entry: str | None, knobs: Sequence[Knob]) -> dict[str, Any]:
-    values = {}
-    for row in (knobs[at : at + COLUMNS] for at in range(0, len(knobs), COLUMNS)):
+def _knob_grid(section: Section, entry: str | None, words: str | None) -> dict[str, Any]:
+    """The knobs of one entry, three a row, those that matter most first."""
+    knobs = knob_labels.ordered(section.name, _open_knobs(section, entry))
+    drawn, values = [], {}
+    for knob in knobs:
+        texts = knob_labels.label(section.name, knob), knob.name.replace("_", " "), section.name, knob.help
+        if words is not None and found(words, *texts):
+            drawn.append(knob)
+        state = _state(knob, _key(section, entry, knob))
+        as_it_stands = _options(knob) or (knob.kind is bool and not knob.many)
+        values[knob.name] = state if as_it_stands else _parsed(knob, state)
+    for row in (drawn[at : at + COLUMNS] for at in range(0, len(drawn), COLUMNS)):
         for column, knob in zip(st.columns(COLUMNS, vertical_alignment="bottom"), row, strict=False):
             with column:
                 values[knob.name] = knob_widget(knob, _key(section, entry, knob), section.name)
-    return values
+    return {name: value for name, value in values.items() if value is not MISSING}
 
 
-def _moved(knob: Knob, key: str) -> bool:
-    """Whether a knob stands elsewhere than at its default."""
-    initial = widget_value(knob, None if knob.required else knob.default)
-    return st.session_state.get(key, initial) != initial
+def _state(knob: Knob, key: str) -> Any:
+    """Where a knob's widget stands, or would stand when it is first drawn."""
+    return st.session_state.get(key, widget_value(knob, None if knob.required else knob.default))
 
 
 def _open_knobs(section: Section, entry: str | None) -> list[Knob]:
@@ -202,19 +182,18 @@ MISSING: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
 
 def knob_widget(knob: Knob, key: str, section: str = "") -> Any:
     """Draw one knob of a section and return its value; `MISSING` when it is empty and cannot be None."""
-    page_frame.keep(key, widget_value(knob, None if knob.required else knob.default))
-    common: dict[str, Any] = {"key": key, "help": help_text(knob), "persist_state": "session"}
-    title, name = knob_labels.label(section, knob)
-    label = f"{title} :gray[{page_frame.as_text(name)}]" if name else title
+    st.session_state[key] = _state(knob, key)  # or one that was not drawn for a while would show its default
+    common: dict[str, Any] = {"key": key, "help": help_text(knob, section), "persist_state": "session"}
+    title = knob_labels.label(section, knob)
     options = _options(knob)
     if options:
         none = knob.none_in_words
         named = lambda value: none if value is None else word(value)  # noqa: E731
-        return st.selectbox(label, options, format_func=named, placeholder=none, **common)
+        return st.selectbox(title, options, format_func=named, placeholder=none, **common)
     if knob.kind is bool and not knob.many:
-        return st.toggle(label, **common)
+        return st.toggle(title, **common)
     # Numbers are typed, too: 3e-5 reads better than a field of decimals, and only text is checked while it is typed.
-    return _parsed(knob, st.text_input(label, placeholder=_when_empty(knob), live=TYPING, **common))
+    return _parsed(knob, st.text_input(title, placeholder=_when_empty(knob), live=TYPING, **common))
 
 
 def _options(knob: Knob) -> list[Any]:
@@ -232,8 +211,7 @@ def widget_value(knob: Knob, value: Any) -> Any:
         return None if value is None else bool(value)
     if value is None:
         return ""
-    write = _begun if value == knob.default else _number
-    return ", ".join(map(write, value)) if knob.many else write(value)
+    return ", ".join(map(_number, value)) if knob.many else _number(value)
 
 
 def _parsed(knob: Knob, text: str) -> Any:
@@ -241,8 +219,6 @@ def _parsed(knob: Knob, text: str) -> Any:
     text = text.strip()
     if not text:
         return None if knob.optional else MISSING
-    if AND_SO_ON in text and text == widget_value(knob, knob.default):
-        return knob.default
     if not knob.many:
         return _as(knob.kind, text)
     return tuple(_as(knob.kind, word) for word in re.split(r"[,\s]+", text.strip("()[] ")) if word)
@@ -267,15 +243,9 @@ def _number(value: Any) -> str:
     return f"{value:.0f}" if isinstance(value, float) and value.is_integer() and abs(value) < 1e6 else str(value)
 
 
-def _begun(value: Any) -> str:
-    """A default with many decimals by its first ones; left as it is, it still stands for the whole number."""
-    words = _number(value)
-    long = isinstance(value, float) and len(words) > 8 and 0.1 <= abs(value) < 100
-    return words[: words.index(".") + 5] + AND_SO_ON if long else words
-
-
-def help_text(knob: Knob) -> str:
-    """What a knob does, what it may be, and where it comes from."""
+def help_text(knob: Knob, section: str = "") -> str:
+    """What a knob does, what it may be, where it comes from, and what commands and files call it."""
     unit = f"Unit: {knob.unit}" if knob.unit else ""
     legal = f"Range: {knob.range}" if "any " not in knob.range else ""
-    return ". ".join(part.rstrip(".") for part in (knob.help, unit, legal, knob.source) if part) + "."
+    name = f"In commands and files: `{section}.{knob.name}`" if section else ""
+    return ". ".join(part.rstrip(".") for part in (knob.help, unit, legal, knob.source, name) if part) + "."

@@ -1,6 +1,6 @@
-"""What the form calls a knob, which ones it shows first, and a sentence for every section.
+"""What the form calls a knob, which ones stand first, and a sentence for every section.
 
-A knob that is not named here is called as in figures (`lab.core.knobs.labels`), and stands among the further settings.
+A knob that is not named here is called as in figures (`lab.core.knobs.labels`), and stands behind the others.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FIRST = {
     "training": ("steps", "validate_every", "device", "chunk", "precision", "seed"),
     "evaluation": ("checkpoint", "splits", "rerank"),
 }
-"""Section to the knobs that matter first, in their order. Of losses, wrappers and metrics all knobs stand together."""
+"""Section to the knobs that matter most, in their order."""
 
 LABELS = {
     "root": "Folder of the images",
@@ -44,25 +44,18 @@ LABELS = {
     "test": "Classes kept for testing",
     "validation": "Classes kept for validation",
     "split_seed": "Seed of the split",
-    "folds": "Cross-validation folds",
     "fold": "Fold that validates",
     "shots": "Training images per class",
     "shot_seed": "Seed that picks these images",
-    "leave_out": "Table of images to leave out",
-    "size": "Size",
+    "corrections": "Table of corrections",
     "augmentation.size": "Image size",
     "testing.size": "Image size",
-    "resize": "Resize to",
-    "pad": "Padding",
     "scale_low": "Smallest crop",
     "scale_high": "Largest crop",
     "ratio_low": "Narrowest crop",
     "ratio_high": "Widest crop",
-    "flip": "Flip",
     "augmentation.flip": "Chance of a flip",
     "evaluation.flip": "Average with the mirrored image",
-    "jitter": "Colour jitter",
-    "hue": "Hue shift",
     "rotate": "Rotation",
     "translate": "Shift",
     "squash": "Stretch",
@@ -72,10 +65,8 @@ LABELS = {
     "normalise": "Embeddings of unit length",
     "freeze_batchnorm": "Freeze batch norm statistics",
     "freeze_affine": "Freeze batch norm weights",
-    "checkpointing": "Save memory by recomputing",
     "pretrained": "Start from ImageNet",
     "image_size": "Size the network is made for",
-    "batch_size": "Batch size",
     "evaluation.batch_size": "Images embedded at once",
     "per_class": "Images per class",
     "short_classes": "Classes with too few images",
@@ -87,7 +78,6 @@ LABELS = {
     "projector_lr": "Learning rate of the projector",
     "projector_width": "Width of the projector",
     "pooling_lr": "Learning rate of pooling",
-    "weight_decay": "Weight decay",
     "warmup": "Warm-up",
     "floor": "Learning rate at the end, as a factor",
     "chunk": "Images embedded at once",
@@ -96,52 +86,40 @@ LABELS = {
     "chunk_batchnorm": "Batch norm with chunks",
     "precision": "Number format",
     "clip": "Largest gradient norm",
-    "seed": "Random seed",
     "workers": "Loading processes",
     "validate_every": "Validate every",
     "checkpoint_every": "Save every",
     "select_by": "Best checkpoint by",
     "keep_batches": "Batches stored to inspect",
-    "keep_frames": "Validations stored for the map",
-    "checkpoint": "Checkpoint to measure",
-    "splits": "Splits to measure",
+    "keep_frames": "Validations stored to look at",
     "rerank": "Re-ranking",
     "rerank_k": "Neighbours for re-ranking",
     "evaluation.k": "Neighbours kept",
-    "temperature": "Temperature",
     "tau": "Temperature",
     "tau1": "Temperature of ranks",
     "tau2": "Temperature of similarities",
     "loss.k": "Ranks k",
-    "simix": "Similarity mixup",
-    "margin": "Margin",
     "pos_margin": "Margin of positive pairs",
     "neg_margin": "Margin of negative pairs",
 }
 """Knob, or `section.knob` where the name means several things, to what people call it."""
 
 
-def label(section: str, knob: Knob) -> tuple[str, str]:
-    """What the form calls a knob, with its unit, and its own name where that is another (else "").
+def label(section: str, knob: Knob) -> str:
+    """What the form calls a knob, with its unit.
 
     Example:
         >>> from lab.core.knobs import describe
         >>> from lab.runs import SECTIONS
         >>> knobs = {one.name: one for one in describe(SECTIONS["training"].knobs_of())}
         >>> label("training", knobs["validate_every"]), label("training", knobs["steps"])
-        (('Validate every (steps)', ''), ('Steps', ''))
+        ('Validate every (steps)', 'Steps')
     """
-    plain = knob.name.replace("_", " ")
     words = LABELS.get(f"{section}.{knob.name}") or LABELS.get(knob.name) or labels.name_in_words(knob)
-    unit = f" ({knob.unit})" if knob.unit and knob.unit != plain else ""
-    return words + unit, "" if words.lower() == plain else knob.name
+    return words + (f" ({knob.unit})" if knob.unit and knob.unit != knob.name.replace("_", " ") else "")
 
 
-def first_and_rest(section: str, knobs: Sequence[Knob]) -> tuple[list[Knob], list[Knob]]:
-    """The knobs that are shown at once, in their order, and those that wait behind "More settings"."""
-    if section not in FIRST:
-        return list(knobs), []
-    named = {knob.name: knob for knob in knobs}
-    first = [named[name] for name in FIRST[section] if name in named]
-    first += [knob for knob in knobs if knob.required and knob not in first]  # nobody can do without
-    return first, [knob for knob in knobs if knob not in first]
+def ordered(section: str, knobs: Sequence[Knob]) -> list[Knob]:
+    """The knobs of a section, those that matter first before the others."""
+    first = FIRST.get(section, ())
+    return sorted(knobs, key=lambda knob: first.index(knob.name) if knob.name in first else len(first))

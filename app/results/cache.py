@@ -22,16 +22,21 @@ import lab.runs
 from app.components.inputs import Box
 from app.results import pictures
 from app.shared import background, page_frame, settings
+from lab.core.results import EmbeddingSet
+from lab.core.streams import result_of
 from lab.data import ImageSet
 from lab.evaluation import comparison
 from lab.evaluation.collection import Collection
 from lab.evaluation.comparison import OtherRanking
 from lab.evaluation.two_stage import Anchors, InvertedGallery
+from lab.inspect.learning import Learning
 from lab.kernels.devices import device_or_cpu
 from lab.runs import Run
+from lab.runs.building.batches import frame
 
 if TYPE_CHECKING:
     from lab.inspect import AlikeRegions
+    from lab.inspect.label_errors import LabelErrors
     from lab.model import Model
 
 SPLITS = ("test", "validation", "train")
@@ -42,12 +47,16 @@ MANY = 50_000
 
 @dataclass(frozen=True)
 class RunView:
-    """What pages need to know of a run. stamp: changes when its embeddings do. summary: what trained it, in words."""
+    """What pages need to know of a run. stamp: changes when its embeddings do. summary: what trained it, in words.
+
+    moments: steps of its stored validations, in order, and when each was written.
+    """
 
     name: str
     stamp: float
     splits: tuple[str, ...]
     summary: str
+    moments: tuple[tuple[int, float], ...] = ()
 
     def picture(self, *items: int, side: int = pictures.SIDE) -> str:
         """See `thumbnail`."""
@@ -61,15 +70,20 @@ class RunView:
 
 @dataclass(frozen=True)
 class SplitView:
-    """A split of a run, and its embeddings. key: changes when these do."""
+    """A split of a run, and its embeddings. key: changes when these do.
+
+    step: of the stored validation that they are of; None for the finished model.
+    """
 
     run: RunView
     split: str
     whole: Collection
+    step: int | None = None
 
     @property
-    def key(self) -> tuple[str, str, float]:
-        return self.run.name, self.split, self.run.stamp
+    def key(self) -> tuple[str, str, float, int | None]:
+        stamp = self.run.stamp if self.step is None else dict(self.run.moments)[self.step]
+        return self.run.name, self.split, stamp, self.step
 
     @property
     def images(self) -> ImageSet:
@@ -79,16 +93,22 @@ class SplitView:
     @property
     def provenance(self) -> str:
         """Checkpoint and step of the embeddings, in the same words on every page: `best checkpoint, step 800 of
-        1,000`."""
-        return self.run.folder.origin(self.split).words
+        1,000`; or `after step 400`."""
+        return self.run.folder.origin(self.split).words if self.step is None else f"after step {self.step:,}"
 
     def link(self, label: str, page: str = "browse", **query: str) -> None:
         """A link to a page about this split. query: what its address says besides."""
-        page_frame.link_to(page, label, {"run": self.run.name, "split": self.split, **query})
+        moment = {} if self.step is None else {"step": str(self.step)}
+        page_frame.link_to(page, label, {"run": self.run.name, "split": self.split, **moment, **query})
+
+    @property
+    def has_encoder(self) -> bool:
+        """Whether pictures of any kind can be searched with: the encoder of an earlier step is not kept."""
+        return self.step is None and has_encoder(self.run.folder)
 
     def model(self) -> Model:
         """The run in use: its encoder takes seconds to load, which few clicks need."""
-        return model(*self.key)
+        return model(self.run.name, self.split, self.run.stamp)
 
 
 def run_path(name: str) -> Path:
@@ -117,9 +137,12 @@ def images(name: str, stamp: float) -> ImageSet:
 
 
 @st.cache_resource(max_entries=6, show_spinner="Reading the embeddings ...")
-def collection(name: str, split: str, stamp: float) -> Collection:
-    """One split of a run, ready to be searched."""
+def collection(name: str, split: str, stamp: float, step: int | None = None, written: float = 0.0) -> Collection:
+    """One split of a run, or its stored validation of a step, ready to be searched. written: changes when that does."""
     run = lab.runs.open(run_path(name))
+    if step is not None:
+        moment, device = frame(run.frames()[step]), device_or_cpu(run.config.training.knobs.device)
+        return Collection(images(name, stamp), moment, moment, run.config.similarity, device=device)
     query = run.embeddings(split)
     gallery = run.embeddings(split, "gallery") or query
     stored = run.per_query(split) if run.scores(split) else {}
@@ -128,9 +151,15 @@ def collection(name: str, split: str, stamp: float) -> Collection:
     return Collection(images(name, stamp), query, gallery, config.similarity, stored, device)
 
 
-def split_view(run: RunView, split: str) -> SplitView:
-    """A split of a run with its embeddings."""
-    return SplitView(run, split, collection(run.name, split, run.stamp))
+def split_view(run: RunView, split: str, step: int | None = None) -> SplitView:
+    """A split of a run with its embeddings, or the validation images after a step."""
+    moment = () if step is None else (step, dict(run.moments)[step])
+    return SplitView(run, split, collection(run.name, split, run.stamp, *moment), step)
+
+
+def any_view(run: RunView) -> SplitView:
+    """A split of a run that has embeddings, for what is about its whole data set; of one at work, the newest moment."""
+    return split_view(run, run.splits[0]) if run.splits else split_view(run, "validation", max(dict(run.moments)))
 
 
 def searchable(view: SplitView, deep: bool = False) -> bool:
@@ -154,6 +183,33 @@ def measured(view: SplitView, code: str = "", _other: OtherRanking | None = None
     return (_other or view.whole).measure()
 
 
+@background.job("Looking for the nearest image of every query at each stored step", keep=8)
+def learning(run: RunView) -> Learning:
+    """Which validation images are right at each stored moment of a training."""
+    known = [split_view(run, "validation", step).whole for step, _ in run.moments]
+    right = [one.exact(1).rank(one.query, same_source=True).hits[:, 0] for one in known]
+    return Learning(np.array([step for step, _ in run.moments]), known[-1].query.items, np.stack(right))
+
+
+@background.job("Looking at all images of the data set, which is done once", keep=2)
+def features(view: SplitView) -> EmbeddingSet:
+    """Features of unit length of all images of a data set, whatever their split, that no label has taught."""
+    from lab.runs import whole_set  # loads torchvision, which most pages do without
+
+    made = result_of(whole_set.features(view.run.folder))
+    lengths = np.linalg.norm(made.vectors, axis=1, keepdims=True)
+    return EmbeddingSet(made.vectors / np.maximum(lengths, 1e-12), made.labels, made.items)
+
+
+@background.job("Looking for labels that are wrong", keep=4)
+def label_errors(view: SplitView, _whole: EmbeddingSet) -> LabelErrors:
+    """Which labels are probably wrong; `rows` are those of `features`."""
+    from lab.inspect.label_errors import label_errors
+
+    named = np.array([bool(name) for name in view.images.class_names])
+    return label_errors(_whole.vectors, np.where(named[_whole.labels], _whole.labels, -1))
+
+
 @background.job("Re-ranking every query", keep=3)
 def reranked(view: SplitView, method: str) -> OtherRanking:
     """The same split re-ranked.
@@ -164,28 +220,13 @@ def reranked(view: SplitView, method: str) -> OtherRanking:
     return comparison.reranked(method, view.whole)
 
 
-@background.job("Building the index", keep=3)
-def searched(view: SplitView, engine: str) -> OtherRanking:
-    """The same split, searched by an approximate index.
-
-    Raises:
-        ImportError: the engine's library is missing.
-    """
-    return comparison.searched(engine, view.whole)
-
-
 @background.job("Assigning the gallery to the anchors", keep=3)
 def inverted(view: SplitView) -> InvertedGallery:
-    """The same split filed under the run's class anchors, or under its class means when the run learnt none."""
+    """The same split filed under the run's class anchors, or under its class means when the run learnt none; its curves
+    and losers are quick."""
     learnt = view.run.folder.anchors(view.split)
     anchors = Anchors.means(view.whole.gallery) if learnt is None else Anchors(*learnt, learnt=True)
-    return InvertedGallery(view.whole, anchors).prepare()
-
-
-@background.job("Ranking queries for the curves", keep=3)
-def surveyed(view: SplitView, _filed: InvertedGallery) -> InvertedGallery:
-    """The same filed gallery, whose curves and losers are quick."""
-    return _filed.survey()
+    return InvertedGallery(view.whole, anchors).prepare().survey()
 
 
 def thumbnail(name: str, stamp: float, *items: int, side: int = pictures.SIDE) -> str:

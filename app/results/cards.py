@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from app.components.gallery import Bar, Card, Move, Query
+from app.components.gallery import Card, Move, Query
 from app.results.cache import RunView, SplitView
 from app.results.pictures import thumbnail
 from lab.core.results import UNRANKED, Evidence
@@ -34,11 +34,12 @@ def card(view: SplitView, item: int, **look: Any) -> Card:
     return of_image(view.run, view.images, item, **look)
 
 
-def of_image(run: RunView, images: ImageSet, item: int, **look: Any) -> Card:
-    """An image of a run's data set. look: as in `card`."""
+def of_image(run: RunView, images: ImageSet, item: int, src: str = "", **look: Any) -> Card:
+    """An image of a run's data set. src: where the browser fetches it; by default it comes with the card. look: as in
+    `card`."""
     item = int(item)  # of numpy's it may be
     title, tooltip = named(images, item), "\n".join([named(images, item), *_lines(images, item)])
-    return Card(item, run.picture(item), title, title, tooltip=tooltip, **look)
+    return Card(item, src or run.picture(item), title, title, tooltip=tooltip, **look)
 
 
 def pair(view: SplitView, first: int, second: int, same: bool, **look: Any) -> Card:
@@ -49,8 +50,9 @@ def pair(view: SplitView, first: int, second: int, same: bool, **look: Any) -> C
     return Card(second, view.run.picture(first, second), " and ".join(names), title, tooltip=tooltip, **look)
 
 
-def neighbours(view: SplitView, evidence: Evidence, places: np.ndarray) -> list[Card]:
-    """The neighbours at some places (0-based) of a single query's list, with rank, similarity and verdict."""
+def neighbours(view: SplitView, evidence: Evidence, places: np.ndarray, measure: str = "") -> list[Card]:
+    """The neighbours at some places (0-based) of a single query's list, with rank, similarity and verdict. measure: see
+    `score`."""
     ranking, items = evidence.ranking, evidence.gallery.items
     known = has_class(view.images, int(evidence.query.items[0]))
     return [
@@ -60,29 +62,10 @@ def neighbours(view: SplitView, evidence: Evidence, places: np.ndarray) -> list[
             at + 1,
             ranking.scores[0, at],
             bool(ranking.hits[0, at]) if known else None,
+            measure,
         )
         for at in places.tolist()
     ]
-
-
-def weighed(card: Card, weight: float | None) -> Card:
-    """The card with a bar: how a loss moves the image, in units of the largest pull or push of the list."""
-    if weight is None:
-        return card
-    share = abs(weight)
-    if share < 0.0005:
-        return replace(card, bar=Bar(0.0, "not moved"))
-    wrong = (weight > 0) == bool(card.right)
-    words = f"{'pulled' if weight < 0 else 'pushed'} {share:.{0 if share >= 0.0995 else 1}%}"
-    return replace(card, bar=Bar(share, f"✗ {words}" if wrong else words, wrong))
-
-
-def judged(card: Card, verdicts: Mapping[int, bool]) -> Card:
-    """The card with what a person says of it, if anything."""
-    if card.id not in verdicts:
-        return card
-    right = verdicts[card.id]
-    return replace(card, right=right, subtitle=f"you: {'right' if right else 'wrong'}")
 
 
 def moved(card: Card, before: Mapping[int, int]) -> Card:
@@ -108,9 +91,6 @@ def missed(view: SplitView, evidence: Evidence, stop: int, most: int, allowed: n
     vectors, vector = evidence.gallery.vectors[positions], evidence.query.vectors[0]
     cosine = view.whole.similarity == "cosine"
     scores = vectors @ vector if cosine else -np.square(vectors - vector).sum(1)
-    kept = evidence.ranking.scores[0]
-    listed = ranks <= len(kept)  # a query of several vectors has no other score than that of the ranking
-    scores[listed] = kept[ranks[listed] - 1]
     items = evidence.gallery.items[positions].tolist()
     listing = zip(items, ranks.tolist(), scores, strict=True)
     return [_ranked(view, item, rank, score, True) for item, rank, score in listing]
@@ -144,8 +124,16 @@ def named(images: ImageSet, item: int) -> str:
     return str(images.class_names[images.labels[item]] or images.keys[item])
 
 
-def _ranked(view: SplitView, item: int, rank: int, score: float, right: bool | None) -> Card:
-    return card(view, item, rank="lost" if rank == UNRANKED else rank, right=right, value=f"{score:.3f}")
+def score(value: float, measure: str) -> str:
+    """What ranks an image, with its name: a cosine, a squared Euclidean distance, or any other score."""
+    if measure == "euclidean":  # kept as its negative, so that larger is nearer
+        return f"distance² {-value:.1f}"
+    return f"{measure} {value:.3f}"
+
+
+def _ranked(view: SplitView, item: int, rank: int, value: float, right: bool | None, measure: str = "") -> Card:
+    words = score(value, measure or view.whole.similarity)
+    return card(view, item, rank="lost" if rank == UNRANKED else rank, right=right, value=words)
 
 
 def _lines(images: ImageSet, item: int) -> list[str]:

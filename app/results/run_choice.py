@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -11,15 +12,20 @@ import streamlit as st
 
 import lab.runs
 from app.results.cache import SPLITS, RunView, SplitView, split_view
-from app.shared import address, page_frame, queueing, settings
+from app.shared import address, autoplay, page_frame, queueing, settings
 from lab.core.catalog import OUTSIDE
 from lab.core.explain import explain
-from lab.runs import Run, RunConfig
-from lab.runs.config import read_yaml
+from lab.runs import Run, examples
 from lab.runs.folder import QUEUED, RUNNING
 
-DEMO = "emoji7_first_look"
-"""The preset that is trained on one click."""
+VALIDATION = "validation"
+"""The split whose images a run embeds again and again while it trains."""
+THE_END = -1
+"""In the place of a step: the finished model."""
+BEAT = 1.2
+"""Seconds that a moment stays while the training plays."""
+LOOK_EVERY = 2.0
+"""Seconds between two looks at a run at work."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,14 @@ class Library:
     @property
     def names(self) -> list[str]:
         return [run.name for run in self.runs]
+
+    def why_not(self, name: str) -> str:
+        """Why a run that an address names cannot be shown."""
+        if name in self.broken:
+            return f"The run {name} cannot be read: {self.broken[name]}"
+        if name in self.names:
+            return f"The run {name} has no embeddings yet. They come with its first evaluation."
+        return f"The run {name} is not in this folder: somebody has renamed or deleted it. Choose another."
 
 
 def library() -> Library:
@@ -102,8 +116,13 @@ def _state(path: Path, changed: int) -> str:
 
 def data_of(run: Run) -> dict[str, Any]:
     """The data set of a run with the knobs that number its images: those of runs with equal ones can be compared, also
-    where one has left some images out."""
-    return {name: value for name, value in _read_config(run).data.items() if name != "leave_out"}
+    where one has corrected some of them."""
+    return {name: value for name, value in _read_config(run).data.items() if name != "corrections"}
+
+
+def folders() -> list[str]:
+    """Folders of images that runs here were trained on, latest first."""
+    return [str(root) for run in library().runs if (root := data_of(run).get("root"))]
 
 
 def on_the_same_images(shown: SplitView) -> dict[str, str]:
@@ -112,6 +131,12 @@ def on_the_same_images(shown: SplitView) -> dict[str, str]:
     data = data_of(known[shown.run.name])
     alike = (run for run in known.runs if run.name != shown.run.name and data_of(run) == data)
     return {f"run:{run.name}": run.name for run in alike if shown.split in view(run).splits}
+
+
+def at_the_same_step(shown: SplitView, name: str) -> SplitView:
+    """Another run's view of the same split: after the same step where it stored that validation, else when finished."""
+    other = view(library()[name])
+    return split_view(other, shown.split, shown.step if shown.step in dict(other.moments) else None)
 
 
 def chosen_name(config: dict[str, Any], section: str) -> str:
@@ -127,7 +152,8 @@ def view(run: Run) -> RunView:
     """What the pages that look at embeddings need to know of a run."""
     stored = {p.stem: p.stat().st_mtime for p in (run.path / "embeddings").glob("[!.]*.safetensors")}
     splits = tuple(split for split in SPLITS if split in stored)
-    return RunView(run.name, max(stored.values(), default=0.0), splits, summary(described(run)))
+    moments = tuple((step, path.stat().st_mtime) for step, path in run.frames().items())
+    return RunView(run.name, max(stored.values(), default=0.0), splits, summary(described(run)), moments)
 
 
 def summary(config: dict[str, Any]) -> str:
@@ -135,27 +161,62 @@ def summary(config: dict[str, Any]) -> str:
     return " · ".join(filter(None, (chosen_name(config, section) for section in ("loss", "encoder", "data"))))
 
 
-def choose_run() -> RunView:
-    """The run picker of the sidebar. Without a run that can be browsed it says what to do next and ends the page."""
+def choose_run(film: bool = False, fits: Callable[[Run], bool] = bool) -> RunView:
+    """The run picker of the sidebar. Without a run that can be browsed it says what to do next and ends the page.
+
+    film: runs that are still training, and have stored a validation, can be chosen, too. fits: the newest run that does
+    is chosen at first.
+    """
     known = library()
-    ready = {one.name: one for one in map(view, known.runs) if one.splits}
+    ready = {run.name: run for run in known.runs if run.splits or (film and run.frames())}
+    if ready:
+        address.adopt("run", str, ready)
+        page_frame.need("run", list(ready), known.why_not(address.missing("run")))
     with st.sidebar:
         if ready:
-            address.adopt("run", str, ready)
-            name = page_frame.select("Run", list(ready), key="run")
+            first = next((one for one in ready if fits(known[one])), None)
+            name = page_frame.select("Run", list(ready), key="run", initial=first)
             address.tell("run", name)
         warn(known)
     if ready:
-        return ready[name]
+        return view(ready[name])
     say_what_next(len(known.runs), len(known.broken))
     st.stop()
 
 
-def choose_split(run: RunView) -> SplitView:
-    """The choice of a split, in the sidebar."""
+def choose_split(run: RunView, film: bool = False) -> SplitView:
+    """The choice of a split, in the sidebar. film: of the validation images every stored moment can be chosen."""
+    film = film and bool(run.moments)
+    splits = [split for split in SPLITS if split in run.splits or (film and split == VALIDATION)]
+    address.adopt("split", str, splits, default=splits[0])
+    words = f"The run {run.name} has no embeddings of a split {address.missing('split')}. Choose another."
+    page_frame.need("split", {one: one.capitalize() for one in splits}, words)
     with st.sidebar:
-        split = page_frame.choice("Split", run.splits, key="split", format_func=str.capitalize, link="split")
-        return split_view(run, split)
+        split = page_frame.choice("Split", splits, key="split", format_func=str.capitalize, link="split")
+    finished = split_view(run, split) if split in run.splits else None
+    if finished and not (film and split == VALIDATION and finished.whole.same_source):
+        return finished
+    step = _choose_step(run, finished is not None)
+    return split_view(run, split, None if step == THE_END else step)
+
+
+def _choose_step(run: RunView, finished: bool) -> int:
+    """The moment of the training, on a slider that can play; a new one of a run at work is shown by itself."""
+    stops = [*dict(run.moments), *([THE_END] if finished else [])]
+    if state_of(run.folder) == RUNNING:
+        st.fragment(page_frame.guarded(_look), run_every=LOOK_EVERY)(run)
+    words = {THE_END: "the end"} | {step: f"{step:,}" for step in dict(run.moments)}
+    help = (
+        "How the network placed the validation images at each stored moment of its training; the end is the finished "
+        "model. While a run trains, the newest moment is shown until you move the slider."
+    )
+    return autoplay.slider("After step", stops, key="step", beat=BEAT, format_func=words.get, help=help)
+
+
+def _look(run: RunView) -> None:
+    """Draw the page anew when the run has stored another moment, or has ended."""
+    if view(run.folder) != run or state_of(run.folder) != RUNNING:
+        st.rerun()
 
 
 def need_classes(chosen: SplitView) -> None:
@@ -195,32 +256,35 @@ def say_what_next(unfinished: int = 0, broken: int = 0) -> None:
         st.code(f"lab evaluate RUN --runs {root}", language="bash")
     else:
         st.info("No runs yet. Begin in one of these ways:")
-    offer_starts()
+    offer_demo()
+    doors()
     if not unfinished:
         st.caption("From a terminal")
         st.code(f"lab train --data emoji7 --loss recall_at_k --runs {root}", language="bash")
 
 
-STARTS = {
-    "Try it out": "Train a small network on the emoji that come with Rankscope; it takes about a minute.",
-    "Your own images": "Choose a folder with one folder of images for each class, and train on it.",
-    "Without training": "Import the vectors of another model, or embed a folder of pictures, to search and map them.",
+DOORS = {
+    "Use my pictures": ("train", {"mine": "yes"}, "Train on a folder of your own."),
+    "Bring my vectors": ("runs", {"bring": "yes"}, "Search and map what another model made."),
+    "Learn how it works": ("figures", {}, "Figures to move. `lab learn` opens thirteen lessons."),
 }
-"""Ways to begin."""
+"""Ways to begin: label of a link to its page, what its address says, and what is there."""
 
 
-def offer_starts() -> None:
+def doors() -> None:
     """Draw every way to begin, side by side, each one click away."""
-    columns = st.columns(len(STARTS), gap="medium", border=True)
-    for column, (title, sentence) in zip(columns, STARTS.items(), strict=True):
-        column.markdown(f"**{title}**")
-        column.caption(sentence)
-    demo, folder, vectors = columns
-    with folder:
-        page_frame.link_to("train", "Open a folder", {"mine": "yes"})
-    with vectors:
-        page_frame.link_to("runs", "Import vectors or pictures", {"bring": "yes"})
-    with demo, page_frame.refusals():
-        if st.button("Train a first run", key="train the demo", type="primary", icon=":material/play_arrow:"):
-            made = queueing.enqueue({"": RunConfig.of(read_yaml(DEMO))})
-            st.switch_page("views/watch/page.py", query_params={"watched": made[0]})
+    with st.container(key="doors"):
+        columns = st.columns(len(DOORS), gap="small", border=True)
+    for column, (label, (page, query, words)) in zip(columns, DOORS.items(), strict=True):
+        with column:
+            page_frame.link_to(page, label, query)
+            st.caption(words)
+
+
+def offer_demo() -> None:
+    """A button that copies the examples here and lets the demo's trainings wait for their turn."""
+    with page_frame.refusals():
+        if st.button("Start the demo", key="start the demo", type="primary", icon=":material/play_arrow:"):
+            examples.copy_into(settings.runs_root())
+            queueing.enqueue(examples.configs(), "demo")
+            st.switch_page("views/home/page.py")

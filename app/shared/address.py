@@ -3,6 +3,9 @@
 A control takes its value from the address before it is drawn (`adopt`) and says what it stands at (`tell`); a value at
 its default stays out. `page_frame.page` writes all of that once the page is drawn, which runs nothing again. A list is
 the same name several times.
+
+What the address names and is not there is never replaced silently: it stays in the address until somebody chooses
+something else, and meanwhile the page says so (`missing`, `unsaid`).
 """
 
 from __future__ import annotations
@@ -10,26 +13,39 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
 LONGEST = 1_500
 """Characters that one choice may take; a longer one stays out of the address."""
-ON_ITS_WAY = 2.0
+ON_ITS_WAY = 10.0
 """Seconds in which a click may still bring an address that has been replaced: the browser had not heard of it."""
 
 _KNOWN, _NEXT, _RECENT, _HELD = "_address", "_address next", "_address recent", "_address held"
+_REFUSED, _SAID = "_address refused", "_address said"
 """In the session's state: the address as last read or written, what goes into the next one, those of the last moments,
-and whether part of the page is still to come."""
+whether part of the page is still to come; what of the address is not here, and what of that the page has said."""
 _STAYS = object()
+
+
+@dataclass
+class _Refused:
+    """What the address names and is not here, and what the page shows instead, once it has said so."""
+
+    words: list[str]
+    instead: Any = _STAYS
+
+    def __str__(self) -> str:
+        return ", ".join(self.words)
 
 
 def begin(anew: bool) -> None:
     """A page is about to be drawn; anew: not the one on screen, so that all of its address is news."""
-    st.session_state[_NEXT], st.session_state[_HELD] = {}, False
+    st.session_state[_NEXT], st.session_state[_HELD], st.session_state[_SAID] = {}, False, set()
     if anew:
-        st.session_state[_KNOWN] = {}
+        st.session_state[_KNOWN], st.session_state[_REFUSED] = {}, {}
         st.session_state.pop(_RECENT, None)
 
 
@@ -42,8 +58,8 @@ def adopt(
     many: bool = False,
     default: Any = _STAYS,
 ) -> bool:
-    """Take `?name=...` into the session state when it is new and legal, and say whether it was. An illegal value is
-    ignored.
+    """Take `?name=...` into the session state when it is new and legal, and say whether it was. An illegal value
+    takes away what was chosen, and is tried again until somebody chooses: it may be of another run.
 
     Args:
         read: makes a value of the text; of the list of texts where there may be `many`.
@@ -51,8 +67,9 @@ def adopt(
         default: what it is when the name has gone from the address, because somebody went back.
     """
     known, key = st.session_state.setdefault(_KNOWN, {}), key or name
-    words = st.query_params.get_all(name)
-    if words == known.get(name, []) or _outdated():
+    words, refused = st.query_params.get_all(name), st.session_state.setdefault(_REFUSED, {})
+    again = name in refused and st.session_state.get(key) is None
+    if (words == known.get(name, []) and not again) or _outdated():
         return False
     try:
         if words:
@@ -65,13 +82,47 @@ def adopt(
     if taken:
         st.session_state[key] = value  # here a newer click may end this run, which then has taken nothing yet
     known[name] = words  # taken once, so that a choice on the page wins from now on
+    refused.pop(name, None)
+    if words and not taken:
+        refuse(name, key)
     return taken
 
 
+def refuse(name: str, key: str = "") -> None:
+    """What the address names is not here: nothing is chosen, and the address keeps it until somebody chooses."""
+    st.session_state.pop(key or name, None)
+    st.session_state[_REFUSED][name] = _Refused(st.query_params.get_all(name))
+
+
+def chosen(name: str) -> None:
+    """Somebody has chosen instead of what the address names and is not here."""
+    st.session_state[_REFUSED].pop(name, None)
+
+
+def missing(name: str) -> str:
+    """What the address names that is not here, and nobody has chosen otherwise since; or nothing. Whoever asks says
+    it on the page."""
+    refused = st.session_state.get(_REFUSED, {})
+    st.session_state[_SAID].add(name)
+    return str(refused.get(name, ""))
+
+
+def unsaid() -> dict[str, str]:
+    """Name to value of whatever else of the address is not here."""
+    refused = st.session_state.get(_REFUSED, {})
+    return {name: str(one) for name, one in refused.items() if name not in st.session_state[_SAID]}
+
+
 def tell(name: str, value: Any, default: Any = None) -> bool:
-    """Have a value in the address, unless it is None or the default; whether the address can hold it."""
-    words_of = st.session_state.setdefault(_NEXT, {})
+    """Have a value in the address, unless it is None or the default; whether the address can hold it. What the address
+    names and is not here stays, as long as the value is the one that stands in for it."""
+    words_of, refused = st.session_state.setdefault(_NEXT, {}), st.session_state.get(_REFUSED, {})
     words_of.pop(name, None)
+    if name in refused:
+        if refused[name].instead in (_STAYS, value):
+            words_of[name], refused[name].instead = refused[name].words, value
+            return True
+        chosen(name)
     if value is None or value == default:
         return True
     words = [_word(one) for one in value] or [""] if isinstance(value, list | tuple) else [_word(value)]

@@ -7,6 +7,29 @@ from typing import Any
 
 import streamlit as st
 
+from app.shared import page_frame
+
+
+def follow(key: str, stops: Sequence[Any]) -> None:
+    """Let the control `key` stand at the last stop, also when new ones come, until it is moved. It is also its name in
+    the address, which holds it while it is not at the last. Call it before the control is drawn."""
+    last = f"{key} last"
+    if st.session_state.get(key) == st.session_state.get(last):
+        st.session_state[key] = stops[-1]
+    st.session_state[last] = stops[-1]
+    page_frame.keep(key, stops[-1], stops, link=key)
+
+
+def slider(label: str, stops: Sequence[Any], *, key: str, beat: float, **look: Any) -> Any:
+    """Draw a slider over stops that can play, and follows the last one. look: what the slider takes besides."""
+    follow(key, stops)
+    if len(stops) == 1:
+        return stops[0]
+    advance(key, stops)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        button(key, stops, beat)
+        return st.select_slider(label, stops, key=key, persist_state="session", **look)
+
 
 def advance(key: str, stops: Sequence[Any]) -> None:
     """Move the control `key` on by one stop when a beat is over; it rests at the last one. Call it before the control

@@ -29,7 +29,7 @@ AT_WORK = 4
 """Jobs that run side by side; others wait for their turn."""
 SOON = 0.3
 """Seconds from its beginning that a page waits for a result before it is drawn without."""
-LOOK_EVERY = 0.5
+LOOK_EVERY = 0.25
 """Seconds between two looks of a page that waits."""
 AGAIN = 60.0
 """Seconds for which a failure is told before the same is tried anew."""
@@ -125,8 +125,9 @@ def if_ready(job: Job[T]) -> T | None:
         Exception: what the work raised.
     """
     value = job.value
-    if value is None:
-        note(job)
+    with st.container():  # also when there is nothing to say: what stands below keeps its place when the line goes
+        if value is None:
+            note(job)
     return value
 
 

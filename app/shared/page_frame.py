@@ -35,16 +35,41 @@ def page(title: str, purpose: str) -> Callable[[Callable[[], None]], Callable[[]
             st.session_state[_PAGE] = title
             address.begin(anew=st.session_state[_ARRIVED])
             st.header(title, anchor=False, help=purpose)
+            said = st.container()
             try:
                 draw()
             except Exception:
                 address.write(whole=False)  # what the page did not come to stays as it is
                 raise
+            if unsaid := [f"{NOUNS.get(name, name)} {value[:60]}" for name, value in address.unsaid().items()]:
+                words = f"The address asks for what is not here: {'; '.join(unsaid)}. The usual is shown instead."
+                said.warning(as_text(words))
             address.write()
 
         return guarded(drawn)
 
     return decorate
+
+
+NOUNS = {"item": "image", "pair": "image", "other": "image", "rival": "comparison with", "also": "further runs"}
+"""What people call some names of the address."""
+
+
+def need(name: str, options: Options, sentence: str, noun: str = "") -> None:
+    """End the page where the address names something that is not here: with the sentence, and a choice of `options`,
+    which the session keeps under the same name. noun: what one of them is, by default the name."""
+    if not address.missing(name):
+        return
+
+    def choose() -> None:
+        st.session_state[name] = st.session_state[f"{name} instead"]
+        address.chosen(name)
+
+    st.warning(as_text(sentence))
+    look: dict[str, Any] = {"index": None, "placeholder": f"Choose a {noun or name}", "on_change": choose, "width": 420}
+    known = _options(options, look)
+    st.selectbox("Show instead", known, key=f"{name} instead", **look)
+    st.stop()
 
 
 def shown() -> str:
@@ -98,8 +123,6 @@ def choice(label: str, options: Options, *, key: str, initial: Any = None, link:
     one if it is not given. link, look: as in `few`."""
     known = _options(options, look)
     keep(key, initial if initial in known else known[0], known, link=link)
-    # Streamlit 1.67 keeps the choice of another page's control of this key but does not show it: set it again.
-    st.session_state[key] = st.session_state[key]
     look = {"width": "stretch", **look}
     return st.segmented_control(label, known, key=key, required=True, persist_state="session", **look)
 
@@ -215,7 +238,8 @@ def choose_row(table: pd.DataFrame, *, key: str, link: str = "row", **how: Any) 
 
 
 ICONS = {
-    "browse": "image_search", "inspect": "troubleshoot", "runs": "input", "train": "folder", "watch": "monitoring",
+    "browse": "image_search", "figures": "school", "grid": "grid_view", "inspect": "troubleshoot", "runs": "input",
+    "train": "folder", "watch": "monitoring",
 }  # fmt: skip
 """What a link to a page shows."""
 

@@ -12,15 +12,13 @@ from typing import Any
 import streamlit as st
 import yaml
 
-import lab.launchers
 import lab.runs
-from app.shared import location, page_frame, settings
+from app.shared import settings
 from lab.core.files import check_allowed
 from lab.core.formats import duration
-from lab.core.knobs import describe
 from lab.install import children
 from lab.runs import Run, RunConfig, management
-from lab.runs.folder import RUNNING
+from lab.runs.folder import QUEUED, RUNNING
 from lab.runs.launching.queue import Queue
 
 LARGEST_GRID = 64
@@ -63,42 +61,18 @@ def single_knobs(config: RunConfig) -> list[str]:
     ]
 
 
-@page_frame.guarded
-def clone_form(run: Run, place: str) -> None:
-    """A run again with one knob changed, or once for each of several values. place: tells forms of one run on one page
-    apart."""
-    key = f"{place} {run.name}"
-    knob = st.selectbox(
-        "Change", single_knobs(run.config), index=None, key=f"clone knob {key}", placeholder="a setting"
-    )
-    now, unset = "", knob is None
-    section, _, name = (knob or "").partition(".")
-    if knob:
-        chosen = getattr(run.config, section)
-        none = next((one.none_in_words for one in describe(type(chosen.knobs)) if one.name == name), "none")
-        value = chosen.values[name]
-        now = f"now {none if value is None else value}; several values: a, b"
-    values = st.text_input("To", key=f"clone values {key}", placeholder=now, disabled=unset)
-    if st.button("Queue the clone", key=f"clone {key}", disabled=unset, width="stretch") and knob:
-        made = enqueue(grid(run.config, knob, values), f"{run.name}-{name}")
-        st.toast(page_frame.as_text(f"Waiting: {', '.join(made[:3])}"))
-
-
 def plain_name(words: str) -> str:
     """Words as part of a run's name."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", words).strip("-.")
 
 
-def enqueue(
-    configs: dict[str, RunConfig], name: str = "", devices: Sequence[str] = (), place: str = location.HERE
-) -> list[str]:
+def enqueue(configs: dict[str, RunConfig], name: str = "", devices: Sequence[str] = ()) -> list[str]:
     """Make a run for each configuration and let it wait; runs go round the devices. Returns the names of the runs.
 
     Several are a group, by the name or by the time.
 
     Args:
         configs: what tells each from the others (may be "") to its configuration.
-        place: this machine's queue, or a cluster of `location.places`.
 
     Raises:
         ValueError: a name is taken or no plain file name, or a path lies where the dashboard may not read.
@@ -119,14 +93,11 @@ def enqueue(
             run = lab.runs.create(config, root, names[which])
             if len(placed) > 1:
                 management.annotate(run, group=group)
-            if place == location.HERE:
-                waiting.add(run)
+            waiting.add(run)
             made.append(run)
     finally:  # what could be made before the disk was full is trained
-        if made and place == location.HERE:
+        if made:
             waiting.ensure_worker()
-        elif made:
-            lab.launchers.send(made, location.handed_to(place))
     return [run.name for run in made]
 
 
@@ -142,7 +113,7 @@ def stop(name: str) -> None:
     """Ask a run to stop, wait, then kill its group: in a process of its own, so that no page waits for it."""
     check_allowed()
     subprocess.Popen(
-        children.python("-m", "lab", "stop", name, "--runs", str(settings.runs_root())),
+        children.python("-m", "lab", "runs", "stop", name, "--runs", str(settings.runs_root())),
         env=children.environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -173,14 +144,25 @@ def is_stopping(name: str) -> bool:
     return name in st.session_state.get("to stop", ())
 
 
-def resume(run: Run, place: str = location.HERE) -> None:
-    """Let a run that ended early wait for its turn to go on: in this machine's queue, or on a cluster."""
+def resume(run: Run) -> None:
+    """Let a run that ended early wait for its turn to go on."""
     st.session_state["to stop"] = set(st.session_state.get("to stop", ())) - {run.name}
-    if place == location.HERE:
-        queue().add(run)
-        queue().ensure_worker()
-    else:
-        lab.launchers.send([run], location.handed_to(place, run))
+    queue().add(run)
+    queue().ensure_worker()
+
+
+def where(run: Run) -> str:
+    """The machine and process that work on a run, or what it waits for; empty where nobody says."""
+    found = run.snapshot()
+    worker, to = found.worker, found.place if found.under_way else None
+    if to and found.state != RUNNING:
+        if found.written_state == QUEUED:
+            return f"Waits for {to.words}."
+        again = f"{to.words} tries again" if to.launcher == "ray" else f"{to.words} has not said yet how its job ended"
+        return f"Its process has ended; {again}."
+    if worker is None:
+        return ""
+    return f"Running on {'this machine' if worker.here else worker.host}, process {worker.pid}."
 
 
 def elsewhere() -> list[Run]:

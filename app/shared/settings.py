@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import lab.runs
@@ -10,6 +11,7 @@ from lab.core.files import whole
 from lab.data import ImageSet
 from lab.data.streams.streamed_set import StreamedSet
 from lab.runs import RunConfig
+from lab.runs.marks import CORRECTIONS
 
 RUNS = "LAB_RUNS"
 """Environment variable that names the folder of runs, for the dashboard and the processes that it starts."""
@@ -18,9 +20,12 @@ DATA = "LAB_DATA"
 """Environment variable that names the folders below which images and weights may lie, separated as in PATH."""
 
 
-LEFT_OUT = ".left-out"
-"""Below the folder of runs: tables of images to leave out, named by their content; they outlive the run in which the
-images were marked."""
+TABLES = (CORRECTIONS, ".left-out")
+"""Folders below that of runs which hold tables of corrections; the second is of version 0.2."""
+
+
+UNPACKED = ".unpacked"
+"""Folder below that of runs which holds images that a browser brought in a ZIP."""
 
 
 def runs_root() -> Path:
@@ -37,9 +42,11 @@ def written(path: Path) -> int:
 
 
 def data_roots() -> tuple[Path, ...]:
-    """The folders below which a configuration may look for images and weights: by default home, and where we stand."""
+    """The folders below which a configuration may look for images and weights: by default home and where we stand; and
+    the images that a browser brought."""
     named = [Path(one) for one in os.environ.get(DATA, "").split(os.pathsep) if one]
-    return tuple(whole(path) for path in named or (Path("~"), Path.cwd()))
+    brought = [runs_root() / UNPACKED] if (runs_root() / UNPACKED).is_dir() else []
+    return tuple(dict.fromkeys(whole(path) for path in (*(named or (Path("~"), Path.cwd())), *brought)))
 
 
 def confine_folder(folder: Path) -> Path:
@@ -67,9 +74,12 @@ def confine(config: RunConfig) -> RunConfig:
             "`lab train`."
         )
     for knob, path in config.paths():
-        if path.is_relative_to(runs_root() / LEFT_OUT):
+        if any(path.is_relative_to(runs_root() / folder) for folder in TABLES):
             continue  # which the dashboard wrote itself
         _refuse_outside(path, f"{knob}: {path}", path.parent)
+    for text in re.findall(r'[^":{},]+', getattr(config.encoder.knobs, "base", None) or ""):  # a name, a file, or JSON
+        if Path(text := text.strip()).exists():
+            _refuse_outside(whole(Path(text)), f"encoder.base: {text}", whole(Path(text)).parent)
     return config
 
 

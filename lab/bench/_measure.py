@@ -19,9 +19,7 @@ class BenchRow:
 
     section: metrics, search, ...; name: what was measured; setting: sizes and kind of data.
     value, unit: the number, in s, ms, us, x (a ratio), MB, as a power of n, or as a plain share.
-    against: what a ratio compares with; goal: the number aimed at, None where there is none.
-    n: items of the batch or set, where a number is taken at several.
-    spread: half of the range over the rounds, as a share of the value; None where there was one round.
+    against: what a ratio compares with.
     """
 
     section: str
@@ -30,54 +28,21 @@ class BenchRow:
     value: float
     unit: str
     against: str = ""
-    goal: float | None = None
-    n: int | None = None
-    spread: float | None = None
 
 
 class Medians(dict[str, float]):
-    """Median seconds of each work.
+    """Median seconds of each work."""
 
-    Args:
-        rounds: seconds of every round that counts, by work; round i of all works was measured together.
-    """
-
-    def __init__(self, rounds: Mapping[str, Sequence[float]]):
-        super().__init__({name: statistics.median(taken) for name, taken in rounds.items()})
-        self.rounds = rounds
-
-    def spread(self, name: str, base: str | None = None) -> float | None:
-        """Half of the range over the rounds, as a share of the median; of the ratio to another work where one is
-        named, which a busy machine moves less than either time. None where one round is all there is."""
-        rounds = list(self.rounds[name])
-        if base is not None:
-            rounds = [one / other for one, other in zip(rounds, self.rounds[base], strict=False)]
-        return (max(rounds) - min(rounds)) / 2 / statistics.median(rounds) if len(rounds) > 1 else None
-
-    def row(
-        self, work: str, section: str, name: str, setting: str, base: str | None = None, against: str = "", **more: Any
-    ) -> BenchRow:
-        """The seconds of a work, or their ratio to those of another one; `more` are fields of the row."""
+    def row(self, work: str, section: str, name: str, setting: str, base: str | None = None) -> BenchRow:
+        """The seconds of a work, or their ratio to those of another one."""
         value, unit = (self[work], "s") if base is None else (self[work] / self[base], "x")
-        against = against or base or ""
-        return BenchRow(section, name, setting, value, unit, against, spread=self.spread(work, base), **more)
+        return BenchRow(section, name, setting, value, unit, base or "")
 
-    def rows(
-        self,
-        section: str,
-        setting: str,
-        bare: Sequence[str],
-        words: str,
-        goals: Callable[[str], float | None],
-        **more: Any,
-    ) -> Iterator[BenchRow]:
-        """Every bare work and the quickest of them, which `words` name, then the others as ratios to that one."""
+    def rows(self, section: str, setting: str, bare: Sequence[str]) -> Iterator[BenchRow]:
+        """Every bare work, then the others as ratios to the quickest of these."""
         quickest = min(bare, key=self.__getitem__)
-        for name, work in [*zip(bare, bare, strict=True), (words, quickest)]:
-            yield self.row(work, section, name, setting, **more)
         for name in self:
-            if name not in bare:
-                yield self.row(name, section, name, setting, quickest, words, goal=goals(name), **more)
+            yield self.row(name, section, name, setting, None if name in bare else quickest)
 
 
 LONG = 0.5
@@ -87,14 +52,12 @@ LONG = 0.5
 def medians(
     works: Mapping[str, Callable[[], Any]],
     repeats: int,
-    clock: Callable[[], float] = time.perf_counter,
     bases: Collection[str] = (),
 ) -> Medians:
     """Median seconds of each work.
 
     The works take turns, so that a busy moment hits all of them alike. A first round warms up and does not count, and
-    `repeats` follow; a work that takes long is run no more after one of them. Give `time.process_time` where other work
-    shares the machine.
+    `repeats` follow; a work that takes long is run no more after one of them.
 
     Args:
         bases: works that others are divided by, which are measured in every round there is.
@@ -104,21 +67,10 @@ def medians(
     for _ in range(repeats + 1):
         going = [name for name in others if len(taken[name]) < 2 or taken[name][-1] < LONG]
         for name in dict.fromkeys([*bases, *going]) if going else ():
-            start = clock()
+            start = time.perf_counter()
             works[name]()
-            taken[name].append(clock() - start)
-    return Medians({name: rounds[1:] for name, rounds in taken.items()})
-
-
-def growth(section: str, name: str, words: str, sizes: Sequence[int], values: Sequence[float]) -> Iterator[BenchRow]:
-    """The fitted exponent, where there are two sizes to fit it to."""
-    if len(sizes) > 1:
-        yield BenchRow(section, name, f"n={sizes[0]}-{sizes[-1]} {words}", exponent(sizes, values), "power")
-
-
-def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
-    """b of the least-squares fit value = a n^b, a line through the logarithms."""
-    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
+            taken[name].append(time.perf_counter() - start)
+    return Medians({name: statistics.median(rounds[1:]) for name, rounds in taken.items()})
 
 
 NOISE = {"trained": 2.0, "untrained": 8.0}

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
+import resource
 import sys
-import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from functools import cache
 from multiprocessing import forkserver, get_context
 from multiprocessing.context import BaseContext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lab.install import children
-
-if TYPE_CHECKING:
-    import psutil
 
 Prepare = Callable[..., Callable[[], object]]
 """A function of a module that makes ready what is not to be counted, compiled code too, and returns the work."""
@@ -58,30 +56,17 @@ def _processes() -> BaseContext:
 def _peak(prepare: Prepare, arguments: dict[str, Any]) -> float:
     """MB that this process holds at most while it works, beyond what it held before.
 
-    Linux keeps the high-water mark, so that no moment is missed however busy the machine is; it is set back first,
-    since compiling, which came before, stands higher. Elsewhere the process is looked at every 2 ms.
+    The system's high-water mark misses no moment, however busy the machine is. It is set back first where that can be,
+    on Linux, since compiling, which came before, stands higher.
     """
     import psutil
     import torch
 
     torch.set_num_threads(1)
-    work, process = prepare(**arguments), psutil.Process()
-    start = process.memory_info().rss
-    try:
+    work = prepare(**arguments)
+    start = psutil.Process().memory_info().rss
+    with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return (_watched(work, process) - start) / 1e6
     work()
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return (next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) * 1024 - start) / 1e6
-
-
-def _watched(work: Callable[[], object], process: psutil.Process) -> int:
-    """The most bytes that were seen while it worked."""
-    with ThreadPoolExecutor(1) as pool:
-        most, working = 0, pool.submit(work)
-        while not working.done():
-            most = max(most, process.memory_info().rss)
-            time.sleep(0.002)
-        working.result()
-    return max(most, process.memory_info().rss)
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return (most - start) / 1e6

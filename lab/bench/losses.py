@@ -7,7 +7,6 @@ this machine has, and losses are divided by the quickest, so that a library's sl
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import partial
@@ -17,11 +16,11 @@ import torch
 from torch import Tensor
 
 from lab import kernels, losses
-from lab.bench._measure import BenchRow, around, centres, growth, medians
+from lab.bench._measure import BenchRow, around, centres, medians
 from lab.bench._memory import Prepare, extra_megabytes
 from lab.kernels import allocator
 from lab.kernels.products import available
-from lab.losses import Case, Loss
+from lab.losses import Loss
 from lab.surrogates import Sigmoid, Surrogate
 from lab.training.forecast import peak_of
 
@@ -30,23 +29,18 @@ NOISE = {"untrained": 8.0, "half-trained": 1.0}
 
 PRODUCTS = available()
 """Name to function, of every product of two matrices that this machine has."""
-FASTEST = "quickest bare step"
-
 PLAIN = "recall_at_k, plain tensors"
 AT_ONCE = 1024
 """Rows of the bare step that are multiplied at once."""
 
-LARGE = 4096
-"""The batch for which docs/benchmarks.md states a goal for memory."""
 HEAVY = 2_000_000_000
 """Bytes at its peak beyond which a loss is not measured at a size."""
 
 
-def cases() -> dict[str, tuple[type[Loss], Case]]:
-    """Every row by its name: what each loss of the catalogue declares in `bench`."""
-    return {
-        f"{name} {case.words}".rstrip(): (kind, case) for name, kind in losses.entries().items() for case in kind.bench
-    }
+def cases() -> dict[str, tuple[type[Loss], dict[str, Any]]]:
+    """Every row by its name: a loss of the catalogue and its knobs."""
+    made: dict[str, tuple[type[Loss], dict[str, Any]]] = {name: (kind, {}) for name, kind in losses.entries().items()}
+    return made | {"recall_at_k with simix": (losses.get("recall_at_k"), {"simix": True})}
 
 
 def batch(n: int, d: int, per_class: int, kind: str) -> tuple[Tensor, Tensor]:
@@ -59,23 +53,21 @@ def measure(
     sizes: tuple[int, ...] = (512, 1024, 2048, 4096),
     d: int = 512,
     per_class: int = 4,
-    naive_sizes: tuple[int, ...] = (64, 128, 256),
-    library_sizes: tuple[int, ...] = (512, 1024, 2048),
+    naive_size: int = 256,
+    library_size: int = 2048,
     memory_of: tuple[str, ...] | None = None,
     largest: int = 65_536,
     repeats: int = 3,
-    clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[BenchRow]:
-    """Time of every loss as a ratio to the bare step, the memory it adds, and the growth of both over n.
+    """Time of every loss as a ratio to the bare step, and the memory it adds.
 
     Args:
-        sizes: batch sizes, rising; growth exponents are fitted over them, memory is taken at the last two.
-        naive_sizes, library_sizes: batch sizes of the n^3 implementation, and of pytorch-metric-learning.
+        sizes: batch sizes, rising; memory is taken at the last.
+        naive_size, library_size: batch sizes of the n^3 implementation, and of pytorch-metric-learning.
         memory_of: rows of `cases` whose memory is taken, each in a process of its own; None is all.
         largest: a batch at which the memory of one ranking loss is taken, too.
     """
     allocator.keep_freed_memory()  # as a training does
-    seconds: dict[tuple[str, str], dict[int, float]] = {}
     for n in sizes:
         for kind in NOISE:
             rows, labels = batch(n, d, per_class, kind)
@@ -85,21 +77,22 @@ def measure(
             bare = list(works)
             works |= {name: step(name, rows, labels) for name in cases() if fits(name, n, d, per_class)}
             works[PLAIN] = step("recall_at_k", rows, labels, path="plain")
-            taken = medians(works, repeats, clock, bare)
-            goals = partial(goal_of, kind=kind, n=n)
-            yield from taken.rows("losses", f"n={n} d={d} m={per_class} {kind}", bare, FASTEST, goals, n=n)
-            for name, time_taken in taken.items():
-                seconds.setdefault((name, kind), {})[n] = time_taken
-    for (name, kind), by_size in seconds.items():
-        yield from growth("losses", f"{name}, growth of time", kind, tuple(by_size), list(by_size.values()))
+            taken = medians(works, repeats, bare)
+            yield from taken.rows("losses", f"n={n} d={d} m={per_class} {kind}", bare)
     sized = {"d": d, "per_class": per_class}
-    for name, (_, case) in cases().items():
-        if memory_of is None or name in memory_of:
-            some = tuple(n for n in sizes[-2:] if fits(name, n, **sized))
-            yield from _memory(name, prepared_step, some, {"name": name, **sized}, lean=case.lean)
-    yield from _memory("recall_at_k", prepared_step, (largest,), {"name": "recall_at_k", **sized}, goal=400)
-    yield from _against("smooth_ap", "naive n^3 tensor", prepared_naive, naive_sizes, sized, repeats, clock)
-    yield from _against("fast_ap", "pytorch-metric-learning", prepared_library, library_sizes, sized, repeats, clock)
+    for name in cases() if memory_of is None else memory_of:
+        if fits(name, sizes[-1], **sized):
+            yield _memory(name, prepared_step, name=name, n=sizes[-1], **sized)
+    yield _memory("recall_at_k", prepared_step, name="recall_at_k", n=largest, **sized)
+    for name, peer, prepare, n in (
+        ("smooth_ap", "naive n^3 tensor", prepared_naive, naive_size),
+        ("fast_ap", "pytorch-metric-learning", prepared_library, library_size),
+    ):
+        works = {"theirs": prepare(n=n, **sized), "ours": prepared_step(name, n, **sized)}
+        taken = medians(works, repeats)
+        setting = f"n={n} d={d} m={per_class} untrained"
+        yield BenchRow("losses", f"{name}, times quicker", setting, taken["theirs"] / taken["ours"], "x", peer)
+        yield _memory(f"{name} of {peer}", prepare, n=n, **sized)
 
 
 def bare_step(rows: Tensor, product: str) -> tuple[list[Tensor], list[Tensor]]:
@@ -119,8 +112,8 @@ def bare_step(rows: Tensor, product: str) -> tuple[list[Tensor], list[Tensor]]:
 
 def created(name: str, classes: int, d: int) -> Loss:
     """The loss of a row of `cases`."""
-    kind, case = cases()[name]
-    return kind.sized(classes, d, **case.knobs)
+    kind, knobs = cases()[name]
+    return kind.sized(classes, d, **knobs)
 
 
 def fits(name: str, n: int, d: int, per_class: int) -> bool:
@@ -180,45 +173,7 @@ def prepared_library(n: int, d: int, per_class: int) -> Callable[[], None]:
     return lambda: theirs(leaf, labels).backward()
 
 
-def goal_of(name: str, kind: str, n: int) -> float | None:
-    """The most bare steps that a row should take, where there is a goal."""
-    case = Case(goals={1024: dict.fromkeys(NOISE, 2.0)}) if name == PLAIN else cases()[name][1]
-    return case.goal(n, kind)
-
-
-def _memory(
-    name: str,
-    prepare: Prepare,
-    sizes: tuple[int, ...],
-    arguments: dict,
-    goal: float | None = None,
-    lean: bool = False,
-) -> Iterator[BenchRow]:
-    taken = [extra_megabytes(prepare, n=n, **arguments) for n in sizes]
-    for n, megabytes in zip(sizes, taken, strict=True):
-        if lean and n == LARGE:  # 32 MB beside the embeddings' gradient
-            goal = n * arguments["d"] * 4 / 1e6 + 32
-        setting = f"n={n} d={arguments['d']} untrained"
-        yield BenchRow("losses", f"{name}, extra memory", setting, megabytes, "MB", goal=goal, n=n)
-    yield from growth("losses", f"{name}, growth of memory", "untrained", sizes, taken)
-
-
-def _against(
-    name: str,
-    peer: str,
-    prepare: Prepare,
-    sizes: tuple[int, ...],
-    sized: dict,
-    repeats: int,
-    clock: Callable[[], float],
-) -> Iterator[BenchRow]:
-    """How much quicker a loss is than a peer's, and how the peer's time and memory grow."""
-    theirs = []
-    for n in sizes:
-        works = {"theirs": prepare(n=n, **sized), "ours": prepared_step(name, n, **sized)}
-        taken = medians(works, repeats, clock)
-        theirs.append(taken["theirs"])
-        setting = f"n={n} d={sized['d']} m={sized['per_class']} untrained"
-        yield BenchRow("losses", f"{name}, times quicker", setting, taken["theirs"] / taken["ours"], "x", peer, n=n)
-    yield from growth("losses", f"{name} of {peer}, growth of time", "untrained", sizes, theirs)
-    yield from _memory(f"{name} of {peer}", prepare, sizes[-2:], sized)
+def _memory(what: str, prepare: Prepare, n: int, **arguments: Any) -> BenchRow:
+    megabytes = extra_megabytes(prepare, n=n, **arguments)
+    setting = f"n={n} d={arguments['d']} untrained"
+    return BenchRow("losses", f"{what}, extra memory", setting, megabytes, "MB")

@@ -1,7 +1,7 @@
 """Do the papers' claims hold here? A study is a claim, the trainings that try it, the numbers that decide.
 
-`lab claims run` makes the trainings, each once, and can be stopped and resumed at any time; `lab claims report` writes
-the page of verdicts, docs/claims.md, and `lab claims show` tells one study.
+`lab papers claims run` makes the trainings, each once, and can be stopped and resumed at any time; `lab papers claims
+report` writes the page of verdicts, docs/claims.md, and `lab papers claims show` tells one study.
 """
 
 from typing import TYPE_CHECKING

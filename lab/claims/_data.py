@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from lab.claims._study import SEEN_CLASSES, DataSetup
-from lab.core.files import cache_folder, replacing
-from lab.core.records import Embedding
+from lab.core.files import cache_folder
+from lab.core.records import Record
+from lab.core.results import EmbeddingSet
 from lab.data import ImageSet, Split
+from lab.data.images.features import Making, once, place
 
 SIZE = 128
 """Side in pixels at which features see the images: a third of the cost of the network's own 224."""
@@ -58,28 +60,26 @@ def _seen(labels: np.ndarray, random: np.random.Generator) -> dict[str, Split]:
     }
 
 
-def features(dataset: ImageSet, folder: Path | None = None) -> Generator[Embedding, None, np.ndarray]:
+def features(dataset: ImageSet, root: Path | None = None) -> Generator[Record, None, np.ndarray]:
     """Pooled EfficientNet-Lite0 features float32 [n 1280] of all images of a data set, computed once; yields progress
     while there are none on disk.
 
     Kept as half-precision numbers, so that a sweep that goes on sees the very features it began with.
 
     Raises:
-        ValueError: the extra `pretrained` is not installed, or the kept file is of other images.
+        ValueError: the extra `pretrained` is not installed.
     """
+    path = place(root or cache_folder(), f"efficientnet_lite0 {SIZE} half", dataset)
+    return (yield from once(path, dataset, _made(dataset))).vectors
+
+
+def _made(dataset: ImageSet) -> Making:
     import lab.encoders
     from lab.data.images import transforms
     from lab.data.images.loading import Loader
     from lab.evaluation.embedding import embed
 
-    path = (folder or cache_folder()) / f"{dataset.name}-efficientnet_lite0-{SIZE}.npy"
-    if not path.is_file():
-        encoder = lab.encoders.create("efficientnet_lite0", dim=None, normalise=False)
-        loader = Loader(dataset, transforms.testing(SIZE, encoder.mean, encoder.std))
-        images = yield from embed(encoder, loader, np.arange(len(dataset)), what="images once", batch_size=64)
-        with replacing(path) as temporary, open(temporary, "wb") as file:
-            np.save(file, images.vectors.astype(np.float16))
-    kept = np.load(path, allow_pickle=False)
-    if kept.shape[:1] != (len(dataset),):
-        raise ValueError(f"{path} holds {len(kept)} rows, but {dataset.name} has {len(dataset)} images; delete it.")
-    return kept.astype(np.float32)
+    encoder = lab.encoders.create("efficientnet_lite0", dim=None, normalise=False)
+    loader = Loader(dataset, transforms.testing(SIZE, encoder.mean, encoder.std))
+    images = yield from embed(encoder, loader, np.arange(len(dataset)), what="images once", batch_size=64)
+    return EmbeddingSet(images.vectors.astype(np.float16).astype(np.float32), images.labels, images.items)

@@ -11,7 +11,7 @@ from lab import trials
 from lab.claims import _study
 from lab.claims._study import SEEDS, Study
 from lab.claims._sweep import current, file_of
-from lab.claims._verdicts import FAILS, HOLDS, MOST, NOT_RUN, UNDECIDED, Answer, Judged, among_all, judge
+from lab.claims._verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED, Judged, among_all, judge
 from lab.core.estimates import Estimate
 from lab.core.formats import markdown_table
 from lab.trials import Results, Scores, Trial, interval, key_of
@@ -65,7 +65,7 @@ def report(names: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> str:
     ]
     return f"""# Do the claims hold?
 
-<!-- written by `lab claims report` -->
+<!-- written by `lab papers claims report` -->
 
 What the papers say, tried on emoji, letters and digits: {sum(len(one.trials) for one in found.values()):,} short
 trainings, most of a linear map on the fixed features of a pretrained network, {seeds} seeds a setting. "Does not hold
@@ -74,8 +74,8 @@ without a GPU. Verdicts follow from Student's t intervals over seeds, 95 %, wide
 most differences below two points cannot be told. Verdicts in bold stand corrected for all comparisons of this page
 (Holm's method), too; the others are hints.
 
-`lab claims show STUDY` tells a study's scores, comparisons and intervals; the site has all of them on one page, with
-how they were made and a reading. `lab claims run` tries them again.
+`lab papers claims show STUDY` tells a study's scores, comparisons and intervals; the site has all of them on one page,
+with how they were made and a reading. `lab papers claims run` tries them again.
 
 {counted(found)}
 
@@ -88,7 +88,7 @@ def counted(found: dict[str, Judgement]) -> str:
     every = [judged for one in found.values() for judged in one.claims]
     counts = [f"{sum(j.verdict == v for j in every)} {words}" for v, words in COUNTED.items()]
     lacking = [name for name, one in found.items() if any(j.verdict == NOT_RUN for j in one.claims)]
-    rest = f" To run the rest: `lab claims run --only {' '.join(lacking)}`." if lacking else ""
+    rest = f" To run the rest: `lab papers claims run --only {' '.join(lacking)}`." if lacking else ""
     sure = [sum(j.verdict == v and j.sure for j in every) for v in (HOLDS, FAILS)]
     return (
         f"Of {len(every)} claims {', '.join(counts)}.{rest} Corrected for all comparisons of this page, {sure[0]} "
@@ -119,9 +119,7 @@ def _scores_table(study: Study, trials: list[Trial]) -> str:
     extra = [c for t in trials for c in t.test if c not in known] if study.extra else []
     columns = list(dict.fromkeys([study.column, "r@1", "MAP@R", *extra]))
     axes = list(dict.fromkeys(axis for point in study.points for axis in point.setting))
-    names = {t.digest: t.point.option for t in study.trainings(seeds=1)}
-    options = ["option"] if any(names.values()) else []
-    chosen = ["chosen"] if len(study.lrs) > 1 or options else []
+    options = ["option"] if any(point.option for point in study.points) else []
     rows = []
     for setting, option, kept in _lines(study, trials):
         scores = Scores(kept, study.column, None if option else study.options())
@@ -134,10 +132,8 @@ def _scores_table(study: Study, trials: list[Trial]) -> str:
             found = interval(list(scores.by_seed(column, **setting).values()), shared=study.shared)
             half = "" if found.half is None else f" ± {100 * found.half:.1f}"
             cells.append(f"{100 * found.mean:.1f}{half}" if found.count else "-")
-        words = [f"{t.lr:g} {'' if option else names.get(t.digest, '')}".strip() for t in scores.chosen_of(**setting)]
-        counts = (f"{one} x{words.count(one)}" for one in sorted(set(words)))  # such as `0.001 released x3`
-        rows.append([*cells, *[", ".join(counts)] * len(chosen), str(len(by_seed))])
-    return markdown_table([*axes, *options, *columns, *chosen, "seeds"], rows) if rows else "No setting is complete."
+        rows.append([*cells, str(len(by_seed))])
+    return markdown_table([*axes, *options, *columns, "seeds"], rows) if rows else "No setting is complete."
 
 
 def _lines(study: Study, trials: list[Trial]) -> Iterator[tuple[dict, str, list[Trial]]]:
@@ -158,24 +154,13 @@ def _claim_table(judged: Judged) -> str:
             "-" if math.isnan(f.effect) else f"{f.effect:+.1f}",
             "-" if math.isnan(f.holm) else "< .01" if f.holm < 0.01 else f"{f.holm:.2f}",
             str(f.interval.count),
-            _needed(f),
             f.verdict,
         ]
         for f in judged.findings
     ]
-    head = ["comparison", "mean and interval", "effect", "p (Holm)", "seeds", "needed", "verdict"]
+    head = ["comparison", "mean and interval", "effect", "p (Holm)", "seeds", "verdict"]
     title = f"{judged.claim.source}: {judged.claim.says} Here: {MARKS[judged.verdict]}."
     return f"{title}\n\n{markdown_table(head, rows)}"
-
-
-def _needed(answer: Answer) -> str:
-    """Seeds that would tell: such as these, or with classes of their own where no number of these would."""
-    if answer.verdict != UNDECIDED or math.isnan(answer.effect):
-        return "-"
-    like_these, independent = answer.seeds_needed(), answer.seeds_needed(shared=0)
-    if math.isfinite(like_these):
-        return f"{like_these:.0f}"
-    return f"{independent:.0f} apart" if math.isfinite(independent) else f"> {MOST:,} apart"
 
 
 def _signed(interval: Estimate, points: bool) -> str:

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lab.runs.config import RunConfig
+from lab.runs.config import RunConfig, merged
 from lab.trials import key_of
 
 Tier = Literal["head", "cnn", "end_to_end"]
@@ -211,18 +211,6 @@ class Training:
         return key_of(self.point.setting), self.lr, self.seed, self.digest
 
 
-def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Sections of both; a section's knobs are joined unless the change names another entry."""
-    result = dict(base)
-    for section, change in changes.items():
-        before: Any = result.get(section)
-        joins = isinstance(before, dict) and isinstance(change, dict)
-        if joins and change.get("name", before.get("name")) == before.get("name"):
-            change = {**before, **change}
-        result[section] = change
-    return result
-
-
 def arms(
     losses: Mapping[str, Mapping[str, Any]],
     setting: Mapping[str, Any] | None = None,
@@ -254,21 +242,33 @@ def variants(
     ]
 
 
-def less(
-    words: str, one: Mapping[str, Any], other: Mapping[str, Any], column: str | None = None, **expected: Any
-) -> Contrast:
-    """The score of one setting less that of another; `expected` are fields of `Contrast`."""
+def less(one: Mapping[str, Any], other: Mapping[str, Any], column: str | None = None, **expected: Any) -> Contrast:
+    """The score of one setting less that of another, told by what differs; `expected` are fields of `Contrast`."""
+
+    def told(setting: Mapping[str, Any], same: bool) -> str:
+        words = {axis: f"{value:g}" if isinstance(value, int | float) else value for axis, value in setting.items()}
+        return ", ".join(
+            word if axis in ("loss", "parts", "training", "gradient") else f"{axis} {word}"
+            for axis, word in words.items()
+            if (one[axis] == other[axis]) is same
+        )
+
+    words = ", ".join(filter(None, (f"{told(one, False)} less {told(other, False)}", told(one, True), column)))
     return Contrast(words, lambda s: s(column, **one) - s(column, **other), **expected)
 
 
-def ahead(one: str, *others: str, column: str = "MAP@R") -> tuple[Contrast, ...]:
-    """Contrasts: one loss above each of the others."""
-    return tuple(less(f"{one} - {other}, {column}", {"loss": one}, {"loss": other}, column) for other in others)
+def above(
+    one: Mapping[str, Any], *changes: Mapping[str, Any], column: str | None = None, **expected: Any
+) -> tuple[Contrast, ...]:
+    """Contrasts: the score of one setting less that of each which a change makes of it."""
+    return tuple(less(one, {**one, **change}, column, **expected) for change in changes)
 
 
-def along(axis: str, one: float, other: float, **expected: Any) -> Contrast:
-    """The score at one place of a study's only axis less that at another."""
-    return less(f"{axis} = {one:g} less {axis} = {other:g}", {axis: one}, {axis: other}, **expected)
+def ahead(
+    one: str, *others: str, column: str | None = None, at: Mapping[str, Any] | None = None
+) -> tuple[Contrast, ...]:
+    """Contrasts: one loss above each of the others, at one place of the other axes."""
+    return above({"loss": one, **(at or {})}, *({"loss": other} for other in others), column=column)
 
 
 def doubling(values: Sequence[float], sizes: Sequence[float]) -> float:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import time
 import warnings
 from collections.abc import Iterator, Sequence
@@ -20,7 +21,7 @@ from lab import trials
 from lab.claims import _study
 from lab.claims._data import features
 from lab.claims._study import BASE, SEEDS, Study, Training
-from lab.core.records import Embedding
+from lab.core.records import Record
 from lab.core.streams import result_of
 from lab.trials import Results, Trial
 
@@ -39,17 +40,6 @@ class Ran:
     eta: float
 
 
-@dataclass(frozen=True)
-class State:
-    """How far a study is: trainings asked for, those made, those that diverged, seconds of processor time."""
-
-    study: str
-    total: int
-    done: int
-    failed: int
-    cpu: float
-
-
 def file_of(name: str, folder: Path | str) -> Path:
     """Where the results of a study are kept."""
     return Path(folder) / f"{name}.jsonl"
@@ -61,59 +51,54 @@ def current(study: Study, results: Results, seeds: int = SEEDS) -> list[Trial]:
     return [trial for trial in results.trials if trial.key in keys]
 
 
-def select(only: Sequence[str] = (), tier: str | None = None) -> list[str]:
-    """Names of studies, in the order of the sweep.
+def select(only: Sequence[str] = ()) -> list[str]:
+    """Names of studies, in the order of the sweep; all unless some are named.
 
     Raises:
-        ValueError: no such study, or none of that tier among those named.
+        ValueError: no such study.
     """
     for name in only:
         _study.get(name)
-    chosen = [name for name in _study.names() if not only or name in only]
-    fitting = [name for name in chosen if tier is None or _study.get(name).tier == tier]
-    if not fitting:
-        raise ValueError(f"None of {', '.join(chosen)} is of the tier {tier}; leave out --tier or name other studies.")
-    return fitting
+    return [name for name in _study.names() if not only or name in only]
 
 
-def state(names: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> list[State]:
-    """How far each study is."""
-    states = []
+def state(names: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> list[dict[str, Any]]:
+    """How far each study is: trainings made of those asked for, those that diverged, seconds of processor time."""
+    rows = []
     for name in names:
         study = _study.get(name)
         made = current(study, trials.read(file_of(name, folder)), seeds)
-        total, failed = len(study.trainings(seeds)), sum(bool(trial.failed) for trial in made)
-        states.append(State(name, total, len({t.key for t in made}), failed, sum(t.cpu for t in made)))
-    return states
+        counts = {"done": len({t.key for t in made}), "of": len(study.trainings(seeds))}
+        spent = round(sum(t.cpu for t in made), 1)
+        rows.append({"study": name, **counts, "diverged": sum(bool(t.failed) for t in made), "CPU seconds": spent})
+    return rows
 
 
 def sweep(
     names: Sequence[str],
     folder: Path | str,
     seeds: int = SEEDS,
-    machine: str = "",
-    limit: float | None = None,
     launcher: Launcher | None = None,
     device: str = "cpu",
-) -> Iterator[Ran | Embedding]:
+) -> Iterator[Ran | Record]:
     """Make what is missing, study by study.
 
     Args:
         folder: holds one file a study.
-        machine: how the results describe the machine.
-        limit: seconds after which no further training begins.
         launcher: where trainings are made, in any order; by default here, one by one.
         device: what trains: cpu, cuda, cuda:1, or auto, a GPU where there is one.
 
     Raises:
-        ValueError: fewer than one seed, no such device, another sweep at work in the folder, a damaged file there, or
-            one whose trainings are of another kind of device.
+        ValueError: fewer than one seed, no such device, another sweep at work in the folder, or a damaged file there.
         OSError: the folder cannot be written.
     """
     from filelock import FileLock, Timeout
 
+    from lab.kernels.devices import device_of
+
     if seeds < 1:
         raise ValueError(f"A sweep needs at least one seed, got {seeds}.")
+    device = device if launcher else str(device_of(device))  # elsewhere it is found there
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -124,10 +109,8 @@ def sweep(
                     yield from features(lab.data.create(data))
             began, results = time.monotonic(), iter((launcher.map if launcher else map)(_made, pieces))
             for left in reversed(range(len(pieces))):
-                if limit is not None and time.monotonic() - began > limit:
-                    return
                 name, trial, place = next(results)
-                _append(file_of(name, folder), _study.get(name), trial, {"machine": machine, **place})
+                _append(file_of(name, folder), _study.get(name), trial, place)
                 pace = (time.monotonic() - began) / (len(pieces) - left)
                 yield Ran(name, trial, total - left, total, pace * left)
     except Timeout:
@@ -148,10 +131,7 @@ def _missing(names: Sequence[str], folder: Path, seeds: int, device: str) -> tup
         path, trainings = file_of(name, folder), _study.get(name).trainings(seeds)
         if path.is_file():
             os.truncate(path, path.read_bytes().rfind(b"\n") + 1)  # a last line that a kill tore
-        results = trials.read(path)
-        if device != "auto":  # elsewhere `auto` is found out by what trains
-            _refuse_mixture(path, results, device.split(":")[0])
-        made = {trial.key for trial in results.trials}
+        made = {trial.key for trial in trials.read(path).trials}
         pieces += [(name, training, device) for training in trainings if training.key not in made]
         total += len(trainings)
     return pieces, total
@@ -165,20 +145,12 @@ def _made(piece: Piece) -> tuple[str, Trial, dict[str, str]]:
 
     name, training, device = piece
     found = device_of(device)
-    place = {"device": found.type, "device_name": device_name(str(found))}
+    machine = f"{os.cpu_count()} {platform.machine()} cores"
+    place = {"machine": machine, "device": found.type, "device_name": device_name(str(found))}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # batches without a positive, where labels are wrong: nothing to act on
         rows = _rows(training.study.data) if training.study.tier == "head" else None
         return name, run(training, rows, device), place
-
-
-def _refuse_mixture(path: Path, results: Results, device: str) -> None:
-    """A study's scores are compared, and a GPU rounds and draws otherwise than a processor."""
-    if results.device not in ("", device):
-        raise ValueError(
-            f"{path} holds trainings of the device {results.device}, and those of the device {device} must not be "
-            f"compared with them; choose another folder, or the device {results.device}."
-        )
 
 
 @lru_cache(maxsize=1)
@@ -194,7 +166,6 @@ def _append(path: Path, study: Study, trial: Trial, made_by: dict[str, str]) -> 
     from lab.install.environment import versions
 
     results, line = trials.read(path), trial.as_json() + "\n"
-    _refuse_mixture(path, results, made_by["device"])
     session = {
         "versions": versions(),
         **made_by,

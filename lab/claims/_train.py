@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
-import torch.nn.functional as F
-from torch import nn
 
+import lab.encoders
 from lab.claims._data import prepared
 from lab.claims._study import Training
 from lab.core.results import EmbeddingSet, Evidence
 from lab.core.streams import result_of
 from lab.data import ImageSet
-from lab.data.images.loading import LoadedBatch
-from lab.encoders import Encoder, Head
+from lab.data.images.features import FeatureLoader
+from lab.encoders import Encoder
 from lab.evaluation.embedding import embed
 from lab.evaluation.scores import Evaluation, evaluate
 from lab.kernels.devices import device_of
@@ -82,37 +81,6 @@ class TrainedModel:
         return result_of(evaluation)
 
 
-class FeatureHead(nn.Module):
-    """The head of an encoder in front of which the backbone's features were computed before. [n w] -> [n d]."""
-
-    def __init__(self, width: int, dim: int, layer_norm: bool, normalise: bool):
-        super().__init__()
-        self.head = Head(nn.Identity(), width, dim, layer_norm, projector=None)
-        self.dim = self.trained_dim = dim
-        self.normalise = normalise
-
-    def forward(self, features: torch.Tensor) -> torch.Tensor:
-        embeddings = self.head(features)
-        return F.normalize(embeddings, dim=-1) if self.normalise else embeddings
-
-
-class FeatureLoader:
-    """What `lab.data.images.loading.Loader` is for images, for features that sit in memory. rows: float32 [n w]."""
-
-    problems: tuple[str, ...] = ()
-
-    def __init__(self, rows: torch.Tensor, labels: np.ndarray):
-        self.rows, self.labels, self.share = rows, torch.from_numpy(labels), (0, 1)
-
-    def batches(self, items: Iterable[np.ndarray], first_step: int = 0) -> Iterator[LoadedBatch]:
-        for one in items:
-            place = torch.from_numpy(one)
-            yield LoadedBatch(self.rows[place], self.labels[place], place)
-
-    def split(self, items: np.ndarray, batch_size: int = 256) -> Iterator[LoadedBatch]:
-        return self.batches(items[start : start + batch_size] for start in range(0, len(items), batch_size))
-
-
 def run(training: Training, features: Any, device: str = "cpu") -> Trial:
     """Train, choose nothing, measure on validation and test.
 
@@ -158,9 +126,11 @@ def head_parts(config: RunConfig, dataset: ImageSet, features: np.ndarray) -> Pa
     device, knobs = device_of(config.training.knobs.device), config.encoder.knobs
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.training.knobs.seed)
-        head = FeatureHead(features.shape[1], knobs.dim, knobs.layer_norm, knobs.normalise)
-        encoder, loss = head.to(device), wrapped_loss(config, len(classes), knobs.dim).to(device)
-    loader: Any = FeatureLoader(torch.from_numpy(features), dataset.labels)
+        how = {"dim": knobs.dim, "layer_norm": knobs.layer_norm, "normalise": knobs.normalise}
+        encoder = lab.encoders.create("adapted", width=features.shape[1], **how).to(device)
+        loss = wrapped_loss(config, len(classes), knobs.dim).to(device)
+    everything = EmbeddingSet(features, dataset.labels, np.arange(len(dataset)))
+    loader: Any = FeatureLoader(everything, dataset)
     return Parts(
         encoder=encoder,
         loss=loss,

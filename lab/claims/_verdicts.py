@@ -17,12 +17,6 @@ HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "does not hold here", "cannot be tol
 LEVEL = 0.05
 """How often a verdict may be given by chance."""
 
-HALF = 1.0
-"""What seeds share that test on half of the classes each, as most studies do; see `Study.shared`."""
-
-MOST = 1000
-"""Seeds beyond which none are counted."""
-
 
 @dataclass(frozen=True)
 class Answer:
@@ -30,7 +24,7 @@ class Answer:
 
     p: how often chance alone would give the verdict that is nearest, twice the one-sided probability; NaN if not run.
     holm: the same among all contrasts of a page, by Holm's method; see `among_all`.
-    spread: standard deviation over seeds, 0 if not run. shared: as `lab.trials.interval` takes it.
+    effect: the mean in standard deviations over seeds (Cohen's d of paired differences); NaN where all are equal.
     """
 
     contrast: Contrast
@@ -38,29 +32,7 @@ class Answer:
     verdict: str
     p: float = math.nan
     holm: float = math.nan
-    spread: float = 0.0
-    shared: float = HALF
-
-    @property
-    def effect(self) -> float:
-        """The mean in standard deviations over seeds (Cohen's d of paired differences); NaN where all are equal."""
-        return self.interval.mean / self.spread if self.spread > 0 else math.nan
-
-    def seeds_needed(self, shared: float | None = None) -> float:
-        """Seeds that would tell, were mean and deviation as found: infinite if more than a thousand would not.
-
-        Args:
-            shared: what they share, by default what the seeds at hand do; 0 for classes that are all their own.
-        """
-        from scipy.special import stdtrit
-
-        shared = self.shared if shared is None else shared
-        n, mean, least = np.arange(2, MOST + 1), self.interval.mean, self.contrast.least
-        distance = {  # from the furthest bound that would still let a verdict be given
-            "positive": max(mean, least - mean), "none": abs(least - abs(mean)), "no loss": abs(mean + least)
-        }[self.contrast.expects]  # fmt: skip
-        enough = n[stdtrit(n - 1, 1 - LEVEL / 2) * self.spread * np.sqrt(1 / n + shared) < distance]
-        return float(enough[0]) if len(enough) else math.inf
+    effect: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -86,7 +58,7 @@ def judge(study: Study, trials: Sequence[Trial], seeds: int = SEEDS) -> list[Jud
     ]
 
 
-def judged(claim: Claim, numbers: Sequence[Mapping[int, float]], seeds: int = SEEDS, shared: float = HALF) -> Judged:
+def judged(claim: Claim, numbers: Sequence[Mapping[int, float]], seeds: int = SEEDS, shared: float = 1.0) -> Judged:
     """A claim judged on the numbers of its contrasts, each a mapping from seed to number.
 
     That all contrasts hold needs no correction for their number; that one of them does not is asked at a level that
@@ -103,13 +75,13 @@ def judged(claim: Claim, numbers: Sequence[Mapping[int, float]], seeds: int = SE
     return Judged(claim, findings, verdict)
 
 
-def finding(contrast: Contrast, values: Sequence[float], seeds: int = SEEDS, shared: float = HALF) -> Answer:
+def finding(contrast: Contrast, values: Sequence[float], seeds: int = SEEDS, shared: float = 1.0) -> Answer:
     """One contrast judged on one number a seed; fewer numbers than seeds decide nothing."""
     from scipy.special import stdtr, stdtrit
 
     estimate = interval(values, 1 - LEVEL, shared)
     if estimate.half is None or estimate.count < seeds:
-        return Answer(contrast, estimate, NOT_RUN, shared=shared)
+        return Answer(contrast, estimate, NOT_RUN)
     least, freedom = contrast.least, estimate.count - 1
     error = estimate.half / stdtrit(freedom, 1 - LEVEL / 2)
 
@@ -132,7 +104,8 @@ def finding(contrast: Contrast, values: Sequence[float], seeds: int = SEEDS, sha
     }[contrast.expects]
     verdict = HOLDS if 2 * holds < LEVEL else FAILS if 2 * fails < LEVEL else UNDECIDED
     p = min(1.0, 2 * (holds if verdict == HOLDS else min(holds, fails)))
-    return Answer(contrast, estimate, verdict, p, spread=float(deviation(values)), shared=shared)
+    spread = float(deviation(values))
+    return Answer(contrast, estimate, verdict, p, effect=estimate.mean / spread if spread > 0 else math.nan)
 
 
 def among_all(verdicts: Mapping[str, Sequence[Judged]]) -> dict[str, list[Judged]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import lab.metrics
 import lab.search
-from lab.claims._study import SEEN_CLASSES, Claim, Contrast, DataSetup, Point, Study, less, slope
+from lab.claims._study import SEEN_CLASSES, Claim, Contrast, DataSetup, Point, Study, ahead, less, slope
 from lab.core.results import Evidence
 from lab.evaluation.scores import class_evidence
 
@@ -47,11 +47,6 @@ def point(name: str, setting: dict, dim: int = DIM, task: DataSetup = SEEN, **se
     return Point({"loss": name, **setting}, config, task)
 
 
-def lead(words: str, one: str, other: str, column: str | None = None, **place: Any) -> Contrast:
-    """How far one loss is ahead of another at one place of an axis."""
-    return less(f"{one} - {other}{words}", {"loss": one, **place}, {"loss": other, **place}, column)
-
-
 def accuracy(model: TrainedModel) -> dict[str, float]:
     """Share of the queries that the nearest anchor (003, eq. 11), the classifier or, without class weights, the nearest
     neighbour gives their class."""
@@ -70,7 +65,7 @@ anchor_accuracy = Study(
     lrs=(1e-3, 3e-3, 1e-2),
     column="accuracy",
     extra=accuracy,
-    claims=(Claim("Class anchors classify better than cross-entropy.", (lead("", CAM, CE),)),),
+    claims=(Claim("Class anchors classify better than cross-entropy.", ahead(CAM, CE)),),
     remark=REMARK + " Accuracy is that of the nearest anchor and of the linear classifier, after 400 steps; "
     "it also chooses the learning rate, as in the paper. There class anchors are ahead in six of eight pairs, by .3 to "
     "1.9 points.",
@@ -100,7 +95,7 @@ anchor_epochs = Study(
         ),
         Claim(
             "In the end class anchors are ahead of both, on new images of the classes that were trained on.",
-            tuple(lead(" after 400", CAM, n, steps=400) for n in (CE, CL)),
+            ahead(CAM, CE, CL, at={"steps": 400}),
             source="CAM, table 1 and figure 5",
         ),
     ),
@@ -122,10 +117,7 @@ anchor_widths = Study(
                 for n in (CE, CL)
             ),
         ),
-        Claim(
-            "Class anchors are ahead of both at the largest width.",
-            tuple(lead(" at 512", CAM, n, width=512) for n in (CE, CL)),
-        ),
+        Claim("Class anchors are ahead of both at the largest width.", ahead(CAM, CE, CL, at={"width": 512})),
     ),
     remark=REMARK + " Anchors start on base vectors from width 256 on, at random below: 240 classes do not fit.",
 )
@@ -143,43 +135,47 @@ anchor_shots = Study(
     lrs=LRS,
     column="mAP",
     claims=(
-        Claim("With 4 images a class, class anchors are ahead of cross-entropy.", (lead(" with 4", CAM, CE, shots=4),)),
+        Claim("With 4 images a class, class anchors are ahead of cross-entropy.", ahead(CAM, CE, at={"shots": 4})),
         Claim(
             "The contrastive loss is always last.",
-            tuple(lead(f" with {shots}", n, CL, shots=shots) for shots in (2, 4) for n in (CAM, CE)),
+            tuple(one for shots in (2, 4) for n in (CAM, CE) for one in ahead(n, CL, at={"shots": shots})),
         ),
     ),
     remark=REMARK + " All four images of a class are searched, however few were trained on. The contrastive "
     "loss needs two.",
 )
 
-ON = {True: "on", False: "off"}
 STARTS: dict[str, dict[str, object]] = {
     "random": {"init": "random"},
     "random, short": {"init": "random", "init_scale": 0.01},  # .16 in 256 dimensions, .23 apart
     "base": {"init": "base"},
 }
+SWITCH = {"off": False, "on": True}
 
 
-def at(init: str, repeller: bool, norm: bool) -> dict:
-    return {"init": init, "repeller": ON[repeller], "norm": ON[norm]}
-
-
-def parts_point(init: str, repeller: bool, norm: bool) -> Point:
-    knobs = {"name": "class_anchor_margin", **STARTS[init], "repeller": repeller, "min_norm": norm}
-    return Point(at(init, repeller, norm), {"loss": knobs, "encoder": {"dim": DIM}}, SEEN)
-
-
-def without(repeller: bool, norm: bool) -> tuple[Contrast, ...]:
-    """Contrasts for each start: both parts above these."""
-    return tuple(less(f"with less without, {i}", at(i, True, True), at(i, repeller, norm)) for i in STARTS)
+def start(init: str, repeller: str = "on", norm: str = "on") -> dict[str, str]:
+    return {"init": init, "repeller": repeller, "norm": norm}
 
 
 anchor_parts = Study(
     turn=9,
     title="Parts of the class anchor margin loss, and where anchors start",
     source="CAM, table 3",
-    points=tuple(parts_point(init, r, n) for r in (False, True) for n in (False, True) for init in STARTS),
+    points=tuple(
+        Point(
+            start(init, repeller, norm),
+            {
+                "loss": {
+                    "name": "class_anchor_margin", **knobs, "repeller": SWITCH[repeller], "min_norm": SWITCH[norm],
+                },
+                "encoder": {"dim": DIM},
+            },
+            SEEN,
+        )
+        for repeller in SWITCH
+        for norm in SWITCH
+        for init, knobs in STARTS.items()
+    ),
     lrs=LRS,
     column="mAP",
     extra=accuracy,
@@ -187,20 +183,20 @@ anchor_parts = Study(
         Claim(
             "Base vectors are a better start than random ones, whatever the parts.",
             tuple(
-                less(f"base less {init}, repeller {ON[r]}, norm {ON[n]}", at("base", r, n), at(init, r, n))
+                less(start("base", repeller, norm), start(init, repeller, norm))
                 for init in ("random", "random, short")
-                for r in (False, True)
-                for n in (False, True)
+                for repeller in SWITCH
+                for norm in SWITCH
             ),
         ),
-        Claim("The repeller is crucial.", without(False, True)),
-        Claim("The norm term adds to the repeller.", without(True, False)),
+        Claim("The repeller is crucial.", tuple(less(start(init), start(init, repeller="off")) for init in STARTS)),
+        Claim("The norm term adds to the repeller.", tuple(less(start(i), start(i, norm="off")) for i in STARTS)),
     ),
     remark=REMARK + " Random anchors are standard normal: in 256 dimensions they start 23 apart, far beyond 2 m = 4, "
     "and 16 long, far beyond p = 1, so that neither repeller nor norm term acts on them, to the last digit; base "
     "vectors start exactly 2 m apart. Short ones are a hundredth of that, .16 long and .23 apart: there the parts have "
     "work to do. The paper does not say how its random anchors were drawn.",
-)
+)  # fmt: skip
 
 
 def staged(model: TrainedModel) -> dict[str, float]:
@@ -209,7 +205,7 @@ def staged(model: TrainedModel) -> dict[str, float]:
     index: Any = lab.search.create(
         "two_stage", device=model.config.training.knobs.device, k=10, similarity=model.config.similarity
     )
-    index.build(model.searched, model.anchors, model.parts.classes)
+    index.build(model.searched, anchors=model.anchors)
     ranking = index.rank(model.query, same_source=False)
     evidence = Evidence(ranking, model.query, model.searched)
     scores = {}
@@ -312,11 +308,13 @@ digits_precision = Study(
         ),
         Claim(
             "Class anchors have the highest P@100.",
-            tuple(lead("", CAM, n, "P@100") for n in (CE, CL)),
+            ahead(CAM, CE, CL, column="P@100"),
             source="CAM, table 1",
         ),
         Claim(
-            "Class anchors classify better than cross-entropy.", (lead("", CAM, CE, "accuracy"),), source="CAM, table 4"
+            "Class anchors classify better than cross-entropy.",
+            ahead(CAM, CE, column="accuracy"),
+            source="CAM, table 4",
         ),
     ),
     remark="Each fifth image tests and is searched in the training images, 125 or more a class; the seed draws which. "

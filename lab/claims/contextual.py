@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import lab.metrics
 import lab.reranking
-from lab.claims._study import Claim, Contrast, DataSetup, Point, Study, arms, less
+from lab.claims._study import Claim, Contrast, DataSetup, Point, Study, above, ahead, arms, less
 from lab.core.results import Evidence
 
 if TYPE_CHECKING:
@@ -37,13 +37,6 @@ def rivalry(setting: Mapping[str, Any], task: DataSetup) -> list[Point]:
     return [alone, *arms(RIVALS, setting, task)]
 
 
-def ahead_of_rivals(place: str, setting: Mapping[str, Any]) -> tuple[Contrast, ...]:
-    """Contrasts: the contextual part above each of its rivals."""
-    return tuple(
-        less(f"{CONTEXT} - {n} at {place}", {"loss": CONTEXT, **setting}, {"loss": n, **setting}) for n in RIVALS
-    )
-
-
 def train_score(model: TrainedModel) -> dict[str, float]:
     """r@1 of the training images among each other."""
     train = model.embedded(model.dataset.splits["train"].query)
@@ -65,9 +58,9 @@ contextual_clamped = Study(
     claims=(
         Claim(
             "Clamping the gradients by the labels lowers r@1 on unseen classes.",
-            (less("as it is less clamped", KEPT, CLAMPED),),
+            (less(KEPT, CLAMPED),),
         ),
-        Claim("It raises r@1 on the training classes.", (less("clamped less as it is", CLAMPED, KEPT, "train r@1"),)),
+        Claim("It raises r@1 on the training classes.", (less(CLAMPED, KEPT, "train r@1"),)),
     ),
 )
 
@@ -80,7 +73,7 @@ contextual_classes = Study(
     claims=(
         Claim(
             "With half of the classes, the contextual loss is ahead of the other pairwise losses.",
-            ahead_of_rivals("half", {"classes": 0.5}),
+            ahead(CONTEXT, *RIVALS, at={"classes": 0.5}),
         ),
     ),
     remark="All of the classes are 304.",
@@ -105,7 +98,7 @@ contextual_noise = Study(
     claims=(
         Claim(
             "With 5, 10 or 20 % of the labels wrong, the contextual loss is ahead of the other pairwise losses.",
-            tuple(c for w in SHARES[1:] for c in ahead_of_rivals(f"{w:.0%}", {"wrong labels": w})),
+            tuple(one for w in SHARES[1:] for one in ahead(CONTEXT, *RIVALS, at={"wrong labels": w})),
         ),
         Claim(
             "It loses less than they do from clean labels to 20 % wrong ones.",
@@ -130,28 +123,18 @@ SAMPLERS: dict[int | str, dict[str, int]] = {
 }
 
 
-def in_batches(size: int | str, lam: float) -> dict[str, int | str | float]:
+def weighed(size: int | str, lam: float = 1.0) -> dict[str, int | str | float]:
     return {"batch size": size, "lambda": lam}
 
 
-def alone_is_best(size: int | str) -> tuple[Contrast, ...]:
-    """Contrasts: lambda 1 above the other weights."""
-    return tuple(
-        less(f"{size}: lambda 1 less {lam:g}", in_batches(size, 1.0), in_batches(size, lam), "train r@1")
-        for lam in (0.0, 0.5)
-    )
-
-
-def gains_over_small(words: str, size: int | str) -> tuple[Contrast, ...]:
-    return (less(f"lambda 1: {words} less 64", in_batches(size, 1.0), in_batches(64, 1.0), "train r@1"),)
-
+ENDS = ({"lambda": 0.0}, {"lambda": 0.5})
 
 contextual_gap = Study(
     turn=21,
     title="Contextual loss by batch size, on the training classes",
     source="Contextual, figure 9",
     points=tuple(
-        Point(in_batches(size, lam), {"loss": contextual(lam), "sampler": sampler})
+        Point(weighed(size, lam), {"loss": contextual(lam), "sampler": sampler})
         for size, sampler in SAMPLERS.items()
         for lam in (0.0, 0.5, 1.0)
     ),
@@ -160,56 +143,48 @@ contextual_gap = Study(
     claims=(
         Claim(
             "With small batches, the contextual part alone does not rank the training set: it gains from large ones.",
-            gains_over_small("1,024", 1024),
+            (less(weighed(1024), weighed(64), "train r@1"),),
         ),
-        Claim("With large batches, the contrastive part is not needed: lambda 1 is best.", alone_is_best(1024)),
+        Claim(
+            "With large batches, the contrastive part is not needed: lambda 1 is best.",
+            above(weighed(1024), *ENDS, column="train r@1"),
+        ),
         Claim(
             "Where batches hold whole classes, the contextual part alone gains over small batches.",
-            gains_over_small("whole classes", ALL_AT_ONCE),
+            (less(weighed(ALL_AT_ONCE), weighed(64), "train r@1"),),
         ),
         Claim(
             "Where batches hold whole classes, the contrastive part is not needed: lambda 1 is best.",
-            alone_is_best(ALL_AT_ONCE),
+            above(weighed(ALL_AT_ONCE), *ENDS, column="train r@1"),
         ),
     ),
     remark="The learning rate is chosen on unseen classes; the scores told are r@1 among the training images. Batches "
     "of 1,024 hold four images of nearly every class, and neighbourhoods of four; the last row holds whole classes.",
 )
 
-DEFAULT = {"eps": 0.05, "gamma": 0.1, "s_tilde": 0.3}
-OTHERS = {"eps": (0.0, 0.02, 0.1, 0.2), "gamma": (0.05, 0.2, 0.4), "s_tilde": (0.0, 0.15, 0.45)}
-WORDS = {"eps": "epsilon", "gamma": "gamma", "s_tilde": "target of the mean similarity"}
-
-
-def but_for(knob: str, value: float) -> dict[str, float]:
-    """The defaults but for one knob."""
-    return {WORDS[name]: value if name == knob else default for name, default in DEFAULT.items()}
-
+KNOBS: dict[str, tuple[str, float, tuple[float, ...]]] = {
+    "epsilon": ("eps", 0.05, (0.0, 0.02, 0.1, 0.2)),
+    "gamma": ("gamma", 0.1, (0.05, 0.2, 0.4)),
+    "target of the mean similarity": ("s_tilde", 0.3, (0.0, 0.15, 0.45)),
+}
+"""What the paper calls a knob, to its name here, its default, and other values."""
+DEFAULT = {word: default for word, (_, default, _) in KNOBS.items()}
 
 contextual_knobs = Study(
     turn=28,
     title="Slack, weight of the regulariser and its target",
     source="Contextual, figure 13",
     points=tuple(
-        Point(but_for(knob, value), {"loss": {"name": "contextual", "lam": 0.4, **DEFAULT, knob: value}})
-        for knob, value in [("eps", 0.05), *((knob, value) for knob, values in OTHERS.items() for value in values)]
+        Point(setting, {"loss": {"name": "contextual", "lam": 0.4, **{KNOBS[w][0]: x for w, x in setting.items()}}})
+        for setting in (DEFAULT, *({**DEFAULT, w: x} for w, (_, _, others) in KNOBS.items() for x in others))
     ),
     column="r@1",
     claims=tuple(
         Claim(
             f"The loss is not very sensitive to {word}: its neighbours are within half a point of the default.",
-            tuple(
-                less(
-                    f"{word}: {value:g} less {DEFAULT[knob]:g}",
-                    but_for(knob, value),
-                    but_for(knob, DEFAULT[knob]),
-                    expects="none",
-                )
-                for value in OTHERS[knob]
-                if value
-            ),
+            tuple(less({**DEFAULT, word: other}, DEFAULT, expects="none") for other in others if other),
         )
-        for knob, word in WORDS.items()
+        for word, (_, _, others) in KNOBS.items()
     ),
     remark="One knob at a time away from its default; lambda is 0.4.",
 )
@@ -234,27 +209,19 @@ CHANGES: dict[str, tuple[dict[str, Any], str]] = {
 """What is taken away or changed, to the knobs that do it and to what the paper says of it."""
 
 
-def with_parts(parts: str, lam: float) -> dict[str, str | float]:
-    return {"parts": parts, "lambda": lam}
-
-
 contextual_parts = Study(
     turn=19,
     title="Steps of the contextual similarity",
     source="Contextual, table 5",
     points=tuple(
-        Point(with_parts(name, lam), {"loss": contextual(lam, **knobs)})
+        Point({"parts": name, "lambda": lam}, {"loss": contextual(lam, **knobs)})
         for lam in (1.0, 0.8)
         for name, (knobs, _) in {WHOLE: ({}, ""), **CHANGES}.items()
     ),
     column="r@1",
     claims=tuple(
         Claim(
-            words,
-            tuple(
-                less(f"{WHOLE} less {change}, lambda {lam:g}", with_parts(WHOLE, lam), with_parts(change, lam))
-                for lam in (1.0, 0.8)
-            ),
+            words, tuple(one for lam in (1.0, 0.8) for one in above({"parts": WHOLE, "lambda": lam}, {"parts": change}))
         )
         for change, (_, words) in CHANGES.items()
     ),
@@ -263,32 +230,27 @@ contextual_parts = Study(
 LAM, GAMMA = (0.0, 0.4, 0.8, 1.0), (0.0, 0.1)
 
 
-def weighted(lam: float, gamma: float) -> dict[str, float]:
-    return {"lambda": lam, "gamma": gamma}
-
-
 contextual_weights = Study(
     turn=8,
     title="Weights of the contextual loss, lambda and gamma",
     source="Contextual, figure 7",
-    points=tuple(Point(weighted(lam, gamma), {"loss": contextual(lam, gamma)}) for gamma in GAMMA for lam in LAM),
+    points=tuple(
+        Point({"lambda": lam, "gamma": gamma}, {"loss": contextual(lam, gamma)}) for gamma in GAMMA for lam in LAM
+    ),
     column="r@1",
     claims=(
         Claim(
             "A mixture of both losses is best: lambda = 0.8 beats contrastive alone and contextual alone.",
             tuple(
-                less(f"0.8 less {end:g}, gamma {gamma:g}", weighted(0.8, gamma), weighted(end, gamma))
+                one
                 for gamma in GAMMA
-                for end in (0.0, 1.0)
+                for one in above({"lambda": 0.8, "gamma": gamma}, {"lambda": 0.0}, {"lambda": 1.0})
             ),
             source="Contextual, section 5",
         ),
         Claim(
             "The similarity regulariser is sometimes helpful but never detrimental.",
-            tuple(
-                less(f"gamma 0.1 less none, lambda {lam:g}", weighted(lam, 0.1), weighted(lam, 0.0), expects="no loss")
-                for lam in LAM
-            ),
+            tuple(less({"lambda": lam, "gamma": 0.1}, {"lambda": lam, "gamma": 0.0}, expects="no loss") for lam in LAM),
             source="Contextual, section 5",
         ),
     ),
@@ -310,10 +272,6 @@ TARGETS: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def towards(name: str, target: str) -> dict[str, str]:
-    return {"loss": name, "mean similarity": target}
-
-
 regulariser = Study(
     turn=33,
     title="The similarity regulariser on other losses",
@@ -329,7 +287,7 @@ regulariser = Study(
         Claim(
             f"The similarity regulariser adds to {name}.",
             tuple(
-                less(f"{name}: target {target} less none", towards(name, target), towards(name, "none"))
+                less({"loss": name, "mean similarity": target}, {"loss": name, "mean similarity": "none"})
                 for target in TARGETS
                 if target != "none"
             ),

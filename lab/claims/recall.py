@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lab.claims._study import Claim, Contrast, Point, Study, along, arms, less, slope, variants
+from lab.claims._study import Claim, Contrast, Point, Study, above, arms, less, slope, variants
 
 SIZES = (32, 64, 256, 1024)
 SMALL, LARGE = SIZES[:2], SIZES[2:]
@@ -86,12 +86,6 @@ batch_size_equal_images = replace(
 )
 
 
-def best_tau1(name: str, other: float, **expected: Any) -> Contrast:
-    """How much better 1 is than another temperature."""
-    words = f"{name}: tau1 = 1 less tau1 = {other:g}"
-    return less(words, {"loss": name, "tau1": 1.0}, {"loss": name, "tau1": other}, **expected)
-
-
 tau1 = Study(
     turn=7,
     title="Temperature on ranks, tau1",
@@ -106,12 +100,18 @@ tau1 = Study(
     claims=(
         Claim(
             "With and without SiMix, tau1 = 1 is best; higher and lower values lead to a decline.",
-            tuple(best_tau1(name, other) for name in (RS, MIXED) for other in (0.1, 10.0)),
+            tuple(
+                one for name in (RS, MIXED) for one in above({"loss": name, "tau1": 1.0}, {"tau1": 0.1}, {"tau1": 10.0})
+            ),
             source="RS@k, section 4.4",
         ),
         Claim(
             "The loss is not very sensitive to tau1: the neighbours 0.3 and 3 are within half a point of 1.",
-            tuple(best_tau1(name, other, expects="none") for name in (RS, MIXED) for other in (0.3, 3.0)),
+            tuple(
+                less({"loss": name, "tau1": 1.0}, {"loss": name, "tau1": other}, expects="none")
+                for name in (RS, MIXED)
+                for other in (0.3, 3.0)
+            ),
             source="RS@k, section 4.2",
         ),
     ),
@@ -128,33 +128,27 @@ tau2 = Study(
     claims=(
         Claim(
             "tau2 = 0.01 is a good choice: ten times more or less is worse.",
-            tuple(along("tau2", 0.01, other) for other in (0.001, 0.1)),
+            above({"tau2": 0.01}, {"tau2": 0.001}, {"tau2": 0.1}),
         ),
     ),
     remark="The paper takes 0.01 over from SmoothAP and shows no sweep of it.",
 )
 
 
-def named(ks: tuple[int, ...]) -> str:
-    return " ".join(map(str, ks))
-
-
-def better_set(other: tuple[int, ...], one: tuple[int, ...] = KS, **expected: Any) -> Contrast:
-    return less(f"{named(one)} less {named(other)}", {"k": named(one)}, {"k": named(other)}, **expected)
-
+NAMED = {ks: {"k": " ".join(map(str, ks))} for ks in SETS}
 
 set_of_k = Study(
     turn=27,
     title="The set of k of the recall surrogate",
     source="RS@k, section 4.2",
-    points=tuple(point for ks in SETS for point in variants({"k": named(ks)}, {"name": "recall_at_k", "k": list(ks)})),
+    points=tuple(point for ks in SETS for point in variants(NAMED[ks], {"name": "recall_at_k", "k": list(ks)})),
     column="r@1",
     claims=(
         Claim(
             "The method is not very sensitive to the set of k: sets of three or more lie within half a point.",
-            tuple(better_set(KS, ks, expects="none") for ks in SETS if len(ks) > 2 and ks != KS),
+            tuple(less(NAMED[ks], NAMED[KS], expects="none") for ks in SETS if len(ks) > 2 and ks != KS),
         ),
-        Claim("Several k are better than one.", tuple(better_set(ks) for ks in SETS if len(ks) == 1)),
+        Claim("Several k are better than one.", tuple(less(NAMED[KS], NAMED[ks]) for ks in SETS if len(ks) == 1)),
     ),
     remark="A class has four images in a batch, so that three positives are all there is to find; k of 16 and 32 ask "
     "for them among so many. The paper's own study is in its supplement, which was not at hand.",

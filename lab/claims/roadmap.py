@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import lab.metrics
-from lab.claims._study import Claim, Contrast, Point, Study, along, arms, doubling, less, variants
+from lab.claims._study import Claim, Contrast, Point, Study, above, ahead, arms, doubling, less, variants
 
 if TYPE_CHECKING:
     from lab.claims._train import TrainedModel
@@ -26,7 +26,7 @@ roadmap_weight = Study(
     claims=(
         Claim(
             "Both parts together are better than either alone, for every lambda from 0.2 to 0.8.",
-            tuple(along("lambda", lam, end) for lam in (0.2, 0.5, 0.8) for end in (0.0, 1.0)),
+            tuple(one for lam in (0.2, 0.5, 0.8) for one in above({"lambda": lam}, {"lambda": 0.0}, {"lambda": 1.0})),
         ),
     ),
 )
@@ -41,16 +41,13 @@ roadmap_slope = Study(
         for point in variants({"rho": rho}, {"name": "roadmap", "rho": rho})
     ),
     claims=(
-        Claim("A slope of 10 to 100 improves on none.", tuple(along("rho", rho, 0.0) for rho in (10.0, 100.0))),
-        Claim("It is stable from 10 to 100.", (along("rho", 10.0, 100.0, expects="none"),)),
-        Claim("Far above 100 it gets worse.", (along("rho", 100.0, 10000.0),)),
+        Claim(
+            "A slope of 10 to 100 improves on none.", tuple(less({"rho": rho}, {"rho": 0.0}) for rho in (10.0, 100.0))
+        ),
+        Claim("It is stable from 10 to 100.", above({"rho": 10.0}, {"rho": 100.0}, expects="none")),
+        Claim("Far above 100 it gets worse.", above({"rho": 100.0}, {"rho": 10000.0})),
     ),
 )
-
-
-def wider(one: float, other: float) -> Contrast:
-    what = "SupAP alone" if other == 0 else f"margin {other:g}"
-    return less(f"margin {one:g} less {what}", {"margin": one}, {"margin": other})
 
 
 roadmap_margin = Study(
@@ -62,8 +59,11 @@ roadmap_margin = Study(
         *(p for m in MARGINS for p in variants({"margin": m}, {"name": "roadmap", "beta": round(0.9 - m, 6)})),
     ),
     claims=(
-        Claim("Any margin from 0.1 to 0.6 improves on SupAP alone.", tuple(wider(m, 0.0) for m in MARGINS if m <= 0.6)),
-        Claim("Margins of 0.1 to 0.4 are best.", (wider(0.3, 0.6), wider(0.3, 0.8))),
+        Claim(
+            "Any margin from 0.1 to 0.6 improves on SupAP alone.",
+            tuple(less({"margin": m}, {"margin": 0.0}) for m in MARGINS if m <= 0.6),
+        ),
+        Claim("Margins of 0.1 to 0.4 are best.", above({"margin": 0.3}, {"margin": 0.6}, {"margin": 0.8})),
     ),
     remark="alpha stays at 0.9. A margin of 0 stands for SupAP without calibration.",
 )
@@ -81,16 +81,12 @@ def gap(model: TrainedModel) -> dict[str, float]:
     return {"gap": model.measured(metric)["DG"]}
 
 
-def at(loss: str, size: int) -> dict[str, str | int]:
-    return {"loss": loss, "batch size": size}
-
-
 def gain(s: Callable[..., float], size: int) -> float:
-    return s(**at("ROADMAP", size)) - s(**at("SupAP", size))
+    return s(loss="ROADMAP", **{"batch size": size}) - s(loss="SupAP", **{"batch size": size})
 
 
 def gains(sizes: Sequence[int]) -> tuple[Contrast, ...]:
-    return tuple(less(f"gain at {size}", at("ROADMAP", size), at("SupAP", size)) for size in sizes)
+    return tuple(one for size in sizes for one in ahead("ROADMAP", "SupAP", at={"batch size": size}))
 
 
 calibration_gain = Study(
@@ -113,14 +109,12 @@ calibration_gain = Study(
         ),
         Claim(
             "Calibration narrows the decomposability gap.",
-            tuple(
-                less(f"gap of SupAP less gap of ROADMAP at {b}", at("SupAP", b), at("ROADMAP", b), "gap") for b in SIZES
-            ),
+            tuple(one for b in SIZES for one in ahead("SupAP", "ROADMAP", column="gap", at={"batch size": b})),
             source="ROADMAP, section 3.2",
         ),
         Claim(
             "The smaller the batch, the larger the gap.",
-            (less("SupAP: gap at 32 less gap at 512", at("SupAP", 32), at("SupAP", 512), "gap"),),
+            above({"loss": "SupAP", "batch size": 32}, {"batch size": 512}, column="gap"),
             source="ROADMAP, section 3.2",
         ),
     ),

@@ -9,13 +9,9 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from lab.cli import _flags
-from lab.cli._kept import installed, kept
+from lab.cli._kept import kept
 from lab.core.knobs import Knob, describe
-from lab.install import sources
 from lab.runs.config import SECTIONS, RunConfig, Section, derived_knobs, read_yaml, without_followed_lengths
-
-HERE = ("lab.core.knobs", "lab.core.catalog", "lab.runs.config", __name__)
-"""Modules that decide how a knob is described, whatever it belongs to; what they name does not."""
 
 
 def add_sections(parser: argparse.ArgumentParser, words: list[str], sections: Sequence[str] = tuple(SECTIONS)) -> None:
@@ -25,8 +21,8 @@ def add_sections(parser: argparse.ArgumentParser, words: list[str], sections: Se
         ValueError: an unknown name was chosen, or the YAML file cannot be read.
     """
     named = [SECTIONS[name] for name in sections if SECTIONS[name].package]
-    chosen = merged(_flags.early(words, config="store", **{s.name: "append" if s.many else "store" for s in named}))
-    help = "YAML file that holds any of the sections below, or the name of a recipe (see `lab recipes`)"
+    chosen = merged(_flags.early(words, config="store", **{s.name: "extend" if s.many else "store" for s in named}))
+    help = "YAML file that holds any of the sections below, or the name of a recipe (see `lab list recipes`)"
     parser.add_argument("--config", metavar="FILE", help=help)
     for name in sections:
         section = SECTIONS[name]
@@ -51,11 +47,9 @@ def _knobs_of(section: Section, choice: str | None) -> list[Knob]:
 
     if section.package and choice not in section.names():  # a class that was added is this process's only
         return described()
-    module = f"{section.package}.{choice}" if section.package else str(section.knobs).partition(":")[0]
-    state = f"{sources.digest(module)} {sources.contents(*HERE)} {installed()}"
     kinds = {kind.__name__: kind for kind in (int, float, bool, str)}
     rows = kept(
-        f"flags-{section.name}-{choice or ''}", state,
+        f"flags-{section.name}-{choice or ''}",
         lambda: [{**asdict(one), "kind": one.kind.__name__} for one in described()],
     )  # fmt: skip
     with suppress(TypeError, KeyError):  # what is kept is damaged, or of a kind that JSON has not
@@ -132,10 +126,11 @@ def _add_choice(parser: argparse.ArgumentParser, section: Section) -> None:
     names = ", ".join(section.names())
     if section.many:
         default = ", ".join(section.default) or "none"
-        help = f"{section.help}; can be given several times, or as none for an empty list: {names} (default {default})"
+        help = f"{section.help}; several, or none for an empty list: {names} (default {default})"
     else:
         help = f"{section.help}: {names} (default {section.default})"
-    parser.add_argument(f"--{section.name}", metavar="NAME", action="append" if section.many else "store", help=help)
+    several: dict[str, Any] = {"action": "extend", "nargs": "+"} if section.many else {}
+    parser.add_argument(f"--{section.name}", metavar="NAME", help=help, **several)
 
 
 def _chosen(section: Section, value: Any) -> list[tuple[str, str | None]]:

@@ -18,31 +18,30 @@ def add_knobs(
 ) -> None:
     """One flag `--prefix.name` for each knob not in `without`, with its range, unit, default and source in the help.
 
-    A yes-or-no knob alone means yes; `none` is an empty list.
+    A yes-or-no knob alone means yes, with `--no-` before it no; `none` is an empty list.
     """
     group = parser.add_argument_group(title or prefix)
     for declared in describe(knobs) if isinstance(knobs, type) else knobs:
         if declared.name in without:
             continue
-        alone: dict[str, Any] = {"nargs": "?", "const": "true"} if declared.kind is bool else {}
+        value = {"metavar": _metavar(declared), **({"nargs": "+"} if declared.many else {})}
         group.add_argument(
             f"--{prefix}.{declared.name}",
             dest=f"{prefix}.{declared.name}",
-            metavar=_metavar(declared),
             default=argparse.SUPPRESS,
             help=_help(declared).replace("%", "%%"),
-            **({"nargs": "+"} if declared.many else alone),
+            **({"action": argparse.BooleanOptionalAction} if declared.kind is bool else value),
         )
 
 
 def early(words: Sequence[str], **actions: Any) -> argparse.Namespace:
     """The values of some flags among the words, before all flags are known; None where one is not given.
 
-    actions: flag to what it does: store, or append where it may be given several times.
+    actions: flag to what it does: store, or extend where it takes several.
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     for name, action in actions.items():
-        parser.add_argument(f"--{name}", action=action)
+        parser.add_argument(f"--{name}", action=action, nargs="+" if action == "extend" else None)
     try:
         return parser.parse_known_args(words)[0]
     except argparse.ArgumentError:
@@ -58,11 +57,11 @@ def collect(arguments: argparse.Namespace, prefix: str, knobs: type[Knobs]) -> d
     values = {}
     for declared in describe(knobs):
         flag = f"{prefix}.{declared.name}"
-        words = getattr(arguments, flag, None)  # a list of them for a knob of many values, else one
+        words = getattr(arguments, flag, None)  # a list of them for a knob of many values, yes or no, else one
         if words is None:
             continue
         if not declared.many:
-            values[declared.name] = _one(declared, words, flag)
+            values[declared.name] = words if isinstance(words, bool) else _one(declared, words, flag)
         elif [word.lower() for word in words] == ["none"]:
             values[declared.name] = None if declared.optional else ()
         else:
@@ -76,12 +75,6 @@ def collect(arguments: argparse.Namespace, prefix: str, knobs: type[Knobs]) -> d
 def _one(declared: Knob, word: str, flag: str) -> Any:
     if declared.optional and word.lower() in ("none", "null"):
         return None
-    if declared.kind is bool:
-        if word.lower() in ("true", "yes", "on", "1"):
-            return True
-        if word.lower() in ("false", "no", "off", "0"):
-            return False
-        raise ValueError(f"--{flag} must be true or false, got {word!r}.")
     if declared.kind in (int, float):
         try:
             if declared.kind is int and "e" in word.lower() and float(word).is_integer():
@@ -96,7 +89,7 @@ def _one(declared: Knob, word: str, flag: str) -> Any:
 def _metavar(declared: Knob) -> str:
     if declared.choices:
         return "{" + ",".join(declared.choices) + "}"
-    return {bool: "{true,false}", int: "N", float: "X"}.get(declared.kind, "TEXT")
+    return {int: "N", float: "X"}.get(declared.kind, "TEXT")
 
 
 def _help(declared: Knob) -> str:
@@ -105,7 +98,8 @@ def _help(declared: Knob) -> str:
         facts.append(declared.range)
     if declared.unit:
         facts.append(declared.unit)
-    facts.append("required" if declared.required else f"default {declared.default}")
+    default = {"True": "yes", "False": "no"}.get(declared.default, declared.default)
+    facts.append("required" if declared.required else f"default {default}")
     if declared.source:
         facts.append(declared.source)
     return f"{declared.help.removesuffix('.')} ({'; '.join(facts)})"

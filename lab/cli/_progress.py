@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Generator, Iterable, Iterator
@@ -91,7 +92,8 @@ def _lines(records: Iterable[Any]) -> Iterator[Any]:
         now = time.monotonic()
         if isinstance(record, Stepped) and (record.step == record.steps or now - last > EVERY):
             last = now
-            say(f"step {record.step}/{record.steps}  loss {record.loss:.4f}  ETA {duration(record.eta_seconds)}")
+            eta = "" if math.isnan(record.eta_seconds) else f"  ETA {duration(record.eta_seconds)}"  # the first step
+            say(f"step {record.step}/{record.steps}  loss {record.loss:.4f}{eta}")
         elif isinstance(record, Validated):
             say(f"step {record.step}  validation  {_values(record.values)}{'  best so far' if record.best else ''}")
         elif isinstance(record, Saved):

@@ -54,10 +54,14 @@ def told_import(run: Any, as_json: bool) -> int:
     words = {1: "{} vectors", 2: "{} queries and a gallery of {}"}
     sizes = [f"{words[len(of)].format(*of)} in the {split} split" for split, of in counts.items()]
     print(f"Run {run.name}: {', '.join(sizes)}")
-    if not any(scores.values()):
+    print(run.status["sentence"])
+    if rows := rows_of(run):
+        show(rows, as_json=False)
+    else:
         whole = [np.concatenate(of) for of in labels.values()]
         no_match = all(len(np.unique(of)) == len(of) for of in whole)
         why = ": no class has two images, so nothing is a true match." if no_match else ""
+        why = why if any(run.dataset().class_names) else ": the rows have no labels; say which column with --label."
         print(f"Nothing was measured{why or f'; `lab evaluate {run.path}` does it.'}")
     say(f"Look at it: lab app --runs {run.path.parent}")
     return 0

@@ -9,6 +9,8 @@ import argparse
 
 from lab.cli._output import add_flags
 
+HEADING, PLACE = "See and learn", 30
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument
@@ -19,12 +21,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="FOLDER",
         help="folder whose images may be shown, can be given several times (default home, and the folder here)",
-    )
-    flag(
-        "--ray",
-        metavar="ADDRESS",
-        default="",
-        help="a Ray cluster to which Train and Watch may send runs (default $RAY_ADDRESS)",
     )
     flag("--port", type=int, default=8501, help="port to listen on (default 8501)")
     flag("--address", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
@@ -37,4 +33,4 @@ def run(arguments: argparse.Namespace) -> None:
     from lab.runs import default_root
 
     root, token = str(arguments.runs or default_root()), not arguments.no_token
-    dashboard(root, arguments.port, arguments.address, arguments.data, token, arguments.ray, arguments.guests)
+    dashboard(root, arguments.port, arguments.address, arguments.data, token, arguments.guests)

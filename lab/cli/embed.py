@@ -1,9 +1,9 @@
-"""Make a run of a folder of pictures, with any encoder: no training, no labels needed.
+"""Make a run of a folder of pictures, by any encoder.
 
-Pictures in a folder below FOLDER have its name as their class. The run is browsed, mapped and compared like any
-other; `lab export` writes its vectors for other tools. With `--shards FOLDER` there is no run but a gallery in shards,
-for more pictures than fit into memory: `lab query RUN picture.png --gallery FOLDER` searches it. Given again, an
-interrupted `lab embed --shards` continues where it stopped.
+No labels are needed; pictures in a folder below FOLDER have its name as their class. The run is browsed, mapped and
+compared like any other; `lab export` writes its vectors for other tools. With `--shards FOLDER` there is no run but a
+gallery in shards, for more pictures than fit into memory: `lab query RUN picture.png --gallery FOLDER` searches it.
+Given again, an interrupted `lab embed --shards` continues where it stopped.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Any
 
 from lab.cli._output import add_flags, show
 from lab.cli._scores import told_import
+
+HEADING, PLACE = "Search and exchange", 23
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "module:function, which returns a model; or a file: TorchScript (.pt), torch.export (.pt2), ONNX (.onnx); "
         "functions and the first two kinds of files can run any program, so name only those that you trust",
     )  # fmt: skip
-    flag("--weights", metavar="FILE", help="saved state_dict of the model of timm or torchvision")
+    flag("--weights", metavar="FILE", help="saved state_dict of the model of timm")
     flag("--size", type=int, help="side of the images in pixels (default: what the encoder says)")
     flag("--mean", type=float, nargs=3, help="mean of red, green and blue that the encoder expects (default: its own)")
     flag(
@@ -49,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from lab.cli._progress import result_of
-    from lab.runs.importing.encoders import Seen
+    from lab.encoders.foreign import Seen
 
     made: dict[str, Any] = dict(
         weights=arguments.weights,

@@ -1,16 +1,29 @@
-"""Embed and measure a run again, for instance with other metrics, flip averaging or beta-normalisation.
+"""Measure a run again, by other metrics for instance; or shards.
 
 The scores and embeddings that the run holds of this split are replaced. `lab evaluate RUN --evaluation.flip --metrics
 nmi` measures with the run's own settings, changed by the flags.
+
+`lab evaluate QUERIES --gallery GALLERY` measures folders of shards that `lab embed --shards` wrote with the same
+encoder: exact, the gallery read once and never loaded; classes are matched by name.
 """
 
 from __future__ import annotations
 
 import argparse
 
-from lab.cli._output import add_flags
+from lab.cli._output import add_flags, say, show
+
+HEADING, PLACE = "Train and measure", 13
+
+USUAL = ("--metrics", "--split", "--evaluation.flip", "--gallery", "--device", "--runs", "--json")
 
 SECTIONS = ("testing", "metrics", "evaluation")
+
+SHARDED = ["hit_rate_at_k", "map_at_r"]
+"""Metrics of shards unless others are named."""
+
+OF_SHARDS = {"k": 100, "similarity": "cosine"}
+"""Flags that only shards have, and what they are unless given."""
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
@@ -18,17 +31,28 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
 
     flag = parser.add_argument
     add_flags(parser, "run", "runs", "json")
-    flag("--split", action="append", help="train, validation or test; repeat it for several (default as configured)")
+    splits = "train, validation or test, one or several (default as configured)"
+    flag("--split", nargs="+", action="extend", metavar="NAME", help=splits)
     flag("--device", help="device to embed on (default that of the run)")
     flag(
         "--encoder",
         metavar="MODULE:FUNCTION",
         help="a function that makes the encoder, for a run of your own encoder; without it what is stored is measured",
     )
+    flag("--gallery", metavar="FOLDER", help="folder of shards to search; the run is then a folder of shards, too")
+    flag(
+        "--k", type=int, default=OF_SHARDS["k"], help="of shards: neighbours that are kept for each query (default 100)"
+    )
+    how = "of shards: how vectors are compared (default cosine)"
+    flag("--similarity", default="cosine", choices=("cosine", "euclidean"), help=how)
     _config.add_sections(parser, words, SECTIONS)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.gallery:
+        return _shards(arguments)
+    if given := [f"--{name}" for name, default in OF_SHARDS.items() if getattr(arguments, name) != default]:
+        raise ValueError(f"{', '.join(given)} is for folders of shards; name the other one with --gallery FOLDER.")
     import lab.runs
 
     run = lab.runs.open(arguments.run, arguments.runs)  # before what takes seconds to load
@@ -47,4 +71,37 @@ def run(arguments: argparse.Namespace) -> int:
         writer.sign()
         drain(evaluate_run(run, writer, config, splits, encoder=encoder), quiet=arguments.quiet)
     show_scores(run, as_json=arguments.json)
+    return 0
+
+
+def _shards(arguments: argparse.Namespace) -> int:
+    import lab.metrics
+    from lab.cli import _config
+    from lab.cli._progress import result_of
+    from lab.evaluation.scores import evaluate_streamed
+    from lab.galleries.maker import Maker
+    from lab.galleries.shards import in_memory, open_gallery
+
+    if flags := [flag for flag in _config.given_flags(arguments) if flag.startswith(("--evaluation", "--testing"))]:
+        raise ValueError(f"{', '.join(flags)} cannot be had of shards, which are measured as they are; leave it out.")
+    queries, gallery = open_gallery(arguments.run), open_gallery(arguments.gallery)
+    maker = Maker.planned(queries.about["plan"])
+    note = "" if maker is None else maker.note_on(Maker.planned(gallery.about["plan"]), str(gallery.folder))
+    chosen = _config.merged(arguments, {"metrics": SHARDED})["metrics"]
+    measured = result_of(
+        evaluate_streamed(
+            in_memory(queries, gallery),
+            gallery,
+            {one["name"]: lab.metrics.create(**one) for one in chosen},
+            k=arguments.k,
+            similarity=arguments.similarity,
+            same_source=gallery.folder.resolve() == queries.folder.resolve(),
+        ),
+        arguments.quiet,
+    )
+    show([{"metric": name, "value": value} for name, value in measured.values.items()], as_json=arguments.json)
+    say(
+        f"{len(queries):,} queries against {len(gallery):,} items in {measured.seconds:.1f} s{note}; "
+        f"{measured.excluded:,} have no positive and are not counted."
+    )
     return 0

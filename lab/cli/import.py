@@ -1,7 +1,7 @@
-"""Make a run of vectors that were made elsewhere: a file of them, with labels and pictures if there are any.
+"""Make a run of vectors that were made elsewhere.
 
-FILE is npy, npz, safetensors, Parquet, Arrow, CSV or a faiss index, or the folder of a Hugging Face data set or of
-`lab export --to faiss`. Its other columns, and those of --table, are labels, pictures, splits, query or gallery,
+FILE is npy, npz, safetensors, Parquet, Arrow, CSV or a faiss index, or the folder that `lab export --to
+faiss` writes. Its other columns, and those of --table, are labels, pictures, splits, query or gallery,
 super-classes; all other columns can colour and filter the map. The run can be browsed, mapped and compared like any
 other.
 """
@@ -12,6 +12,9 @@ import argparse
 
 from lab.cli._output import add_flags
 from lab.cli._scores import told_import
+
+HEADING, PLACE = "Search and exchange", 24
+
 
 COLUMNS = {
     "vector": "the array or column of vectors (default: vectors, embeddings, features, ..., or columns v0, v1, ...)",
@@ -33,12 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag("--root", metavar="FOLDER", help="folder of the pictures; the keys are then paths below it")
     flag("--like", metavar="RUN", help="a run on the same images, to compare this one with")
     flag("--encoder", default="", metavar="WORDS", help="what made the vectors, in your own words")
-    flag(
-        "--normalise",
-        choices=("yes", "no"),
-        help="yes: scale the vectors to unit length; no: keep their lengths and compare by distance",
-    )
-    flag("--measure", choices=("yes", "no"), help="compute the metrics (default: yes up to 1,000,000,000 pairs)")
+    lengths = "scale the vectors to unit length; or keep their lengths and compare by distance"
+    flag("--normalise", action=argparse.BooleanOptionalAction, help=lengths)
+    measure = "compute the metrics, or not (default: up to 1,000,000,000 pairs)"
+    flag("--measure", action=argparse.BooleanOptionalAction, help=measure)
     flag("--name", help="name of the run (default: that of the file)")
     add_flags(parser, "runs", "json")
 
@@ -53,12 +54,9 @@ def run(arguments: argparse.Namespace) -> int:
         root=arguments.root,
         like=arguments.like,
         encoder=arguments.encoder,
-        normalise=YES_NO[arguments.normalise],
-        measure=YES_NO[arguments.measure],
+        normalise=arguments.normalise,
+        measure=arguments.measure,
         name=arguments.name,
         runs=arguments.runs,
     )
     return told_import(run, arguments.json)
-
-
-YES_NO = {"yes": True, "no": False, None: None}

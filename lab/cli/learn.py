@@ -1,6 +1,7 @@
-"""Open JupyterLab on a working copy of the tutorial notebooks.
+"""Open JupyterLab on a working copy of the lessons.
 
-Your copy keeps what you write in it; the originals are never touched. New notebooks are added to an old copy.
+Your copy keeps what you write in it; the originals are never touched. Notebooks that it lacks, new ones and those that
+you moved away, are added.
 `lab learn --class FOLDER` prepares them for a class instead: without solutions for students, solved for the teacher.
 `lab learn --slides 02` writes one as slides.
 """
@@ -13,6 +14,8 @@ from pathlib import Path
 
 from lab.cli._output import say
 from lab.core.files import write_text
+
+HEADING, PLACE = "See and learn", 32
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NOTEBOOK",
         help="open nothing: write this notebook as slides, one HTML file with live figures",
     )
-    flag("--reset", metavar="NOTEBOOK", help="restore this notebook; your version gets the ending .mine")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -41,6 +43,8 @@ def run(arguments: argparse.Namespace) -> None:
 
     from lab.install import children, shipped
 
+    if (arguments.classroom or arguments.slides) and importlib.util.find_spec("nbformat") is None:
+        raise ValueError("This reads notebooks by nbformat: pip install 'rankscope[notebooks]'.")
     if arguments.classroom:
         from lab.cli._classroom import prepare
 
@@ -57,8 +61,6 @@ def run(arguments: argparse.Namespace) -> None:
     copy = Path(arguments.folder)
     originals = shipped.folder("notebooks")
     added = working_copy(originals, copy)
-    if arguments.reset:
-        reset(originals, copy, arguments.reset)
     say(f"Your notebooks are in {copy} ({len(added)} new). Stop JupyterLab with Ctrl-C.")
     words = children.python("-m", "jupyterlab", f"--port={arguments.port}", f"--notebook-dir={copy}", "--ip=127.0.0.1")
     words += ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]  # no network
@@ -89,29 +91,8 @@ def working_copy(originals: Path, copy: Path) -> list[str]:
     copy.mkdir(parents=True, exist_ok=True)
     sources += originals.glob("whole_lab.py")
     added = [source.name for source in sources if not (copy / source.name).exists()]
-    for name in added:
-        bring(originals / name, copy / name)
+    for name in added:  # links to `../docs` lead to the copy's own `docs`
+        text = (originals / name).read_text(encoding="utf-8").replace("](../docs/", "](docs/")
+        write_text(copy / name, text)
     copy_docs(originals, copy)
     return added
-
-
-def bring(original: Path, mine: Path) -> None:
-    """Copy a notebook; its links to `../docs` lead to the copy's own `docs`."""
-    write_text(mine, original.read_text(encoding="utf-8").replace("](../docs/", "](docs/"))
-
-
-def reset(originals: Path, copy: Path, name: str) -> None:
-    """Bring one notebook back, keeping the reader's under another name.
-
-    Raises:
-        ValueError: there is no such notebook.
-    """
-    original, mine = originals / Path(name).name, copy / Path(name).name
-    if not original.exists():
-        raise ValueError(
-            f"There is no notebook {name!r}; there are {', '.join(p.name for p in originals.glob('*.ipynb'))}."
-        )
-    if mine.exists():
-        kept = next(p for i in range(1, 10_000) if not (p := mine.with_suffix(f".mine{i}.ipynb")).exists())
-        mine.rename(kept)
-    bring(original, mine)

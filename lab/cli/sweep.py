@@ -1,4 +1,4 @@
-"""Train many runs that differ in some knobs: `lab sweep FILE`, on this machine, a Ray cluster or Slurm.
+"""Train many runs that differ in some knobs, here or on a cluster.
 
 FILE is YAML, for instance
     name: taus
@@ -14,6 +14,8 @@ import argparse
 from collections.abc import Sequence
 
 from lab.cli._output import add_flags, say, show
+
+HEADING, PLACE = "Train and measure", 12
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
@@ -62,4 +64,4 @@ def run(arguments: argparse.Namespace) -> int:
         {"run": t.run.name, **t.values, f"best validation {plan.score}": t.score, "state": t.run.state} for t in ranked
     ]
     show(rows, as_json=arguments.json, empty="The sweep has no runs.")
-    return 0 if all(trial.run.state == "finished" or plan.prune for trial in trials) else 1
+    return 0 if all(trial.run.state == "finished" for trial in trials) else 1

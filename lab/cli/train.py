@@ -1,4 +1,4 @@
-"""Train a model, evaluate it on unseen classes, keep everything in a run folder.
+"""Train a model and measure it on classes that it never saw.
 
 Flags are `--SECTION NAME` and `--SECTION.KNOB VALUE`; `lab train --loss smooth_ap --help` lists the knobs of what is
 chosen. A YAML file holds the same: `--config file.yaml`; flags win over it. Several processes share each batch under
@@ -26,6 +26,13 @@ if TYPE_CHECKING:
     from lab.launchers import Launcher
     from lab.runs import Run
     from lab.training.distributed import Processes
+
+HEADING, PLACE = "Train and measure", 10
+
+USUAL = (
+    "--data", "--data.root", "--encoder", "--loss", "--training.steps", "--optimiser.lr", "--sampler.batch_size",
+    "--config", "--name", "--resume",
+)  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
@@ -74,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         queue = Queue(run.path.parent)
         queue.add(run)
         queue.ensure_worker()
-        say(f"{run.path} is in the queue; `lab queue` shows it.")
+        say(f"{run.path} is in the queue; `lab runs queue` shows it.")
         return 0
     from lab.kernels.devices import device_of
     from lab.training import distributed
@@ -212,6 +219,11 @@ def _go(
     if spent and not arguments.quiet:
         say(in_words(spent))
     show_scores(run, as_json=arguments.json)
+    if run.state == "finished" and (run.path / "launch.json").is_file():  # of the queue: its map is looked at next
+        from lab.maps import kept
+
+        with suppress(OSError):
+            kept.lay_out(run)
     return 0 if run.state == "finished" else stop.status or 1
 
 

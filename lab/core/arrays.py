@@ -6,18 +6,17 @@ Files without checksums (version 0.1) are read as they are. Imports no torch.
 from __future__ import annotations
 
 import json
-import math
 import os
 import struct
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from lab.core.files import replacing
+from lab.core.files import write_bytes
 
 CHECKSUMS = "crc32"
 
@@ -50,61 +49,16 @@ class Damaged(ValueError):
         super().__init__(f"{path} cannot be read, it is damaged ({why}); {still}.")
 
 
-class InBlocks(Protocol):
-    """An array that comes in pieces, for what is too large to be held at once.
-
-    shape, dtype: of the whole. blocks: its rows in order, each piece of that dtype; asked for once.
-    """
-
-    shape: tuple[int, ...]
-    dtype: np.dtype
-
-    def blocks(self) -> Iterator[np.ndarray]: ...
-
-
-def write(path: Path, arrays: Mapping[str, np.ndarray | InBlocks], header: Mapping[str, Any] | None = None) -> None:
-    """Write arrays and a JSON header atomically, piece by piece: nothing is held twice.
+def write(path: Path, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any] | None = None) -> None:
+    """Write arrays and a JSON header atomically.
 
     Raises:
         OSError: the disk is full or the folder cannot be written; the old file stays.
-        ValueError: an array of a type that safetensors does not have.
     """
-    header_text = json.dumps(dict(header or {}))
-    plain = {name: v if hasattr(v, "blocks") else np.ascontiguousarray(v) for name, v in arrays.items()}
-    ordered = sorted(plain.items(), key=lambda one: (-one[1].dtype.itemsize, one[0]))  # so that each is aligned
-    sums = dict.fromkeys(arrays, 2**32 - 1)  # the longest, so that there is room for the others
-    size = -(-len(_head(ordered, header_text, sums)) // 8) * 8
-    with replacing(path) as temporary, open(temporary, "xb") as file:
-        file.seek(8 + size)
-        for name, values in ordered:
-            written = sums[name] = 0
-            for block in [values] if isinstance(values, np.ndarray) else values.blocks():
-                data = np.ascontiguousarray(block, block.dtype.newbyteorder("=")).reshape(-1).view(np.uint8).data
-                sums[name] = zlib.crc32(data, sums[name])
-                written += file.write(data)
-            if written != _bytes(values):
-                raise ValueError(f"{name} came with {written:,} bytes instead of {_bytes(values):,}.")
-        file.seek(0)
-        file.write(struct.pack("<Q", size) + _head(ordered, header_text, sums).ljust(size))
+    from safetensors.numpy import save
 
-
-def _bytes(values: np.ndarray | InBlocks) -> int:
-    return math.prod(values.shape) * values.dtype.itemsize
-
-
-def _head(ordered: list[tuple[str, Any]], header: str, sums: dict[str, int]) -> bytes:
-    """The header of a safetensors file: name to type, shape and place, and our own words."""
-    described: dict[str, Any] = {"__metadata__": {"header": header, CHECKSUMS: json.dumps(sums)}}
-    place = 0
-    for name, values in ordered:
-        if values.dtype.str[1:] not in TYPES:
-            raise ValueError(f"{name} is of type {values.dtype}, which a safetensors file cannot hold.")
-        end = place + _bytes(values)
-        described[name] = {
-            "dtype": TYPES[values.dtype.str[1:]], "shape": list(values.shape), "data_offsets": [place, end],
-        }  # fmt: skip
-        place = end
-    return json.dumps(described).encode()
+    plain = {name: np.ascontiguousarray(values) for name, values in arrays.items()}
+    write_bytes(Path(path), save(plain, {"header": json.dumps(dict(header or {})), CHECKSUMS: checksums(plain)}))
 
 
 def read(path: Path) -> dict[str, np.ndarray]:

@@ -1,8 +1,9 @@
 """Discovery: a file's name is its registration, and other packages register by entry points.
 
-A catalogued package holds one public module per entry; the module defines one public class with a nested `Knobs`.
-Adding an entry is adding a file. Other distributions declare theirs as entry points of the group
-`rankscope.<package>`, and a notebook adds a class with `add`. Listing names imports none of them.
+A catalogued package holds one public module per entry, `smooth_ap.py`, and the module a class of the same name,
+`SmoothAP`, which is a name of the package, too. Adding an entry is adding a file. Other distributions declare theirs as
+entry points of the group `rankscope.<package>`, and a notebook adds a class with `add`. Listing names imports none of
+them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.metadata
+import importlib.util
 import inspect
 import pkgutil
 import re
@@ -47,31 +49,54 @@ class Catalog(Generic[Entry]):
 
     def names(self) -> tuple[str, ...]:
         """Names of all entries, sorted."""
-        return tuple(sorted({*self._files(), *self._plugins(), *self._added}))
+        return tuple(sorted({*self.files(), *self._plugins(), *self._added}))
 
     def get(self, name: str) -> type[Entry]:
         """The class behind a name.
 
         Raises:
             ValueError: the name is unknown; the message lists the legal ones.
-            ImportError: the entry's file does not define exactly one public class with `Knobs`, or a plug-in cannot be
-                loaded; names the file or the distribution.
+            ImportError: the entry's file does not define a class of its name, or a plug-in cannot be loaded; names the
+                file or the distribution.
         """
         name = name if isinstance(name, str) else repr(name)  # a file may hold anything in its place
         if name in self._added:
             return self._added[name]
-        if module := self._files().get(name):
-            entry = _only_class(importlib.import_module(module), self.kind)
+        if module := self.files().get(name):
+            entry = self._class_of(importlib.import_module(module), name)
         elif plugin := self._plugins().get(name):
             entry = self._loaded(plugin)
         else:
-            hint = f" Did you mean {meant!r}?" if (meant := near(name, self.names())) else ""
+            meant = {one: entry for entry, one in self.classes().items()}.get(name) or near(name, self.names())
+            hint = f" Did you mean {meant!r}?" if meant else ""
             raise ValueError(
                 f"There is no {self.kind} {quoted(name)}.{hint} Known: {', '.join(self.names())}. One from another "
                 "package is known as soon as that package is installed, one from a notebook once it is added there."
             )
         _names[entry] = name
         return entry
+
+    def classes(self) -> dict[str, str]:
+        """Name of each entry to that of its class; imports none of them."""
+        named = {name: plugin.value.rpartition(":")[2] for name, plugin in self._plugins().items()}
+        return {
+            **named,
+            **{name: class_in(module) for name, module in self.files().items()},
+            **{name: entry.__name__ for name, entry in self._added.items()},
+        }
+
+    def public(self) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+        """The package's `__getattr__` and `__dir__`: see `public`; classes of entries are names of it, too."""
+        rest = public(self.package)
+
+        def __getattr__(name: str) -> Any:
+            if name[:1].isupper():
+                for entry, one in self.classes().items():
+                    if one == name:
+                        return self.get(entry)
+            return rest(name)
+
+        return __getattr__, lambda: sorted({*sys.modules[self.package].__all__, *filter(None, self.classes().values())})
 
     def entries(self) -> dict[str, type[Entry]]:
         """Name to class of everything that can be loaded: a broken plug-in is left out, a malformed file is not."""
@@ -88,19 +113,19 @@ class Catalog(Generic[Entry]):
                 reasons[name] = str(error)
         return reasons
 
-    def create(self, name: str, **knobs: Any) -> Entry:
-        """Build an entry from its knobs.
+    def create(self, name: str, *given: Any, **knobs: Any) -> Entry:
+        """Build an entry from its knobs, and from what else it is given: a wrapper, from the loss to wrap.
 
         Raises:
             ValueError: unknown name or knob, or a value out of range.
         """
-        return self.get(name)(**knobs)
+        return self.get(name)(*given, **knobs)
 
     def add(self, entry: type, name: str = "") -> type:
         """Register a class for this process, for instance from a notebook; returns it, so that it decorates, too.
 
         Args:
-            entry: derives from the package's base class and declares `Knobs`.
+            entry: derives from the package's base class.
             name: by default the class's name in snake case. Adding a name again replaces what was added before.
 
         Raises:
@@ -108,7 +133,7 @@ class Catalog(Generic[Entry]):
         """
         words = r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"  # where the next word of a class's name begins
         name = name or re.sub(words, "_", getattr(entry, "__name__", "")).lower()
-        if name in self._files() or name in self._plugins():
+        if name in self.files() or name in self._plugins():
             raise ValueError(f"There is a {self.kind} {name!r} already; add yours under another name.")
         if wrong := self._misfit(entry):
             raise ValueError(f"{getattr(entry, '__name__', entry)!s} {wrong}.")
@@ -118,13 +143,21 @@ class Catalog(Generic[Entry]):
     def groups(self) -> dict[str, tuple[str, ...]]:
         """Group to its entries, where `grouped`; entries from outside are in the group `more`."""
         groups: dict[str, list[str]] = {}
-        files = self._files()
+        files = self.files()
         for name in self.names():
             group = files[name].split(".")[-2] if name in files else "more"
             groups.setdefault(group, []).append(name)
         return {group: tuple(names) for group, names in groups.items()}
 
-    def _files(self) -> Mapping[str, str]:
+    def _class_of(self, module: Any, name: str) -> type:
+        if entry := getattr(module, class_in(module.__name__), None):
+            return entry
+        camel = "".join(map(str.capitalize, name.split("_")))
+        raise ImportError(
+            f"{module.__file__} must define a class {camel}, in any case of letters, to be a {self.kind}."
+        )
+
+    def files(self) -> Mapping[str, str]:
         """Name to module of the entries that lie in the package's own folder."""
         return _modules(self.package, tuple(self.path), self.grouped)
 
@@ -150,8 +183,6 @@ class Catalog(Generic[Entry]):
         """What keeps a class from being an entry; nothing when it fits."""
         if not inspect.isclass(entry):
             return f"is no class, so it cannot be a {self.kind}"
-        if not hasattr(entry, "Knobs"):
-            return f"needs a nested class Knobs to be a {self.kind}; it may be empty"
         module, _, name = self.base.partition(":")
         if name and not issubclass(entry, getattr(importlib.import_module(module), name)):
             return f"must derive from {self.package}.{name} to be a {self.kind}"
@@ -204,18 +235,10 @@ def _entry_points(group: str) -> Mapping[str, importlib.metadata.EntryPoint]:
     return {point.name: point for point in importlib.metadata.entry_points(group=group)}
 
 
-def _only_class(module: Any, kind: str) -> type:
-    classes = [
-        value
-        for key, value in vars(module).items()
-        if inspect.isclass(value)
-        and value.__module__ == module.__name__
-        and not key.startswith("_")
-        and hasattr(value, "Knobs")
-    ]
-    if len(classes) != 1:
-        raise ImportError(
-            f"{module.__file__} must define exactly one public class with a nested Knobs to be a {kind}; "
-            f"it defines {[c.__name__ for c in classes]}."
-        )
-    return classes[0]
+@cache
+def class_in(module: str) -> str:
+    """Name of the class that an entry's file defines, `SmoothAP` in smooth_ap.py, read without importing it."""
+    spec = importlib.util.find_spec(module)
+    text = Path(spec.origin).read_text(encoding="utf-8") if spec and spec.origin else ""
+    wanted = module.rpartition(".")[2].replace("_", "")
+    return next((name for name in re.findall(r"^class (\w+)", text, re.MULTILINE) if name.lower() == wanted), "")

@@ -49,6 +49,13 @@ def explain(error: BaseException, resumable: bool = False) -> str:
     return shortened(text) or type(error).__name__
 
 
+def last_line(error: Exception) -> str:
+    """The end of what went wrong, as a sentence: torch lists every weight that does not fit."""
+    if isinstance(error, KeyError):
+        return f"it holds no {error}."
+    return str(error).strip().splitlines()[-1].strip()[:200]
+
+
 def shortened(text: str) -> str:
     """A text, cut where it is too long for a message."""
     return text if len(text) <= MOST else f"{text[: MOST // 2]} ... {text[-MOST // 4 :]}"

@@ -195,12 +195,6 @@ def appending(path: Path) -> BinaryIO:
     return open(path, "ab", opener=lambda name, flags: os.open(name, flags | ordinary, 0o666))
 
 
-def set_aside(path: Path) -> None:
-    """Rename a damaged file to NAME.damaged: what a person could still read of it is not lost."""
-    check_allowed()
-    path.replace(path.with_name(f"{path.name}.damaged"))
-
-
 def to_disk(path: Path) -> None:
     """Wait until a file's content, or a folder's names, would outlive a loss of power."""
     descriptor = os.open(path, os.O_RDONLY)

@@ -38,7 +38,7 @@ class Stepped(Record):
     step: 1 is the first of `steps`. lr: of the encoder. gradient_norm: before clipping.
     seconds: spent training so far, without validation, over all resumptions. images_per_second: of this step.
     memory_bytes: peak of the GPU, or resident on the CPU. eta_seconds: until training
-    ends, at the pace of late, its validations as long as the last one.
+    ends, at the pace of late, its validations as long as the last one; NaN after the first step, which compiles.
     spent: seconds of this step by what they went into; see `lab.training.stopwatch`.
     """
 
@@ -80,6 +80,18 @@ class Batched(Record):
     step: int
     loss: float
     tensors: dict[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Checkup(Record):
+    """What a training shows at one of the few steps at which it is examined; `lab.verdict` reads these.
+
+    about: data, untrained, pixels (all before the first step), batch or validation. values: see `lab.verdict.signs`.
+    """
+
+    step: int
+    about: str
+    values: dict[str, Any]
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,10 @@ UNRANKED = np.iinfo(np.int64).max
 
 EASY, HARD, JUNK = 0, 1, 2
 """Grades of a relevant item in the Revisited Oxford/Paris protocol; junk counts neither for nor against a ranking."""
+
+
+_UNLABELLED = itertools.count(1)
+"""Numbers of the sets without labels, so that no two share a class."""
 
 
 def as_array(values: Any, what: str) -> np.ndarray:
@@ -34,16 +39,39 @@ def as_array(values: Any, what: str) -> np.ndarray:
 
 @dataclass(frozen=True)
 class EmbeddingSet:
-    """Embeddings of some images of a data set.
+    """Embeddings of some images of a data set; `lab.EmbeddingSet`. Tensors and lists become arrays.
 
     vectors: float32 [n d], unit length unless the encoder was told otherwise.
-    labels: int64 [n].
-    items: int64 [n], position of each image in its data set.
+    labels: int64 [n]; for `lab.evaluate` and `lab.runs.from_embeddings` they may be names. Without labels each image is
+        of a class of its own, of this set alone: nothing is a true match of it.
+    items: int64 [n], position of each image in its data set; by default 0, 1, ...
+
+    Example:
+        >>> import lab
+        >>> images = lab.EmbeddingSet([[1.0, 0.0], [0.0, 1.0]], ["cat", "dog"])
+        >>> images.items, images.take(slice(1, 2)).labels
+        (array([0, 1]), array(['dog'], dtype='<U3'))
     """
 
-    vectors: np.ndarray
-    labels: np.ndarray
-    items: np.ndarray
+    vectors: Any
+    labels: Any = None
+    items: Any = None
+
+    def __post_init__(self) -> None:
+        count = len(self.vectors)
+        if self.labels is None:
+            object.__setattr__(self, "labels", -1 - np.arange(count) - (next(_UNLABELLED) << 40))
+        if self.items is None:
+            object.__setattr__(self, "items", np.arange(count))
+        for name in ("vectors", "labels", "items"):
+            value = getattr(self, name)
+            if hasattr(value, "detach") or isinstance(value, list | tuple):
+                object.__setattr__(self, name, as_array(value, name))
+
+    @property
+    def unlabelled(self) -> bool:
+        """Whether nobody said which class any of the images is of."""
+        return bool(len(self)) and self.labels.dtype.kind == "i" and int(self.labels[0]) < -(1 << 40)
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -7,9 +7,6 @@ from typing import Any
 
 import yaml
 
-DEEPEST = 100
-"""Levels of nesting; libyaml crashes the process at some hundred thousand."""
-
 _Safe: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INT, _FLOAT = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
 
@@ -30,28 +27,13 @@ _Reader.add_implicit_resolver(
 )
 
 
-def load(text: str, *, ours: bool = False) -> Any:
+def load(text: str) -> Any:
     """What a YAML text holds.
 
-    Args:
-        ours: it comes with the package, so it may have aliases; others' could let ten lines stand for a billion.
-
     Raises:
-        ValueError: it is no YAML, has aliases, or is nested too deeply; says where.
+        ValueError: it is no YAML; says where.
     """
     try:
-        if not ours:
-            _check(text)
         return yaml.load(text, _Reader)
     except yaml.YAMLError as error:
         raise ValueError(" ".join(str(error).split())[:500]) from None
-
-
-def _check(text: str) -> None:
-    depth = 0
-    for event in yaml.parse(text, _Reader):
-        if isinstance(event, yaml.AliasEvent):
-            raise ValueError("aliases (*name) are not read; write the value out")
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > DEEPEST:
-            raise ValueError(f"it is nested more than {DEEPEST} levels deep")

@@ -5,26 +5,34 @@ Derive your own from `ImageSet`.
 
 from typing import TYPE_CHECKING
 
-from lab.core.catalog import Catalog, public
+from lab.core.catalog import Catalog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lab.core.knobs import REQUIRED, Knobs, knob
+    from lab.core.knobs import knob
     from lab.data._base import ImageRecords, ImageSet, SplitKnobs, Unlabelled, below
     from lab.data._check import Problem
+    from lab.data._corrections import read_corrections
     from lab.data._download import Progress
     from lab.data._splits import Split, class_disjoint
 
 __all__ = [
-    "REQUIRED", "ImageSet", "ImageRecords", "Knobs", "Problem", "Progress", "Split", "SplitKnobs", "Unlabelled", "add",
+    "ImageSet", "ImageRecords", "Problem", "Progress", "Split", "SplitKnobs", "Unlabelled", "add",
     "below", "broken", "check", "checking", "class_disjoint", "create", "entries", "download", "get", "knob", "names",
+    "read_corrections",
 ]  # fmt: skip
 
 _catalog: "Catalog[ImageSet]" = Catalog(__name__, __path__, "data set", base="lab.data._base:ImageSet")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 entries, broken = _catalog.entries, _catalog.broken
-__getattr__ = public(__name__)
+if TYPE_CHECKING:
+    from lab.data import _entries
+    from lab.data._entries import *
+
+    __all__ += _entries.__all__  # type: ignore[attr-defined]  # for pyright
+else:
+    __getattr__, __dir__ = _catalog.public()
 
 
 def check(name: str, path: str) -> list[str]:

@@ -6,17 +6,18 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from PIL import Image
+from pydantic import model_validator
 
 from lab.core.arrays import Names
 from lab.core.catalog import name_of
-from lab.core.formats import counted, plain_cell, visible
+from lab.core.formats import counted, visible
 from lab.core.knobs import HasKnobs, knob
 from lab.core.results import Relevance
-from lab.data._lists import csv_columns
+from lab.data._corrections import classes_of, found, moved, read_corrections
 from lab.data._noise import NoiseKnobs, kept_classes, long_tail, relabelled, replaced
 from lab.data._splits import Split, SplitName, few, fold_of
 from lab.data.images.reading import CONVERT, EXTENSIONS, HEIC, ImageError, as_rgb, nameable, open_rgb
@@ -51,40 +52,53 @@ class ImageRecords:
 class SplitKnobs(NoiseKnobs):
     """How the classes and images that are not for testing may be shared out otherwise than the set does, or spoilt."""
 
-    split_seed: int = knob(0, "Random seed of the split of the classes into training, validation and test.", ge=0)
+    split_seed: int = knob(
+        "Random seed of the split of the classes into training, validation and test.", default=0, ge=0
+    )
     folds: int | None = knob(
-        None,
         "Number of folds for cross-validation: one fold of the classes that are not for testing validates, the "
         "others train.",
+        default=None,
         ge=2,
         source="DML deck, reality check",
     )
-    fold: int = knob(0, "Number of the fold that validates, counted from 0.", ge=0)
+    fold: int = knob("Number of the fold that validates, counted from 0.", default=0, ge=0)
     shots: int | None = knob(
-        None, "Training images of each class; by default all of them.", ge=1, scale="log", source="CAM, figure 6"
+        "Training images of each class; by default all of them.",
+        default=None,
+        ge=1,
+        scale="log",
+        source="CAM, figure 6",
     )
-    shot_seed: int = knob(0, "Random seed of the choice of the training images of each class.", ge=0)
-    leave_out: str | None = knob(
-        None,
-        "CSV file with a column image, such as the marks of a run: these images are neither trained on nor tested on.",
+    shot_seed: int = knob("Random seed of the choice of the training images of each class.", default=0, ge=0)
+    corrections: str | None = knob(
+        "CSV file with the columns image and label: images that really are of another class, and, where label is "
+        "empty, images that are neither trained on nor tested on.",
+        default=None,
         path=True,
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_version_0_2(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """What version 0.2 called `leave_out` are corrections."""
+        return {"corrections" if name == "leave_out" else name: value for name, value in values.items()}
 
 
 class BundledSplitKnobs(SplitKnobs):
     """For the sets that come without a published split: which share of the classes tests, which validates."""
 
-    test: float = knob(0.5, "Fraction of the classes that are kept for testing.", ge=0, lt=1)
-    validation: float = knob(0.5, "Fraction of the other classes that are kept for validation.", ge=0, lt=1)
+    test: float = knob("Fraction of the classes that are kept for testing.", default=0.5, ge=0, lt=1)
+    validation: float = knob("Fraction of the other classes that are kept for validation.", default=0.5, ge=0, lt=1)
 
 
 class ImageSet(HasKnobs):
-    """Labelled images with splits. An entry of the catalogue declares `Knobs` and defines `_read`.
+    """Labelled images with splits. An entry of the catalogue declares its knobs and defines `_read`.
 
     Attributes are those of `ImageRecords`, made plain: `keys` list of str, `labels` int64 [n], `class_names`,
     `super_labels` int64 [n] or None, `super_names`, `attributes`, `splits`, `problems`, `relevance`; and `name`,
     `root` (a folder, or None when the images are not files of a folder), `knobs`, `class_disjoint` (False for sets
-    whose published protocol tests on the classes it trained on). An entry whose `Knobs` are `SplitKnobs` can be
+    whose published protocol tests on the classes it trained on). An entry that takes `SplitKnobs` can be
     trained in folds and with few images a class.
 
     level_attributes: level ("middle", "coarse") to the attribute that names its classes, where an entry has such.
@@ -97,21 +111,21 @@ class ImageSet(HasKnobs):
         ValueError: a knob is out of range, or the data cannot be read; the sentence says what and where.
     """
 
-    class_disjoint: bool = True
-    root: Any = None  # a path, or None
+    class_disjoint = True
+    root = cast(Any, None)  # a path, or None
     level_attributes: ClassVar[Mapping[str, str]] = {}
     licence: ClassVar[str] = ""
-    foreign: Mapping[int, Path] = {}
-    least: int | None = None
+    foreign = cast(Mapping[int, Path], {})
+    least = cast("int | None", None)
 
-    def __init__(self, **knobs: Any):
-        super().__init__(**knobs)
+    def __post_init__(self) -> None:
         self._hold(self._read())
         chosen = self.knobs
-        if not isinstance(chosen, SplitKnobs):
+        if not isinstance(self, SplitKnobs):
             return
-        if chosen.leave_out is not None:
-            self._leave_out(Path(chosen.leave_out).expanduser())
+        if chosen.corrections is not None:
+            file = Path(chosen.corrections).expanduser()
+            self.correct(read_corrections(file), str(file))
         if chosen.folds is not None:
             self._take_fold(chosen.folds, chosen.fold, chosen.split_seed)
         if chosen.shots is not None and "train" in self.splits:
@@ -139,24 +153,31 @@ class ImageSet(HasKnobs):
         self.problems = list(records.problems)
         self.relevance = dict(records.relevance)
 
-    def _leave_out(self, file: Path) -> None:
-        """Take the images that a table names from every split; their numbers stay, so that runs can be compared.
+    def correct(self, corrections: Mapping[str, str], source: str) -> None:
+        """Leave images out of every split and relabel others; their numbers stay, so that runs can be compared.
+
+        Args:
+            corrections: key of an image to its class, "" leaves it out. source: where they come from, for messages.
 
         Raises:
-            ValueError: the table cannot be read, names no image of this set, or one whose relevance was judged.
+            ValueError: they name no image or class of this set, or an image whose relevance was judged.
         """
-        named = listed_images(file)
-        # Tables of marks are safe to open in a spreadsheet, so a name may stand in them behind an apostrophe.
-        out = np.flatnonzero([key in named or plain_cell(key) in named for key in self.keys])
-        if named and not len(out):
-            raise ValueError(f"{file} names no image of {self.name}; data.leave_out needs the names of its images.")
-        for name, split in self.splits.items():
-            if name in self.relevance and np.isin(split.items, out).any():
+        table = found(corrections, source, self.keys)
+        relabelled = classes_of(table, source, self.class_names)
+        for name in self.relevance:
+            if np.isin(self.splits[name].items, list(table)).any():
                 raise ValueError(
-                    f"The {name} split of {self.name} has judgements of its own, so none of its images can be left out."
+                    f"The {name} split of {self.name} has judgements of its own, so it takes no corrections."
                 )
-            query, gallery = (one if one is None else one[~np.isin(one, out)] for one in (split.query, split.gallery))
-            self.splits[name] = Split(query, gallery)  # type: ignore[arg-type]  # there are queries
+        out = np.array([item for item in table if item not in relabelled], np.int64)
+        self.splits = moved(self.splits, self.labels, out, relabelled)
+        like = {item: np.flatnonzero(self.labels == label)[:1] for item, label in relabelled.items()}
+        levels = {level: _as_others(self.attributes[level], like) for level in self.level_attributes.values()}
+        self.attributes = self.attributes | levels
+        if self.super_labels is not None:
+            self.super_labels = _as_others(self.super_labels, like)
+        self.labels = self.labels.copy()
+        self.labels[list(relabelled)] = list(relabelled.values())
 
     def _thin_out(self, knobs: NoiseKnobs) -> None:
         """Take classes and images from the training split."""
@@ -177,7 +198,7 @@ class ImageSet(HasKnobs):
             ValueError: there are no foreign images.
         """
         knobs = self.knobs
-        if not isinstance(knobs, NoiseKnobs) or not (knobs.label_noise or knobs.image_noise):
+        if not isinstance(self, NoiseKnobs) or not (knobs.label_noise or knobs.image_noise):
             return self
         seen, items = copy.copy(self), self.splits["train"].items
         seen.labels = relabelled(self.labels, items, knobs.label_noise, knobs.noise_seed)
@@ -364,18 +385,9 @@ def below(folder: Path | str) -> Unlabelled:
     return images
 
 
-def listed_images(file: Path) -> frozenset[str]:
-    """What stands in the column `image` of a CSV file.
-
-    Raises:
-        ValueError: there is no such file, or it is no table with that column.
-    """
-    try:
-        columns = csv_columns(file)
-    except OSError as error:
-        raise ValueError(
-            f"data.leave_out names {file}, which cannot be read: {error.strerror or error}. Give another file, or none."
-        ) from None
-    if "image" not in columns:
-        raise ValueError(f"{file} has no column image, which data.leave_out needs.")
-    return frozenset(filter(None, columns["image"]))
+def _as_others(column: np.ndarray, like: Mapping[int, np.ndarray]) -> np.ndarray:
+    """A copy in which some items [n] have the value of another item, [1], or their own where there is none, [0]."""
+    changed = column.copy()
+    for item, other in like.items():
+        changed[item] = column[other[0] if len(other) else item]
+    return changed

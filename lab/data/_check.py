@@ -10,7 +10,7 @@ from lab.core.knobs import describe
 from lab.data._base import ImageSet
 from lab.data._download import Progress
 from lab.data._lists import md5_of
-from lab.data._published import PublishedSet
+from lab.data._published import Published
 from lab.data.images.reading import check_whole, problems_of
 
 _CHUNK = 1_000
@@ -41,7 +41,7 @@ def checking(entry: type[ImageSet], path: str) -> Iterator[Progress | Problem]:
         except ValueError as error:
             yield Problem(str(error))
             continue
-        if isinstance(dataset, PublishedSet):
+        if isinstance(dataset, Published):
             yield from map(Problem, _wrong_counts(dataset))
             for file, expected in dataset.checksums().items():
                 if (digest := md5_of(one := dataset.root / file)) != expected:
@@ -55,7 +55,7 @@ def check(entry: type[ImageSet], path: str) -> list[str]:
     return list(dict.fromkeys(one.sentence for one in checking(entry, path) if isinstance(one, Problem)))
 
 
-def _wrong_counts(dataset: PublishedSet) -> list[str]:
+def _wrong_counts(dataset: Published) -> list[str]:
     problems = []
     parts = dataset.parts()
     for part, legal in dataset.counts.items():

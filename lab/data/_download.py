@@ -12,7 +12,7 @@ from typing import Any
 
 from lab.data._base import ImageSet
 from lab.data._lists import md5_of
-from lab.data._published import Archive, PublishedSet
+from lab.data._published import Archive, Published
 
 _CHUNK = 1 << 20
 
@@ -36,9 +36,9 @@ def download(name: str, entry: type[ImageSet], path: str) -> Iterator[Progress]:
         ValueError: the set cannot be fetched (the sentence says how to get it), the server does not answer, or what
             came is not the published file.
     """
-    archives = entry.archives() if issubclass(entry, PublishedSet) else ()
+    archives = entry.archives() if issubclass(entry, Published) else ()
     if not archives:
-        words = entry.get if issubclass(entry, PublishedSet) else "It is no published set."
+        words = entry.get if issubclass(entry, Published) else "It is no published set."
         raise ValueError(f"{name} cannot be downloaded. {words}")
     folder = Path(path).expanduser()
     folder.mkdir(parents=True, exist_ok=True)

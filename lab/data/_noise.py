@@ -10,46 +10,48 @@ from typing import Literal
 
 import numpy as np
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import HasKnobs, knob
 from lab.data.images.reading import EXTENSIONS
 
 
-class NoiseKnobs(Knobs):
+class NoiseKnobs(HasKnobs):
     """What a run's training images lack, or have wrong. Nothing else is touched: scores speak of clean labels."""
 
     keep_classes: float = knob(
-        1.0, "Share of the training classes that are kept.", gt=0, le=1, source="Contextual, figure 6"
+        "Share of the training classes that are kept.", default=1.0, gt=0, le=1, source="Contextual, figure 6"
     )
     kept: Literal["first", "drawn"] = knob(
-        "first", "Which classes are kept: the first ones, or some drawn by noise_seed."
+        "Which classes are kept: the first ones, or some drawn by noise_seed.", default="first"
     )
     imbalance: float = knob(
-        1.0,
         "Long tail: the most frequent class keeps all of its training images, the rarest one in this many, the others "
         "shares that fall by a constant factor.",
+        default=1.0,
         ge=1,
         le=1000,
         scale="log",
         source="Cui et al. 2019",
     )
     label_noise: float = knob(
-        0.0,
         "Share of the training images with a label drawn from all training classes.",
+        default=0.0,
         ge=0,
         le=1,
         source="Contextual, figure 6",
     )
     image_noise: float = knob(
-        0.0,
         "Share of the training images that are replaced by images of noise_folder.",
+        default=0.0,
         ge=0,
         le=1,
         source="Contextual, figure 6",
     )
     noise_folder: str | None = knob(
-        None, "Folder of foreign images for image_noise; leave it as it is while a run may be resumed.", path=True
+        "Folder of foreign images for image_noise; leave it as it is while a run may be resumed.",
+        default=None,
+        path=True,
     )
-    noise_seed: int = knob(0, "Random seed of the noise and of the classes that it affects.", ge=0)
+    noise_seed: int = knob("Random seed of the noise and of the classes that it affects.", default=0, ge=0)
 
 
 def kept_classes(classes: np.ndarray, share: float, kept: Literal["first", "drawn"], seed: int) -> np.ndarray:

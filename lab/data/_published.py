@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 
-from lab.core.knobs import REQUIRED, knob
+from lab.core.knobs import knob
 from lab.data._base import ImageRecords, ImageSet, SplitKnobs
 from lab.data._splits import Split, by_image
 from lab.data._table import Table, assemble
@@ -28,21 +28,10 @@ class Archive:
     unpack: bool
 
 
-class PublishedKnobs(SplitKnobs):
-    """What every published set can be told."""
+class Published(ImageSet):
+    """A published benchmark in its official files.
 
-    root: str = knob(REQUIRED, "Folder that holds the data set in its official layout.", path=True)
-    validation: float = knob(
-        0.0,
-        "Fraction of the training classes that are kept for validation; 0: train on the whole published half.",
-        ge=0,
-        lt=1,
-    )
-    split_seed: int = knob(0, "Random seed of the choice of validation classes.", ge=0)
-
-
-class PublishedSet(ImageSet):
-    """A published benchmark. An entry says where its files lie, and defines `columns` and `_images`, or `_table`.
+    An entry says where these lie, and defines `columns` and `_images`, or `_table`.
 
     Attributes:
         folder: name of the official top folder; `root` may be it or hold it.
@@ -59,8 +48,7 @@ class PublishedSet(ImageSet):
         ValueError: files are missing or not in the official layout; the sentence names them and says where to get them.
     """
 
-    Knobs: type[PublishedKnobs] = PublishedKnobs
-    root: Path
+    _root: str = knob("Folder that holds the data set in its official layout.", path=True, alias="root")
     folder: ClassVar[str]
     needs: ClassVar[tuple[str, ...]]
     get: ClassVar[str]
@@ -115,21 +103,16 @@ class PublishedSet(ImageSet):
         return parts
 
 
-class ClosedKnobs(PublishedKnobs):
-    """What the sets can be told that test on the classes they train on."""
+class PublishedSet(Published, SplitKnobs):
+    """A published benchmark that trains, too."""
 
     validation: float = knob(
-        0.0,
-        "Fraction of each class's training images that are kept for validation; 0: train on all of them.",
+        "Fraction of the training classes that are kept for validation; 0: train on the whole published half.",
+        default=0.0,
         ge=0,
         lt=1,
     )
-    split_seed: int = knob(0, "Random seed of the choice of validation images.", ge=0)
-    gallery: Literal["train", "test"] = knob(
-        "train",
-        "What test images are searched in: the published training images, as in CAM, or the other test images.",
-        source="CAM, section 4.2 and table 2",
-    )
+    split_seed: int = knob("Random seed of the choice of validation classes.", default=0, ge=0)
 
 
 class ClosedSet(PublishedSet):
@@ -140,8 +123,19 @@ class ClosedSet(PublishedSet):
     Validation images are searched among themselves.
     """
 
-    Knobs: type[ClosedKnobs] = ClosedKnobs
     class_disjoint = False
+    validation: float = knob(
+        "Fraction of each class's training images that are kept for validation; 0: train on all of them.",
+        default=0.0,
+        ge=0,
+        lt=1,
+    )
+    split_seed: int = knob("Random seed of the choice of validation images.", default=0, ge=0)
+    gallery: Literal["train", "test"] = knob(
+        "What test images are searched in: the published training images, as in CAM, or the other test images.",
+        default="train",
+        source="CAM, section 4.2 and table 2",
+    )
 
     def _records(self, table: Table) -> ImageRecords:
         whole = assemble(table, seed=0, validation=0.0)
@@ -160,7 +154,7 @@ class ClosedSet(PublishedSet):
 class InMemory(ClosedSet):
     """A closed set of small images that come as one array; subclasses set `_pixels`, uint8 [n h w 3], in `_table`."""
 
-    _pixels: np.ndarray
+    _pixels = cast(np.ndarray, None)
 
     @property
     def pixels(self) -> np.ndarray:

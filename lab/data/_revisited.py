@@ -9,28 +9,18 @@ from typing import Any, ClassVar
 import numpy as np
 from PIL import Image
 
-from lab.core.knobs import REQUIRED, Knobs, knob
+from lab.core.knobs import knob
 from lab.core.results import EASY, HARD, JUNK, Relevance
 from lab.data._base import ImageRecords
 from lab.data._lists import read_json, rows
-from lab.data._published import PublishedSet
+from lab.data._published import Published
 from lab.data._table import Table, assemble
 from lab.data.images.reading import open_rgb
 
 _GRADES = {"easy": EASY, "hard": HARD, "junk": JUNK}
 
 
-class RevisitedKnobs(Knobs):
-    """What both sets can be told."""
-
-    root: str = knob(REQUIRED, "Folder that holds the data set in its official layout.", path=True)
-    crop_queries: bool = knob(True, "Crop queries to their bounding boxes, as the protocol requires.")
-    distractors: str | None = knob(
-        None, "Folder of the million distractors: revisitop1m.txt and the files in jpg/ that it lists.", path=True
-    )
-
-
-class RevisitedSet(PublishedSet):
+class RevisitedSet(Published):
     """Queries in a gallery of their own, judged by hand (Radenovic et al., 2018); there is no training split.
 
     `relevance["test"]` holds the judgements; labels only repeat the name of the landmark in the name of the file.
@@ -38,8 +28,13 @@ class RevisitedSet(PublishedSet):
     once, and lets nothing in it run.
     """
 
-    Knobs: type[Any] = RevisitedKnobs
     ground_truth: ClassVar[str]
+    crop_queries: bool = knob("Crop queries to their bounding boxes, as the protocol requires.", default=True)
+    distractors: str | None = knob(
+        "Folder of the million distractors: revisitop1m.txt and the files in jpg/ that it lists.",
+        default=None,
+        path=True,
+    )
 
     def _table(self) -> Table:
         judged = read_json(self.root / self.ground_truth, "a converted ground truth", _checked)

@@ -63,17 +63,12 @@ def class_disjoint(labels: np.ndarray, seed: int, test: float = 0.5, validation:
     Returns:
         `train`, `validation` (absent when its fraction rounds to no class) and `test`.
     """
-    shares = shared_out(np.unique(labels), seed, test, validation)
-    return {name: Split(np.flatnonzero(np.isin(labels, members))) for name, members in shares.items()}
-
-
-def shared_out(classes: np.ndarray, seed: int, test: float, validation: float) -> dict[str, np.ndarray]:
-    """The classes of each split that has any, in the order of the seed; fractions as for `class_disjoint`."""
+    classes = np.unique(labels)
     shuffled = classes[np.random.default_rng(seed).permutation(len(classes))]
     seen = len(classes) - round(test * len(classes))
     train = seen - round(validation * seen)
     parts = {"train": shuffled[:train], "validation": shuffled[train:seen], "test": shuffled[seen:]}
-    return {name: part for name, part in parts.items() if len(part)}
+    return {name: Split(np.flatnonzero(np.isin(labels, part))) for name, part in parts.items() if len(part)}
 
 
 def hold_out(labels: np.ndarray, train: np.ndarray, seed: int, validation: float) -> dict[str, Split]:

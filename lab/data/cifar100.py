@@ -17,7 +17,7 @@ class Cifar100(InMemory):
     folder = "cifar-100-python"
     needs = ("train", "test", "meta")
     get = (
-        "Fetch it with `lab data download cifar100 PATH`, or get cifar-100-python.tar.gz from the CIFAR page of the "
+        "Fetch it with `lab list data cifar100 PATH --download`, or cifar-100-python.tar.gz from the CIFAR page of the "
         "University of Toronto and unpack it, so that cifar-100-python/train lies below the folder you name."
     )
     counts = {"train": ((100, 50_000),), "test": ((100, 10_000),)}

@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from lab.core.knobs import REQUIRED, knob
+from lab.core.knobs import knob
 from lab.data._base import ImageRecords, ImageSet, SplitKnobs
 from lab.data._table import SPLITS, Table, personal
 from lab.data.images.reading import CONVERT, EXTENSIONS, HEIC, nameable
 
 
-class ClassFolders(ImageSet):
+class ClassFolders(SplitKnobs, ImageSet):
     """One folder a class; its images may lie in folders below it.
 
     When every folder is called train, validation (or val, valid) or test, these are the splits and the folders in
@@ -23,20 +23,19 @@ class ClassFolders(ImageSet):
         ValueError: there is no such folder, or not one readable image in class folders.
     """
 
-    class Knobs(SplitKnobs):
-        root: str = knob(REQUIRED, "Folder that holds one folder for each class.", path=True)
-        test: float = knob(
-            0.5,
-            "Fraction of the classes that are kept for testing, unless folders named train and test say so.",
-            ge=0,
-            lt=1,
-        )
-        validation: float = knob(
-            0.2,
-            "Fraction of the training classes that are kept for validation, unless a folder named validation says so.",
-            ge=0,
-            lt=1,
-        )
+    _root: str = knob("Folder that holds one folder for each class.", path=True, alias="root")
+    test: float = knob(
+        "Fraction of the classes that are kept for testing, unless folders named train and test say so.",
+        default=0.5,
+        ge=0,
+        lt=1,
+    )
+    validation: float = knob(
+        "Fraction of the training classes that are kept for validation, unless a folder named validation says so.",
+        default=0.2,
+        ge=0,
+        lt=1,
+    )
 
     def _read(self) -> ImageRecords:
         self.root = Path(self.knobs.root).expanduser()

@@ -19,20 +19,23 @@ ENLARGED = 4
 """Each of the 8 x 8 pixels becomes so many by so many."""
 
 
-class Digits(ImageSet):
+class Digits(SplitKnobs, ImageSet):
     """Handwritten digits (Alpaydin and Kaynak, 1998), black on white, 32 x 32 pixels made of 8 x 8.
 
     The classes that train are tested, too. 1,797 images by thirteen people; who wrote which is not told, so the images
     of one person may train and test.
     """
 
-    class Knobs(SplitKnobs):
-        split_seed: int = knob(0, "Random seed of the split of the images into training, validation and test.", ge=0)
-        test: float = knob(0.2, "Fraction of each class's images that are kept for testing.", gt=0, lt=1)
-        validation: float = knob(0.1, "Fraction of each class's other images that are kept for validation.", ge=0, lt=1)
-        gallery: Literal["train", "test"] = knob(
-            "train", "What test images are searched in: the training images, as in CAM, or the other test images."
-        )
+    split_seed: int = knob(
+        "Random seed of the split of the images into training, validation and test.", default=0, ge=0
+    )
+    test: float = knob("Fraction of each class's images that are kept for testing.", default=0.2, gt=0, lt=1)
+    validation: float = knob(
+        "Fraction of each class's other images that are kept for validation.", default=0.1, ge=0, lt=1
+    )
+    gallery: Literal["train", "test"] = knob(
+        "What test images are searched in: the training images, as in CAM, or the other test images.", default="train"
+    )
 
     class_disjoint = False
     licence = "UCI Machine Learning Repository, Optical Recognition of Handwritten Digits, CC BY 4.0"

@@ -22,13 +22,11 @@ from lab.data._base import BundledSplitKnobs, ImageRecords, ImageSet
 from lab.data.images.reading import open_rgb
 
 
-class Emoji7(ImageSet):
+class Emoji7(BundledSplitKnobs, ImageSet):
     """Emoji of seven vendors; a class is one emoji, a super-class one of six Unicode groups (Food & Drink, ...).
 
     Attributes of an image: `vendor`, `group`, `subgroup` (66 of them), `code_points`.
     """
-
-    Knobs = BundledSplitKnobs
 
     level_attributes = {"middle": "subgroup", "coarse": "group"}
     licence = "Apache-2.0, CC-BY-4.0 or MIT, by vendor; Rankscope's lab/data/emoji7_images/ATTRIBUTION.md names each"

@@ -14,8 +14,8 @@ class Food101(ClosedSet):
     folder = "food-101"
     needs = ("meta/train.txt", "meta/test.txt", "images")
     get = (
-        "Fetch it with `lab data download food101 PATH`, or get food-101.tar.gz from its page at ETH Zurich and unpack "
-        "it, so that food-101/meta/train.txt lies below the folder you name."
+        "Fetch it with `lab list data food101 PATH --download`, or get food-101.tar.gz from its page at ETH Zurich and "
+        "unpack it, so that food-101/meta/train.txt lies below the folder you name."
     )
     counts = {"train": ((101, 75_750),), "test": ((101, 25_250),)}
 

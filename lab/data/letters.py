@@ -27,7 +27,7 @@ BODY, MIDDLE, BASELINE = 40, 32, 46
 """Size of the type and where a letter stands, in pixels of the 64: accents of capitals and tails have room."""
 
 
-class Letters(ImageSet):
+class Letters(BundledSplitKnobs, ImageSet):
     """Letters of the Latin, Greek and Cyrillic scripts in ten typefaces, black on white, 64 x 64 pixels.
 
     A class is one letter (upper and lower case are two), a super-class one script; a letter that looks like an earlier
@@ -38,8 +38,6 @@ class Letters(ImageSet):
     Raises:
         ValueError: the extra `letters` is not installed.
     """
-
-    Knobs = BundledSplitKnobs
 
     level_attributes = {"middle": "base", "coarse": "script"}
     licence = "Pictures of letters; the fonts are DejaVu (Bitstream Vera licence) and STIX (SIL Open Font License)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lab.core.knobs import REQUIRED, knob
+from lab.core.knobs import knob
 from lab.data._base import ImageRecords, ImageSet, SplitKnobs
 from lab.data._lists import csv_columns
 from lab.data._table import SPLITS, Table, personal
@@ -12,12 +12,12 @@ from lab.data._table import SPLITS, Table, personal
 _ROLES = ("query", "gallery")
 
 
-class Manifest(ImageSet):
+class Manifest(SplitKnobs, ImageSet):
     """Your own images, listed in a file.
 
     Its columns, in any order:
 
-    path: of the image, absolute or below `root`.
+    _path: of the image, absolute or below `root`.
     label: name or number of the class.
     split (optional): train, validation or test; `query` and `gallery` are those parts of test.
     query_gallery (optional): query or gallery, for splits that search one part in the other.
@@ -32,15 +32,19 @@ class Manifest(ImageSet):
             the row.
     """
 
-    class Knobs(SplitKnobs):
-        path: str = knob(REQUIRED, "CSV or Parquet file with the columns path and label.", path=True)
-        root: str | None = knob(None, "Folder that paths are relative to; by default the file's own folder.", path=True)
-        test: float = knob(
-            0.5, "Fraction of the classes that are kept for testing, if there is no column split.", ge=0, lt=1
-        )
-        validation: float = knob(
-            0.2, "Fraction of the training classes that are kept for validation, if no row says validation.", ge=0, lt=1
-        )
+    _path: str = knob("CSV or Parquet file with the columns path and label.", path=True, alias="path")
+    _root: str | None = knob(
+        "Folder that paths are relative to; by default the file's own folder.", default=None, path=True, alias="root"
+    )
+    test: float = knob(
+        "Fraction of the classes that are kept for testing, if there is no column split.", default=0.5, ge=0, lt=1
+    )
+    validation: float = knob(
+        "Fraction of the training classes that are kept for validation, if no row says validation.",
+        default=0.2,
+        ge=0,
+        lt=1,
+    )
 
     def _read(self) -> ImageRecords:
         file = Path(self.knobs.path).expanduser()

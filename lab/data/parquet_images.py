@@ -11,7 +11,7 @@ from lab.core.knobs import knob
 from lab.data.images.reading import ImageError
 from lab.data.streams.index import Found, ImageIndex, built
 from lab.data.streams.remote import said_by
-from lab.data.streams.streamed_set import StreamedKnobs, StreamedSet
+from lab.data.streams.streamed_set import StreamedSet
 
 
 class ParquetImages(StreamedSet):
@@ -28,9 +28,8 @@ class ParquetImages(StreamedSet):
         ImportError: the library for such addresses is missing.
     """
 
-    class Knobs(StreamedKnobs):
-        image: str = knob("image", "Column of the images.")
-        label: str = knob("label", "Column of the classes.")
+    image: str = knob("Column of the images.", default="image")
+    label: str = knob("Column of the classes.", default="label")
 
     def _indexed(self) -> ImageIndex:
         files, states = self._files(".parquet")

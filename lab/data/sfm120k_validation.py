@@ -11,8 +11,8 @@ class Sfm120kValidation(RevisitedSet):
     """retrieval-SfM-120k-val-eccv2020: queries among photographs of 3D models that no training sees.
 
     What matches a query, by three to ten points in common as their code says, counts as easy; so `mAP-E` of
-    `revisited_map` is their mAP. `lab protocol revisited --protocol.validation FOLDER` measures a run on it. How many
-    images it has is not printed, so `lab.data.check` counts nothing.
+    `revisited_map` is their mAP. `lab papers protocol revisited --protocol.validation FOLDER` measures a run on it. How
+    many images it has is not printed, so `lab.data.check` counts nothing.
     """
 
     folder = "retrieval-SfM-120k"

@@ -17,8 +17,8 @@ class Svhn(InMemory):
     folder = "svhn"
     needs = ("train_32x32.mat", "test_32x32.mat")
     get = (
-        "Fetch it with `lab data download svhn PATH`, or get train_32x32.mat and test_32x32.mat from Stanford's page "
-        "of The Street View House Numbers and put them in the folder you name."
+        "Fetch it with `lab list data svhn PATH --download`, or get train_32x32.mat and test_32x32.mat from Stanford's "
+        "page of The Street View House Numbers and put them in the folder you name."
     )
     counts = {"train": ((10, 73_257),), "test": ((10, 26_032),)}
 

@@ -10,7 +10,7 @@ from typing import Any
 from lab.data.images.reading import EXTENSIONS, ImageError, nameable
 from lab.data.streams.index import Found, ImageIndex, built
 from lab.data.streams.remote import said_by
-from lab.data.streams.streamed_set import StreamedKnobs, StreamedSet
+from lab.data.streams.streamed_set import StreamedSet
 
 LONGEST = 4096
 """Bytes of a class's name."""
@@ -29,8 +29,6 @@ class TarShards(StreamedSet):
             holds an image with a class.
         ImportError: the library for such addresses is missing.
     """
-
-    Knobs = StreamedKnobs
 
     def _indexed(self) -> ImageIndex:
         files, states = self._files(".tar")

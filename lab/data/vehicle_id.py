@@ -9,7 +9,7 @@ import numpy as np
 
 from lab.core.knobs import knob
 from lab.data._lists import rows
-from lab.data._published import PublishedKnobs, PublishedSet
+from lab.data._published import PublishedSet
 from lab.data._table import Table
 
 _VEHICLES = {"small": 800, "medium": 1_600, "large": 2_400}
@@ -24,13 +24,12 @@ class VehicleId(PublishedSet):
     among itself (`random_gallery` off), and so do the recipes of its rows.
     """
 
-    class Knobs(PublishedKnobs):
-        test_size: Literal["small", "medium", "large"] = knob("small", "Test set: 800, 1,600 or 2,400 vehicles.")
-        random_gallery: bool = knob(
-            True,
-            "Put one image of each vehicle into the gallery; otherwise every test image is searched among all others.",
-        )
-        gallery_seed: int = knob(0, "Random seed of the choice of gallery images.", ge=0)
+    test_size: Literal["small", "medium", "large"] = knob("Test set: 800, 1,600 or 2,400 vehicles.", default="small")
+    random_gallery: bool = knob(
+        "Put one image of each vehicle into the gallery; otherwise every test image is searched among all others.",
+        default=True,
+    )
+    gallery_seed: int = knob("Random seed of the choice of gallery images.", default=0, ge=0)
 
     folder = "VehicleID_V1.0"
     needs = ("train_test_split/train_list.txt", "image")

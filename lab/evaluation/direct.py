@@ -21,7 +21,7 @@ DEFAULT = ("hit_rate_at_k", "map_at_r")
 
 def evaluate(
     vectors: Any,
-    labels: Any,
+    labels: Any = None,
     metrics: str | Sequence[str | Metric] | Mapping[str, Metric] = DEFAULT,
     *,
     gallery: Any = None,
@@ -35,11 +35,13 @@ def evaluate(
     Memory holds no [q g] matrix, so sets of a hundred thousand images fit.
 
     Args:
-        vectors: float [q d]: a numpy array, a tensor on any device, or lists. Cosine needs no unit length.
+        vectors: float [q d]: a numpy array, a tensor on any device, or lists; or a `lab.EmbeddingSet` with its labels.
+            Cosine needs no unit length.
         labels: [q], whole numbers or names.
         metrics: names of `lab.metrics`, metrics made with knobs (`lab.metrics.create("hit_rate_at_k", k=(1,))`), or a
             mapping from a name of yours to a metric.
-        gallery, gallery_labels: [g d] and [g]; without them each vector is left out of its own ranking.
+        gallery, gallery_labels: [g d] and [g], or one `lab.EmbeddingSet`; without them each vector is left out of its
+            own ranking.
         k: how many neighbours of each query are kept in the ranking; ranks of all positives are always known.
         similarity: cosine or euclidean.
         device: where it searches: cpu, cuda, cuda:1, or auto, a GPU when there is one.
@@ -58,6 +60,10 @@ def evaluate(
         ({'MAP@R': 1.0}, 1)
     """
     chosen = metrics_of(metrics)
+    vectors, labels = _parts(vectors, labels, "labels")
+    gallery, gallery_labels = _parts(gallery, gallery_labels, "gallery_labels")
+    if labels is None:
+        raise ValueError("evaluate needs the class of each vector: evaluate(vectors, labels), or a set of both.")
     if (gallery is None) != (gallery_labels is None):
         raise ValueError("evaluate needs gallery and gallery_labels together; give both, or neither.")
     refuse_what_needs_more(chosen, "measure it with lab.evaluation.scores.evaluate, which takes them")
@@ -68,6 +74,15 @@ def evaluate(
     query = _set(vectors, numbers[: len(names[0])], 0)
     searched = None if gallery is None else _set(gallery, numbers[len(names[0]) :], len(query.labels))
     return result_of(_evaluate(query, searched, chosen, k=k, similarity=similarity, device=device))
+
+
+def _parts(vectors: Any, labels: Any, what: str) -> tuple[Any, Any]:
+    """Vectors and labels, of two arrays or of one set of both."""
+    if not isinstance(vectors, EmbeddingSet):
+        return vectors, labels
+    if labels is not None:
+        raise ValueError(f"The set has labels of its own; leave {what} out.")
+    return vectors.vectors, None if vectors.unlabelled else vectors.labels
 
 
 def metrics_of(metrics: Any) -> dict[str, Metric]:

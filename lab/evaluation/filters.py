@@ -73,13 +73,14 @@ def column(images: ImageSet, name: str, items: np.ndarray) -> np.ndarray:
 
 
 def slicing_fields(images: ImageSet, items: np.ndarray) -> dict[str, np.ndarray]:
-    """Field to its value for each of some images, str [n], of those that make slices; of two that say the same, the
-    first."""
+    """Field to its value for each of some images, str [n]: the class, and what else makes slices; of two that say the
+    same, the first."""
     slicing: dict[str, np.ndarray] = {}
     known: list[np.ndarray] = []
     for name in fields(images):
         values, codes = np.unique(column(images, name, items), return_inverse=True)
-        if name != CLASS and 1 < len(values) <= MANY and not any(np.array_equal(codes, one) for one in known):
+        telling = 1 < len(values) <= MANY and not any(np.array_equal(codes, one) for one in known)
+        if name == CLASS or telling:
             slicing[name] = values[codes]
             known.append(codes)
     return slicing

@@ -6,10 +6,8 @@ from collections.abc import Generator
 
 import numpy as np
 
-import lab.search
 from lab.core.records import Embedding
-from lab.core.results import EmbeddingSet, Ranking
-from lab.core.streams import result_of
+from lab.core.results import EmbeddingSet
 from lab.data import ImageSet
 from lab.data.images import transforms
 from lab.data.images.loading import Loader
@@ -46,14 +44,3 @@ def embed_pixels(
         done += len(batch)
         yield Embedding(what, done, total)
     return EmbeddingSet(np.concatenate(vectors), np.concatenate(labels), np.concatenate(kept))
-
-
-def nearest_by_pixels(dataset: ImageSet, items: np.ndarray, train: np.ndarray, size: int, k: int) -> Ranking:
-    """The k training images that look most like each of some images, compared as small pictures.
-
-    Args:
-        items, train: int64 [n] and [t], numbers of the images. size: pixels a side.
-    """
-    query, gallery = (result_of(embed_pixels(dataset, some, train, size, "images")) for some in (items, train))
-    index = lab.search.create("exact", device="cpu", k=min(k, len(gallery))).build(gallery)
-    return index.rank(query, same_source=False)

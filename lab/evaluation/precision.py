@@ -11,19 +11,32 @@ import torch
 _TYPES = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
+def chosen(name: str, device: torch.device | str = "cpu") -> str:
+    """The precision that `auto` means on a device, bfloat16 where it computes with that natively and else float32; any
+    other name as it is."""
+    if name != "auto":
+        return name
+    if torch.device(device).type == "cuda":
+        native = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        native = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    return "bfloat16" if native else "float32"
+
+
 class Precision:
     """Autocast, scaled backward pass, unscaled clipping and the optimiser's step.
 
     Args:
         name: float32 (no autocast of its own; on a GPU convolutions round factors to TF32, as torch sets it by
-            default), bfloat16, or float16 (with a loss scale that adapts).
+            default), bfloat16, float16 (with a loss scale that adapts), or auto, see `chosen`.
         device: where the encoder runs.
     """
 
     def __init__(self, name: str = "float32", device: torch.device | str = "cpu"):
+        name, self.device = chosen(name, device), torch.device(device)
         if name not in _TYPES:
-            raise ValueError(f"precision must be one of {', '.join(_TYPES)}, got {name!r}.")
-        self.name, self.device = name, torch.device(device)
+            raise ValueError(f"precision must be one of auto, {', '.join(_TYPES)}, got {name!r}.")
+        self.name = name
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=name == "float16")
 
     def autocast(self) -> AbstractContextManager:

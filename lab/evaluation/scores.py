@@ -88,7 +88,8 @@ def evaluate(
     if reranker is not None and search != "exact":
         raise ValueError("A re-ranker needs whole rankings, which a two-stage search does not give; search exactly.")
     index = lab.search.create(search, device=device, k=k, similarity=similarity)
-    index.build(query if gallery is None else gallery, *([] if search == "exact" else [anchors, anchor_labels]))
+    of_index = {"anchors": anchors} if search == "two_stage" else {}
+    index.build(query if gallery is None else gallery, **of_index)
     ranking = yield from _followed(
         what, lambda progress: index.rank(query, same_source=gallery is None, relevant=relevant, progress=progress)
     )
@@ -111,21 +112,18 @@ def evaluate_streamed(
     similarity: str = "cosine",
     same_source: bool = False,
     relevant: Relevance | None = None,
-    mapped: Any = map,
-    parts: int = 1,
     what: str = "queries",
 ) -> Generator[Searching, None, Evaluation]:
     """Measure n queries against a gallery of m items that may lie on disk; yields progress.
 
     The same values as `evaluate`, bit for bit. Memory grows with the queries, their positives and
     k, not with m. Metrics that read the ranking or the queries alone are permitted, which are all but
-    `decomposability_gap` and `hierarchical_ap`.
+    `decomposability_gap`, `opis` and `hierarchical_ap`.
 
     Args:
         gallery: in shards (`lab.galleries`), memory-mapped, or in memory.
         metrics: name to metric, as for `evaluate`.
         same_source: whether the queries are images of the gallery; each is then left out of its own ranking.
-        mapped, parts: who reads the gallery, and in how many parts: `map`, or a launcher's (`lab.launchers`).
 
     Raises:
         ValueError: a metric reads all of the gallery's vectors or needs more than vectors; or they cannot be searched.
@@ -152,9 +150,7 @@ def evaluate_streamed(
         )
     refuse_what_needs_more(metrics, "measure it with `lab evaluate`")
     index: Any = lab.search.create("streamed", k=k, similarity=similarity).build(gallery)
-    ranking = yield from _followed(
-        what, lambda progress: index.rank_over(mapped, parts, query, same_source, relevant, progress)
-    )
+    ranking = yield from _followed(what, lambda progress: index.rank(query, same_source, relevant, progress))
     return _measured(Evidence(ranking, query, gallery, similarity=similarity), metrics, started)
 
 

@@ -14,7 +14,7 @@ import lab.search
 from lab.core.results import EmbeddingSet, Ranking
 from lab.evaluation.collection import AT_ONCE, DEPTH, Collection
 
-SAMPLE = 2_000
+SAMPLE = 500
 """Queries over which curves are drawn; more are sampled by a fixed seed."""
 REPEATS = 15
 FLATTERED = "They are computed from the labels that also judge the search, so its scores look better than they are."
@@ -86,7 +86,7 @@ class InvertedGallery:
         whole = self.collection
         k = min(DEPTH, len(whole.gallery))
         index: Any = lab.search.create("two_stage", device=whole.device, k=k, similarity=whole.similarity)
-        return index.build(whole.gallery, self.anchors.vectors, self.anchors.labels)
+        return index.build(whole.gallery, anchors=self.anchors.vectors)
 
     @cached_property
     def _exact(self) -> lab.search.Index:
@@ -115,18 +115,9 @@ class InvertedGallery:
         """int64 [c]: images filed under each anchor."""
         return np.diff(self._index.bounds)
 
-    def name_of(self, anchor: int) -> str:
-        """Class of an anchor."""
-        return str(self.collection.images.class_names[self.anchors.labels[anchor]])
-
     def order(self, item: int) -> np.ndarray:
         """int64 [c]: the anchors as a query comes to them."""
         return self._index.nearest_anchors(self.collection.one(item).vectors, self.count)[0]
-
-    def matches(self, item: int) -> np.ndarray:
-        """int64 [c]: a query's true matches under each anchor."""
-        ranking = self.collection.ask(item).ranking
-        return np.bincount(self._index.list_of[ranking.positives(0)[0]], minlength=self.count)
 
     def cost(self, item: int, probes: int, k: int) -> QueryCost:
         """Search for one query both ways.
@@ -191,9 +182,15 @@ class InvertedGallery:
         compared = self.count + self.sizes[order].mean(0).cumsum()
         return Curves(neighbours, matches, compared / len(self.collection.gallery), len(ranking))
 
+    def enough(self, k: int, share: float) -> int:
+        """The fewest anchors to probe so that this share of the exact first k is within reach, mean over the sampled
+        queries."""
+        return min(self.count, 1 + int(np.searchsorted(self.curves(k).neighbours, share - 1e-9)))
+
     def losers(self, probes: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Sampled queries that lose any of their exact first k: images int64 [l] and how many [l], most first."""
-        lost = (self._needed(k) > probes).sum(1)
+        """Sampled queries that lose true matches among their exact first k: images int64 [l] and how many [l], most
+        first."""
+        lost = ((self._needed(k) > probes) & self._sampled[0].hits[:, :k]).sum(1)
         order = np.argsort(-lost, kind="stable")
         order = order[lost[order] > 0]
         return self.collection.query.items[self.sample[order]], lost[order]

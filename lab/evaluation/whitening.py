@@ -27,13 +27,13 @@ def pca(vectors: np.ndarray, dim: int | None = None) -> Whitening:
     """Every direction at equal variance; the `dim` of greatest variance are kept (by default all).
 
     Raises:
-        ValueError: the vectors [n d] do not vary in d directions.
+        ValueError: the vectors [n d] vary in fewer directions than are kept.
     """
     rows = vectors.astype(np.float64)
     mean = rows.mean(axis=0)
     values, directions = np.linalg.eigh((rows - mean).T @ (rows - mean) / len(rows))
-    _full(values, f"{len(rows)} images")
     order = np.argsort(-values)[:dim]
+    _full(values, f"{len(rows)} images", len(order))
     return Whitening(mean, directions[:, order] / np.sqrt(values[order]))
 
 
@@ -67,9 +67,9 @@ def learnt(vectors: np.ndarray, labels: np.ndarray, dim: int | None = None) -> W
     return Whitening(mean, inverse_root @ main[:, np.argsort(-spread)[:dim]])
 
 
-def _full(values: np.ndarray, who: str) -> None:
-    if values.min() <= LEAST * values.max():
-        count = int((values > LEAST * values.max()).sum())
+def _full(values: np.ndarray, who: str, needed: int | None = None) -> None:
+    count = int((values > LEAST * values.max()).sum())
+    if count < (needed or len(values)):
         raise ValueError(
             f"Embeddings of {who} differ in {count} of {len(values)} directions only, too few to whiten them; give "
             "more training images, a smaller --encoder.dim, or leave the whitening out."

@@ -30,10 +30,9 @@ class Exporter(HasKnobs):
             ValueError: names what is missing and the line that installs it.
         """
         if missing := [module for module in self.needs if find_spec(module) is None]:
-            one = len(missing) == 1
             raise ValueError(
-                f"An export to {name_of(type(self))} needs {' and '.join(missing)}, which {'is' if one else 'are'} not "
-                f"installed: pip install 'rankscope[{self.extra}]'."
+                f"An export to {name_of(type(self))} needs {' and '.join(missing)}: pip install "
+                f"'rankscope[{self.extra}]'."
             )
 
     def write(self, run: Run, path: Path) -> None:

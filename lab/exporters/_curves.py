@@ -48,10 +48,6 @@ class Log:
     def close(self) -> None:
         """Finish well."""
 
-    def drop(self) -> None:
-        """Take back what was written, as far as the library can."""
-        self.close()
-
 
 class Curves(Exporter):
     """Base of exporters that write curves, of a run that is over or of one that is training."""
@@ -68,24 +64,10 @@ class Curves(Exporter):
         return log.place
 
     def copied(self, run: Run, log: Log) -> Log:
-        """Write all that a run has recorded so far; on failure nothing stays."""
-        try:
-            for record in run.metrics():
-                log.take(record)
-        except BaseException:
-            log.drop()
-            raise
+        """Write all that a run has recorded so far."""
+        for record in run.metrics():
+            log.take(record)
         return log
-
-
-def settings(run: Run) -> dict[str, Any]:
-    """The configuration as one flat table: `section.knob` to value."""
-    flat: dict[str, Any] = {}
-    for section, chosen in run.config_dict.items():
-        for one in chosen if isinstance(chosen, list) else [chosen]:
-            place = f"{section}.{one['name']}" if isinstance(chosen, list) else section
-            flat |= {f"{place}.{knob}": value for knob, value in one.items()}
-    return flat
 
 
 def following(run: Run, exporters: Sequence[Curves], records: Iterable[Record]) -> Iterator[Record]:

@@ -4,53 +4,68 @@ from __future__ import annotations
 
 from typing import Any
 
+from lab.exporters._program import Program
+from lab.exporters.torch import Torch
 from lab.runs.folder import Run
 
-WITHOUT = """Without Rankscope, with torch and torchvision:
+WITH_TRANSFORMERS = """With transformers (the folder brings its own code, `modeling_rankscope.py`, which needs {needs}):
 
 ```python
 import torch
 from PIL import Image
-from torchvision.transforms import v2
+from transformers import AutoImageProcessor, AutoModel
 
-program = torch.export.load("encoder.pt2").module()
-prepare = v2.Compose([v2.Resize({resize}, antialias=True), v2.CenterCrop({size}), v2.PILToTensor()])
-pictures = [Image.open(path).convert("RGB") for path in ["a.png", "b.png"]]
-vectors = program(torch.stack([prepare(picture) for picture in pictures]))
+processor = AutoImageProcessor.from_pretrained("{place}")
+model = AutoModel.from_pretrained("{place}", trust_remote_code=True)
+pictures = [Image.open(name).convert("RGB") for name in ["a.png", "b.png"]]
+with torch.no_grad():
+    vectors = model(**processor(pictures, return_tensors="pt")).pooler_output
+```
+
+"""
+
+WITH_TIMM = """With timm, the backbone alone:
+
+```python
+import timm
+import torch
+from PIL import Image
+
+model = timm.create_model("{source}:{place}", pretrained=True).eval()
+prepare = timm.data.create_transform(**timm.data.resolve_model_data_config(model))
+pictures = [Image.open(name).convert("RGB") for name in ["a.png", "b.png"]]
+with torch.no_grad():
+    features = model(torch.stack([prepare(picture) for picture in pictures]))
 ```
 
 """
 
 CUSTOM = """The weights in `model.safetensors` are those of a module of its owner's making, whose names there begin with
-`model.`: `module.load_state_dict({name.removeprefix("model."): value for name, value in weights.items()})`.
-
-`preprocessor_config.json` says how pictures are resized, cropped and normalised for it.
-"""
-
-WITH = """With Rankscope (`pip install rankscope`):
+`model.`. Without that module, `encoder.pt2` runs the encoder:
 
 ```python
-import json
+{lines}```
 
+"""
+
+WITH = """With Rankscope:
+
+```python
 import lab
-from safetensors.torch import load_file
 
-config = json.load(open("config.json"))
-encoder = lab.encoders.create(**config["encoder"]).eval()
-encoder.load_state_dict(load_file("model.safetensors"))
+model = lab.load("{address}"{own}, gallery=["a.png", "b.png"])
+vectors = model.embed(["a.png", "b.png"])
+found = model.search("a.png", k=2)
 ```
-
-`preprocessor_config.json` says how pictures are resized, cropped and normalised for it.
 """
 
 
 def card(
-    run: Run, about: dict[str, Any], prepared: dict[str, Any], scores: dict[str, Any], licence: str, program: bool
+    run: Run, program: Program, layout: dict[str, Any] | None, scores: dict[str, Any], licence: str, place: str
 ) -> tuple[dict[str, Any], str]:
-    """The card's metadata, as the Hub reads them, and its text."""
-    config, images = run.config, run.dataset()
-    size, sides = about["size"], list(prepared["size"].values())
-    resize = sides[0] if len(sides) == 1 else tuple(sides)
+    """The card's metadata, as the Hub reads them, and its text. place: what loads the folder, OWNER/NAME or a path."""
+    config, images, about = run.config, run.dataset(), program.about
+    size = about["size"]
     unit = ", of unit length" if config.encoder.values.get("normalise", True) else ""
     loss, encoder, data = (  # an entry's name, or what a person called theirs
         str(choice.values.get("what") or choice.name) if choice.outside else choice.name
@@ -62,7 +77,7 @@ def card(
         f"{size} x {size} pixels to a vector of {about['dim']} numbers"
         f"{unit}; pictures of one class lie close.",
         f"Weights: the {about['checkpoint']} checkpoint, of step {about['step']:,} of {config.training.knobs.steps:,}. "
-        "`config.json` holds every setting of the training.",
+        "`config.yaml` holds every setting of the training.",
         "## Scores",
         *(_scores(split, split_scores) for split, split_scores in scores.items()),
         *([] if scores else ["This run has not been evaluated."]),
@@ -72,11 +87,12 @@ def card(
         "## Licence of the weights",
         f"`{licence}`" if licence else "None was given, so nobody but their owner may use them.",
         "## How to use it",
-        (WITHOUT.format(resize=resize, size=size) if program else "") + (CUSTOM if config.outside else WITH),
+        _usage(program, layout, place),
     ]
-    head: dict[str, Any] = {"library_name": "rankscope", "pipeline_tag": "image-feature-extraction"}
+    library = "rankscope" if layout is None else "transformers" if "stages" in layout else "timm"
+    head: dict[str, Any] = {"library_name": library, "pipeline_tag": "image-feature-extraction"}
     head |= {"license": licence} if licence else {}
-    head["tags"] = ["image-retrieval", "metric-learning", loss]
+    head["tags"] = ["image-retrieval", "metric-learning", "rankscope", loss]
     results = [
         {
             "task": {"type": "image-feature-extraction", "name": "Image retrieval"},
@@ -91,6 +107,20 @@ def card(
     ]
     head |= {"model-index": [{"name": run.name, "results": results}]} if results else {}
     return head, "\n\n".join(lines)
+
+
+def _usage(program: Program, layout: dict[str, Any] | None, place: str) -> str:
+    """The lines that embed two files, by each library that opens the folder."""
+    local = place == "."
+    ours = WITH.format(address=place if local else f"hf://{place}", own=", encoder=module" if layout is None else "")
+    if layout is None:
+        opened = Torch.opened.replace("FILE", "encoder.pt2")
+        return CUSTOM.format(lines=program.geometry.lines(opened, Torch.imports, raw=False)) + ours
+    needs = "torch" if "stages" in layout else "torch and timm"
+    text = WITH_TRANSFORMERS.format(place=place, needs=needs)
+    if "stages" not in layout:
+        text += WITH_TIMM.format(place=place, source="local-dir" if local else "hf-hub")
+    return text + ours
 
 
 def _scores(split: str, scores: dict[str, Any]) -> str:

@@ -8,16 +8,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lab.core.knobs import Knobs, knob
+from lab import threshold
+from lab.core.knobs import HasKnobs, knob
 from lab.core.results import EmbeddingSet
 from lab.maps import kept as kept_maps
 from lab.runs.folder import Run
 
 
-class RowsKnobs(Knobs):
+class RowsKnobs(HasKnobs):
     """Which rows are written."""
 
-    splits: tuple[str, ...] = knob((), "Embedded splits to write, one after the other; empty: all of them.")
+    splits: tuple[str, ...] = knob("Embedded splits to write, one after the other; empty: all of them.", default=())
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class ExportRows:
     classes: names of their classes, n.
     splits, parts: the split of each row, and whether it is one of its queries or of its gallery, n.
     places: method of a kept map to float32 [n 2], where each row lies on it; NaN where it does not.
-    about: run, data set and what the embeddings of each split are of.
+    about: run, data set, its threshold and what the embeddings of each split are of.
     """
 
     vectors: np.ndarray
@@ -73,7 +74,8 @@ def rows_of(
         splits=[split for split, _, one in by_split for _ in range(len(one))],
         parts=[part for _, part, one in by_split for _ in range(len(one))],
         places=_places(run, by_split, len(images)),
-        about={"run": run.name, "data": images.name, "of": {one: run.origin(one).words for one in splits}},
+        about={"run": run.name, "data": images.name, "of": {one: run.origin(one).words for one in splits}}
+        | threshold.exported(run),
     )
 
 

@@ -13,7 +13,7 @@ from lab.exporters._rows import RowsKnobs, rows_of
 from lab.runs.folder import Run
 
 
-class Csv(Exporter):
+class Csv(RowsKnobs, Exporter):
     """Columns key, label, class, split, part, then v0, v1, ...; numbers are written so that they read back the same.
 
     A key or class that a spreadsheet would take for a formula begins with an apostrophe, as in every CSV file of ours.
@@ -26,8 +26,6 @@ class Csv(Exporter):
     """
 
     suffix = ".csv"
-
-    Knobs = RowsKnobs
 
     def write(self, run: Run, path: Path) -> None:
         rows = rows_of(run, self.knobs.splits)

@@ -9,7 +9,7 @@ from typing import Literal
 import faiss
 
 from lab.core.files import write_json
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import knob
 from lab.exporters._base import Exporter
 from lab.exporters._rows import rows_of
 from lab.runs.building.fingerprints import recorded
@@ -34,11 +34,10 @@ class Faiss(Exporter):
         [[0], [1]]
     """
 
-    class Knobs(Knobs):
-        split: str = knob("test", "Embedded split whose images are searched.")
-        kind: Literal["flat", "hnsw"] = knob(
-            "flat", "Exact (flat), or a graph (hnsw) that is quicker and may miss neighbours."
-        )
+    split: str = knob("Embedded split whose images are searched.", default="test")
+    kind: Literal["flat", "hnsw"] = knob(
+        "Exact (flat), or a graph (hnsw) that is quicker and may miss neighbours.", default="flat"
+    )
 
     def write(self, run: Run, path: Path) -> None:
         split = self.knobs.split

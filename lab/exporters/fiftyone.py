@@ -27,7 +27,7 @@ Each label has the attributes split, part and key, which is the picture's name i
 """
 
 
-class Fiftyone(Exporter):
+class Fiftyone(RowsKnobs, Exporter):
     """A folder in FiftyOne's own format FiftyOneImageClassificationDataset, so that FiftyOne is not needed to write it:
     `data/` with the pictures, `labels.json` with class, split, part and key of each, `vectors.npz`, and a `README.txt`
     with the lines that load it. Files are copied as they are; pictures from elsewhere become PNG.
@@ -37,8 +37,6 @@ class Fiftyone(Exporter):
         >>> sorted(one.name for one in path.iterdir())
         ['README.txt', 'data', 'labels.json', 'vectors.npz']
     """
-
-    Knobs = RowsKnobs
 
     def write(self, run: Run, path: Path) -> None:
         rows, images = rows_of(run, self.knobs.splits), run.dataset()

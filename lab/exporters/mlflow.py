@@ -7,8 +7,9 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from lab.core.knobs import Knobs, knob
-from lab.exporters._curves import Curves, Log, settings
+from lab.core.knobs import knob
+from lab.exporters._curves import Curves, Log
+from lab.runs.config import flat
 from lab.runs.folder import Run
 
 MOST_PARAMS, LONGEST = 100, 500
@@ -29,8 +30,7 @@ class Mlflow(Curves):
     needs = ("mlflow",)
     extra = "mlflow"
 
-    class Knobs(Knobs):
-        experiment: str = knob("rankscope", "Experiment of MLflow that the run is put into.")
+    experiment: str = knob("Experiment of MLflow that the run is put into.", default="rankscope")
 
     def open(self, run: Run, place: str | None = None) -> Log:
         return _Tracked(run, None if place is None else _store(place), self.knobs.experiment)
@@ -45,13 +45,9 @@ class _Tracked(Log):
         known = self._client.get_experiment_by_name(experiment)
         number = known.experiment_id if known else self._client.create_experiment(experiment)
         self._id = self._client.create_run(number, run_name=run.name, tags={"rankscope.run": run.name}).info.run_id
-        try:
-            params = [mlflow.entities.Param(key, str(value)[:LONGEST]) for key, value in settings(run).items()]
-            for start in range(0, len(params), MOST_PARAMS):
-                self._client.log_batch(self._id, params=params[start : start + MOST_PARAMS])
-        except BaseException:
-            self.drop()
-            raise
+        params = [mlflow.entities.Param(key, str(value)[:LONGEST]) for key, value in flat(run.config_dict).items()]
+        for start in range(0, len(params), MOST_PARAMS):
+            self._client.log_batch(self._id, params=params[start : start + MOST_PARAMS])
 
     def scalars(self, step: int, values: Mapping[str, float], at: float) -> None:
         from mlflow.entities import Metric
@@ -63,9 +59,6 @@ class _Tracked(Log):
 
     def close(self) -> None:
         self._client.set_terminated(self._id)
-
-    def drop(self) -> None:
-        self._client.delete_run(self._id)
 
 
 def _store(place: str) -> str:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import torch
 
-from lab.exporters._program import EncoderExporter, check_equal
-from lab.runs.folder import Run
+from lab.exporters._program import Program, ProgramExporter, check_equal
 
 
-class Onnx(EncoderExporter):
+class Onnx(ProgramExporter):
     """A file with the input `images`, uint8 [n 3 s s], and the output `embeddings`, float32 [n d]; scaling and
-    normalising happen within. Resizing and cropping to s pixels stay outside; the model's metadata `rankscope` is JSON
-    that says how the run does it. ONNX Runtime embeds five images when it is written, and must agree within 1e-4.
+    normalising happen within; with `raw`, pictures [n 3 h w] of any size, which it resizes and crops itself. `FILE.md`
+    beside it has the lines that use it, as the model's `doc_string`; its metadata `rankscope` is JSON about the run.
+    ONNX Runtime embeds some images when it is written, and must agree within 1e-4, or .005 where it resizes.
 
     What only an evaluation does (`evaluation.flip`, `scales`, `beta`) is not part of the encoder.
 
@@ -30,16 +30,23 @@ class Onnx(EncoderExporter):
     suffix = ".onnx"
     needs = ("onnx", "onnxscript", "onnxruntime")
     extra = "onnx"
+    imports = "import onnxruntime"
+    opened = """session = onnxruntime.InferenceSession("FILE")
 
-    def write(self, run: Run, path: Path) -> None:
+
+def embed(images):
+    return session.run(["embeddings"], {"images": images})[0]
+
+"""
+
+    def save(self, program: Program, path: Path) -> None:
         import onnxruntime
 
-        program = self.program(run)
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")  # of the exporter's own parts, which are none of the user's concern
             exported = torch.onnx.export(
                 program.module,
-                (program.images[:2],),
+                program.example,
                 dynamo=True,
                 dynamic_shapes=program.shapes,
                 input_names=["images"],
@@ -47,7 +54,8 @@ class Onnx(EncoderExporter):
                 verbose=False,
             )
         assert exported is not None  # of dynamo=True
+        exported.model.doc_string = self.beside
         exported.model.metadata_props["rankscope"] = json.dumps(program.about)
         exported.save(path)
         session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-        check_equal(session.run(None, {"images": program.images.numpy()})[0], program.expected)
+        check_equal(lambda images: session.run(None, {"images": images.numpy()})[0], program)

@@ -13,7 +13,7 @@ from lab.exporters._rows import RowsKnobs, rows_of
 from lab.runs.folder import Run
 
 
-class Parquet(Exporter):
+class Parquet(RowsKnobs, Exporter):
     """Columns key, label, class, split, part and vector; the schema's metadata `rankscope` is JSON about the run.
 
     Where the Map page has drawn a UMAP or t-SNE map of a split and kept it with the run, its places are the columns
@@ -27,8 +27,6 @@ class Parquet(Exporter):
     """
 
     suffix = ".parquet"
-
-    Knobs = RowsKnobs
 
     def write(self, run: Run, path: Path) -> None:
         rows = rows_of(run, self.knobs.splits)

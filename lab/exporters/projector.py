@@ -8,7 +8,6 @@ from pathlib import Path
 
 from PIL import Image
 
-from lab.core.knobs import knob
 from lab.exporters._base import Exporter
 from lab.exporters._rows import RowsKnobs, rows_of
 from lab.runs.folder import Run
@@ -16,11 +15,12 @@ from lab.runs.folder import Run
 SHEET = 8192
 """Most pixels of a side of the sheet of pictures: what the projector takes."""
 
-SMALLEST = 16
-"""Pixels of a side below which a picture shows nothing, so that there is no sheet: above 262,144 rows."""
+SIDE, SMALLEST = 48, 16
+"""Pixels of a side of each picture, smaller where they would not fit; below the second a picture shows nothing, so that
+there is no sheet: above 262,144 rows."""
 
 
-class Projector(Exporter):
+class Projector(RowsKnobs, Exporter):
     """A folder with `tensors.tsv`, one vector a line, `metadata.tsv`, which says what each line is, `sprite.png` with
     their pictures, and `projector_config.pbtxt`, by which TensorBoard finds them: `tensorboard --logdir FOLDER`.
 
@@ -33,19 +33,12 @@ class Projector(Exporter):
         ['key', 'class', 'split', 'part']
     """
 
-    class Knobs(RowsKnobs):
-        sprite: int = knob(
-            48, "Side of each picture in the sheet; smaller where they would not fit, 0 for none. Every picture is "
-            "decoded for it, photos in a few milliseconds each; above 262,144 pictures there is no sheet.",
-            ge=0, le=256, unit="pixels",
-        )  # fmt: skip
-
     def write(self, run: Run, path: Path) -> None:
         rows = rows_of(run, self.knobs.splits)
         about = zip(rows.keys, rows.classes, rows.splits, rows.parts, strict=True)
         _write(path / "tensors.tsv", (map(str, vector) for vector in rows.vectors))
         _write(path / "metadata.tsv", [("key", "class", "split", "part"), *about])
-        side = min(self.knobs.sprite, SHEET // math.ceil(math.sqrt(len(rows.keys))))
+        side = min(SIDE, SHEET // math.ceil(math.sqrt(len(rows.keys))))
         sheet = sheet_of(run, rows.keys, side) if side >= SMALLEST else None
         if sheet is not None:
             sheet.save(path / "sprite.png")

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from lab.exporters._base import Exporter
-from lab.exporters._curves import Curves, Log, settings
+from lab.exporters._curves import Curves, Log
+from lab.runs.config import flat
 from lab.runs.folder import Run
 
 
@@ -43,7 +44,7 @@ class _Events(Log):
 
         self.place = str(folder)
         self._writer: Any = SummaryWriter(self.place, flush_secs=10)
-        rows = "\n".join(f"| {knob} | {value} |" for knob, value in settings(run).items())
+        rows = "\n".join(f"| {knob} | {value} |" for knob, value in flat(run.config_dict).items())
         self._writer.add_text("settings", f"| knob | value |\n|---|---|\n{rows}")
 
     def scalars(self, step: int, values: Mapping[str, float], at: float) -> None:

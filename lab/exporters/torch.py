@@ -2,49 +2,48 @@
 
 from __future__ import annotations
 
-import io
 import json
 import warnings
 from pathlib import Path
 
 import torch
 
-from lab.exporters._program import EncoderExporter, Program, check_equal
-from lab.runs.folder import Run
+from lab.exporters._program import Program, ProgramExporter, check_equal
 
 
-class Torch(EncoderExporter):
+class Torch(ProgramExporter):
     """A file that `torch.export.load` reads: uint8 images [n 3 s s] in, embeddings [n d] out, scaled and normalised
-    within. Resizing and cropping to s pixels stay outside; the extra file `rankscope.json` says how the run does it.
+    within; with `raw`, pictures [n 3 h w] of any size, which it resizes and crops itself. `FILE.md` beside it has the
+    lines that use it, as the extra file `README.md` within; the extra file `rankscope.json` tells of the run.
 
     What only an evaluation does (`evaluation.flip`, `scales`, `beta`) is not part of the encoder.
 
     Example (`run` is that of `lab.exporters`):
         >>> import torch
-        >>> path = lab.exporters.create("torch").export(run, root / "run.pt2")
+        >>> path = lab.exporters.create("torch", raw=True).export(run, root / "run.pt2")
         >>> program = torch.export.load(path).module()
-        >>> program(torch.zeros(3, 3, 32, 32, dtype=torch.uint8)).shape
+        >>> program(torch.zeros(3, 3, 48, 40, dtype=torch.uint8)).shape
         torch.Size([3, 128])
     """
 
     suffix = ".pt2"
+    imports = "import torch"
+    opened = """program = torch.export.load("FILE").module()
 
-    def write(self, run: Run, path: Path) -> None:
-        path.write_bytes(saved(self.program(run)))
 
+def embed(images):
+    return program(torch.from_numpy(images)).detach().numpy()
 
-@torch.no_grad()
-def saved(program: Program) -> bytes:
-    """The content of the file, read back and tried.
+"""
 
-    Raises:
-        ValueError: the file's program embeds otherwise than the encoder.
-    """
-    exported = torch.export.export(program.module, (program.images[:2],), dynamic_shapes=program.shapes)
-    written = io.BytesIO()
-    with warnings.catch_warnings():  # of tensors that share memory, which is checked below by what comes out
-        warnings.filterwarnings("ignore", message="No complete tensor found")
-        torch.export.save(exported, written, extra_files={"rankscope.json": json.dumps(program.about)})
-    written.seek(0)
-    check_equal(torch.export.load(written).module()(program.images).numpy(), program.expected)
-    return written.getvalue()
+    def save(self, program: Program, path: Path) -> None:
+        extra = {"rankscope.json": json.dumps(program.about), "README.md": self.beside}
+        with warnings.catch_warnings(), torch.no_grad():
+            # of tensors that share memory, which is checked below by what comes out
+            warnings.filterwarnings("ignore", message="No complete tensor found")
+            exported = torch.export.export(program.module, program.example, dynamic_shapes=program.shapes)
+            with open(path, "wb") as file:  # the name does not end in .pt2 yet
+                torch.export.save(exported, file, extra_files=extra)
+        with open(path, "rb") as file:
+            written = torch.export.load(file).module()
+        check_equal(lambda images: written(images).detach().numpy(), program)

@@ -6,8 +6,9 @@ import sys
 from collections.abc import Mapping
 from contextlib import redirect_stdout
 
-from lab.core.knobs import Knobs, knob
-from lab.exporters._curves import Curves, Log, settings
+from lab.core.knobs import knob
+from lab.exporters._curves import Curves, Log
+from lab.runs.config import flat
 from lab.runs.folder import Run
 
 
@@ -24,8 +25,7 @@ class Trackio(Curves):
     needs = ("trackio",)
     extra = "trackio"
 
-    class Knobs(Knobs):
-        project: str = knob("rankscope", "Project of trackio that the run is put into.")
+    project: str = knob("Project of trackio that the run is put into.", default="rankscope")
 
     def open(self, run: Run, place: str | None = None) -> Log:
         if place is not None:
@@ -40,7 +40,7 @@ class _Tracked(Log):
         self._trackio, self.place = trackio, str(trackio.utils.TRACKIO_DIR)
         quiet = {"embed": False, "auto_log_gpu": False, "auto_log_cpu": False}
         with redirect_stdout(sys.stderr):  # it talks, and standard output is for what was asked
-            trackio.init(project=project, name=run.name, config=settings(run), **quiet)
+            trackio.init(project=project, name=run.name, config=flat(run.config_dict), **quiet)
 
     def scalars(self, step: int, values: Mapping[str, float], at: float) -> None:
         self._trackio.log(dict(values), step=step)

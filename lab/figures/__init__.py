@@ -8,25 +8,31 @@ the dashboard and the static picture are all made from the same entry.
 
 from typing import TYPE_CHECKING, Any
 
-from lab.core.catalog import Catalog, public
+from lab.core.catalog import Catalog
 from lab.figures.saving import save_figure
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lab.core.knobs import Knobs, knob
+    from lab.core.knobs import knob
     from lab.figures._base import Figure, Numbers, PlotlyFigure
     from lab.figures._ranked import contact_sheet, figure_bytes, ranked_figure
 
 __all__ = [
-    "Figure", "Knobs", "Numbers", "PlotlyFigure", "add", "broken", "contact_sheet", "create", "entries",
+    "Figure", "Numbers", "PlotlyFigure", "add", "broken", "contact_sheet", "create", "entries",
     "figure_bytes", "get", "groups", "knob", "names", "ranked_figure", "save", "save_figure",
 ]  # fmt: skip
 
 _catalog: "Catalog[Figure]" = Catalog(__name__, __path__, "figure", base="lab.figures._base:Figure", grouped=True)
 names, get, create, add, groups = _catalog.names, _catalog.get, _catalog.create, _catalog.add, _catalog.groups
 entries, broken = _catalog.entries, _catalog.broken
-__getattr__ = public(__name__)
+if TYPE_CHECKING:
+    from lab.figures import _entries
+    from lab.figures._entries import *
+
+    __all__ += _entries.__all__  # type: ignore[attr-defined]  # for pyright
+else:
+    __getattr__, __dir__ = _catalog.public()
 
 
 def save(name: str, path: "str | Path", width: int = 1000, height: int | None = None, **knobs: Any) -> "Path":

@@ -126,13 +126,13 @@ class Figure(HasKnobs, ABC):
 def slack(default: float, most: float = 1) -> float:
     """A figure's knob epsilon of the contextual loss."""
     words = "Slack (epsilon) by which a neighbourhood is enlarged."
-    return knob(default, words, ge=0, le=most, unit="squared distance", source="Contextual, eq. 2")
+    return knob(words, default=default, ge=0, le=most, unit="squared distance", source="Contextual, eq. 2")
 
 
 def slope() -> float:
     """A figure's knob alpha of the contextual loss."""
     words = "Slope of theta in the backward pass."
-    return knob(10.0, words, ge=0.1, le=100, scale="log", source="Contextual, eq. 1")
+    return knob(words, default=10.0, ge=0.1, le=100, scale="log", source="Contextual, eq. 1")
 
 
 def curve(

@@ -1,4 +1,4 @@
-"""What figures of runs show when no run is given: small example runs, and the sweeps of `lab claims`.
+"""What figures of runs show when no run is given: small example runs, and the sweeps of `lab papers claims`.
 
 Each stands in for a `lab.runs.Run` with the members that `lab.figures._runs` names.
 """

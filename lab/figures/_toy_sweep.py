@@ -15,7 +15,7 @@ Data = Literal["toy", "Emoji-7"]
 
 def data_knob() -> Data:
     """The knob `data` of a figure that can also be measured."""
-    return knob("toy", "Show a toy example that trains now, or results measured on Emoji-7.")
+    return knob("Show a toy example that trains now, or results measured on Emoji-7.", default="toy")
 
 
 class Axis(NamedTuple):

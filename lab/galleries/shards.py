@@ -43,7 +43,7 @@ class Gallery(EmbeddingSet):
     def __init__(self, folder: Path, about: dict[str, Any]):
         parts = [arrays.mapped(folder / shard_name(number), COLUMNS) for number in range(len(about["shards"]))]
         columns = {name: Rows([part[name] for part in parts]) for name in ("vectors", "labels", "items")}
-        super().__init__(**columns)  # type: ignore[arg-type]
+        super().__init__(**columns)
         object.__setattr__(self, "folder", folder)
         object.__setattr__(self, "about", about)
         object.__setattr__(self, "_names", [arrays.Names(part["names"], part["name_ends"]) for part in parts])

@@ -1,4 +1,4 @@
-"""What a ranking says of the data behind it: classes that are confused, labels that look wrong, images that come twice.
+"""What a ranking says of the data behind it: which classes are confused, and how each scores.
 
 Every function reads a `lab.core.results.Ranking` of images that were searched among each other, so that a list of
 neighbours is all that is needed: no similarity matrix is made, whatever the number of images and classes.
@@ -15,9 +15,6 @@ from lab.core.results import Ranking
 
 SURE = 0.95
 """Share of all repetitions in which an interval of a class' score would hold its true mean."""
-
-ROUNDING = 1e-6
-"""What two equal images may lack of a cosine of 1."""
 
 
 @dataclass(frozen=True)
@@ -50,27 +47,13 @@ class ConfusionMatrix:
 
 
 @dataclass(frozen=True)
-class Suspects:
-    """Images whose neighbours disagree with their label, the surest first.
+class SliceScores:
+    """A score of each slice, the worst first: names str [s], queries int64 [s], mean, low and high float64 [s].
 
-    rows: int64 [s], their places among the queries.
-    suggested: int64 [s], the label that most of their neighbours carry.
-    confidence: float64 [s], share of the first k neighbours of that label less the share of their own, in (0, 1].
+    low, high: interval of the mean (Student's t, 95 %), within 0..1; NaN for a slice of one query.
     """
 
-    rows: np.ndarray
-    suggested: np.ndarray
-    confidence: np.ndarray
-
-
-@dataclass(frozen=True)
-class ClassScores:
-    """A score of each class, the worst first: labels and queries int64 [c], mean, low and high float64 [c].
-
-    low, high: interval of the mean (Student's t, 95 %), within 0..1; NaN for a class of one query.
-    """
-
-    labels: np.ndarray
+    names: np.ndarray
     queries: np.ndarray
     mean: np.ndarray
     low: np.ndarray
@@ -151,74 +134,30 @@ def most_confused(ranking: Ranking, k: int, label: int, other: int) -> int | Non
     return int(mine[counts.argmax()]) if len(mine) else None
 
 
-def suspects(ranking: Ranking, k: int) -> Suspects:
-    """Images that have more neighbours of one other class than of their own among the first k."""
-    near = ranking.neighbours[:, :k]
-    rows, places = np.nonzero(near >= 0)
-    row, label, count = _counted_pairs(rows, ranking.gallery_labels[near[rows, places]])
-    mine = ranking.query_labels[row] == label
-    votes_for_label = np.zeros(len(ranking), np.int64)
-    votes_for_label[row[mine]] = count[mine]
-    row, label, count = row[~mine], label[~mine], count[~mine]
-    order = np.lexsort((label, -count, row))
-    first = order[np.unique(row[order], return_index=True)[1]] if len(order) else order
-    looked = np.maximum(1, (near >= 0).sum(1))
-    confidence = (count[first] - votes_for_label[row[first]]) / looked[row[first]]
-    surest = np.argsort(-confidence, kind="stable")
-    surest = surest[confidence[surest] > 0]
-    return Suspects(row[first][surest], label[first][surest], confidence[surest])
-
-
-def duplicates(ranking: Ranking, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of images at least so similar: gallery positions int64 [p 2], each pair once, and similarities [p], the
-    most similar first."""
-    near, scores = ranking.neighbours, ranking.scores
-    rows, places = np.nonzero((near >= 0) & (np.nan_to_num(scores, nan=-np.inf) >= least))
-    rows, places = (one[ranking.self_index[rows] >= 0] for one in (rows, places))
-    ends = np.sort(np.stack([ranking.self_index[rows], near[rows, places]], 1).reshape(-1, 2), axis=1)
-    pairs, first = np.unique(ends, axis=0, return_index=True)
-    similarities = scores[rows, places][first].astype(np.float64)
-    order = np.argsort(-similarities, kind="stable")
-    return pairs[order], similarities[order]
-
-
-def leaks(ranking: Ranking, least: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Images of one split that also lie in another: query rows int64 [p], gallery positions [p] and similarities [p] of
-    the pairs at least so similar, the most similar first. ranking: one split's images searched in the other's.
-
-    Example (the second image is in both splits):
-        >>> import lab.search, numpy as np
-        >>> from lab.core.results import EmbeddingSet
-        >>> test, train = (EmbeddingSet(rows, np.arange(2), np.arange(2)) for rows in (
-        ...     np.array([[1, 0], [0, 1]], np.float32), np.array([[0.6, 0.8], [0, 1]], np.float32)))
-        >>> ranking = lab.search.create("exact", k=2).build(train).rank(test, same_source=False)
-        >>> rows, positions, scores = leaks(ranking, least=0.98)
-        >>> rows.tolist(), positions.tolist(), scores.tolist()
-        ([1], [1], [1.0])
-    """
-    near, scores = ranking.neighbours, ranking.scores
-    rows, places = np.nonzero((near >= 0) & (np.nan_to_num(scores, nan=-np.inf) >= least - ROUNDING))
-    similarities = scores[rows, places].astype(np.float64)
-    order = np.argsort(-similarities, kind="stable")
-    return rows[order], near[rows, places][order], similarities[order]
-
-
-def class_scores(values: np.ndarray, labels: np.ndarray) -> ClassScores:
-    """The mean of a score in 0..1 over the queries of each class; queries that no metric counts (NaN) are left out.
+def slice_scores(values: np.ndarray, column: np.ndarray) -> SliceScores:
+    """The mean of a score in 0..1 over the queries with each value of a field; queries that no metric counts (NaN) are
+    left out.
 
     Args:
         values: float64 [q].
-        labels: int64 [q].
+        column: str [q]; an empty value is no slice.
+
+    Example:
+        >>> import numpy as np
+        >>> scores, vendors = np.array([0.9, 0.8, 0.1, 0.3, np.nan]), np.array(["a", "a", "b", "b", "b"])
+        >>> found = slice_scores(scores, vendors)
+        >>> found.names.tolist(), found.queries.tolist(), found.mean.round(2).tolist()
+        (['b', 'a'], [2, 2], [0.2, 0.85])
     """
     from scipy import stats
 
-    counted = ~np.isnan(values)
-    classes, row = np.unique(labels[counted], return_inverse=True)
-    queries = np.bincount(row, minlength=len(classes))
-    mean = np.bincount(row, weights=values[counted], minlength=len(classes)) / queries
-    spread = np.bincount(row, weights=(values[counted] - mean[row]) ** 2, minlength=len(classes))
+    counted = ~np.isnan(values) & (column != "")
+    names, row = np.unique(column[counted], return_inverse=True)
+    queries = np.bincount(row, minlength=len(names))
+    mean = np.bincount(row, weights=values[counted], minlength=len(names)) / queries
+    spread = np.bincount(row, weights=(values[counted] - mean[row]) ** 2, minlength=len(names))
     with np.errstate(invalid="ignore", divide="ignore"):
         half = stats.t.ppf((1 + SURE) / 2, queries - 1) * np.sqrt(spread / (queries - 1) / queries)
-    order = np.lexsort((classes, mean))
+    order = np.lexsort((names, mean))
     low, high = np.clip(mean - half, 0, 1), np.clip(mean + half, 0, 1)
-    return ClassScores(*(one[order] for one in (classes, queries, mean, low, high)))
+    return SliceScores(*(one[order] for one in (names, queries, mean, low, high)))

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 CELLS = 14
 """Cells a side that pixels are added up over, for an encoder without patches."""
+MATCHES = 5
+"""Pairs of regions that are named: those that add most to the cosine."""
 STEPS, AT_ONCE = 32, 8
 """Steps of the integral, and how many of them are embedded at once."""
 ROWS, COLUMNS = ("upper", "middle", "lower"), ("left", "centre", "right")
@@ -48,6 +50,8 @@ class AlikeRegions(Insight):
     exact: whether the parts are a sum by algebra; else they are integrated gradients.
     held: what the sum takes as given, in words.
     pictures: uint8 [s s 3] each, as the encoder saw them; None where they were not given.
+    matches: the regions that match best: place in the one, place in the other, row by row, and what the pair adds to
+        the cosine; only where it is exact.
 
     Example:
         >>> import numpy as np
@@ -62,6 +66,7 @@ class AlikeRegions(Insight):
     exact: bool
     held: str = ""
     pictures: tuple[np.ndarray, np.ndarray] | None = None
+    matches: tuple[tuple[int, int, float], ...] = ()
 
     @property
     def largest(self) -> float:
@@ -148,6 +153,20 @@ def contributions(parts: Tensor, constant: Tensor, other: Tensor) -> tuple[Tenso
     whole = parts.sum(dim=(-2, -1)) + constant
     direction = F.normalize(other, dim=0) / whole.norm().clamp(min=torch.finfo(whole.dtype).tiny)
     return torch.einsum("dhw,d->hw", parts, direction), constant @ direction
+
+
+def _best_matches(one: Tensor, other: Tensor) -> tuple[tuple[int, int, float], ...]:
+    """Pairs of a place in the one picture and one in the other, and what they add to the cosine, the best first; no
+    place twice. one, other: [d h w], parts of embeddings of unit length; places count row by row."""
+    shares = one.flatten(1).T @ other.flatten(1)
+    found = []
+    for _ in range(min(MATCHES, *shares.shape)):
+        place, twin = divmod(int(shares.argmax()), shares.shape[1])
+        if shares[place, twin] <= 0:
+            break
+        found.append((place, twin, float(shares[place, twin])))
+        shares[place], shares[:, twin] = -torch.inf, -torch.inf
+    return tuple(found)
 
 
 def integrated_gradients(
@@ -268,7 +287,10 @@ def _exact(sums: Any, held: str, pictures: tuple[np.ndarray, np.ndarray] | None)
         contributions(parts, constant, other) for (parts, constant), other in zip(sums, whole[::-1], strict=True)
     )
     maps = one.cpu().numpy(), two.cpu().numpy()
-    return AlikeRegions(similarity, maps, (float(rest_of_one), float(rest_of_two)), True, held, pictures)
+    tiny = torch.finfo(sums[0][0].dtype).tiny
+    scaled = [parts / total.norm().clamp(min=tiny) for (parts, _), total in zip(sums, whole, strict=True)]
+    rests, matches = (float(rest_of_one), float(rest_of_two)), _best_matches(*scaled)
+    return AlikeRegions(similarity, maps, rests, True, held, pictures, matches)
 
 
 def _held(encoder: Any) -> str:

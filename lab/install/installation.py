@@ -6,6 +6,7 @@ import importlib.metadata
 from typing import NamedTuple
 
 from lab.core.formats import size
+from lab.install import shipped
 
 
 class Installation(NamedTuple):
@@ -17,10 +18,16 @@ class Installation(NamedTuple):
 
 
 CHANGE = {
-    "ordinary": "Without a GPU the light one is enough: make clean, then make demo LIGHT=1 (docs/installation.md).",
-    "light": "For a GPU take the ordinary one: make clean, then make demo (docs/installation.md).",
-    "neither": "To save disk, make clean, then make demo LIGHT=1; for a GPU, make demo (docs/installation.md).",
+    "ordinary": "Without a GPU the light one is enough: {light} (docs/installation.md).",
+    "light": "For a GPU take the ordinary one: {ordinary} (docs/installation.md).",
+    "neither": "To save disk take the light one, {light}; for a GPU the ordinary, {ordinary} (docs/installation.md).",
 }
+
+WAYS = {
+    True: {"light": "make clean, then make demo LIGHT=1", "ordinary": "make clean, then make demo"},
+    False: {"light": "a new environment, and uv with --override", "ordinary": "a new environment, and pip or uv"},
+}
+"""How to come to each installation from a checkout, and from a wheel."""
 
 
 def current() -> Installation:
@@ -30,7 +37,9 @@ def current() -> Installation:
     faiss = "faiss-gpu" if "faiss-gpu" in installed else "faiss-cpu" if "faiss-cpu" in installed else "no faiss"
     name = {("faiss-gpu", True): "ordinary", ("faiss-cpu", False): "light"}.get((faiss, bool(cuda)), "neither")
     libraries = f"CUDA libraries of {size(sum(map(_bytes, cuda)))}" if cuda else "no CUDA libraries"
-    return Installation(name, f"{name}: {faiss}, {libraries}", CHANGE[name])
+    return Installation(
+        name, f"{name}: {faiss}, {libraries}", CHANGE[name].format(**WAYS[shipped.checkout() is not None])
+    )
 
 
 def _bytes(distribution: importlib.metadata.Distribution) -> int:

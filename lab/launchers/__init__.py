@@ -15,20 +15,26 @@ Example (`run` is a run of `lab.runs`, waiting):
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lab.core.catalog import Catalog, public
+from lab.core.catalog import Catalog
 
 if TYPE_CHECKING:
-    from lab.core.knobs import Knobs, knob
+    from lab.core.knobs import knob
     from lab.launchers._base import Launcher
     from lab.runs import Run
     from lab.runs.process import Sent, Worker
 
-__all__ = ["Knobs", "Launcher", "add", "at", "create", "get", "knob", "names", "of", "send"]
+__all__ = ["Launcher", "add", "at", "create", "get", "knob", "names", "of", "send"]
 
 _catalog: "Catalog[Launcher]" = Catalog(__name__, __path__, "launcher", base="lab.launchers._base:Launcher")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 broken = _catalog.broken
-__getattr__ = public(__name__)
+if TYPE_CHECKING:
+    from lab.launchers import _entries
+    from lab.launchers._entries import *
+
+    __all__ += _entries.__all__  # type: ignore[attr-defined]  # for pyright
+else:
+    __getattr__, __dir__ = _catalog.public()
 
 
 def at(address: str, /, **knobs: Any) -> "Launcher":

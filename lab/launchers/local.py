@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from lab.launchers._base import PAUSE, Launcher
 from lab.runs.folder import FINISHED, RUNNING, Run
@@ -21,8 +20,7 @@ class Local(Launcher):
         True
     """
 
-    def __init__(self, **knobs: Any):
-        super().__init__(**knobs)
+    def __post_init__(self) -> None:
         self._runs: list[Run] = []
 
     def submit(self, runs: Sequence[Run]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import knob
 from lab.launchers._base import PAUSE, Launcher
 from lab.launchers._needs import Needs, needs_of
 from lab.runs import lock
@@ -35,17 +35,15 @@ class Ray(Launcher):
 
     outlives = False
 
-    class Knobs(Knobs):
-        address: str = knob(
-            "auto",
-            "Address of the cluster: ray://HOST:PORT, HOST:PORT, or auto for the one of this machine, which is started "
-            "if there is none.",
-        )
-        retries: int = knob(3, "How often a run is tried again after its node or process died.", ge=0, le=1000)
-        memory: float | None = knob(None, "Memory of a run. None: forecast.", gt=0, le=100_000, unit="GB")
+    address: str = knob(
+        "Address of the cluster: ray://HOST:PORT, HOST:PORT, or auto for the one of this machine, which is started "
+        "if there is none.",
+        default="auto",
+    )
+    retries: int = knob("How often a run is tried again after its node or process died.", default=3, ge=0, le=1000)
+    memory: float | None = knob("Memory of a run. None: forecast.", default=None, gt=0, le=100_000, unit="GB")
 
-    def __init__(self, **knobs: Any):
-        super().__init__(**knobs)
+    def __post_init__(self) -> None:
         self._tasks: dict[Any, Run] = {}
         self._taken_back: set[Path] = set()
         self._gpus = False
@@ -121,17 +119,6 @@ class Ray(Launcher):
             except ray.exceptions.RayError as error:
                 cause = getattr(error, "cause", None)  # what was raised there, where something was
                 raise ValueError(f"A worker of the cluster failed: {_first_line(cause or error)}") from None
-
-    def free(self) -> dict[str, tuple[float, float]]:
-        """Processors and GPUs of the cluster: how many are free, and how many there are.
-
-        Raises:
-            ValueError: there is no cluster at the address. ImportError: Ray is not installed.
-        """
-        ray = self._connected()
-        free, whole = ray.available_resources(), ray.cluster_resources()
-        kinds = {"processors": "CPU", "GPUs": "GPU"}
-        return {name: (free.get(kind, 0.0), whole.get(kind, 0.0)) for name, kind in kinds.items()}
 
     def _connected(self) -> ModuleType:
         """Ray's library, connected to the cluster, or to one that is started where none was named.

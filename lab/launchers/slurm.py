@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import knob
 from lab.install import children
 from lab.launchers._base import PAUSE, Launcher
 from lab.launchers._needs import needs_of
@@ -59,20 +59,18 @@ class Slurm(Launcher):
         True
     """
 
-    class Knobs(Knobs):
-        partition: str | None = knob(None, "Partition of the cluster. None: the cluster's default.")
-        minutes: int = knob(
-            720, "Time limit of a job; one that needs longer is put back and goes on.", ge=1, unit="minutes"
-        )
-        gpus: int = knob(1, "GPUs of a job whose run may use one.", ge=0, le=64)
-        at_once: int = knob(64, "How many jobs of the array may be at work at the same time.", ge=1, le=100_000)
-        memory: float | None = knob(None, "Memory of a job. None: forecast.", gt=0, le=100_000, unit="GB")
-        cluster: Literal["slurm", "local", "debug"] = knob(
-            "slurm", "What takes the jobs: Slurm, or for a trial this machine (local) or this very process (debug)."
-        )
+    partition: str | None = knob("Partition of the cluster. None: the cluster's default.", default=None)
+    minutes: int = knob(
+        "Time limit of a job; one that needs longer is put back and goes on.", default=720, ge=1, unit="minutes"
+    )
+    gpus: int = knob("GPUs of a job whose run may use one.", default=1, ge=0, le=64)
+    at_once: int = knob("How many jobs of the array may be at work at the same time.", default=64, ge=1, le=100_000)
+    memory: float | None = knob("Memory of a job. None: forecast.", default=None, gt=0, le=100_000, unit="GB")
+    cluster: Literal["slurm", "local", "debug"] = knob(
+        "What takes the jobs: Slurm, or for a trial this machine (local) or this very process (debug).", default="slurm"
+    )
 
-    def __init__(self, **knobs: Any):
-        super().__init__(**knobs)
+    def __post_init__(self) -> None:
         self._jobs: list[_Job] = []
 
     def submit(self, runs: Sequence[Run]) -> None:

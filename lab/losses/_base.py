@@ -10,13 +10,13 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self, cast
 
 import torch
 from torch import Tensor, nn
 
-from lab.core.knobs import REQUIRED, Knobs, knob
+from lab.core.knobs import HasKnobs, knob
 from lab.kernels import Peak, sharing, unit
 from lab.losses._batch import Batch, admit, check_mined
 
@@ -26,39 +26,12 @@ Family = Literal["ranking", "pair", "triplet", "proxy", "classification"]
 """What a loss compares: a query's whole list, pairs, triplets, examples with learnt points of classes, or classes."""
 
 
-@dataclass(frozen=True)
-class Case:
-    """One row of `lab bench losses`.
-
-    words: what follows the loss's name. knobs: that differ from their defaults.
-    goals: bare similarity steps that one step may take, by the size of the batch from which on they are asked for, and
-        by its kind ("untrained", "half-trained"); docs/benchmarks.md states the same ones.
-    lean: no matrix [n n] is kept, so that the gradient and 32 MB have to do.
-    """
-
-    words: str = ""
-    knobs: Mapping[str, Any] = field(default_factory=dict)
-    goals: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
-    lean: bool = False
-
-    def goal(self, n: int, kind: str) -> float | None:
-        """The goal for a batch of n, None where there is none."""
-        sizes = [size for size in self.goals if size <= n]
-        return self.goals[max(sizes)].get(kind) if sizes else None
-
-
-TILED = Case(
-    goals={1024: {"untrained": 0.85, "half-trained": 0.45}, 4096: {"untrained": 0.75, "half-trained": 0.45}}, lean=True
-)
-"""What is asked of a ranking loss that walks over tiles."""
-
-
-class RankingKnobs(Knobs):
+class RankingKnobs(HasKnobs):
     """The two knobs of every ranking loss."""
 
-    variant: Variant = knob("paper", "Follow the paper's formula, or what the authors' released code computes.")
+    variant: Variant = knob("Follow the paper's formula, or what the authors' released code computes.", default="paper")
     include_self: bool | None = knob(
-        None, "Whether a query is among the items that it ranks; none: as the variant does."
+        "Whether a query is among the items that it ranks; none: as the variant does.", default=None
     )
 
 
@@ -90,15 +63,14 @@ def at_the_edge(method: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return called
 
 
-class Loss(nn.Module):
+class Loss(HasKnobs, nn.Module):
     """Base of every loss and wrapper.
 
-    A subclass declares `Knobs` and defines `values`; where the loss is no mean over queries it defines `total` as well
+    A subclass declares its knobs and defines `values`; where the loss is no mean over queries it defines `total`, too,
     and says so in `mean_of_queries`. What it declares here is all that anything else knows of it.
 
     family: what it compares.
     peak: memory that compiled tiles hold at most, of a ranking loss; that of other losses is measured.
-    bench: its rows of `lab bench losses`.
     cosine: rows are scaled to unit length before anything else; off for losses of free embeddings.
     lengths_matter: wants embeddings of any length, so an encoder in front of it should not normalise.
     needs_positives: wants a pair of one class in a batch; off for losses that compare with class weights.
@@ -114,27 +86,21 @@ class Loss(nn.Module):
     with_self: variants in which a query is among the items that it ranks unless `include_self` says otherwise.
     """
 
-    Knobs: ClassVar[type[Knobs]]
-    family: Family | None = None
-    peak: Peak | None = None
-    bench: ClassVar[tuple[Case, ...]] = (Case(),)
-    cosine: bool = True
-    lengths_matter: bool = False
-    needs_positives: bool = True
-    learns_from_negatives: bool = False
-    takes_references: bool = True
-    takes_mined_pairs: bool = False
-    mean_of_queries: Any = True  # a bool, or a property where it depends on the knobs
-    shares_add_up: bool = True
-    compares_items: bool = False
-    exact_gradient: bool = True
-    takes_zero_rows: bool = True
-    without_chance: Mapping[str, Any] = {}
+    family: ClassVar[Family | None] = None
+    peak: ClassVar[Peak | None] = None
+    cosine = True
+    lengths_matter = False
+    needs_positives = True
+    learns_from_negatives = False
+    takes_references = True
+    takes_mined_pairs = False
+    mean_of_queries = cast(Any, True)  # a bool, or a property where it depends on the knobs
+    shares_add_up = True
+    compares_items = False
+    exact_gradient = True
+    takes_zero_rows = True
+    without_chance: ClassVar[Mapping[str, Any]] = {}
     with_self: ClassVar[tuple[str, ...]] = ()
-
-    def __init__(self, **knobs: Any):
-        super().__init__()
-        self.knobs: Any = self.Knobs(**knobs)
 
     @classmethod
     def sized(cls, num_classes: int, dim: int, **knobs: Any) -> Self:
@@ -256,13 +222,6 @@ class Loss(nn.Module):
         return ", ".join(f"{name}={value!r}" for name, value in self.knobs)
 
 
-class ClassKnobs(Knobs):
-    """The two knobs of every loss that owns a weight vector a class."""
-
-    num_classes: int = knob(REQUIRED, "Number of classes; labels run from 0 to this number minus 1.", ge=1)
-    dim: int = knob(REQUIRED, "Width of the embeddings.", ge=1)
-
-
 class ClassLoss(Loss):
     """Base of the losses that compare each example with weights of its class, so that it needs no pairs.
 
@@ -273,8 +232,10 @@ class ClassLoss(Loss):
 
     needs_positives = False
     takes_references = False
+    num_classes: int = knob("Number of classes; labels run from 0 to this number minus 1.", ge=1)
+    dim: int = knob("Width of the embeddings.", ge=1)
     shares_classes: ClassVar[bool] = False
-    class_axis: int = 0
+    class_axis = 0
 
     @classmethod
     def of_part(cls, first: int, count: int, num_classes: int, dim: int, **knobs: Any) -> Self:

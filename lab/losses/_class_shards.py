@@ -15,7 +15,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from lab.kernels import sharing
-from lab.losses._base import ClassKnobs, ClassLoss
+from lab.losses._base import ClassLoss
 from lab.losses._batch import Batch
 
 BLOCK = 4096
@@ -27,9 +27,6 @@ class ClassShards(ClassLoss):
 
     loss: the loss of this process's classes alone. first, last: which classes these are, last not included.
     """
-
-    class Knobs(ClassKnobs):
-        pass
 
     def __init__(self, kind: type[ClassLoss], seed: int, num_classes: int, dim: int, **knobs: Any):
         super().__init__(num_classes=num_classes, dim=dim)

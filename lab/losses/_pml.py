@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch import Tensor
 
-from lab.core.knobs import Knobs
 from lab.kernels import near_one, sharing
 from lab.losses._base import ClassLoss, Loss
 from lab.losses._batch import Batch
@@ -43,14 +42,13 @@ class PmlLoss(Loss):
     """Whether several processes may share the queries, each with all of its pairs; off where pairs are drawn or mined,
     or an example is compared with weights of its class."""
 
-    def __init__(self, **knobs: Any):
-        super().__init__(**knobs)
+    def __post_init__(self) -> None:
         library = importlib.import_module("pytorch_metric_learning.losses")
-        self.inner = self.build(library, self.knobs)
+        self.inner = self.build(library)
 
-    def build(self, library: Any, knobs: Knobs) -> Any:
-        """The library's loss for these knobs; library: `pytorch_metric_learning.losses`."""
-        return getattr(library, self.theirs)(**{OTHER_NAMES.get(name, name): value for name, value in knobs})
+    def build(self, library: Any) -> Any:
+        """The library's loss for the knobs; library: `pytorch_metric_learning.losses`."""
+        return getattr(library, self.theirs)(**{OTHER_NAMES.get(name, name): value for name, value in self.knobs})
 
     def _admit(self, *args: Any) -> Batch:
         batch = super()._admit(*args)

@@ -70,9 +70,18 @@ def _adapter() -> type:
             itself = _itself(indices_tuple, len(embeddings), len(ref_emb), type(self.loss).__name__)
             return _ranked(self.loss, embeddings, labels, ref_emb, ref_labels, itself)
 
-    # Two of the wrappers go by the name of the class, and this is one that both know.
-    Adapter.__name__ = "SupConLoss"
+        def _get_name(self) -> str:
+            return f"for_pml {type(self.loss).__name__}"
+
+    # Two of the wrappers go by the name of the class, and this is one that both know; pickle finds it by `__getattr__`.
+    Adapter.__name__ = Adapter.__qualname__ = "SupConLoss"
     return Adapter
+
+
+def __getattr__(name: str) -> type:
+    if name != "SupConLoss":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _adapter()
 
 
 def _itself(pairs: Sequence[Tensor], queries: int, items: int, who: str) -> Tensor | None:

@@ -8,7 +8,6 @@ falling. O(n c d) time, O(n c) memory.
 from __future__ import annotations
 
 from lab.core.knobs import knob
-from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlMarginSoftmax
 
 
@@ -27,8 +26,7 @@ class ArcFace(PmlMarginSoftmax):
     family = "classification"
     theirs = "ArcFaceLoss"
 
-    class Knobs(ClassKnobs):
-        margin: float = knob(28.6, "Margin by which an image's own class must lead.", ge=0, le=90, unit="degrees")
-        scale: float = knob(
-            64.0, "Factor by which the cosines are multiplied (inverse temperature).", gt=0, scale="log"
-        )
+    margin: float = knob("Margin by which an image's own class must lead.", default=28.6, ge=0, le=90, unit="degrees")
+    scale: float = knob(
+        "Factor by which the cosines are multiplied (inverse temperature).", default=64.0, gt=0, scale="log"
+    )

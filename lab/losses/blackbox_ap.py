@@ -69,7 +69,7 @@ def blackbox_ap_values(scores: Tensor, positives: Tensor, lam: float, smoothing:
     return (1 - precision).masked_fill(count == 0, torch.nan)
 
 
-class BlackboxAP(Loss):
+class BlackboxAP(RankingKnobs, Loss):
     """1 - AP, differentiated by interpolation (Rolinek et al., 2020). Range [0, 1), lower is better.
 
     variant "released": both calls take `noise`, [n r], in the place of |N(0, 1)|; without it the noise is drawn from
@@ -89,25 +89,23 @@ class BlackboxAP(Loss):
     without_chance = {"margin": 0.0}
     with_self = ("paper", "released")
 
-    class Knobs(RankingKnobs):
-        lam: float = knob(
-            4.0,
-            "Interpolation strength of the black-box gradient (lambda).",
-            gt=0,
-            scale="log",
-            source="Rolinek et al. 2020, eq. 1",
-        )
-        margin: float = knob(
-            0.02,
-            "Margin by which negatives are raised over positives before ranking.",
-            ge=0,
-            unit="cosine",
-            source="Rolinek et al. 2020, eq. 9",
-        )
-        seed: int = knob(0, "Seed of the released code's noise.", ge=0, le=2**31 - 1)
+    lam: float = knob(
+        "Interpolation strength of the black-box gradient (lambda).",
+        default=4.0,
+        gt=0,
+        scale="log",
+        source="Rolinek et al. 2020, eq. 1",
+    )
+    margin: float = knob(
+        "Margin by which negatives are raised over positives before ranking.",
+        default=0.02,
+        ge=0,
+        unit="cosine",
+        source="Rolinek et al. 2020, eq. 9",
+    )
+    seed: int = knob("Seed of the released code's noise.", default=0, ge=0, le=2**31 - 1)
 
-    def __init__(self, **knobs: Any):
-        super().__init__(**knobs)
+    def __post_init__(self) -> None:
         self.draws = Draws(self.knobs.seed) if self.knobs.variant == "released" else None
 
     @property

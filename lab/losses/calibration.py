@@ -16,9 +16,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import HasKnobs, knob
 from lab.kernels import Peak, hinge_sums, pair_similarities
-from lab.losses._base import Case, Loss, RankingKnobs, mean_per_query
+from lab.losses._base import Loss, RankingKnobs, mean_per_query
 from lab.losses._batch import Batch
 from lab.losses._ranks import Excess
 
@@ -51,20 +51,32 @@ def active_pair_values(batch: Batch, similarities: Tensor, alpha: float, include
 
     n times each query's share: their mean over the n queries is the loss.
     """
-    pairs = batch.pairs(include_self)
+    far, near = active_pair_parts(batch, similarities, alpha, include_self, excess)
+    return far + near
+
+
+def active_pair_parts(
+    batch: Batch, similarities: Tensor, alpha: float, include_self: bool, excess: Excess
+) -> tuple[Tensor, Tensor]:
+    """What positives and what negatives add to `active_pair_values`, [n] each."""
+    pairs, n = batch.pairs(include_self), len(batch)
     too_far = (alpha - similarities).clamp_min(0)
-    share_far = too_far.new_zeros(len(batch)).index_add(0, pairs[:, 0], too_far) / (too_far > 0).sum().clamp_min(1)
-    return len(batch) * (share_far + excess.total / excess.violations.sum().clamp_min(1))
+    share_far = too_far.new_zeros(n).index_add(0, pairs[:, 0], too_far) / (too_far > 0).sum().clamp_min(1)
+    return n * share_far, n * (excess.total / excess.violations.sum().clamp_min(1))
 
 
-class CalibrationKnobs(Knobs):
+class CalibrationKnobs(HasKnobs):
     """The two thresholds, shared with ROADMAP."""
 
-    alpha: float = knob(0.9, "Positives should score above this.", ge=-1, le=1, unit="cosine", source="ROADMAP, eq. 7")
-    beta: float = knob(0.6, "Negatives should score below this.", ge=-1, le=1, unit="cosine", source="ROADMAP, eq. 7")
+    alpha: float = knob(
+        "Positives should score above this.", default=0.9, ge=-1, le=1, unit="cosine", source="ROADMAP, eq. 7"
+    )
+    beta: float = knob(
+        "Negatives should score below this.", default=0.6, ge=-1, le=1, unit="cosine", source="ROADMAP, eq. 7"
+    )
 
 
-class Calibration(Loss):
+class Calibration(CalibrationKnobs, RankingKnobs, Loss):
     """Calibration of scores across batches (ROADMAP, eq. 7). Range [0, 1 + alpha + 1 - beta], lower is better.
 
     variant "released" averages over the violating pairs of the batch; `per_query` then gives n times each query's
@@ -82,10 +94,6 @@ class Calibration(Loss):
 
     family = "pair"
     peak = Peak(3, tiles=0.3)
-    bench = (Case(lean=True),)
-
-    class Knobs(CalibrationKnobs, RankingKnobs):
-        pass
 
     @property
     def mean_of_queries(self) -> bool:

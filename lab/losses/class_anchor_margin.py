@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from lab.core.knobs import knob
 from lab.kernels import sharing
-from lab.losses._base import ClassKnobs, ClassLoss
+from lab.losses._base import ClassLoss
 from lab.losses._batch import Batch
 
 TILE = 2048
@@ -97,28 +97,29 @@ class ClassAnchorMargin(ClassLoss):
     lengths_matter = True
     shares_classes = True
 
-    class Knobs(ClassKnobs):
-        m: float = knob(2.0, "Radius around each anchor that stays free.", gt=0, unit="distance", source="CAM, eq. 2")
-        p: float = knob(1.0, "Minimum length of an anchor.", ge=0, unit="distance", source="CAM, eq. 3")
-        init: Literal["base", "random"] = knob(
-            "base", "Anchors start on scaled base vectors, or at random (normal).", source="CAM, table 3"
-        )
-        init_scale: float = knob(
-            1.0,
-            "Standard deviation of random anchors: 1 puts them far apart in wide spaces, .01 on one spot, where the "
-            "repeller is needed.",
-            gt=0,
-            le=10,
-            scale="log",
-            unit="distance",
-            source="CAM, table 3, which does not tell it",
-        )
-        attractor: bool = knob(True, "Pull examples to their anchors.", source="CAM, eq. 1")
-        repeller: bool = knob(True, "Push anchors apart.", source="CAM, eq. 2")
-        min_norm: bool = knob(True, "Keep anchors away from the origin.", source="CAM, eq. 3")
-        ordered: bool = knob(
-            True, "Count each pair of anchors twice, as eq. 2 says, or once, as eq. 8 does.", source="CAM, eq. 2, 8"
-        )
+    m: float = knob(
+        "Radius around each anchor that stays free.", default=2.0, gt=0, unit="distance", source="CAM, eq. 2"
+    )
+    p: float = knob("Minimum length of an anchor.", default=1.0, ge=0, unit="distance", source="CAM, eq. 3")
+    init: Literal["base", "random"] = knob(
+        "Anchors start on scaled base vectors, or at random (normal).", default="base", source="CAM, table 3"
+    )
+    init_scale: float = knob(
+        "Standard deviation of random anchors: 1 puts them far apart in wide spaces, .01 on one spot, where the "
+        "repeller is needed.",
+        default=1.0,
+        gt=0,
+        le=10,
+        scale="log",
+        unit="distance",
+        source="CAM, table 3, which does not tell it",
+    )
+    attractor: bool = knob("Pull examples to their anchors.", default=True, source="CAM, eq. 1")
+    repeller: bool = knob("Push anchors apart.", default=True, source="CAM, eq. 2")
+    min_norm: bool = knob("Keep anchors away from the origin.", default=True, source="CAM, eq. 3")
+    ordered: bool = knob(
+        "Count each pair of anchors twice, as eq. 2 says, or once, as eq. 8 does.", default=True, source="CAM, eq. 2, 8"
+    )
 
     @classmethod
     def sized(cls, num_classes: int, dim: int, **knobs: Any) -> Self:
@@ -126,8 +127,7 @@ class ClassAnchorMargin(ClassLoss):
         start = {"init": "random"} if num_classes > dim else {}
         return super().sized(num_classes, dim, **start | knobs)
 
-    def __init__(self, **knobs: Any):
-        super().__init__(**knobs)
+    def __post_init__(self) -> None:
         classes, dim = self.knobs.num_classes, self.knobs.dim
         if self.knobs.init == "random":
             self.anchors = nn.Parameter(self.knobs.init_scale * torch.randn(classes, dim))
@@ -149,7 +149,7 @@ class ClassAnchorMargin(ClassLoss):
 
     @classmethod
     def of_part(cls, first: int, count: int, num_classes: int, dim: int, **knobs: Any) -> Self:
-        chosen = cls.Knobs(num_classes=num_classes, dim=dim, **knobs)
+        chosen: Any = cls.Knobs(num_classes=num_classes, dim=dim, **knobs)
         if chosen.init == "random":
             return cls(num_classes=count, dim=dim, **knobs)
         _refuse_crowds(num_classes, dim)

@@ -29,14 +29,14 @@ from lab.core.knobs import knob
 from lab.kernels import Peak, contextual_errors
 from lab.kernels.memory import require_whole_matrices
 from lab.kernels.neighbours.plain import Steps, contextual_similarity, corrected, squared_distances
-from lab.losses._base import Case, Loss, RankingKnobs
+from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
 from lab.losses._ranks import Excess
 from lab.losses.calibration import active_pair_values, excess_of_negatives, positive_similarities
 from lab.surrogates import ConstantGradient, LinearTail, Sigmoid, Surrogate
 
 
-class Contextual(Loss):
+class Contextual(RankingKnobs, Loss):
     """Contextual similarity against label similarity (Contextual, eq. 6). Not negative, lower is better.
 
     A mean over pairs, so `per_query` gives n times each query's share; their mean is the loss where every query has a
@@ -52,84 +52,82 @@ class Contextual(Loss):
     """
 
     family = "pair"
-    bench = (Case(goals={4096: {"untrained": 0.5, "half-trained": 0.5}}, lean=True),)
     compares_items = True
     exact_gradient = False
     mean_of_queries = False
     learns_from_negatives = True
     with_self = ("paper", "released", "released_224")
 
-    class Knobs(RankingKnobs):
-        variant: Literal["paper", "released", "released_224"] = knob(  # type: ignore[assignment]  # one more
-            "paper",
-            "How the three parts are weighted: as in eq. 6, or as in the released code for 256 or for 224 pixels.",
-        )
-        include_self: bool | None = knob(
-            None, "Whether an example counts as the first of its own k neighbours; none: yes, as in every variant."
-        )
-        k: int | None = knob(
-            None, "Number of neighbours, the example itself included; none: the mean class size in the batch.", ge=1
-        )
-        eps: float = knob(
-            0.05,
-            "Slack (epsilon) by which a neighbourhood is enlarged.",
-            ge=0,
-            le=4,
-            unit="squared distance",
-            source="Contextual, eq. 2",
-        )
-        alpha: float = knob(
-            10.0, "Slope of theta in the backward pass.", gt=0, scale="log", source="Contextual, eq. 20"
-        )
-        delta_pos: float = knob(
-            0.75, "Positives should score above this.", ge=-1, le=1, unit="cosine", source="Contextual, eq. 29"
-        )
-        delta_neg: float = knob(
-            0.6, "Negatives should score below this.", ge=-1, le=1, unit="cosine", source="Contextual, eq. 29"
-        )
-        s_tilde: float = knob(
-            0.3, "Target of the mean similarity.", ge=-1, le=1, unit="cosine", source="Contextual, eq. 7"
-        )
-        lam: float = knob(0.4, "Weight of the contextual part.", ge=0, le=1, source="Contextual, eq. 6")
-        gamma: float = knob(0.1, "Weight of the similarity regulariser.", ge=0, le=1, source="Contextual, eq. 6")
-        theta: Literal["step", "sigmoid", "upper_bound"] = knob(
-            "step",
-            "Surrogate of the step in the comparison of distances.",
-            source="Contextual, eq. 20, 21; appendix E.2",
-        )
-        tau: float = knob(
-            0.01,
-            "Temperature of the sigmoid and the upper bound.",
-            gt=0,
-            scale="log",
-            unit="squared distance",
-            source="Contextual, eq. 21",
-        )
-        conjunction: Literal["product", "min"] = knob(
-            "product", "Surrogate of the logical 'and'.", source="Contextual, table 5, row 5"
-        )
-        intersection: bool = knob(
-            True, "Compare neighbourhoods by their intersection (step 2).", source="Contextual, table 5, row 4"
-        )
-        complement: bool = knob(
-            True, "Also compare the complements of the neighbourhoods (M-).", source="Contextual, table 5, row 7"
-        )
-        expansion: bool = knob(
-            True,
-            "Average over close reciprocal neighbours (query expansion, step 3).",
-            source="Contextual, table 5, row 3",
-        )
-        stop_gradient: bool = knob(
-            True, "Pass no gradient through the sizes of neighbourhoods.", source="Contextual, table 5, row 8"
-        )
-        detach_expansion: bool = knob(
-            False,
-            "Pass no gradient through the sizes of the reciprocal neighbourhoods (step 3) either.",
-            source="Contextual, appendix H.6, figure 17",
-        )
-        correct_gradient: bool = knob(
-            False, "Drop gradients that push positives or pull negatives.", source="Contextual, eq. 10"
-        )
+    variant: Literal["paper", "released", "released_224"] = knob(  # type: ignore[assignment]  # one more
+        "How the three parts are weighted: as in eq. 6, or as in the released code for 256 or for 224 pixels.",
+        default="paper",
+    )
+    include_self: bool | None = knob(
+        "Whether an example counts as the first of its own k neighbours; none: yes, as in every variant.", default=None
+    )
+    k: int | None = knob(
+        "Number of neighbours, the example itself included; none: the mean class size in the batch.", default=None, ge=1
+    )
+    eps: float = knob(
+        "Slack (epsilon) by which a neighbourhood is enlarged.",
+        default=0.05,
+        ge=0,
+        le=4,
+        unit="squared distance",
+        source="Contextual, eq. 2",
+    )
+    alpha: float = knob(
+        "Slope of theta in the backward pass.", default=10.0, gt=0, scale="log", source="Contextual, eq. 20"
+    )
+    delta_pos: float = knob(
+        "Positives should score above this.", default=0.75, ge=-1, le=1, unit="cosine", source="Contextual, eq. 29"
+    )
+    delta_neg: float = knob(
+        "Negatives should score below this.", default=0.6, ge=-1, le=1, unit="cosine", source="Contextual, eq. 29"
+    )
+    s_tilde: float = knob(
+        "Target of the mean similarity.", default=0.3, ge=-1, le=1, unit="cosine", source="Contextual, eq. 7"
+    )
+    lam: float = knob("Weight of the contextual part.", default=0.4, ge=0, le=1, source="Contextual, eq. 6")
+    gamma: float = knob("Weight of the similarity regulariser.", default=0.1, ge=0, le=1, source="Contextual, eq. 6")
+    theta: Literal["step", "sigmoid", "upper_bound"] = knob(
+        "Surrogate of the step in the comparison of distances.",
+        default="step",
+        source="Contextual, eq. 20, 21; appendix E.2",
+    )
+    tau: float = knob(
+        "Temperature of the sigmoid and the upper bound.",
+        default=0.01,
+        gt=0,
+        scale="log",
+        unit="squared distance",
+        source="Contextual, eq. 21",
+    )
+    conjunction: Literal["product", "min"] = knob(
+        "Surrogate of the logical 'and'.", default="product", source="Contextual, table 5, row 5"
+    )
+    intersection: bool = knob(
+        "Compare neighbourhoods by their intersection (step 2).", default=True, source="Contextual, table 5, row 4"
+    )
+    complement: bool = knob(
+        "Also compare the complements of the neighbourhoods (M-).", default=True, source="Contextual, table 5, row 7"
+    )
+    expansion: bool = knob(
+        "Average over close reciprocal neighbours (query expansion, step 3).",
+        default=True,
+        source="Contextual, table 5, row 3",
+    )
+    stop_gradient: bool = knob(
+        "Pass no gradient through the sizes of neighbourhoods.", default=True, source="Contextual, table 5, row 8"
+    )
+    detach_expansion: bool = knob(
+        "Pass no gradient through the sizes of the reciprocal neighbourhoods (step 3) either.",
+        default=False,
+        source="Contextual, appendix H.6, figure 17",
+    )
+    correct_gradient: bool = knob(
+        "Drop gradients that push positives or pull negatives.", default=False, source="Contextual, eq. 10"
+    )
 
     def values(self, batch: Batch) -> Tensor:
         return self._shares(batch).masked_fill(~batch.positives().any(1), torch.nan)

@@ -6,7 +6,7 @@ of [neg_margin - d]+ over such negative pairs. O(n r) time and memory.
 
 from __future__ import annotations
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import knob
 from lab.losses._pml import PmlLoss
 
 
@@ -25,6 +25,5 @@ class Contrastive(PmlLoss):
     learns_from_negatives = True
     theirs = "ContrastiveLoss"
 
-    class Knobs(Knobs):
-        pos_margin: float = knob(0.0, "Positives closer than this are left alone.", ge=0, le=2, unit="distance")
-        neg_margin: float = knob(1.0, "Negatives farther than this are left alone.", ge=0, le=2, unit="distance")
+    pos_margin: float = knob("Positives closer than this are left alone.", default=0.0, ge=0, le=2, unit="distance")
+    neg_margin: float = knob("Negatives farther than this are left alone.", default=1.0, ge=0, le=2, unit="distance")

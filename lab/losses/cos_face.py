@@ -7,7 +7,6 @@ over the batch. O(n c d) time, O(n c) memory.
 from __future__ import annotations
 
 from lab.core.knobs import knob
-from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlMarginSoftmax
 
 
@@ -26,8 +25,7 @@ class CosFace(PmlMarginSoftmax):
     family = "classification"
     theirs = "CosFaceLoss"
 
-    class Knobs(ClassKnobs):
-        margin: float = knob(0.35, "Margin by which an image's own class must lead.", ge=0, le=1, unit="cosine")
-        scale: float = knob(
-            64.0, "Factor by which the cosines are multiplied (inverse temperature).", gt=0, scale="log"
-        )
+    margin: float = knob("Margin by which an image's own class must lead.", default=0.35, ge=0, le=1, unit="cosine")
+    scale: float = knob(
+        "Factor by which the cosines are multiplied (inverse temperature).", default=64.0, gt=0, scale="log"
+    )

@@ -7,13 +7,11 @@ O(n c d) time, O(n c) memory.
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lab.core.knobs import knob
-from lab.losses._base import ClassKnobs, ClassLoss
+from lab.losses._base import ClassLoss
 from lab.losses._batch import Batch
 
 
@@ -36,15 +34,13 @@ class CrossEntropy(ClassLoss):
     cosine = False
     lengths_matter = True
 
-    class Knobs(ClassKnobs):
-        bias: bool = knob(True, "Learn a bias for each class.")
-        temperature: float = knob(
-            1.0, "Temperature by which the logits are divided.", gt=0, scale="log", source="DML deck, tricks"
-        )
-        label_smoothing: float = knob(0.0, "Share of each target that is spread over all classes.", ge=0, lt=1)
+    bias: bool = knob("Learn a bias for each class.", default=True)
+    temperature: float = knob(
+        "Temperature by which the logits are divided.", default=1.0, gt=0, scale="log", source="DML deck, tricks"
+    )
+    label_smoothing: float = knob("Share of each target that is spread over all classes.", default=0.0, ge=0, lt=1)
 
-    def __init__(self, **knobs: Any):
-        super().__init__(**knobs)
+    def __post_init__(self) -> None:
         self.classifier = nn.Linear(self.knobs.dim, self.knobs.num_classes, bias=self.knobs.bias)
 
     def values(self, batch: Batch) -> Tensor:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from lab.core.knobs import knob
 from lab.kernels import Peak, soft_histograms
-from lab.losses._base import Case, Loss, RankingKnobs
+from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
 
 
@@ -35,7 +35,7 @@ def binned_ap(batch: Batch, include_self: bool, low: float, intervals: int) -> T
     return ((positives * precision).sum(1) / count.clamp_min(1)).masked_fill(count == 0, torch.nan)
 
 
-class FastAP(Loss):
+class FastAP(RankingKnobs, Loss):
     """1 - AP of soft distance histograms (Cakir et al., 2019). Range [0, 1], lower is better.
 
     Example:
@@ -48,12 +48,10 @@ class FastAP(Loss):
     """
 
     family = "ranking"
-    bench = (Case(lean=True),)
 
-    class Knobs(RankingKnobs):
-        bins: int = knob(
-            10, "Number of intervals of the histogram; it has one bin more.", ge=1, source="Cakir et al. 2019"
-        )
+    bins: int = knob(
+        "Number of intervals of the histogram; it has one bin more.", default=10, ge=1, source="Cakir et al. 2019"
+    )
 
     @property
     def peak(self) -> Peak:

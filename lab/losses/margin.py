@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import knob
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlTripletLoss
 
@@ -29,33 +29,32 @@ class Margin(PmlTripletLoss):
 
     family = "triplet"
 
-    class Knobs(Knobs):
-        margin: float = knob(0.2, "Margin to keep from the boundary.", ge=0, le=2, unit="distance")
-        beta: float = knob(
-            1.2,
-            "Boundary between positive and negative distances (beta).",
-            ge=0,
-            le=2,
-            unit="distance",
-            source="Wu et al. 2017, eq. 5",
-        )
-        learn_beta: bool = knob(False, "Learn the boundary.", source="Wu et al. 2017, eq. 6")
-        boundaries: int | None = knob(
-            None,
-            "Number of classes, each with a boundary of its own; none: one boundary for all.",
-            ge=1,
-            source="Wu et al. 2017, eq. 6",
-        )
-        nu: float = knob(0.0, "Weight of the boundary's regularisation when the boundary is learnt.", ge=0)
-        triplets_per_anchor: int | None = knob(None, "Random triplets for each anchor; none: every triplet.", ge=1)
+    margin: float = knob("Margin to keep from the boundary.", default=0.2, ge=0, le=2, unit="distance")
+    beta: float = knob(
+        "Boundary between positive and negative distances (beta).",
+        default=1.2,
+        ge=0,
+        le=2,
+        unit="distance",
+        source="Wu et al. 2017, eq. 5",
+    )
+    learn_beta: bool = knob("Learn the boundary.", default=False, source="Wu et al. 2017, eq. 6")
+    boundaries: int | None = knob(
+        "Number of classes, each with a boundary of its own; none: one boundary for all.",
+        default=None,
+        ge=1,
+        source="Wu et al. 2017, eq. 6",
+    )
+    nu: float = knob("Weight of the boundary's regularisation when the boundary is learnt.", default=0.0, ge=0)
+    triplets_per_anchor: int | None = knob("Random triplets for each anchor; none: every triplet.", default=None, ge=1)
 
-    def build(self, library: Any, knobs: Knobs) -> Any:
+    def build(self, library: Any) -> Any:
         return library.MarginLoss(
-            margin=knobs.margin,
-            beta=knobs.beta,
-            learn_beta=knobs.learn_beta,
-            nu=knobs.nu,
-            num_classes=knobs.boundaries,
+            margin=self.margin,
+            beta=self.beta,
+            learn_beta=self.learn_beta,
+            nu=self.nu,
+            num_classes=self.boundaries,
         )
 
     def total(self, batch: Batch) -> Tensor:

@@ -12,21 +12,21 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import HasKnobs, knob
 from lab.kernels import Peak
-from lab.losses._base import Case, Loss
+from lab.losses._base import Loss
 from lab.losses._batch import Batch
 from lab.losses.calibration import active_pair_values, excess_of_negatives, positive_similarities
 
 
-class MarginKnobs(Knobs):
+class MarginKnobs(HasKnobs):
     """The two margins, shared with the wrapper `with_contrastive`."""
 
     delta_pos: float = knob(
-        0.9, "Positives should score above this.", ge=-1, le=1, unit="cosine", source="Contextual, appendix H.5"
+        "Positives should score above this.", default=0.9, ge=-1, le=1, unit="cosine", source="Contextual, appendix H.5"
     )
     delta_neg: float = knob(
-        0.6, "Negatives should score below this.", ge=-1, le=1, unit="cosine", source="Contextual, eq. 29"
+        "Negatives should score below this.", default=0.6, ge=-1, le=1, unit="cosine", source="Contextual, eq. 29"
     )
 
 
@@ -37,7 +37,7 @@ def contrastive_shares(batch: Batch, margins: MarginKnobs) -> Tensor:
     return active_pair_values(batch, similarities, margins.delta_pos, include_self=False, excess=excess)
 
 
-class MarginContrastive(Loss):
+class MarginContrastive(MarginKnobs, Loss):
     """Contrastive loss with a margin on either side, on cosines (Contextual, eq. 29). Not negative, lower is better.
 
     `per_query` gives n times each query's share; their mean is the loss where every query has a positive, and the share
@@ -54,12 +54,8 @@ class MarginContrastive(Loss):
 
     family = "pair"
     peak = Peak(3, tiles=0.3)
-    bench = (Case(lean=True),)
     mean_of_queries = False
     learns_from_negatives = True
-
-    class Knobs(MarginKnobs):
-        pass
 
     def values(self, batch: Batch) -> Tensor:
         alone = torch.bincount(batch.pairs()[:, 0], minlength=len(batch)) == 0

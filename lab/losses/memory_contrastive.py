@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import knob
 from lab.kernels import Peak, by_rows
 from lab.losses._base import Loss
 from lab.losses._batch import Batch
@@ -32,10 +32,9 @@ class MemoryContrastive(Loss):
     family = "pair"
     peak = Peak(2, tiles=1)
 
-    class Knobs(Knobs):
-        margin: float = knob(
-            0.5, "Negatives below this are left alone.", ge=0, le=1, unit="cosine", source="Wang et al. 2020"
-        )
+    margin: float = knob(
+        "Negatives below this are left alone.", default=0.5, ge=0, le=1, unit="cosine", source="Wang et al. 2020"
+    )
 
     def values(self, batch: Batch) -> Tensor:
         def values(similarities: Tensor, rows: slice) -> Tensor:

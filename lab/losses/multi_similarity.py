@@ -14,7 +14,7 @@ from typing import Any
 
 from torch import Tensor
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import knob
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlLoss
 
@@ -35,18 +35,19 @@ class MultiSimilarity(PmlLoss):
 
     family = "pair"
 
-    class Knobs(Knobs):
-        alpha: float = knob(
-            2.0, "Sharpness of the weighting of positives.", gt=0, scale="log", source="Wang et al. 2019, eq. 15"
-        )
-        beta: float = knob(
-            50.0, "Sharpness of the weighting of negatives.", gt=0, scale="log", source="Wang et al. 2019, eq. 15"
-        )
-        base: float = knob(0.5, "Similarity threshold between positives and negatives.", ge=-1, le=1, unit="cosine")
-        miner: bool = knob(True, "Keep only pairs that are hard for their query.", source="Wang et al. 2019, eq. 13")
-        epsilon: float = knob(
-            0.1, "Tolerance of the miner.", ge=0, le=2, unit="cosine", source="Wang et al. 2019, eq. 13"
-        )
+    alpha: float = knob(
+        "Sharpness of the weighting of positives.", default=2.0, gt=0, scale="log", source="Wang et al. 2019, eq. 15"
+    )
+    beta: float = knob(
+        "Sharpness of the weighting of negatives.", default=50.0, gt=0, scale="log", source="Wang et al. 2019, eq. 15"
+    )
+    base: float = knob("Similarity threshold between positives and negatives.", default=0.5, ge=-1, le=1, unit="cosine")
+    miner: bool = knob(
+        "Keep only pairs that are hard for their query.", default=True, source="Wang et al. 2019, eq. 13"
+    )
+    epsilon: float = knob(
+        "Tolerance of the miner.", default=0.1, ge=0, le=2, unit="cosine", source="Wang et al. 2019, eq. 13"
+    )
 
     @property
     def learns_from_negatives(self) -> bool:
@@ -56,8 +57,8 @@ class MultiSimilarity(PmlLoss):
     def pairs_add_up(self) -> bool:
         return not self.knobs.miner
 
-    def build(self, library: Any, knobs: Knobs) -> Any:
-        return library.MultiSimilarityLoss(alpha=knobs.alpha, beta=knobs.beta, base=knobs.base)
+    def build(self, library: Any) -> Any:
+        return library.MultiSimilarityLoss(alpha=self.alpha, beta=self.beta, base=self.base)
 
     def pairs(self, batch: Batch) -> tuple[Tensor, ...] | None:
         if batch.mined is not None or not self.knobs.miner:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from torch import Tensor
 
 from lab.core.knobs import knob
-from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlClassLoss
 
 
@@ -30,8 +29,7 @@ class NormalizedSoftmax(PmlClassLoss):
     class_axis = 1
     theirs = "NormalizedSoftmaxLoss"
 
-    class Knobs(ClassKnobs):
-        temperature: float = knob(0.05, "Temperature of the softmax.", gt=0, scale="log", unit="cosine")
+    temperature: float = knob("Temperature of the softmax.", default=0.05, gt=0, scale="log", unit="cosine")
 
     def logits(self, rows: Tensor, targets: Tensor) -> Tensor:
         self.inner.cast_types(rows.dtype, rows.device)

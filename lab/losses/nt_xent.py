@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import knob
 from lab.losses._pml import PmlLoss
 
 
@@ -25,10 +25,9 @@ class NTXent(PmlLoss):
 
     family = "pair"
 
-    class Knobs(Knobs):
-        temperature: float = knob(0.07, "Temperature of the softmax.", gt=0, scale="log", unit="cosine")
+    temperature: float = knob("Temperature of the softmax.", default=0.07, gt=0, scale="log", unit="cosine")
 
-    def build(self, library: Any, knobs: Knobs) -> Any:
+    def build(self, library: Any) -> Any:
         from lab.losses._pml_lean import LeanNTXent
 
-        return LeanNTXent(temperature=knobs.temperature)
+        return LeanNTXent(temperature=self.temperature)

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from lab.core.knobs import knob
 from lab.kernels import sharing
-from lab.losses._base import ClassKnobs
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlClassLoss
 
@@ -38,11 +37,12 @@ class ProxyAnchor(PmlClassLoss):
     shares_classes = True
     theirs = "ProxyAnchorLoss"
 
-    class Knobs(ClassKnobs):
-        alpha: float = knob(
-            32.0, "Sharpness of the weighting (scaling factor).", gt=0, scale="log", source="Kim et al. 2020, eq. 4"
-        )
-        margin: float = knob(0.1, "Margin in similarity.", ge=0, le=1, unit="cosine", source="Kim et al. 2020, eq. 4")
+    alpha: float = knob(
+        "Sharpness of the weighting (scaling factor).", default=32.0, gt=0, scale="log", source="Kim et al. 2020, eq. 4"
+    )
+    margin: float = knob(
+        "Margin in similarity.", default=0.1, ge=0, le=1, unit="cosine", source="Kim et al. 2020, eq. 4"
+    )
 
     @classmethod
     def of_part(cls, first: int, count: int, num_classes: int, dim: int, **knobs: Any) -> Self:

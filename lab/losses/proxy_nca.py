@@ -12,7 +12,6 @@ from typing import Any
 from torch import Tensor
 
 from lab.core.knobs import knob
-from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlClassLoss
 
 
@@ -31,17 +30,19 @@ class ProxyNCA(PmlClassLoss):
     family = "proxy"
     shares_classes = True
 
-    class Knobs(ClassKnobs):
-        temperature: float = knob(
-            1 / 9, "Temperature of the softmax.", gt=0, scale="log", unit="squared distance", source="Teh et al. 2020"
-        )
+    temperature: float = knob(
+        "Temperature of the softmax.",
+        default=1 / 9,
+        gt=0,
+        scale="log",
+        unit="squared distance",
+        source="Teh et al. 2020",
+    )
 
-    def build(self, library: Any, knobs: Knobs) -> Any:
+    def build(self, library: Any) -> Any:
         from lab.losses._pml_lean import StableProxyNCA
 
-        return StableProxyNCA(
-            num_classes=knobs.num_classes, embedding_size=knobs.dim, softmax_scale=1 / knobs.temperature
-        )
+        return StableProxyNCA(num_classes=self.num_classes, embedding_size=self.dim, softmax_scale=1 / self.temperature)
 
     def logits(self, rows: Tensor, targets: Tensor) -> Tensor:
         self.inner.cast_types(rows.dtype, rows.device)

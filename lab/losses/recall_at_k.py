@@ -26,7 +26,7 @@ from torch import Tensor
 
 from lab.core.knobs import knob
 from lab.kernels import Peak, mixed_rank_sums, positive_pairs
-from lab.losses._base import TILED, Case, Loss, RankingKnobs
+from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
 from lab.losses._draws import Draws, mixing_weights, positive_couples
 from lab.losses._ranks import ranked
@@ -55,7 +55,7 @@ def recall_values(above: Tensor, owner: Tensor, queries: int, ks: tuple[int, ...
     return (1 - share.mean(0)).masked_fill(positives == 0, torch.nan)
 
 
-class RecallAtK(Loss):
+class RecallAtK(RankingKnobs, Loss):
     """Recall@k surrogate (RS@k, eq. 5-7). Range [0, 1], lower is better.
 
     With `simix`, `per_query` gives [n+v], the originals before the virtual examples, and both calls take `alpha`, one
@@ -71,41 +71,23 @@ class RecallAtK(Loss):
     """
 
     family = "ranking"
-    bench = (
-        TILED,
-        Case("with simix", {"simix": True}, {4096: {"untrained": 1.5, "half-trained": 1.5}}, lean=True),
-    )
     with_self = ("released",)
 
-    class Knobs(RankingKnobs):
-        k: tuple[int, ...] | None = knob(
-            None,
-            "Cut-offs k; the loss is the mean over them. None: 1, 2, 4, 8, 16, or with simix 1, 2, 4, 8, 12, "
-            "16, 20, 24, 28, 32.",
-            ge=1,
-            source="RS@k, eq. 7, section 4.2",
-        )
-        tau1: float = knob(
-            1.0,
-            "Temperature on ranks.",
-            gt=0,
-            scale="log",
-            unit="ranks",
-            source="RS@k, eq. 5",
-        )
-        tau2: float = knob(
-            0.01,
-            "Temperature on similarity gaps.",
-            gt=0,
-            scale="log",
-            unit="cosine",
-            source="RS@k, eq. 5",
-        )
-        simix: bool = knob(False, "Add a virtual example for every pair of positives.", source="RS@k, eq. 8-10")
-        seed: int = knob(0, "Seed of the mixing weights.", ge=0, le=2**31 - 1)
+    k: tuple[int, ...] | None = knob(
+        "Cut-offs k; the loss is the mean over them. None: 1, 2, 4, 8, 16, or with simix 1, 2, 4, 8, 12, "
+        "16, 20, 24, 28, 32.",
+        default=None,
+        ge=1,
+        source="RS@k, eq. 7, section 4.2",
+    )
+    tau1: float = knob("Temperature on ranks.", default=1.0, gt=0, scale="log", unit="ranks", source="RS@k, eq. 5")
+    tau2: float = knob(
+        "Temperature on similarity gaps.", default=0.01, gt=0, scale="log", unit="cosine", source="RS@k, eq. 5"
+    )
+    simix: bool = knob("Add a virtual example for every pair of positives.", default=False, source="RS@k, eq. 8-10")
+    seed: int = knob("Seed of the mixing weights.", default=0, ge=0, le=2**31 - 1)
 
-    def __init__(self, **knobs: Any):
-        super().__init__(**knobs)
+    def __post_init__(self) -> None:
         if self.knobs.k == ():
             raise ValueError("RecallAtK: k must name at least one length, got ().")
         self.draws: Any = Draws(self.knobs.seed) if self.knobs.simix else None

@@ -8,20 +8,18 @@ squared lengths, which would be none. Time and memory are those of the two parts
 
 from __future__ import annotations
 
-from typing import Any
-
 from torch import Tensor
 
 from lab.core.knobs import knob
 from lab.kernels import Peak
-from lab.losses._base import TILED, Loss
+from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
 from lab.losses._ranks import Excess
 from lab.losses.calibration import Calibration, CalibrationKnobs
-from lab.losses.sup_ap import SupAP, sup_ap_values
+from lab.losses.sup_ap import HMinusKnobs, SupAP, sup_ap_values
 
 
-class Roadmap(Loss):
+class Roadmap(CalibrationKnobs, HMinusKnobs, RankingKnobs, Loss):
     """Robust and decomposable average precision (ROADMAP, eq. 2). Not negative, lower is better.
 
     `include_self` belongs to the SupAP part; the calibration part never counts a query's similarity to itself. So with
@@ -38,17 +36,14 @@ class Roadmap(Loss):
 
     family = "ranking"
     peak = Peak(3.6, tiles=0.75, besides=2 << 20)
-    bench = (TILED,)
     mean_of_queries = False
     with_self = ("paper", "released")
 
-    class Knobs(CalibrationKnobs, SupAP.Knobs):
-        lam: float = knob(
-            0.5, "Weight of the calibration loss; SupAP has the rest.", ge=0, le=1, source="ROADMAP, eq. 2"
-        )
+    lam: float = knob(
+        "Weight of the calibration loss; SupAP has the rest.", default=0.5, ge=0, le=1, source="ROADMAP, eq. 2"
+    )
 
-    def __init__(self, **knobs: Any):
-        super().__init__(**knobs)
+    def __post_init__(self) -> None:
         rest = self.knobs.model_dump()
         calibration = {name: rest.pop(name) for name in ("lam", "alpha", "beta")}
         self.sup_ap = SupAP(**rest)

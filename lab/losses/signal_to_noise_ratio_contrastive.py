@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import knob
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlLoss
 
@@ -29,15 +29,14 @@ class SignalToNoiseRatioContrastive(PmlLoss):
     takes_zero_rows = False
     learns_from_negatives = True
 
-    class Knobs(Knobs):
-        pos_margin: float = knob(0.0, "Positives closer than this are left alone.", ge=0, unit="variance ratio")
-        neg_margin: float = knob(1.0, "Negatives farther than this are left alone.", ge=0, unit="variance ratio")
+    pos_margin: float = knob("Positives closer than this are left alone.", default=0.0, ge=0, unit="variance ratio")
+    neg_margin: float = knob("Negatives farther than this are left alone.", default=1.0, ge=0, unit="variance ratio")
 
-    def build(self, library: Any, knobs: Knobs) -> Any:
+    def build(self, library: Any) -> Any:
         from lab.losses._pml_lean import LeanSNRDistance
 
         return library.SignalToNoiseRatioContrastiveLoss(
-            pos_margin=knobs.pos_margin, neg_margin=knobs.neg_margin, distance=LeanSNRDistance()
+            pos_margin=self.pos_margin, neg_margin=self.neg_margin, distance=LeanSNRDistance()
         )
 
     def _admit(self, *args: Any) -> Batch:

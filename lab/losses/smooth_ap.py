@@ -19,7 +19,7 @@ from torch import Tensor
 
 from lab.core.knobs import knob
 from lab.kernels import Peak
-from lab.losses._base import TILED, Loss, RankingKnobs
+from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
 from lab.losses._ranks import Ranked, ranked
 from lab.surrogates import Sigmoid, Surrogate
@@ -32,7 +32,7 @@ def smooth_ap_values(positives: Ranked, step: Surrogate) -> Tensor:
     return positives.mean(negatives / (1 + among_positives + negatives))
 
 
-class SmoothAP(Loss):
+class SmoothAP(RankingKnobs, Loss):
     """1 - average precision with sigmoid ranks (Brown et al., 2020). Range [0, 1), lower is better.
 
     Example:
@@ -46,18 +46,11 @@ class SmoothAP(Loss):
 
     family = "ranking"
     peak = Peak(3.6, tiles=0.75, besides=2 << 20)
-    bench = (TILED,)
     with_self = ("released",)
 
-    class Knobs(RankingKnobs):
-        tau: float = knob(
-            0.01,
-            "Temperature of the sigmoid.",
-            gt=0,
-            scale="log",
-            unit="cosine",
-            source="Brown et al. 2020, eq. 5",
-        )
+    tau: float = knob(
+        "Temperature of the sigmoid.", default=0.01, gt=0, scale="log", unit="cosine", source="Brown et al. 2020, eq. 5"
+    )
 
     def values(self, batch: Batch) -> Tensor:
         knobs = self.knobs

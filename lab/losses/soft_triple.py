@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from lab.core.knobs import knob
-from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlClassLoss
 
 
@@ -34,13 +33,14 @@ class SoftTriple(PmlClassLoss):
     class_axis = 1
     theirs = "SoftTripleLoss"
 
-    class Knobs(ClassKnobs):
-        centers_per_class: int = knob(10, "Number of centres of each class.", ge=1)
-        la: float = knob(
-            20.0, "Factor by which the similarities to classes are multiplied (lambda).", gt=0, scale="log"
-        )
-        gamma: float = knob(0.1, "Temperature of the softmax over a class's centres.", gt=0, scale="log", unit="cosine")
-        margin: float = knob(0.01, "Margin by which an image's own class must lead.", ge=0, le=2, unit="cosine")
+    centers_per_class: int = knob("Number of centres of each class.", default=10, ge=1)
+    la: float = knob(
+        "Factor by which the similarities to classes are multiplied (lambda).", default=20.0, gt=0, scale="log"
+    )
+    gamma: float = knob(
+        "Temperature of the softmax over a class's centres.", default=0.1, gt=0, scale="log", unit="cosine"
+    )
+    margin: float = knob("Margin by which an image's own class must lead.", default=0.01, ge=0, le=2, unit="cosine")
 
     @classmethod
     def of_part(cls, first: int, count: int, num_classes: int, dim: int, **knobs: Any) -> Self:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from lab.core.knobs import knob
 from lab.kernels import Peak
-from lab.losses._base import Case, Loss, RankingKnobs
+from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
 from lab.losses.fast_ap import binned_ap
 
@@ -25,7 +25,7 @@ PAPER = (20, -1.0)
 RELEASED = (25, 0.0)
 
 
-class SoftBinAP(Loss):
+class SoftBinAP(RankingKnobs, Loss):
     """1 - AP of soft similarity histograms (Revaud et al., 2019). Range [0, 1], lower is better.
 
     Example:
@@ -38,21 +38,19 @@ class SoftBinAP(Loss):
     """
 
     family = "ranking"
-    bench = (Case(lean=True),)
     with_self = ("paper", "released")
 
-    class Knobs(RankingKnobs):
-        bins: int | None = knob(
-            None, "Number of bins; none: 20 (paper) or 25 (released).", ge=2, source="Revaud et al. 2019"
-        )
-        low: float | None = knob(
-            None,
-            "Centre of the lowest bin; the highest is 1. None: -1 (paper) or 0 (released).",
-            ge=-1,
-            lt=1,
-            unit="cosine",
-            source="Revaud et al. 2019",
-        )
+    bins: int | None = knob(
+        "Number of bins; none: 20 (paper) or 25 (released).", default=None, ge=2, source="Revaud et al. 2019"
+    )
+    low: float | None = knob(
+        "Centre of the lowest bin; the highest is 1. None: -1 (paper) or 0 (released).",
+        default=None,
+        ge=-1,
+        lt=1,
+        unit="cosine",
+        source="Revaud et al. 2019",
+    )
 
     @property
     def peak(self) -> Peak:

@@ -20,9 +20,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import HasKnobs, knob
 from lab.kernels import Peak
-from lab.losses._base import TILED, Loss, RankingKnobs
+from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
 from lab.losses._ranks import Ranked, ranked
 from lab.surrogates import HMinus, HPlus
@@ -31,25 +31,29 @@ RELEASED_OFFSET = 1.44
 """H- just after delta in the authors' shipped configurations."""
 
 
-class HMinusKnobs(Knobs):
+class HMinusKnobs(HasKnobs):
     """The shape of H-, shared with ROADMAP."""
 
     tau: float = knob(
-        0.01, "Temperature of the sigmoid part.", gt=0, scale="log", unit="cosine", source="ROADMAP, eq. 4"
+        "Temperature of the sigmoid part.", default=0.01, gt=0, scale="log", unit="cosine", source="ROADMAP, eq. 4"
     )
-    rho: float = knob(100.0, "Slope of H- beyond delta.", ge=0, scale="log", unit="1 / cosine", source="ROADMAP, eq. 4")
-    delta: float = knob(0.05, "Gap at which the linear part begins.", ge=0, unit="cosine", source="ROADMAP, eq. 4")
+    rho: float = knob(
+        "Slope of H- beyond delta.", default=100.0, ge=0, scale="log", unit="1 / cosine", source="ROADMAP, eq. 4"
+    )
+    delta: float = knob(
+        "Gap at which the linear part begins.", default=0.05, ge=0, unit="cosine", source="ROADMAP, eq. 4"
+    )
     offset: float | None = knob(
-        None,
         "Value of H- just after delta; none: continuous (paper) or 1.44 (released).",
+        default=None,
         source="ROADMAP, eq. 4",
     )
     start: float = knob(
-        0.5, "Value that is added to H- between a gap of zero and delta.", ge=0, source="ROADMAP, eq. 4"
+        "Value that is added to H- between a gap of zero and delta.", default=0.5, ge=0, source="ROADMAP, eq. 4"
     )
     lift_ties: bool = knob(
-        False,
         "Count a tie as 1, so that the bound also holds at ties (slower); otherwise as 0.5, as the released code does.",
+        default=False,
         source="ROADMAP, eq. 4",
     )
 
@@ -66,7 +70,7 @@ def sup_ap_values(positives: Ranked, negatives_above: Tensor) -> Tensor:
     return positives.mean(negatives_above / (rank_among_positives + negatives_above))
 
 
-class SupAP(Loss):
+class SupAP(HMinusKnobs, RankingKnobs, Loss):
     """Upper bound on 1 - AP with a robust gradient (ROADMAP, eq. 5). Range [0, 1), lower is better.
 
     Example:
@@ -80,11 +84,7 @@ class SupAP(Loss):
 
     family = "ranking"
     peak = Peak(3.6, tiles=0.75, besides=2 << 20)
-    bench = (TILED,)
     with_self = ("paper", "released")
-
-    class Knobs(HMinusKnobs, RankingKnobs):
-        pass
 
     def values(self, batch: Batch) -> Tensor:
         positives = self.ranked(batch)

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from torch import Tensor
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import knob
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlTripletLoss
 
@@ -34,18 +34,17 @@ class TripletMargin(PmlTripletLoss):
 
     family = "triplet"
 
-    class Knobs(Knobs):
-        margin: float = knob(
-            0.05, "Margin by which positives must be nearer than negatives.", ge=0, le=2, unit="distance"
-        )
-        swap: bool = knob(False, "Use the distance from positive to negative where it is smaller.")
-        smooth: bool = knob(False, "Use log(1 + exp) instead of the hinge.")
-        triplets_per_anchor: int | None = knob(None, "Random triplets for each anchor; none: every triplet.", ge=1)
-        miner: Literal["none", "distance_weighted"] = knob(
-            "none",
-            "How triplets are drawn: all, or triplets_per_anchor, evenly; or with negatives of all distances alike.",
-            source="Wu et al. 2017, section 4",
-        )
+    margin: float = knob(
+        "Margin by which positives must be nearer than negatives.", default=0.05, ge=0, le=2, unit="distance"
+    )
+    swap: bool = knob("Use the distance from positive to negative where it is smaller.", default=False)
+    smooth: bool = knob("Use log(1 + exp) instead of the hinge.", default=False)
+    triplets_per_anchor: int | None = knob("Random triplets for each anchor; none: every triplet.", default=None, ge=1)
+    miner: Literal["none", "distance_weighted"] = knob(
+        "How triplets are drawn: all, or triplets_per_anchor, evenly; or with negatives of all distances alike.",
+        default="none",
+        source="Wu et al. 2017, section 4",
+    )
 
     def pairs(self, batch: Batch) -> tuple[Tensor, ...]:
         if self.knobs.swap and batch.items is not batch.queries:
@@ -54,11 +53,11 @@ class TripletMargin(PmlTripletLoss):
             return super().pairs(batch)
         return _distance_weighted(batch)
 
-    def build(self, library: Any, knobs: Knobs) -> Any:
+    def build(self, library: Any) -> Any:
         return library.TripletMarginLoss(
-            margin=knobs.margin,
-            swap=knobs.swap,
-            smooth_loss=knobs.smooth,
+            margin=self.margin,
+            swap=self.swap,
+            smooth_loss=self.smooth,
         )
 
 

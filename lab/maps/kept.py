@@ -1,13 +1,15 @@
 """Maps of a run's embeddings that are kept in its folder, as `maps/SPLIT.METHOD.safetensors`.
 
-`python -m lab.maps.kept RUN SPLIT METHOD` draws one, behind whoever asked for it: it outlives them, and however many
-ask, one process draws.
+`python -m lab.maps.kept RUN METHOD SPLIT ...` draws them one by one, behind whoever asked for them: it outlives
+them, leaves the processor to others, and however many ask, one process draws.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -23,7 +25,7 @@ from filelock import FileLock
 import lab.maps
 from lab.core import arrays
 from lab.core.explain import explain
-from lab.core.files import appending, write_json
+from lab.core.files import appending, check_allowed, write_json
 from lab.core.streams import result_of
 from lab.install import children
 from lab.maps.of_run import OVER_TIME, Map, draw, moments, sheet
@@ -165,19 +167,20 @@ class Chart:
         last = f"It said: {lines[-1][:300]}" if lines else "There was no message; it may have been killed."
         return {"state": "failed", "sentence": f"The process that drew the map ended early. {last}"}
 
-    def start(self) -> None:
-        """Let a process of its own draw the map, unless it is there or being drawn.
+    def start(self, *others: str) -> None:
+        """Let a process of its own draw the map, unless it is there or being drawn; after it those of other splits.
 
         Raises:
             OSError: the run's folder cannot be written.
         """
+        check_allowed()
         self._file.parent.mkdir(exist_ok=True)
         with FileLock(self._file.parent / ".lock"):
             if self.read() is not None or self.progress["state"] == "working":
                 return
             self._log.unlink(missing_ok=True)
             with appending(self._log) as log:
-                words = str(self.run.path.resolve()), self.split, self.method
+                words = str(self.run.path.resolve()), self.method, self.split, *others
                 process = subprocess.Popen(
                     children.python("-m", "lab.maps.kept", *words),
                     env=children.environment(),
@@ -195,6 +198,7 @@ class Chart:
         of = self.fingerprint
         state = {"worker": Worker.this().as_dict(), "of": of}
         try:
+            write_json(self._job, {**state, "done": 0, "total": 1})
             vectors, steps = moments(self.run, self.split)
             drawing = draw(vectors, steps, self.method)
             drawn = result_of(drawing, lambda done: write_json(self._job, {**state, "done": done, "total": len(steps)}))
@@ -202,6 +206,22 @@ class Chart:
         except Exception as error:
             write_json(self._job, {**state, "sentence": explain(error)})
             raise
+
+
+def lay_out(run: Run) -> None:
+    """Let a process of its own draw the UMAP map of each evaluated split, so that it is there when somebody looks;
+    nothing where UMAP is not installed.
+
+    Raises:
+        OSError: the run's folder cannot be written.
+
+    Example (`run` is that of `lab.runs`):
+        >>> from lab.maps import kept
+        >>> kept.lay_out(run)  # doctest: +SKIP
+    """
+    if run.splits and importlib.util.find_spec("umap"):
+        first, *others = run.splits
+        Chart(run, first, "umap").start(*others)
 
 
 def pca_map(run: Run, split: str) -> Map:
@@ -218,5 +238,8 @@ def pca_map(run: Run, split: str) -> Map:
 
 
 if __name__ == "__main__":
-    folder, of, name = sys.argv[1:]
-    Chart(Run(folder), of, next(method for method in lab.maps.METHODS if method == name)).work()
+    folder, name, *splits = sys.argv[1:]
+    if hasattr(os, "nice"):
+        os.nice(15)
+    for of in splits:
+        Chart(Run(folder), of, next(method for method in lab.maps.METHODS if method == name)).work()

@@ -71,19 +71,12 @@ class Sheet:
         """Build the index now, not at the first question."""
         return self._index is not None
 
-    @cached_property
-    def _latest(self) -> dict[tuple[int, int], tuple[np.ndarray, np.ndarray]]:
-        return {}  # the latest answer: a view of a page asks for the same neighbours several times
-
     def neighbours(self, item: int, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest others of an image in the full space: items int64 [k] and similarities [k], nearest first."""
-        if (item, k) not in self._latest:
-            row = self.row(item)
-            scores, nearest = self._index.neighbours(self.whole.vectors[row], min(k + 1, len(self.whole)))
-            others = nearest[0] != row
-            self._latest.clear()
-            self._latest[item, k] = self.whole.items[nearest[0][others][:k]], scores[0][others][:k]
-        return self._latest[item, k]
+        row = self.row(item)
+        scores, nearest = self._index.neighbours(self.whole.vectors[row], min(k + 1, len(self.whole)))
+        others = nearest[0] != row
+        return self.whole.items[nearest[0][others][:k]], scores[0][others][:k]
 
     @cached_property
     def nearest_right(self) -> np.ndarray:
@@ -118,14 +111,14 @@ def sheet(run: Run, split: str, step: int | None = None, known: Sequence[Embeddi
     """All images of a split, queries and gallery; or the validation images after a step.
 
     Args:
-        known: the split's queries and gallery where they have been read.
+        known: the queries and gallery where they have been read.
 
     Raises:
         ValueError: there are no such embeddings.
     """
     config = run.config_of(split)
     if step is not None:
-        whole = frame(run.frames()[step])
+        whole = known[0] if known else frame(run.frames()[step])
     else:
         query, gallery = known or (run.embeddings(split), run.embeddings(split, "gallery"))
         whole = query if gallery is None or gallery is query else _joined(gallery, query)

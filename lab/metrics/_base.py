@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from lab.core.knobs import HasKnobs, Knobs
+from lab.core.knobs import HasKnobs
 from lab.core.results import EASY, HARD, UNRANKED, Evidence, Measurement, Ranking
 
 Protocol = Literal["easy", "medium", "hard"]
@@ -27,17 +29,34 @@ class Metric(HasKnobs):
             gallery that does not fit into memory.
     """
 
-    higher_is_better: bool = True
-    bounds: tuple[float, float] = (0.0, 1.0)
-    needs: Literal["ranking", "embeddings", "anchors", "classifier", "levels"] = "ranking"
-
-    reads_gallery: bool = False
-
-    class Knobs(Knobs):
-        """None."""
+    higher_is_better: ClassVar[bool] = True
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    needs: ClassVar[Literal["ranking", "embeddings", "anchors", "classifier", "levels"]] = "ranking"
+    reads_gallery: ClassVar[bool] = False
 
     def __call__(self, evidence: Evidence) -> Measurement:
         raise NotImplementedError
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "__call__" in vars(cls):
+            setattr(cls, "__call__", _of_evidence(cls.__call__))  # noqa: B010  # an entry's own, with a check before it
+
+
+def _of_evidence(measure: Callable[..., Measurement]) -> Callable[..., Measurement]:
+    """A metric's call that refuses what is no evidence, in one sentence."""
+
+    @functools.wraps(measure)
+    def checked(self: Metric, evidence: Any) -> Measurement:
+        if not isinstance(evidence, Evidence):
+            raise ValueError(
+                f"{type(self).__name__} measures evidence, a ranking with the embeddings it was made from, got "
+                f"{type(evidence).__name__}; give lab.core.results.Evidence(ranking, query, gallery), or call "
+                "lab.evaluate(vectors, labels, metrics)."
+            )
+        return measure(self, evidence)
+
+    return checked
 
 
 @dataclass(frozen=True)

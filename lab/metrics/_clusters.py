@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet, Evidence, Measurement
 from lab.metrics._base import Metric
 
@@ -21,12 +21,11 @@ class ClusterMetric(Metric):
     """
 
     needs = "embeddings"
-    column: str
+    column: ClassVar[str]
 
-    class Knobs(Knobs):
-        clusters: int | None = knob(None, "Number of clusters; by default the number of classes.", ge=1)
-        restarts: int = knob(1, "Number of k-means runs, of which the one with the lowest inertia is kept.", ge=1)
-        seed: int = knob(0, "Seed of the first centroids.", ge=0)
+    clusters: int | None = knob("Number of clusters; by default the number of classes.", default=None, ge=1)
+    restarts: int = knob("Number of k-means runs, of which the one with the lowest inertia is kept.", default=1, ge=1)
+    seed: int = knob("Seed of the first centroids.", default=0, ge=0)
 
     def score(self, labels: np.ndarray, assignment: np.ndarray) -> float:
         """The value for the labels [n] and the cluster of each item, [n]."""

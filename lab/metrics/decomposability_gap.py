@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import knob
 from lab.core.results import JUNK, Evidence, Measurement, Ranking
 from lab.metrics._base import Metric, measurement, positive_ranks
 
@@ -292,14 +291,14 @@ class DecomposabilityGap(Metric):
     needs = "embeddings"
     reads_gallery = True
 
-    class Knobs(Knobs):
-        batch_size: int = knob(128, "Items in a batch.", ge=2, scale="log", source="ROADMAP, eq. 6")
-        alpha: float = knob(0.9, "Similarity that positives should reach.", ge=-1, le=1, source="ROADMAP, eq. 7")
-        beta: float = knob(0.6, "Similarity that negatives should not exceed.", ge=-1, le=1, source="ROADMAP, eq. 7")
-        seed: int = knob(0, "Seed of the split into batches.", ge=0)
+    batch_size: int = knob("Items in a batch.", default=128, ge=2, scale="log", source="ROADMAP, eq. 6")
+    alpha: float = knob("Similarity that positives should reach.", default=0.9, ge=-1, le=1, source="ROADMAP, eq. 7")
+    beta: float = knob(
+        "Similarity that negatives should not exceed.", default=0.6, ge=-1, le=1, source="ROADMAP, eq. 7"
+    )
+    seed: int = knob("Seed of the split into batches.", default=0, ge=0)
 
-    def __init__(self, **knobs: Any):
-        super().__init__(**knobs)
+    def __post_init__(self) -> None:
         if self.knobs.beta > self.knobs.alpha:
             raise ValueError(f"beta must be at most alpha, {self.knobs.alpha}, got {self.knobs.beta}.")
 

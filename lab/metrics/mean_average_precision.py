@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import knob
 from lab.core.results import UNRANKED, Evidence, Measurement
 from lab.metrics._base import Metric, measurement, positive_ranks
 
@@ -22,10 +22,10 @@ class MeanAveragePrecision(Metric):
         array([0.7  , 0.7  , 0.417, 0.833, 0.833, 0.325])
     """
 
-    class Knobs(Knobs):
-        denominator: Literal["positives", "retrieved"] = knob(
-            "positives", "Divide by the number of all positives, or by the number of those that the search retrieved."
-        )
+    denominator: Literal["positives", "retrieved"] = knob(
+        "Divide by the number of all positives, or by the number of those that the search retrieved.",
+        default="positives",
+    )
 
     def __call__(self, evidence: Evidence) -> Measurement:
         ranks = positive_ranks(evidence.ranking)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import knob
 from lab.core.results import Evidence, Measurement
 from lab.metrics._base import Metric, measurement, positive_ranks
 
@@ -21,8 +21,7 @@ class PrecisionAtK(Metric):
         array([0.5, 0.5, 0. , 0.5, 0.5, 0. ])
     """
 
-    class Knobs(Knobs):
-        k: tuple[int, ...] = knob((20, 100), "Lengths of the list.", ge=1, source="CAM, section 4.2")
+    k: tuple[int, ...] = knob("Lengths of the list.", default=(20, 100), ge=1, source="CAM, section 4.2")
 
     def __call__(self, evidence: Evidence) -> Measurement:
         ranks = positive_ranks(evidence.ranking)

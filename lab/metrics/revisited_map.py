@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import knob
 from lab.core.results import UNRANKED, Evidence, Measurement
 from lab.metrics._base import Metric, Protocol, measurement, positive_ranks
 
@@ -34,8 +34,7 @@ class RevisitedMap(Metric):
         0.571
     """
 
-    class Knobs(Knobs):
-        protocol: Protocol = knob("medium", "Which relevance grades count as positive.")
+    protocol: Protocol = knob("Which relevance grades count as positive.", default="medium")
 
     def __call__(self, evidence: Evidence) -> Measurement:
         ranks = positive_ranks(evidence.ranking, self.knobs.protocol)

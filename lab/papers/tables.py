@@ -1,4 +1,4 @@
-"""Numbers that papers report, in one place: recipes, `lab report`, figures and the dashboard read them here.
+"""Numbers that papers report, in one place: recipes, `lab runs report`, figures and the dashboard read them here.
 
 None of them was measured by this program.
 """
@@ -42,13 +42,12 @@ class PublishedRow:
     method: as printed. loss: entry of `lab.losses`, None for a method that the lab lacks. encoder: as printed. dim:
     width of the embedding, None if not printed.
     values: column of our metrics to share in [0, 1].
-    size: side of the images in pixels, None if not printed. trials: seeds behind a number.
+    size: side of the images in pixels, None if not printed.
     selected_on_test: the checkpoint was chosen by the test score. recipe: name of the one that trains it, or None.
     like, flags: recipe that trains it once these words follow its command, for a row without one of its own.
     quoted: the paper took the row over from another one, settings not printed.
     note: what else a reader has to know, such as another paper's other number for the same row; "" if nothing.
-    minutes: of one epoch, on the authors' machine, None if not printed.
-    milliseconds: of one search there, and their deviation; None if not printed.
+    milliseconds: of one search on the authors' machine, and their deviation; None if not printed.
     protocol: knobs of data and evaluation that say how it was measured, where known and not the set's own way.
     search: column to `two_stage` where the paper searched so, or `untold`; all others were searched exactly.
     spread: column to the standard deviation over the trials, where it is printed; a share, too.
@@ -64,14 +63,12 @@ class PublishedRow:
     dim: int | None
     values: dict[str, float]
     size: int | None = None
-    trials: int = 1
     selected_on_test: bool = False
     recipe: str | None = None
     like: str | None = None
     flags: str = ""
     quoted: bool = False
     note: str = ""
-    minutes: float | None = None
     milliseconds: tuple[float, float] | None = None
     protocol: Mapping[str, object] = field(default_factory=dict)
     search: Mapping[str, str] = field(default_factory=dict)
@@ -89,7 +86,7 @@ class PublishedRow:
 
     @property
     def command(self) -> str | None:
-        """What trains and measures it here, but for `lab protocol` where the note names one; None: nothing does."""
+        """What trains and measures it here, but for the protocol that the note may name; None: nothing does."""
         recipe = self.recipe or self.like
         return f"lab train --config {recipe} --data.root FOLDER {self.flags}".strip() if recipe else None
 
@@ -110,7 +107,7 @@ class PublishedRow:
 
 @cache
 def _all() -> tuple[PublishedRow, ...]:
-    blocks = yaml_reader.load((Path(__file__).parent / "tables.yaml").read_text(encoding="utf-8"), ours=True)
+    blocks = yaml_reader.load((Path(__file__).parent / "tables.yaml").read_text(encoding="utf-8"))
     return tuple(_row(block, *row) for block in blocks for row in block["rows"])
 
 
@@ -136,14 +133,12 @@ def _row(
         dim=dim,
         values=values,
         size=extra.get("size", block.get("size")),
-        trials=block.get("trials", 1),
         selected_on_test=block.get("selected") == "test",
         recipe=extra.get("recipe"),
         like=like,
         flags=flags,
         quoted=extra.get("quoted", False),
         note=" ".join(filter(None, _notes(block, extra))),
-        minutes=extra.get("minutes"),
         milliseconds=tuple(extra["milliseconds"]) if "milliseconds" in extra else None,
         protocol={} if extra.get("quoted") else {**block.get("protocol", {}), **extra.get("protocol", {})},
         search=extra.get("search", {}),
@@ -165,14 +160,6 @@ def _notes(block: dict, extra: dict) -> Iterator[str]:
 def rows(data: Collection[str] | None = None, loss: Collection[str] | None = None) -> tuple[PublishedRow, ...]:
     """Published rows in the order of the papers, of all data sets and losses or of those named."""
     return tuple(r for r in _all() if (data is None or r.data in data) and (loss is None or r.loss in loss))
-
-
-def error_reduction(score: float, reference: float) -> float:
-    """Share of the reference's errors that a score does away with; below 0 where it makes more. Both in [0, 1].
-
-    The RS@k paper prints the gains of its table 2 so. NaN where the reference makes no error.
-    """
-    return (score - reference) / (1 - reference) if reference < 1 else float("nan")
 
 
 def of_recipe(name: str) -> tuple[PublishedRow, ...]:

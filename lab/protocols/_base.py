@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lab.core.catalog import name_of
-from lab.core.knobs import HasKnobs, Knobs, knob
+from lab.core.knobs import HasKnobs, knob
 from lab.protocols._outcome import Outcome, OutcomeRow, joined, measured
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ Judgement = Generator["Record", None, Outcome]
 
 
 class Protocol(HasKnobs):
-    """Base of every protocol. An entry declares `Knobs` and defines `conduct`.
+    """Base of every protocol. An entry declares its knobs and defines `conduct`.
 
     source: paper and section that it follows.
     One that needs no more than a finished run derives from `JudgingProtocol`; the others train their own and take from
@@ -65,8 +65,7 @@ class JudgingProtocol(Protocol):
 
     metrics: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
-    class Knobs(Knobs):
-        seeds: int = knob(1, "Number of runs to train, each with another seed, if no run is named.", ge=1, le=1000)
+    seeds: int = knob("Number of runs to train, each with another seed, if no run is named.", default=1, ge=1, le=1000)
 
     def judge(self, run: Run) -> Judgement:
         """Measure a finished run; writes nothing.

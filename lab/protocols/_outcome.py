@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from lab.core.estimates import Estimate
 from lab.core.files import write_json, write_text
-from lab.core.formats import markdown_table
+from lab.core.formats import finite, markdown_table
 
 Setting = Mapping[str, str | int | float]
 
@@ -69,7 +68,7 @@ class Outcome:
         return notes
 
     def as_json(self) -> dict[str, Any]:
-        return _plain(asdict(self))
+        return finite(asdict(self))
 
     def write(self, folder: Path, name: str) -> Path:
         """Write NAME.json and NAME.md; returns the latter."""
@@ -107,12 +106,3 @@ def measured(setting: Setting, *measurements: Mapping[str, float]) -> OutcomeRow
         for column, value in values.items():
             columns.setdefault(column, []).append(value)
     return OutcomeRow(setting, {column: Estimate.of(values) for column, values in columns.items()})
-
-
-def _plain(value: Any) -> Any:
-    """For JSON, which has no NaN."""
-    if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import knob
 from lab.protocols._base import Judgement, Protocol, lean, scores_of, seeded, with_test, with_validation
 from lab.protocols._outcome import measured
 from lab.protocols._selection import cell, grid, validation_score
@@ -30,13 +30,14 @@ class ClassValidation(Protocol):
 
     source = "RS@k, section 4.2; DML deck, training with test set feedback"
 
-    class Knobs(Knobs):
-        vary: tuple[str, ...] = knob((), "Settings to vary, as SECTION.KNOB=VALUE:VALUE; empty: a single candidate.")
-        validation: float = knob(
-            0.5, "Fraction of the training classes kept for validation.", gt=0, lt=1, source="RS@k, section 4.2"
-        )
-        retrain: bool = knob(True, "Train the best candidate again on all training classes.")
-        seeds: int = knob(1, "Number of trainings of the best candidate, each with another seed.", ge=1, le=1000)
+    vary: tuple[str, ...] = knob(
+        "Settings to vary, as SECTION.KNOB=VALUE:VALUE; empty: a single candidate.", default=()
+    )
+    validation: float = knob(
+        "Fraction of the training classes kept for validation.", default=0.5, gt=0, lt=1, source="RS@k, section 4.2"
+    )
+    retrain: bool = knob("Train the best candidate again on all training classes.", default=True)
+    seeds: int = knob("Number of trainings of the best candidate, each with another seed.", default=1, ge=1, le=1000)
 
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
         candidates = grid(self.knobs.vary)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import knob
 from lab.protocols._base import Judgement, Protocol, lean, scores_of, seeds, with_test
 from lab.protocols._outcome import measured
 from lab.runs.config import RunConfig
@@ -26,9 +26,8 @@ class FewShot(Protocol):
 
     source = "CAM, section 4.4, figure 6"
 
-    class Knobs(Knobs):
-        shots: tuple[int, ...] = knob((), "Numbers of images of each class; by default 1, 2, 4, ... and all.", ge=1)
-        seeds: int = knob(3, "Number of trainings, each with another draw of the images.", ge=1, le=1000)
+    shots: tuple[int, ...] = knob("Numbers of images of each class; by default 1, 2, 4, ... and all.", default=(), ge=1)
+    seeds: int = knob("Number of trainings, each with another draw of the images.", default=3, ge=1, le=1000)
 
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
         if "shots" not in config.data.values:
@@ -59,7 +58,7 @@ def few(config: RunConfig, dataset: ImageSet, shots: int, seed: int) -> RunConfi
     """The configuration with so many images of each class, drawn by seed, and batches that can be made of them."""
     config = changed(config, {"data.shots": shots, "data.shot_seed": seed, "training.seed": seed})
     sampler = config.sampler.values
-    if "short_classes" in sampler and sampler.get("per_class", 1) > shots:
+    if "short_classes" in sampler and (sampler.get("per_class") or 4) > shots:
         return config.changed("sampler.short_classes", "repeat")
     counts = np.bincount(dataset.labels[dataset.splits["train"].items])
     images = int(np.minimum(counts, shots).sum())

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow.csv
 
-from lab.core.files import checked
 from lab.core.knobs import knob
 from lab.protocols._base import Judgement, JudgingProtocol, with_test
 from lab.protocols._outcome import measured
@@ -32,14 +31,13 @@ class HierarchicalAp(JudgingProtocol):
     source = "Contextual, appendix I.4, table 9"
     metrics = ({"name": "hit_rate_at_k", "k": (1,)}, {"name": "hierarchical_ap"})
 
-    class Knobs(JudgingProtocol.Knobs):
-        middle: str | None = knob(None, "Attribute that is the middle level; by default that of the data set.")
-        coarse: str | None = knob(
-            None, "Attribute (or super_class) that is the coarse level; by default that of the data set."
-        )
-        table: str | None = knob(
-            None, "CSV file with the columns class, and middle or coarse or both, instead of attributes."
-        )
+    middle: str | None = knob("Attribute that is the middle level; by default that of the data set.", default=None)
+    coarse: str | None = knob(
+        "Attribute (or super_class) that is the coarse level; by default that of the data set.", default=None
+    )
+    table: str | None = knob(
+        "CSV file with the columns class, and middle or coarse or both, instead of attributes.", default=None
+    )
 
     def check(self, dataset: ImageSet) -> None:
         with_test(dataset, self.name)
@@ -80,22 +78,19 @@ def levels_from_table(dataset: ImageSet, path: Path) -> dict[str, np.ndarray]:
         ValueError: the file cannot be read, lacks a column, or says nothing of a class that is tested.
     """
     try:
-        with open(checked(path), encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            columns, lines = reader.fieldnames or [], list(reader)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ValueError(f"The table of classes {path} cannot be read: {reason}.") from None
-    levels = [level for level in LEVELS if level in columns]
-    if "class" not in columns or not levels:
-        raise ValueError(
-            f"{path} needs the columns class, and middle or coarse or both; it has {', '.join(columns) or 'none'}."
-        )
-    of_class = {line["class"]: line for line in lines}
-    names = {level: [of_class.get(one, {}).get(level) or "" for one in dataset.class_names] for level in levels}
-    for c in np.unique(dataset.labels[dataset.splits["test"].items]):
-        for level in levels:
-            if not names[level][c]:  # classes without a name would otherwise be one big class
+        table = pyarrow.csv.read_csv(path).to_pydict()
+    except (OSError, pyarrow.ArrowInvalid) as error:
+        raise ValueError(f"The table of classes {path} cannot be read: {error}.") from None
+    levels = [level for level in LEVELS if level in table]
+    if "class" not in table or not levels:
+        raise ValueError(f"{path} needs the columns class, and middle or coarse or both; it has {', '.join(table)}.")
+    found = {}
+    for level in levels:
+        named = dict(zip(map(str, table["class"]), map(str, table[level]), strict=True))
+        names = [named.get(one, "") for one in dataset.class_names]
+        for c in np.unique(dataset.labels[dataset.splits["test"].items]):
+            if not names[c]:  # classes without a name would otherwise be one big class
                 name = dataset.class_names[c]
                 raise ValueError(f"{path} does not say the {level} class of {name!r}; fill in every tested class.")
-    return {level: np.unique(names[level], return_inverse=True)[1][dataset.labels] for level in levels}
+        found[level] = np.unique(names, return_inverse=True)[1][dataset.labels]
+    return found

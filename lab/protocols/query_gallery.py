@@ -33,12 +33,6 @@ class QueryGallery(JudgingProtocol):
             )
         if dataset.relevance:
             raise ValueError(f"{dataset.name} is judged by hand and not by labels; use the protocol revisited.")
-        both = np.intersect1d(split.query, split.gallery)
-        if len(both):
-            raise ValueError(
-                f"{dataset.keys[both[0]]} is query and gallery image of {dataset.name}, so it would find itself; list "
-                f"each image as one of them ({len(both)} are both)."
-            )
 
     def judge(self, run: Run) -> Judgement:
         evaluator = self.evaluator(run)

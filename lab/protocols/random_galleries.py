@@ -34,12 +34,11 @@ class RandomGalleries(JudgingProtocol):
     source = "Liu et al. 2016 (PKU VehicleID); RS@k, section 4.1"
     metrics = ({"name": "hit_rate_at_k", "k": (1, 5)}, {"name": "mean_average_precision"})
 
-    class Knobs(JudgingProtocol.Knobs):
-        gallery: Literal["random", "all"] = knob(
-            "random", "One random image of each class, or every test image as in the code of RS@k."
-        )
-        sizes: tuple[Size, ...] = knob(("small", "medium", "large"), "Test sets of VehicleID to measure on.")
-        repeats: int = knob(10, "Number of random galleries.", ge=1, le=1000)
+    gallery: Literal["random", "all"] = knob(
+        "One random image of each class, or every test image as in the code of RS@k.", default="random"
+    )
+    sizes: tuple[Size, ...] = knob("Test sets of VehicleID to measure on.", default=("small", "medium", "large"))
+    repeats: int = knob("Number of random galleries.", default=10, ge=1, le=1000)
 
     def check(self, dataset: ImageSet) -> None:
         with_test(dataset, self.name)

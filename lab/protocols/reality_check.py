@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lab.core.knobs import Knob, Knobs, knob
+from lab.core.knobs import Knob, knob
 from lab.core.records import Note, Record
 from lab.core.results import EmbeddingSet
 from lab.protocols._base import Judgement, Protocol, lean, measuring, with_validation
@@ -52,13 +52,14 @@ class RealityCheck(Protocol):
 
     source = "DML deck, metric learning reality check (Musgrave et al., 2020)"
 
-    class Knobs(Knobs):
-        losses: tuple[str, ...] = knob(TABLE, "Losses to compare.")
-        folds: int = knob(4, "Number of folds of the training classes.", ge=2, le=100)
-        trials: int = knob(50, "Number of settings that are tried for each loss.", ge=1, le=10_000)
-        reproductions: int = knob(10, "Number of trainings of the best setting, each with another seed.", ge=1, le=1000)
-        vary: tuple[str, ...] = knob((), "Settings of the losses to search; by default every real-valued one.")
-        search_seed: int = knob(0, "Random seed of the settings that are tried.", ge=0)
+    losses: tuple[str, ...] = knob("Losses to compare.", default=TABLE)
+    folds: int = knob("Number of folds of the training classes.", default=4, ge=2, le=100)
+    trials: int = knob("Number of settings that are tried for each loss.", default=50, ge=1, le=10_000)
+    reproductions: int = knob(
+        "Number of trainings of the best setting, each with another seed.", default=10, ge=1, le=1000
+    )
+    vary: tuple[str, ...] = knob("Settings of the losses to search; by default every real-valued one.", default=())
+    search_seed: int = knob("Random seed of the settings that are tried.", default=0, ge=0)
 
     def folder_name(self, config: RunConfig) -> str:
         return f"{self.name}-{config.data.name}"

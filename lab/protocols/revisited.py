@@ -41,24 +41,25 @@ class Revisited(JudgingProtocol):
 
     source = "Radenovic et al. 2018; RS@k, section 4 and table 3"
 
-    class Knobs(JudgingProtocol.Knobs):
-        oxford: str | None = knob(None, "Folder that holds Revisited Oxford.")
-        paris: str | None = knob(None, "Folder that holds Revisited Paris.")
-        validation: str | None = knob(
-            None, "Folder of SfM-120k, to measure on its validation list.", path=True, source="RS@k, section 4.1"
-        )
-        distractors: str | None = knob(None, "Folder of the million distractors.", path=True)
-        scales: tuple[float, ...] = knob(
-            (2**-0.5, 1.0, 2**0.5), "Factors by which images are resized.", gt=0, le=8, source="RS@k, section 4.3"
-        )
-        longest: int = knob(
-            1024, "Longest side of an image at scale 1.", ge=16, unit="pixels", source="RS@k, section 4.3"
-        )
-        whitening: Literal["learnt", "pca", "none"] = knob("learnt", "How embeddings are whitened.")
-        width: int | None = knob(
-            None, "Number of whitened dimensions that are kept; by default all.", ge=1, scale="log"
-        )
-        images: int = knob(10_000, "Maximum number of training images to learn the whitening from.", ge=2, scale="log")
+    oxford: str | None = knob("Folder that holds Revisited Oxford.", default=None)
+    paris: str | None = knob("Folder that holds Revisited Paris.", default=None)
+    validation: str | None = knob(
+        "Folder of SfM-120k, to measure on its validation list.", default=None, path=True, source="RS@k, section 4.1"
+    )
+    distractors: str | None = knob("Folder of the million distractors.", default=None, path=True)
+    scales: tuple[float, ...] = knob(
+        "Factors by which images are resized.", default=(2**-0.5, 1.0, 2**0.5), gt=0, le=8, source="RS@k, section 4.3"
+    )
+    longest: int = knob(
+        "Longest side of an image at scale 1.", default=1024, ge=16, unit="pixels", source="RS@k, section 4.3"
+    )
+    whitening: Literal["learnt", "pca", "none"] = knob("How embeddings are whitened.", default="learnt")
+    width: int | None = knob(
+        "Number of whitened dimensions that are kept; by default all.", default=None, ge=1, scale="log"
+    )
+    images: int = knob(
+        "Maximum number of training images to learn the whitening from.", default=10_000, ge=2, scale="log"
+    )
 
     def configured(self, config: RunConfig) -> RunConfig:
         self._named()

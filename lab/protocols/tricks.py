@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from lab.core.estimates import Estimate, paired
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import knob
 from lab.core.records import Record
 from lab.protocols._base import Judgement, Protocol, lean, seeded, with_test
 from lab.protocols._outcome import OutcomeRow, measured
@@ -18,6 +18,9 @@ from lab.sweeps import Bench, changed
 Name = Literal[
     "crop", "width", "temperature", "norm", "pooling", "fast", "balanced", "beta", "mixed", "flip", "rerank"
 ]  # fmt: skip
+
+FAST = 100
+"""Factor from the encoder's learning rate to that of the proxies."""
 
 ONE_BY_ONE, ALONE = "one after the other", "alone"
 """The two halves of the report, as the column `tricks` says them."""
@@ -57,29 +60,24 @@ class Tricks(Protocol):
 
     source = "DML deck, tricks to improve performance"
 
-    class Knobs(Knobs):
-        tricks: tuple[Name, ...] = knob(
-            (), "Tricks to switch on, in this order; by default all that fit the configuration."
-        )
-        seeds: int = knob(3, "Number of trainings of each model, each with another seed.", ge=1, le=1000)
-        split: Literal["test", "validation"] = knob("test", "Split on which scores are measured.")
-        crop: int | None = knob(
-            None, "Size of the larger crop; by default 256/227 of the baseline's.", ge=8, unit="pixels"
-        )
-        width: int | None = knob(
-            None, "Width of the wider embedding; by default twice the baseline's.", ge=2, scale="log"
-        )
-        temperature: float = knob(1 / 9, "Temperature of the loss; the baseline has 1.", gt=0, scale="log")
-        fast: float = knob(
-            100.0, "Factor from the encoder's learning rate to that of the proxies.", gt=1, le=1e6, scale="log"
-        )
-        pooling: Literal["max", "mixed", "gem"] = knob("max", "Pooling that replaces average pooling.")
-        per_class: int = knob(4, "Images of each class in a balanced batch.", ge=1)
-        beta: float = knob(0.1, "Weight beta of the unnormalised embedding (beta-normalisation).", gt=0, le=100)
-        reranker: Literal["k_reciprocal", "contextual"] = knob("k_reciprocal", "Re-ranking method.")
-        rerank_k: int | None = knob(
-            None, "Number of neighbours for re-ranking (k1 or k); by default that of the method.", ge=2, scale="log"
-        )
+    tricks: tuple[Name, ...] = knob(
+        "Tricks to switch on, in this order; by default all that fit the configuration.", default=()
+    )
+    seeds: int = knob("Number of trainings of each model, each with another seed.", default=3, ge=1, le=1000)
+    split: Literal["test", "validation"] = knob("Split on which scores are measured.", default="test")
+    crop: int | None = knob(
+        "Size of the larger crop; by default 256/227 of the baseline's.", default=None, ge=8, unit="pixels"
+    )
+    width: int | None = knob(
+        "Width of the wider embedding; by default twice the baseline's.", default=None, ge=2, scale="log"
+    )
+    temperature: float = knob("Temperature of the loss; the baseline has 1.", default=1 / 9, gt=0, scale="log")
+    pooling: Literal["max", "mixed", "gem"] = knob("Pooling that replaces average pooling.", default="max")
+    beta: float = knob("Weight beta of the unnormalised embedding (beta-normalisation).", default=0.1, gt=0, le=100)
+    reranker: Literal["k_reciprocal", "contextual"] = knob("Re-ranking method.", default="k_reciprocal")
+    rerank_k: int | None = knob(
+        "Number of neighbours for re-ranking (k1 or k); by default that of the method.", default=None, ge=2, scale="log"
+    )
 
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
         against = {name: self._against(name, config) for name in get_args(Name)}
@@ -128,19 +126,19 @@ class Tricks(Protocol):
         if name == "balanced":
             size = config.sampler.values["batch_size"]
             uniform = {"sampler": {"name": "uniform", "batch_size": size}}
-            drawn = {"name": "m_per_class", "batch_size": size, "per_class": k.per_class, "short_classes": "leave_out"}
+            drawn = {"name": "m_per_class", "batch_size": size, "per_class": 4, "short_classes": "leave_out"}
             return Trick("class-balanced batches", uniform, {"sampler": drawn})
         if name == "rerank":
             changes = {"evaluation.rerank": k.reranker, "evaluation.rerank_k": k.rerank_k}
             return Trick(f"re-ranking, {k.reranker}", {"evaluation.rerank": "none"}, changes)
         width = config.encoder.values.get("dim")
-        wider, rate = k.width or 2 * (width or 0), k.fast * config.optimiser.values["lr"]
+        wider, rate = k.width or 2 * (width or 0), FAST * config.optimiser.values["lr"]
         label, path, off, on = {
             "width": (f"width {wider}", "encoder.dim", width, wider),
             "temperature": (f"temperature {k.temperature:.3g}", "loss.temperature", 1.0, k.temperature),
             "pooling": (f"{k.pooling} pooling", "encoder.pooling", "avg", k.pooling),
             "norm": ("LayerNorm", "encoder.layer_norm", False, True),
-            "fast": (f"proxies {k.fast:g} times as fast", "optimiser.anchors_lr", None, rate),
+            "fast": (f"proxies {FAST} times as fast", "optimiser.anchors_lr", None, rate),
             "beta": (f"beta {k.beta:g}", "evaluation.beta", 0.0, k.beta),
             "mixed": ("mixed inference", "evaluation.pooling", "trained", "mixed"),
             "flip": ("flip averaging", "evaluation.flip", False, True),
@@ -155,8 +153,6 @@ class Tricks(Protocol):
             return f"{config.loss.name} has no knob temperature; proxy_nca, normalized_softmax and cross_entropy have."
         if name == "fast" and "num_classes" not in config.loss.derived:
             return f"{config.loss.name} has no proxies that could learn faster; proxy_nca and proxy_anchor have."
-        if name == "fast" and self.knobs.fast * config.optimiser.values["lr"] > 1000:
-            return "its learning rate would be above 1000; lower --protocol.fast."
         if name == "norm" and config.encoder.values.get("unit_features"):
             return "the encoder gives pooled features unit length; leave out --encoder.unit_features."
         native = config.encoder.values.get("pooling") == "native"

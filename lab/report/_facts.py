@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import lab.encoders
 import lab.papers.tables
 from lab.core.estimates import Estimate
+from lab.core.formats import counted
+from lab.data import read_corrections
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 
@@ -35,9 +38,8 @@ class Facts:
     """None where it is not known: papers do not tell everything.
 
     data: entry of `lab.data`. encoder: as the papers print it. dim: width of the embedding. size: side of the images,
-    in pixels. weights: what training started from. steps, batch: the budget. protocol: knobs that say which images are
-    measured, and how. search: column to how it was searched, where that is not as in the protocol, or exactly.
-    validated: whether anything but the test images could choose checkpoint and knobs.
+    in pixels. weights: what training started from. images: that training saw. protocol: knobs that say which images are
+    measured, and how. validated: whether anything but the test images could choose checkpoint and knobs.
     """
 
     data: str
@@ -45,16 +47,9 @@ class Facts:
     dim: int | None
     size: int | None
     weights: str | None = None
-    steps: int | None = None
-    batch: int | None = None
+    images: int | None = None
     protocol: dict[str, Any] = field(default_factory=dict)
-    search: Mapping[str, str] = field(default_factory=dict)
     validated: bool = True
-
-    @property
-    def images(self) -> int | None:
-        """Images that training saw, or None."""
-        return None if self.steps is None or self.batch is None else self.steps * self.batch
 
 
 @dataclass(frozen=True)
@@ -63,7 +58,7 @@ class ReportLine:
 
     name: the loss, with the knobs that set it apart; or a published method. data: with the part of it.
     scores: column to what was found, shares in [0, 1]. runs, seeds: behind it, empty for a published line.
-    source: `own`, or paper and table of a published line. note: what else a reader has to know of a published line.
+    source: `own`, or paper and table of a published line. note: a remark on it, or what is wrong with runs.
     spread: column to the standard deviation over the trials of a paper that prints one.
     """
 
@@ -88,6 +83,20 @@ class ReportLine:
         return f"{self.name} [{self.source}]" if self.published else self.name
 
 
+def corrections_in_words(table: str | None) -> str | None:
+    """How a run's data were corrected: "without 2 marked images", with the name of the list, which tells it apart."""
+    if table is None:
+        return None
+    try:
+        found = list(read_corrections(Path(table).expanduser()).values())
+    except ValueError:
+        found = []
+    less, other = found.count(""), len(found) - found.count("")
+    parts = [f"without {counted(less, 'marked image')}"] * bool(less)
+    parts += [f"with {counted(other, 'relabelled image')}"] * bool(other)
+    return f"{' and '.join(parts) or 'corrected'}, list {Path(table).stem[:6]}"
+
+
 def of_run(run: Run, split: str) -> Facts:
     """The facts of an evaluated run."""
     config = run.config_of(split)
@@ -97,6 +106,7 @@ def of_run(run: Run, split: str) -> Facts:
     data = {k: v for k, v in config.data.values.items() if k not in PLACES}
     if "distractors" in data:
         data["distractors"] = data["distractors"] is not None  # whether, not where
+    data["corrections"] = corrections_in_words(data.get("corrections"))
     examined = {k: v for k, v in config.evaluation.values.items() if k in EXAMINED}
     scores = run.scores(split) or {}
     return Facts(
@@ -105,8 +115,7 @@ def of_run(run: Run, split: str) -> Facts:
         dim=_width(run, split) or encoder.get("dim"),
         size=_size(config),
         weights=None if config.outside else "pretrained" if {"pretrained", "weights"} & chosen else "random",
-        steps=None if elsewhere else config.training.knobs.steps,
-        batch=None if elsewhere else config.sampler.values.get("batch_size"),
+        images=None if elsewhere else config.training.knobs.steps * config.sampler.values.get("batch_size", 0) or None,
         protocol={**data, **examined, "resize": config.testing.values.get("resize"), "queries": scores.get("queries")},
         validated=bool(run.metrics("validated")),
     )
@@ -114,8 +123,9 @@ def of_run(run: Run, split: str) -> Facts:
 
 def of_row(row: lab.papers.tables.PublishedRow) -> Facts:
     """The facts of a published row, as far as its paper tells them."""
-    more: dict[str, Any] = {"validated": not row.selected_on_test, "protocol": dict(row.protocol), "search": row.search}
-    return Facts(row.data, row.encoder, row.dim, row.size, **more)
+    searched = {f"search of {column}": search for column, search in row.search.items()}
+    protocol, validated = {**row.protocol, **searched}, not row.selected_on_test
+    return Facts(row.data, row.encoder, row.dim, row.size, protocol=protocol, validated=validated)
 
 
 def _printed(config: RunConfig) -> str:

@@ -1,4 +1,4 @@
-"""Why lines of a report may not compare: a sentence for each reason, and marks on numbers measured in another way."""
+"""Why lines of a report may not compare: a sentence for each reason."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from functools import partial
 from typing import Any
 
 from lab.report._facts import ReportLine
-
-UNSEARCHED = ("NMI", "AMI", "F1", "anchor accuracy", "classifier accuracy")
-"""Columns that no search has a part in."""
 
 
 def warnings(lines: Sequence[ReportLine], split: str) -> tuple[str, ...]:
@@ -22,7 +19,7 @@ def warnings(lines: Sequence[ReportLine], split: str) -> tuple[str, ...]:
         _different("widths", lines, lambda line: line.facts.dim, "A wider embedding scores higher by itself."),
         _different("image sizes", lines, lambda line: line.facts.size, "Larger images score higher by themselves."),
         _different("initial weights", ours, lambda line: line.facts.weights, "Pretraining scores higher by itself."),
-        _budgets(ours),
+        _different("numbers of training images", ours, lambda line: line.facts.images, "More score higher."),
         _selected(ours, lines, split),
         *(
             f"Runs {', '.join(line.runs)} of {line.label} share a seed: they are not independent, and its interval is "
@@ -39,7 +36,11 @@ def _different(what: str, lines: Sequence[ReportLine], fact: Callable[[ReportLin
     groups = _grouped([line for line in lines if fact(line) is not None], fact)
     if len(groups) < 2:
         return None
-    return f"Different {what}: {'; '.join(f'{value} ({names})' for value, names in groups.items())}. {why}"
+    return f"Different {what}: {'; '.join(f'{_told(value)} ({names})' for value, names in groups.items())}. {why}"
+
+
+def _told(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _grouped(lines: Sequence[ReportLine], fact: Callable[[ReportLine], Any]) -> dict[Any, str]:
@@ -70,17 +71,6 @@ def _protocol(knob: str, line: ReportLine) -> str:
     return str(line.facts.protocol.get(knob))
 
 
-def _budgets(ours: Sequence[ReportLine]) -> str | None:
-    known = [line for line in ours if line.facts.images is not None]
-    if len({line.facts.images for line in known}) < 2:
-        return None
-    listed = "; ".join(
-        f"{line.label} {line.facts.steps:,} steps x {line.facts.batch:,} = {line.facts.images:,} images"
-        for line in known
-    )
-    return f"Unequal budgets: {listed}. Longer training scores higher by itself."
-
-
 def _selected(ours: Sequence[ReportLine], lines: Sequence[ReportLine], split: str) -> str | None:
     """Scores that something was chosen by."""
     parts = []
@@ -96,26 +86,3 @@ def _selected(ours: Sequence[ReportLine], lines: Sequence[ReportLine], split: st
 def _listed(names: Sequence[str], most: int = 4) -> str:
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
-
-
-def deviations(lines: Sequence[ReportLine], columns: Sequence[str]) -> dict[tuple[int, str], str]:
-    """Position of a line and column to what sets the number apart from those above it on the same data, if anything.
-
-    In each thing that can be told the first line that tells it sets the standard. A published line is compared in what
-    its paper tells, and in its search.
-    """
-    reasons = {}
-    for column in columns:
-        standards: dict[str, dict[str, object]] = {}
-        for at, line in enumerate(lines):
-            if column not in line.scores:
-                continue
-            mine, standard = dict(line.facts.protocol), standards.get(line.data, {})
-            search = mine.pop("search", "exact")
-            if column not in UNSEARCHED:
-                mine["search"] = line.facts.search.get(column, search)
-            parts = [f"{k} {mine[k]} instead of {standard[k]}" for k in mine if mine[k] != standard.get(k, mine[k])]
-            if parts:
-                reasons[at, column] = ", ".join(parts)
-            standards[line.data] = {**mine, **standard}
-    return reasons

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
 import lab.papers.tables
+import lab.verdict
 from lab.core.estimates import LEVEL, Estimate
 from lab.report import _facts, _fairness
 from lab.report._facts import ReportLine
-from lab.runs.config import RunConfig
+from lab.runs.config import RunConfig, flat
 from lab.runs.folder import Run
 
 if TYPE_CHECKING:
@@ -32,36 +31,12 @@ NAMED = 4
 class Report:
     """A table and what one has to know to read it.
 
-    lines: own ones first. columns: of the scores. split: measured. level: confidence of the intervals.
-    over: name of the line whose errors the others are said to reduce, None for no such numbers.
+    lines: own ones first. columns: of the scores. split: measured.
     """
 
     lines: tuple[ReportLine, ...]
     columns: tuple[str, ...]
     split: str
-    level: float
-    over: str | None = None
-
-    def error_reduction(self, line: ReportLine, column: str) -> float | None:
-        """Share of the errors of the line `over`, on the same data, that this one does away with; None for itself, or
-        where one of the two has no such score."""
-        reference = next(
-            (one for one in self.lines if self.over in (one.name, one.label) and one.data == line.data), None
-        )
-        if reference is None or reference is line or column not in reference.scores or column not in line.scores:
-            return None
-        return lab.papers.tables.error_reduction(line.scores[column].mean, reference.scores[column].mean)
-
-    @cached_property
-    def deviations(self) -> dict[tuple[int, str], str]:
-        """Position of a line and column to why this number does not belong with the others of its column."""
-        return _fairness.deviations(self.lines, self.columns)
-
-    @property
-    def marks(self) -> dict[str, str]:
-        """Each such reason to its letter: a, b, ... z, aa."""
-        reasons = dict.fromkeys(self.deviations.values())
-        return {reason: ascii_lowercase[at % 26] * (1 + at // 26) for at, reason in enumerate(reasons)}
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -73,48 +48,40 @@ class Report:
         """How to read the numbers."""
         measured = [line for line in self.lines if not line.published]
         notes = [f"Scores of split {self.split}, in percent."]
-        if self.over is not None:
-            notes.append(
-                f"In brackets: the percentage of the errors of {self.over} that is gone, as in the RS@k paper."
-            )
         if any(len(line.runs) > 1 for line in measured):
-            notes.append(f"Mean ± half of the {100 * self.level:g} % confidence interval (Student's t) over n seeds.")
+            notes.append(f"Mean ± half of the {100 * LEVEL:g} % confidence interval (Student's t) over n seeds.")
         if alone := [line.name for line in measured if len(line.runs) == 1]:
             notes.append(f"One seed, hence no interval: {', '.join(alone)}.")
         if any(line.spread for line in self.lines):
             notes.append("Published ± sd: the standard deviation over the paper's trials, not an interval.")
-        notes += [f"({letter}) Measured with {why}." for why, letter in self.marks.items()]
         papers = dict.fromkeys(line.source.partition(",")[0] for line in self.lines if line.published)
         titles = dict(lab.papers.tables.TITLES.values())
         notes += [f"{paper}: {titles[paper]}; published, not measured here." for paper in papers]
         return (*notes, *dict.fromkeys(f"{line.label}: {line.note}" for line in self.lines if line.note))
 
     def records(self) -> list[dict[str, Any]]:
-        """One dict a line: what it is, and for each column its mean, half its interval (None: none) and n; besides what
-        sets it `apart`, and the `deviation` over a paper's trials, where there is such a thing."""
+        """One dict a line: what it is, and for each column its mean, half its interval (None: none) and n; besides the
+        `deviation` over a paper's trials, where there is such a thing."""
         records = []
-        for at, line in enumerate(self.lines):
+        for line in self.lines:
             scores = {
                 column: {"mean": estimate.mean, "half": estimate.half, "n": estimate.count}
-                | ({"apart": self.deviations[at, column]} if (at, column) in self.deviations else {})
                 | ({"deviation": line.spread[column]} if column in line.spread else {})
                 for column, estimate in line.scores.items()
             }
-            record: dict[str, Any] = {
-                "name": line.name,
-                "source": line.source,
-                "data": line.data,
-                "encoder": line.facts.encoder,
-                "dim": line.facts.dim,
-                "size": line.facts.size,
-                "runs": list(line.runs),
-                "seeds": list(line.seeds),
-                "scores": scores,
-            }
-            if self.over is not None:
-                reductions = {column: self.error_reduction(line, column) for column in self.columns}
-                record["error_reduction"] = {c: value for c, value in reductions.items() if value is not None}
-            records.append(record)
+            records.append(
+                {
+                    "name": line.name,
+                    "source": line.source,
+                    "data": line.data,
+                    "encoder": line.facts.encoder,
+                    "dim": line.facts.dim,
+                    "size": line.facts.size,
+                    "runs": list(line.runs),
+                    "seeds": list(line.seeds),
+                    "scores": scores,
+                }
+            )
         return records
 
     def to_frame(self) -> pd.DataFrame:
@@ -138,8 +105,6 @@ def report(
     columns: Sequence[str] | None = None,
     published: bool = False,
     any_loss: bool = False,
-    level: float = LEVEL,
-    over: str | None = None,
 ) -> Report:
     """Gather runs into lines, one for each setting, over its seeds.
 
@@ -147,8 +112,6 @@ def report(
         split: whose scores.
         columns: which scores; by default all that the runs have.
         published: add what papers report for these losses on these data sets; with `any_loss` for all others, too.
-        level: confidence of the intervals.
-        over: name of a line, for how many of its errors each other one does away with.
 
     Raises:
         ValueError: no runs, a run without scores of the split, one twice, or a column that none of them has.
@@ -170,13 +133,8 @@ def report(
     if unknown := [column for column in columns or () if column not in known]:
         raise ValueError(f"No run has a score {', '.join(unknown)}; there are {', '.join(known)}.")
     shown = tuple(columns or known)
-    measured = _measured_lines(runs, split, shown, level)
-    lines = (*measured, *(_published(measured, runs, shown, any_loss) if published else ()))
-    if over is not None and not any(over in (line.name, line.label) for line in lines):
-        raise ValueError(
-            f"There is no line {over!r} to reduce the errors of; there are {', '.join(line.label for line in lines)}."
-        )
-    return Report(lines, shown, split, level, over)
+    measured = _measured_lines(runs, split, shown)
+    return Report((*measured, *(_published(measured, runs, shown, any_loss) if published else ())), shown, split)
 
 
 def setting(config: RunConfig) -> dict[str, Any]:
@@ -185,15 +143,9 @@ def setting(config: RunConfig) -> dict[str, Any]:
 
 
 def flattened(config: Mapping[str, Any]) -> dict[str, Any]:
-    """`setting` of a configuration as it stands in a run's file; what is no section there says nothing."""
-    flat: dict[str, Any] = {}
-    for section, chosen in config.items():
-        for one in chosen if isinstance(chosen, list) else [chosen]:
-            if isinstance(one, dict):
-                place = f"{section}.{one.get('name')}" if isinstance(chosen, list) else section
-                flat |= {f"{place}.{knob}": value for knob, value in one.items()}
+    """`setting` of a configuration as it stands in a run's file."""
     hidden = {f"training.{knob}" for knob in HOW} | {f"data.{knob}" for knob in _facts.PLACES}
-    return {key: value for key, value in flat.items() if key not in hidden}
+    return {key: value for key, value in flat(dict(config)).items() if key not in hidden and value != []}
 
 
 def together(settings: Sequence[dict[str, Any]]) -> list[list[int]]:
@@ -205,7 +157,7 @@ def together(settings: Sequence[dict[str, Any]]) -> list[list[int]]:
     return groups
 
 
-def _measured_lines(runs: Sequence[Run], split: str, columns: tuple[str, ...], level: float) -> list[ReportLine]:
+def _measured_lines(runs: Sequence[Run], split: str, columns: tuple[str, ...]) -> list[ReportLine]:
     settings = [setting(run.config_of(split)) for run in runs]
     groups = together(settings)
     firsts = [settings[group[0]] for group in groups]
@@ -220,16 +172,21 @@ def _measured_lines(runs: Sequence[Run], split: str, columns: tuple[str, ...], l
             facts=facts,
             # A score that is null was never measured, for want of a query that counts.
             scores={
-                c: Estimate.of([v[c] for v in values], level)
-                for c in columns
-                if all(v.get(c) is not None for v in values)
+                c: Estimate.of([v[c] for v in values]) for c in columns if all(v.get(c) is not None for v in values)
             },
             source="own",
             runs=tuple(run.name for run in mine),
             seeds=tuple(run.config.training.knobs.seed for run in mine),
+            note=_faults(mine),
         )
         lines.append(line)
     return lines
+
+
+def _faults(runs: Sequence[Run]) -> str:
+    """What is wrong with each of these runs, the likeliest cause alone; nothing where nothing is."""
+    found = {run.name: next((one for one in lab.verdict.of(run) if not one.note), None) for run in runs}
+    return " ".join(f"Verdict of {name}, {one.name}: {one.sentence}" for name, one in found.items() if one)
 
 
 def _name(one: dict[str, Any], others: Sequence[dict[str, Any]]) -> str:
@@ -241,10 +198,14 @@ def _name(one: dict[str, Any], others: Sequence[dict[str, Any]]) -> str:
     if not differing:
         return loss
     lasts = [key.rpartition(".")[2] for key in differing]
-    names = [  # without their section, where that is clear
-        last if last != "name" and lasts.count(last) == 1 else key for key, last in zip(differing, lasts, strict=True)
+    clear = {last for last in lasts if lasts.count(last) == 1} - {"name", "on"}  # without their section
+    names = [last if last in clear else key for key, last in zip(differing, lasts, strict=True)]
+    settings = [
+        _facts.corrections_in_words(one[key]) or "uncorrected"
+        if key == "data.corrections" and key in one
+        else f"{name} {_value(one.get(key))}"
+        for name, key in zip(names[:NAMED], differing, strict=False)
     ]
-    settings = [f"{name} {_value(one.get(key))}" for name, key in zip(names[:NAMED], differing, strict=False)]
     return f"{loss} ({', '.join(settings)}{', ...' if len(differing) > NAMED else ''})"
 
 

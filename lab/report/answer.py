@@ -1,22 +1,19 @@
-"""The ranking of one query as files: a table, a contact sheet, and a picture for papers."""
+"""The ranking of one query as files: a table, and a picture for papers."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from PIL import Image
 
 import lab.figures
 from lab.core.formats import plain_cell
 from lab.core.results import Evidence
 from lab.evaluation import filters
 from lab.evaluation.collection import Collection
-
-PER_LINE = 12
 
 
 def table(
@@ -46,25 +43,6 @@ def table(
         more = [value(item) for value in columns.values()]
         writer.writerow([query, place + 1, plain_cell(images.keys[item]), right, score, *known_of, *more])
     return lines.getvalue().encode("utf-8")
-
-
-def sheet(collection: Collection, answers: Sequence[Evidence], k: int) -> bytes:
-    """The query with its first k neighbours by each answer, below one another, as PNG."""
-    parts = [
-        lab.figures.contact_sheet(
-            collection.images.load, evidence, [0], k=k, missed=2, names=collection.images.class_names,
-            per_line=PER_LINE,
-        )
-        for evidence in answers
-    ]  # fmt: skip
-    whole = Image.new("RGB", (max(p.width for p in parts), sum(p.height for p in parts)), "white")
-    top = 0
-    for part in parts:
-        whole.paste(part, (0, top))
-        top += part.height
-    buffer = io.BytesIO()
-    whole.save(buffer, "PNG")
-    return buffer.getvalue()
 
 
 def figure(collection: Collection, evidence: Evidence, k: int, format: str) -> bytes:

@@ -18,6 +18,7 @@ from lab.evaluation import evaluate
 from lab.runs.building.batches import frame
 from lab.runs.folder import Run, stored_record
 from lab.training.stopwatch import summed
+from lab.verdict import Evidence, Finding, findings
 
 COLUMNS = ("loss", "lr", "gradient_norm", "images_per_second", "memory_bytes")
 """What is kept of every step; everything is kept of the rarer records."""
@@ -54,6 +55,7 @@ class Journal:
     columns: dict[str, list[float | None]] = field(default_factory=dict)
     validated: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    checkups: list[dict[str, Any]] = field(default_factory=list)
     spent: dict[str, float] = field(default_factory=dict)
     _offset: int = 0
     _inode: int = 0
@@ -68,6 +70,7 @@ class Journal:
                     if stat.st_ino != self._inode or stat.st_size < self._offset:  # it was replaced or cut
                         self._inode, self._offset = stat.st_ino, 0
                         self.steps, self.columns, self.validated, self.notes, self.spent = [], {}, [], [], {}
+                        self.checkups = []
                     file.seek(self._offset)
                     whole, end, _ = file.read().rpartition(b"\n")
             except (FileNotFoundError, ValueError):  # no file, or a pipe in its place
@@ -93,6 +96,8 @@ class Journal:
             self.spent = summed([self.spent, spent])
         elif kind == "validated":
             self.validated.append(record | {"step": step, "values": measured})
+        elif kind == "checkup":
+            self.checkups.append({"step": step, "about": record.get("about"), "values": measured})
         elif kind == "note":
             self.notes.append(str(record.get("sentence", "")))
 
@@ -119,14 +124,12 @@ class Journal:
         return [*measured, *self.columns]
 
 
-@lru_cache(maxsize=64)
-def _journal(path: str) -> Journal:
-    return Journal(Path(path))
-
-
 def journal(folder: Path) -> Journal:
     """The journal of a run folder, read up to now; the same object for all who ask."""
-    return _journal(str(folder / "metrics.jsonl")).read_on()
+    return _known(folder / "metrics.jsonl").read_on()
+
+
+_known = lru_cache(maxsize=64)(Journal)
 
 
 def scaled(journal: Journal, name: str) -> StepValues:
@@ -135,6 +138,12 @@ def scaled(journal: Journal, name: str) -> StepValues:
     if name != "memory_bytes":
         return steps, values
     return steps, [None if value is None else value / GB for value in values]
+
+
+def verdict(run: Run) -> list[Finding]:
+    """What is wrong with a run so far, by its journal, which is read on."""
+    kept = journal(run.path)
+    return findings(Evidence.of(run, kept.steps, kept.columns, kept.validated, kept.checkups))
 
 
 FIRST = ("MAP@R", "loss")

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import operator
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
 
 import lab.papers.tables
 import lab.report
+from lab.data import SplitKnobs
 from lab.runs import Run, management
 
-FACTS = ("run", "state", "progress", "scores of", "loss", "encoder", "data", "seed", "group", "tags", "note", "started")
+FACTS = (
+    "run", "state", "progress", "scores of", "queries", "measured on", "loss", "encoder", "data", "seed", "group",
+    "tags", "note", "started",
+)  # fmt: skip
+TRAINED_ON = {*SplitKnobs.Knobs.model_fields} - {"split_seed", "folds", "fold", "corrections"}
+"""Knobs of data sets that change what is trained on, and no query."""
+UNLIKE = "≠ Different letters after the number of queries: measured on different images, so the scores do not compare."
 
 
 def row(run: Run, config: dict[str, Any], names: dict[str, str], split: str) -> dict[str, Any]:
     """One line of the table. `names`: what the configuration chose in loss, encoder and data."""
-    status, remarks, scores = run.status, management.notes(run), (run.scores(split) or {}).get("values")
+    status, remarks, measured = run.status, management.notes(run), run.scores(split) or {}
+    scores = measured.get("values")
     steps = status.get("steps") or 0
     try:
         started = datetime.datetime.fromtimestamp(run.meta["started"])
@@ -30,12 +41,50 @@ def row(run: Run, config: dict[str, Any], names: dict[str, str], split: str) -> 
         "state": status["state"],
         "progress": min(1.0, (status.get("step") or 0) / steps) if steps > 0 else None,
         "scores of": run.origin(split, "scores").words if scores else None,
+        "queries": measured.get("queries"),
+        "measured on": query_set(config, split, measured.get("queries")) if scores else None,
         **names,
         "seed": (config.get("training") or {}).get("seed", 0),
         **(scores or {}),
         **{name: remarks[name] for name in ("group", "tags", "note")},
         "started": started,
     }
+
+
+def query_set(config: Mapping[str, Any], split: str, queries: int | None = None) -> str:
+    """A few letters that are the same for runs which are measured on the same images with the same labels.
+
+    Args:
+        config: of the run, as it stands in its file. queries: how many, where that is known of all that are compared.
+    """
+    data = config.get("data") or {}
+    data = dict(data) if isinstance(data, Mapping) else {"name": data}
+    data["corrections"] = data.pop("leave_out", None) or data.get("corrections")  # as version 0.2 called them
+    for name in ("root", "path", "corrections"):  # a table's name is made of its content, and a folder may be moved
+        data[name] = Path(data[name]).name if data.get(name) else None
+    passed = TRAINED_ON | ({"folds", "fold", "validation"} if split == "test" else set())
+    told = sorted((name, str(value)) for name, value in data.items() if value is not None and name not in passed)
+    return hashlib.blake2b(repr((told, split, queries)).encode(), digest_size=6).hexdigest()
+
+
+def letters(sets: Sequence[str | None]) -> list[str]:
+    """A letter for each run by its `query_set`, where there are several; nothing for runs without one, or alike ones.
+
+    Example:
+        >>> from lab.report.rows import letters
+        >>> letters(["x", None, "y", "x"]), letters(["x", "x"])
+        (['A', '', 'B', 'A'], ['', ''])
+    """
+    known = list(dict.fromkeys(filter(None, sets)))
+    names = {one: ascii_uppercase[at % 26] * (1 + at // 26) for at, one in enumerate(known)}
+    return [names[one] if one and len(known) > 1 else "" for one in sets]
+
+
+def lettered(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows whose number of queries bears a letter where not all were measured on the same images; see `UNLIKE`."""
+    signs = letters([one["measured on"] for one in rows])
+    counts = ["" if one["queries"] is None else f"{one['queries']:,}" for one in rows]
+    return [{**one, "queries": f"{count} {sign}".strip()} for one, count, sign in zip(rows, counts, signs, strict=True)]
 
 
 def columns(rows: Iterable[dict[str, Any]]) -> list[str]:
@@ -45,7 +94,7 @@ def columns(rows: Iterable[dict[str, Any]]) -> list[str]:
 
 def shown(scores: Sequence[str]) -> list[str]:
     """Every column but the name, in the order in which people read them."""
-    return ["state", "progress", "loss", *scores, "scores of", *FACTS[FACTS.index("encoder") :]]
+    return ["state", "progress", "loss", *scores, "queries", "scores of", *FACTS[FACTS.index("encoder") :]]
 
 
 NEWEST = "newest first"
@@ -92,7 +141,7 @@ def over_seeds(runs: Sequence[Run], rows: Sequence[dict[str, Any]]) -> list[dict
     The deviation is that of a sample (n - 1); groups of one run have none.
     """
     lines = []
-    for members in _together(runs):
+    for members in lab.report.together([lab.report.setting(run.config) for run in runs]):
         first = rows[members[0]]
         line = {name: first[name] for name in ("loss", "encoder", "data")}
         line |= {"runs": len(members), "seeds": sorted(rows[m]["seed"] for m in members)}
@@ -104,20 +153,11 @@ def over_seeds(runs: Sequence[Run], rows: Sequence[dict[str, Any]]) -> list[dict
     return lines
 
 
-def seed_groups(runs: Sequence[Run]) -> list[list[Run]]:
-    """Runs that differ in nothing but their seed together."""
-    return [[runs[at] for at in members] for members in _together(runs)]
-
-
-def _together(runs: Sequence[Run]) -> list[list[int]]:
-    return lab.report.together([lab.report.setting(run.config) for run in runs])
-
-
 def published(data: Iterable[str]) -> list[dict[str, Any]]:
     """What papers report on these data sets, as shares like our own scores; never measured here.
 
-    `measured` says which numbers were searched or measured otherwise, as the letters of `lab report` do; `COLUMN sd` is
-    the standard deviation over the paper's trials.
+    `measured` says which numbers were searched or measured otherwise, as the letters of `lab runs report` do; `COLUMN
+    sd` is the standard deviation over the paper's trials.
     """
     lines = []
     for one in lab.papers.tables.rows(data=set(data)):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 
-from lab.core.knobs import HasKnobs
+from lab.core.knobs import HasKnobs, argument
 from lab.core.results import EmbeddingSet, Ranking
 from lab.kernels import sort_keys
 from lab.kernels.devices import device_of
@@ -134,16 +134,13 @@ class Reranker(HasKnobs):
     """Base of every re-ranker: orders the gallery anew by what the neighbours of the neighbours say.
 
     neighbours_knob: the knob that says how many neighbours are looked at.
-
-    Args:
-        device: where it computes: cpu, cuda, cuda:1, or auto, a GPU when there is one.
     """
 
-    neighbours_knob: str = "k"
+    neighbours_knob: ClassVar[str] = "k"
+    device: Any = argument("Where it computes: cpu, cuda, cuda:1, or auto, a GPU when there is one.", default="auto")
 
-    def __init__(self, device: str | torch.device = "auto", **knobs: Any):
-        super().__init__(**knobs)
-        self.device = device_of(device)
+    def __post_init__(self) -> None:
+        self.device = device_of(self.device)
 
     def rerank(self, ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> Ranking:
         """A new ranking of the whole gallery for the same queries.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import torch
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet, Ranking
 from lab.reranking._base import ROWS, Nodes, Reranker, neighbour_lists, nodes, ranked_by
 
@@ -38,9 +38,10 @@ class Contextual(Reranker):
         array([0, 2, 3])
     """
 
-    class Knobs(Knobs):
-        k: int = knob(16, "Number of neighbours, the image itself included.", ge=2, source="Contextual, table 10")
-        beta: float = knob(0.1, "Weight of the contextual similarity.", ge=0, le=1, source="Contextual, appendix I.5")
+    k: int = knob("Number of neighbours, the image itself included.", default=16, ge=2, source="Contextual, table 10")
+    beta: float = knob(
+        "Weight of the contextual similarity.", default=0.1, ge=0, le=1, source="Contextual, appendix I.5"
+    )
 
     def rerank(self, ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> Ranking:
         graph = nodes(ranking, query, gallery, self.device)

@@ -8,19 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet, Ranking
 from lab.reranking._base import ROWS, Nodes, Reranker, euclidean_rows, neighbour_lists, nodes, ranked_by
-from lab.search import exact
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 OVERLAP = 2 / 3
 """A neighbour's own reciprocal set joins when more than this share of it is already there (eq. 4)."""
-
-LONGEST = 1e12
-"""Largest number in a vector with which squared distances are surely numbers of float32, too."""
 
 PAIRS = 8192
 """Pairs whose distance is computed at once."""
@@ -138,29 +134,12 @@ def distances(graph: Nodes, k1: int, k2: int, lam: float) -> Iterator[torch.Tens
         yield ((1 - lam) * jaccard + lam * gap)[:, graph.first_item :]
 
 
-def compiled(ranking: Ranking, graph: Nodes, k1: int, k2: int, lam: float) -> Ranking:
-    """The ranking by `distances`, of float32 vectors on the CPU, by compiled loops."""
-    from lab.reranking import _compiled
-
-    known = _compiled.Distances(graph.vectors, min(max(k1 + 1, k2), len(graph.vectors)))
-    sets = expanded_sets(known.lists[:, : k1 + 1], k1)
-    return _compiled.rerank(ranking, graph, known, weighted_rows(sets, known.scaled, k2, known.lists), lam)
-
-
-def _worth_compiling(graph: Nodes) -> bool:
-    """Whether there is much to do, and compiled loops can: on the CPU, in float32 without overflow."""
-    if len(graph.query) * len(graph.vectors) < exact.WORTH_COMPILING:
-        return False
-    return exact.why_not_compiled(graph.vectors, graph.vectors) is None and float(graph.vectors.abs().max()) <= LONGEST
-
-
 class KReciprocal(Reranker):
     """Order by (1 - lambda) Jaccard distance of expanded k-reciprocal neighbourhoods + lambda scaled distance.
 
     Follows the released code: squared Euclidean distances divided by the query's greatest one, and neighbourhood
     weights exp(-distance) that sum to 1 (the paper leaves both out). Neighbourhoods are those among queries and
-    gallery together. Scores shown are minus the final distance. Time O(n^2 d) for n images, memory O(n k1^2). Large
-    sets of float32 vectors on the CPU go through compiled loops, which give the same ranking.
+    gallery together. Scores shown are minus the final distance. Time O(n^2 d) for n images, memory O(n k1^2).
 
     Example (`ranking` and `images` are those of `lab.reranking`):
         >>> lab.reranking.create("k_reciprocal", k1=3, k2=1).rerank(ranking, images, images).neighbours[1]
@@ -169,21 +148,21 @@ class KReciprocal(Reranker):
 
     neighbours_knob = "k1"
 
-    class Knobs(Knobs):
-        k1: int = knob(
-            20, "Number of neighbours that are tested for reciprocity.", ge=1, source="Zhong et al. 2017, section 4.1"
-        )
-        k2: int = knob(
-            6,
-            "Number of neighbours over which weights are averaged (query expansion); 1: no averaging.",
-            ge=1,
-            source="Zhong et al. eq. 11",
-        )
-        lam: float = knob(0.3, "Weight of the original distance.", ge=0, le=1, source="Zhong et al. eq. 12")
+    k1: int = knob(
+        "Number of neighbours that are tested for reciprocity.",
+        default=20,
+        ge=1,
+        source="Zhong et al. 2017, section 4.1",
+    )
+    k2: int = knob(
+        "Number of neighbours over which weights are averaged (query expansion); 1: no averaging.",
+        default=6,
+        ge=1,
+        source="Zhong et al. eq. 11",
+    )
+    lam: float = knob("Weight of the original distance.", default=0.3, ge=0, le=1, source="Zhong et al. eq. 12")
 
     def rerank(self, ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> Ranking:
         graph, knobs = nodes(ranking, query, gallery, self.device), self.knobs
-        if _worth_compiling(graph):
-            return compiled(ranking, graph, knobs.k1, knobs.k2, knobs.lam)
         blocks = distances(graph, knobs.k1, knobs.k2, knobs.lam)
         return ranked_by(ranking, (-block for block in blocks))

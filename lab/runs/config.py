@@ -6,7 +6,6 @@ dashboard's form and the comparison of two runs all read it. Nothing here import
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import os
 import re
@@ -20,7 +19,7 @@ import yaml
 import lab.papers.recipes
 from lab.core import yaml_reader
 from lab.core.catalog import OUTSIDE
-from lab.core.explain import quoted
+from lab.core.explain import near, quoted
 from lab.core.files import checked, whole
 from lab.core.knobs import Knobs, Unchecked, describe
 
@@ -218,8 +217,8 @@ class RunConfig:
         sections = dict(sections or {})
         for name in sections:
             if name not in SECTIONS:
-                near = difflib.get_close_matches(str(name)[:100], SECTIONS, n=1)
-                hint = f" (did you mean {near[0]!r}?)" if near else ""
+                meant = near(name, SECTIONS)
+                hint = _knob_elsewhere(str(name)) or (f" (did you mean {meant!r}?)" if meant else "")
                 raise ValueError(f"A run has no section {quoted(name)}{hint}. Its sections: {', '.join(SECTIONS)}.")
         chosen: dict[str, Any] = {
             name: _chosen(section, sections.get(name), stored) for name, section in SECTIONS.items()
@@ -339,7 +338,9 @@ class RunConfig:
                 for knob, value in one.values.items():  # those of an entry that is not here have no defaults
                     if knob not in defaults or value != defaults[knob]:
                         listed = (value or (None,)) if isinstance(value, tuple) else (value,)  # a flag needs a word
-                        words += [f"--{prefix}.{knob}", *map(word, listed)]
+                        switch = isinstance(value, bool)
+                        words += [f"--no-{prefix}.{knob}" if value is False else f"--{prefix}.{knob}"]
+                        words += [] if switch else map(word, listed)
         return words
 
 
@@ -352,6 +353,17 @@ def without_followed_lengths(sections: Mapping[str, Any]) -> dict[str, Any]:
     return {**sections, "encoder": {k: v for k, v in encoder.items() if k != "normalise"}} if followed else {**sections}
 
 
+def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Sections of both; the knobs of one that is changed stay, unless another entry is named."""
+    result: dict[str, Any] = dict(base)
+    for name, change in changes.items():
+        before: Any = result.get(name)
+        joins = isinstance(before, dict) and isinstance(change, dict)
+        same = joins and change.get("name", before.get("name")) == before.get("name")
+        result[name] = {**before, **change} if same else change
+    return result
+
+
 def difference(one: RunConfig, other: RunConfig) -> dict[str, tuple[Any, Any]]:
     """Dotted path to the two values, for every knob or name in which two configurations differ (None: not there).
 
@@ -361,7 +373,7 @@ def difference(one: RunConfig, other: RunConfig) -> dict[str, tuple[Any, Any]]:
         >>> lab.runs.difference(config, config.changed("loss.tau", 0.05))
         {'loss.tau': (0.02, 0.05)}
     """
-    left, right = _flat(one.as_dict()), _flat(other.as_dict())
+    left, right = flat(one.as_dict()), flat(other.as_dict())
     paths = list(dict.fromkeys([*left, *right]))
     return {p: (left.get(p), right.get(p)) for p in paths if left.get(p) != right.get(p)}
 
@@ -392,7 +404,7 @@ def read_yaml(path: Path | str) -> dict[str, Any]:
     except OSError as error:
         raise ValueError(
             f"The configuration {path} cannot be read: {error.strerror}. Presets: {', '.join(presets())}; "
-            "`lab recipes` lists the recipes."
+            "`lab list recipes` lists the recipes."
         ) from None
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is no valid YAML: {error}.") from None
@@ -405,7 +417,7 @@ def parse_yaml(text: str, name: str) -> dict[str, Any]:
         name: what the message calls it.
 
     Raises:
-        ValueError: no YAML, no mapping, or aliases, which let ten lines stand for a billion.
+        ValueError: no YAML, or no mapping.
     """
     try:
         read = yaml_reader.load(text)
@@ -414,6 +426,14 @@ def parse_yaml(text: str, name: str) -> dict[str, Any]:
     if read is not None and not isinstance(read, dict):
         raise ValueError(f"{name} must hold sections ({', '.join(SECTIONS)}), got {type(read).__name__}.")
     return read or {}
+
+
+def _knob_elsewhere(name: str) -> str:
+    """Where a knob belongs that stands where sections do; nothing where no section has one of nearly this name."""
+    sections = [one for one in SECTIONS.values() if not one.many]
+    places = {knob: one.name for one in reversed(sections) for knob in one.knobs_of(one.default).model_fields}
+    meant = near(name, places, cutoff=0.8)
+    return f" (did you mean the knob {meant} of {places[meant]}, {places[meant]}={{'{meant}': ...}}?)" if meant else ""
 
 
 def _chosen(section: Section, value: Any, stored: bool) -> Choice | tuple[Choice, ...]:
@@ -440,12 +460,13 @@ def word(value: Any) -> str:
     return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
+def flat(value: Any, prefix: str = "") -> dict[str, Any]:
+    """Dotted path to value of all that a configuration holds; an entry of a list goes by its name, and is `on`."""
     if isinstance(value, list) and value and all(isinstance(v, dict) and "name" in v for v in value):
         value = {v["name"]: {"on": True, **{k: w for k, w in v.items() if k != "name"}} for v in value}
     if not isinstance(value, dict):
         return {prefix: value}
-    flat: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for key, inner in value.items():
-        flat |= _flat(inner, f"{prefix}.{key}" if prefix else key)
-    return flat
+        found |= flat(inner, f"{prefix}.{key}" if prefix else key)
+    return found

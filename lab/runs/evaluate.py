@@ -12,6 +12,7 @@ from lab.core.results import Classifier, EmbeddingSet
 from lab.evaluation.embedding import embed, rows_of
 from lab.evaluation.precision import Precision
 from lab.evaluation.scores import Evaluation, evaluate
+from lab.runs.building.on_features import measure_on_features
 from lab.runs.building.parts import check_search, device_of, metrics_of, reranker_of
 from lab.runs.building.trained import Trained, open_trained
 from lab.runs.config import RunConfig, difference
@@ -163,6 +164,7 @@ def evaluate_run(
     trained = open_trained(run, config=config, encoder=encoder)
     if dataset is not None:
         trained.dataset = dataset
+    yield from measure_on_features(trained)
     evaluator = Evaluator(trained)
     for name in splits or evaluator.splits:
         if stop():

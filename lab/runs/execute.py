@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from lab.training.loop import Parts, Trainer
 
 CHANGEABLE = ("optimiser", "schedule", "training", "testing", "metrics", "evaluation")
-FIXED = ("training.seed", "training.whitening", "training.class_weights", "training.encoder_weights")
+FIXED = ("training.seed", "training.whitening", "training.class_weights")
 """Sections whose knobs a run may change when it goes on, and knobs of them that it may not."""
 
 HEARTBEAT = 1.0
@@ -114,7 +114,13 @@ def check_available(root: Path | str, name: str) -> None:
 def fill(folder: Path, config: RunConfig) -> None:
     """Write into a new folder what a queued run has."""
     write_status(folder, QUEUED, "waiting", config.training.knobs.steps)
-    write_text(folder / "config.yaml", findable(config).as_yaml())
+    config = findable(config)
+    if config.training.knobs.precision == "auto":
+        from lab.evaluation.precision import chosen  # brings torch
+        from lab.kernels.devices import device_or_cpu
+
+        config = config.changed("training.precision", chosen("auto", device_or_cpu(config.training.knobs.device)))
+    write_text(folder / "config.yaml", config.as_yaml())
 
 
 def write_status(folder: Path, state: str, phase: str, steps: int, sentence: str = "") -> None:
@@ -139,8 +145,8 @@ def execute(
     """Train and evaluate a run, from its last checkpoint if it has one; writes the folder, yields every record.
 
     Args:
-        stop: asked in every step; when it says yes, or somebody left a request in the folder (`lab stop` from another
-            machine), the run saves a checkpoint and ends as `stopped`.
+        stop: asked in every step; when it says yes, or somebody left a request in the folder (`lab runs stop` from
+            another machine), the run saves a checkpoint and ends as `stopped`.
         processes: those that share the batches; only the first writes the folder and measures, the others train and
             embed along.
         custom: the encoder and loss that `lab.train` was given, where the configuration does not name one of ours.
@@ -249,6 +255,11 @@ def check_at_hand(run: Run, custom: Custom | None = None) -> None:
         return  # what is wrong with it is said, and kept in the folder, when the training begins
     if config.imported:
         raise ValueError(f"Run {run.name} holds embeddings that were made elsewhere, so there is nothing to train.")
+    if run.state == FINISHED and run.checkpoint("last") is None:
+        raise ValueError(
+            f"Run {run.name} is finished and came without its last checkpoint, so its training cannot go on; train it "
+            f"anew: lab train --config {run.path / 'config.yaml'}."
+        )
     missing = {
         name: getattr(config, name).values.get("what")
         for name in ("encoder", "loss")
@@ -284,13 +295,14 @@ def _recorded(writer: Writer, execution: _Execution) -> Iterator[Record]:
 
 def _along(run: Run, stop: Callable[[], bool], processes: Processes) -> Iterator[Record]:
     """Train as one of several processes that is not the first: write nothing."""
+    from lab.runs.building.on_features import on_features
     from lab.runs.building.parts import parts_of
     from lab.runs.evaluate import embed_along
     from lab.training.loop import Trainer
 
     config = run.config
     dataset = run.dataset()
-    parts = parts_of(config, dataset)
+    parts = yield from on_features(parts_of(config, dataset), config, dataset, run.path.parent)
     trainer = Trainer(parts, config.training.knobs, run.path / "checkpoints", processes, stop)
     if not trainer.resume() and config.training.knobs.whitening:
         from lab.runs.building.whitening import start_from_whitening
@@ -310,6 +322,7 @@ class _Execution:
 
     def records(self) -> Iterator[Record]:
         from lab.install.environment import meta
+        from lab.runs.building.on_features import on_features
         from lab.runs.building.parts import parts_of
         from lab.runs.evaluate import evaluate_run, problems_sentence
         from lab.training.loop import Trainer
@@ -320,7 +333,7 @@ class _Execution:
         self.writer.status(RUNNING, phase="loading", steps=knobs.steps, sentence="")
         dataset = self.run.dataset()
         self.writer.images(dataset)
-        parts = parts_of(config, dataset, self.custom)
+        parts = yield from on_features(parts_of(config, dataset, self.custom), config, dataset, self.run.path.parent)
         self.writer.describe(meta(str(parts.device)))
         if dataset.problems:
             yield self._kept(Note(problems_sentence(dataset.problems)))
@@ -335,6 +348,13 @@ class _Execution:
         if done:
             yield self._kept(Note(f"Resumed after step {done}."))
         yield Note(announcement(config, parts, 1 if self.processes is None else self.processes.world))
+        untrained = None
+        if parts.validator is not None and knobs.keep_frames and not done and self.processes is None:
+            untrained = yield from parts.validator.embedded(parts.encoder)
+            self.writer.moment(0, vars(untrained), knobs.keep_frames)
+        if not done:
+            for record in trainer.checkups.before(untrained):
+                yield self._kept(record)
         yield from self._trained(trainer)
         if (step := trainer.progress.step) < knobs.steps:
             self.writer.status(STOPPED, phase="stopped", step=step, sentence=f"Stopped after step {step}.")
@@ -379,8 +399,9 @@ class _Execution:
         if not isinstance(record, records.TRANSIENT):
             self.writer.append({**record.as_json(), "at": round(time.time(), 3)})
         if isinstance(record, Stepped):
-            facts = {"step": record.step, "steps": record.steps, "eta_seconds": record.eta_seconds}
-            self.writer.status(RUNNING, every=HEARTBEAT, phase="training", loss=record.as_json()["loss"], **facts)
+            told = record.as_json()  # without NaN
+            facts = {name: told[name] for name in ("step", "steps", "loss", "eta_seconds")}
+            self.writer.status(RUNNING, every=HEARTBEAT, phase="training", **facts)
         elif isinstance(record, records.Embedding | records.Searching):
             self.writer.status(RUNNING, every=HEARTBEAT)  # a sign of life: validating can take long
         elif isinstance(record, Saving):
@@ -390,7 +411,7 @@ class _Execution:
         elif isinstance(record, Batched) and knobs.keep_batches:
             self.writer.of_step("batches", record.step, record.tensors, {"loss": record.loss}, knobs.keep_batches)
         elif isinstance(record, Validated) and knobs.keep_frames:
-            self.writer.of_step("frames", record.step, vars(record.embeddings), {}, knobs.keep_frames)
+            self.writer.moment(record.step, vars(record.embeddings), knobs.keep_frames)
         return record
 
 
@@ -398,7 +419,7 @@ def announcement(config: RunConfig, parts: Parts, processes: int = 1) -> str:
     """What is about to be trained, in one line."""
     knobs = config.training.knobs
     wrapped = "".join(f" in {wrapper.name}" for wrapper in config.wrappers)
-    statistics = {"shared": "over all of them", "frozen": "frozen", "refuse": "refused"}
+    statistics = {"shared": "over all of them", "refuse": "refused"}
     workers = parts.loader.workers
     loaded = f", loaded ahead by {counted(workers, 'process', 'processes')}" if workers else ""
     among = f", shared by {processes} processes (batch normalisation {statistics[knobs.processes_batchnorm]})"

@@ -15,7 +15,8 @@
     maps/                    two-dimensional maps that the dashboard drew of the embeddings
     failure/                 the batch at which training stopped
     remarks.json, marks.json what people wrote of the run, and of single images
-    relevance.json        which images people found right or wrong for which query
+    relevance.json        of version 0.2: which images people found right or wrong for which query
+    threshold.json        which similarity means the same; see `lab.threshold`
 
 Reading imports no torch, except for `dataset`; `lab.runs.building.trained` reads the weights.
 """
@@ -53,6 +54,9 @@ ENDED = (STOPPED, FAILED, FINISHED, INTERRUPTED)
 
 SENT = "sent.json"
 """Where a run was handed over to; see `lab.runs.launching.detached`."""
+
+PUBLISHED = "published"
+"""The checkpoint of a folder that `lab export --to huggingface` wrote, which holds nothing else of a run."""
 
 PICTURES = "pictures"
 """The folder of a run's own pictures; a list with this root means the one in the run folder, wherever that lies."""
@@ -162,7 +166,7 @@ class Run:
     def config_dict(self) -> dict[str, Any]:
         """config.yaml, unchecked; needs no torch."""
         if not (self.path / "config.yaml").exists():
-            raise ValueError(f"{self.path} lost its config.yaml; `lab runs check {self.name} --repair` makes it anew.")
+            raise ValueError(f"{self.path} lost its config.yaml; `lab train --resume {self.name}` writes it anew.")
         return read_yaml(self.path / "config.yaml")
 
     @cached_property
@@ -258,15 +262,16 @@ class Run:
             return log.read().decode("utf-8", errors="replace")
 
     def checkpoint(self, name: str) -> Path | None:
-        """Path of the `best` or `last` checkpoint, or None."""
-        path = self.path / "checkpoints" / f"{name}.safetensors"
+        """Path of the `best` or `last` checkpoint, or of the weights of a folder that was `published`; or None."""
+        path = self.path / ("model" if name == PUBLISHED else f"checkpoints/{name}")
+        path = path.with_name(f"{path.name}.safetensors")
         return path if path.is_file() else None
 
     def used_checkpoint(self, name: str | None = None) -> str | None:
         """Which checkpoint is used where `name` is asked for, by default the one that the configuration evaluates:
         that one, or `last` where it is not there. None without any."""
         name_or_default = name or self.config.evaluation.knobs.checkpoint
-        return next((one for one in (name_or_default, "last") if self.checkpoint(one)), None)
+        return next((one for one in (name_or_default, "last", PUBLISHED) if self.checkpoint(one)), None)
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -299,11 +304,25 @@ class Run:
         stored = (self.scores(split) or {}) if of == "scores" else self._header(split)
         return Origin(stored.get("checkpoint"), stored.get("step", 0), self.status.get("steps"))
 
-    def scores(self, split: str = "test") -> dict[str, Any] | None:
+    def scores(self, split: str | None = None) -> dict[str, Any] | None:
         """scores/SPLIT.json: `values`, `queries`, `excluded`, `checkpoint`, `step`, `evaluation`, ...; or None.
 
+        Args:
+            split: by default test, or the only one that has scores: a recorded loop's is validation, unless it says
+                otherwise.
+
         None stands for no scores, and for damaged ones.
+
+        Raises:
+            ValueError: there is no such split; says of which there are scores.
         """
+        there = sorted(file.stem for file in (self.path / "scores").glob("*.json"))
+        if split is None:
+            split = there[0] if len(there) == 1 else "test"
+        if split not in ("train", "validation", "test", *there):
+            raise ValueError(
+                f"Run {self.name} has no split {split!r}; scores are there of: {', '.join(there) or 'none'}."
+            )
         read = read_json(self.path / "scores" / f"{split}.json")
         return read if "values" in read else None
 
@@ -355,8 +374,11 @@ class Run:
         try:
             kept = files.read_json(path) if path.exists() else None
         except ValueError as error:
-            raise ValueError(f"{error} `lab runs check RUN --repair` sets it aside, to read the images anew.") from None
-        if kept is None or kept.get("data") != choice.as_dict():
+            raise ValueError(f"{error} Delete it, to read the images anew.") from None
+        written = {
+            "corrections" if name == "leave_out" else name: one for name, one in (kept or {}).get("data", {}).items()
+        }
+        if kept is None or written != choice.as_dict():  # version 0.2 called corrections `leave_out`
             return choice.create()
         from lab.data.images import listing
 
@@ -371,6 +393,10 @@ class Run:
         return arrays.read(path)
 
     def _lacking(self, folder: str, split: str) -> str:
+        if self.checkpoint(PUBLISHED):
+            return (
+                f"{self.path} is a published model without its pictures; say which to search, as gallery (--gallery)."
+            )
         known = ", ".join(self.splits) or "none yet"
         return f"Run {self.name} holds no {folder} of split {split!r} (it has {known}); run: lab evaluate {self.path}."
 

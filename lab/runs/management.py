@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -89,6 +90,14 @@ def trashed(root: Path) -> tuple[Path, ...]:
     """Runs in the trash, last thrown away first."""
     thrown = [folder for folder in (Path(root) / TRASH).glob("*") if folder.is_dir()]
     return tuple(sorted(thrown, key=os.path.getctime, reverse=True))
+
+
+def empty_trash(root: Path) -> int:
+    """Delete for good what lies in the trash; returns how many runs."""
+    thrown = trashed(root)
+    for folder in thrown:
+        shutil.rmtree(folder)
+    return len(thrown)
 
 
 def restore(thrown: Path) -> Run:

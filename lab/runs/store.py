@@ -23,7 +23,7 @@ def default_root() -> Path:
 
 
 def open_run(path: Path | str, root: Path | str | None = None) -> Run:
-    """The run at a path, or of that name below `root`.
+    """The run at a path, or of that name below `root`; or a published model, its folder or hf://OWNER/NAME.
 
     Raises:
         ValueError: there is no run there; names the nearest ones.
@@ -32,6 +32,10 @@ def open_run(path: Path | str, root: Path | str | None = None) -> Run:
         >>> lab.runs.open("first", root).config.loss.name
         'recall_at_k'
     """
+    from lab.runs.building.published import HUB, fetched
+
+    if str(path).startswith(HUB):
+        return Run(fetched(str(path)))
     root = Path(default_root() if root is None else root)
     for candidate in (Path(path), root / str(path)):
         if is_run(candidate):

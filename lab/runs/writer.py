@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from lab.data import ImageSet
 
 FOLDERS = ("checkpoints", "embeddings", "scores", "batches", "frames", "failure")
-"""What a writer makes below a run folder; remarks.json, marks.json, relevance.json and maps/ are written by others."""
+"""What a writer makes below a run folder; what people chose or wrote (`OTHERS`) and maps/ are of others."""
+
+OTHERS = (".remarks.json.", ".marks.json.", ".relevance.json.", ".threshold.json.")
+"""How files begin that others are about to write."""
 
 
 class Writer:
@@ -71,7 +74,7 @@ class Writer:
         self._inode = os.stat(self.path / lock.FILE).st_ino
         self._last_status = 0.0
         for leftover in (path for name in (".", *FOLDERS) for path in (self.path / name).glob(".*.tmp")):
-            if not leftover.name.startswith((".remarks.json.", ".marks.json.", ".relevance.json.")):
+            if not leftover.name.startswith(OTHERS):
                 leftover.unlink(missing_ok=True)  # what killed writers left half-written
         if found.written_state == RUNNING:  # of a process that is gone, or it would hold the lock
             lost = lost_sentence(found.status)
@@ -141,8 +144,9 @@ class Writer:
         to_disk(self.path)
 
     def truncate(self, step: int) -> None:
-        """Forget the records after `step`, and lines that hold none: training goes on from there."""
-        records = [one for one in self.run.metrics() if one.get("step", 0) <= step and one["kind"] != "evaluated"]
+        """Forget the records after `step`, and lines that hold none: training goes on from there, or begins anew."""
+        made_again = {"evaluated"} if step else {"evaluated", "checkup"}
+        records = [one for one in self.run.metrics() if one.get("step", 0) <= step and one["kind"] not in made_again]
         saved = {"kind": "saved", "step": step, "name": "last"}
         if step and not any(saved.items() <= one.items() for one in records):  # a kill came after the checkpoint
             records.append({**saved, "at": round(time.time(), 3)})
@@ -164,6 +168,16 @@ class Writer:
         """Write arrays as one safetensors file, atomically."""
         self._check_place()
         stored.write(self.path / folder / f"{name}.safetensors", values, header)
+
+    def moment(self, step: int, values: dict[str, np.ndarray], most: int) -> None:
+        """Write the validation embeddings of a step. Of more than `most`, those go that leave the smallest gaps, late
+        ones first, so that what stays is spread over the training, the first and the newest among them."""
+        self.arrays("frames", f"step_{step:08d}", values, {"step": step})
+        kept = self.run.frames()
+        while len(kept) > max(1, most):
+            steps = list(kept)
+            spare = min(range(1, len(steps) - 1), key=lambda at: (steps[at + 1] - steps[at - 1], -at), default=0)
+            kept.pop(steps[spare]).unlink(missing_ok=True)
 
     def of_step(
         self, folder: str, step: int, values: dict[str, np.ndarray], header: dict[str, Any], newest: int = 1

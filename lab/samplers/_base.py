@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from lab.core.knobs import HasKnobs
 
 
 class Sampler(HasKnobs):
-    """Chooses the images of each training batch. An entry declares `Knobs` and defines `_bound` and `batch`.
+    """Chooses the images of each training batch. An entry declares its knobs and defines `_bound` and `batch`.
 
     The batch depends on the seed and the step alone, so an interrupted run needs no sampler state to go on.
 
@@ -35,10 +35,8 @@ class Sampler(HasKnobs):
         (5, [2, 2, 2, 2, 2])
     """
 
-    takes_classes: ClassVar[bool] = False
-    """Whether `bind_classes` will do, which needs no label of each image."""
-    epoch: int = 0
-    _share: tuple[int, int] = (0, 1)
+    epoch = 0
+    _share = (0, 1)
 
     def bind(self, labels: np.ndarray, super_labels: np.ndarray | None = None, seed: int = 0) -> Self:
         """Take the labels [n] of the images to draw from; `super_labels` [n] for samplers that use a hierarchy.
@@ -60,21 +58,6 @@ class Sampler(HasKnobs):
             )
         self._bound(None if super_labels is None else np.asarray(super_labels, dtype=np.int64))
         return self
-
-    def bind_classes(self, starts: np.ndarray, sizes: np.ndarray, seed: int = 0) -> Self:
-        """Take images that lie class by class: class c has `sizes[c]` of them from row `starts[c]` on.
-
-        Nothing is made for each image, so that a hundred million of them start as fast as a thousand; `batch` gives
-        rows. A `ClassSplit` of a data set in tar shards or Parquet has both arrays. Batches are those that `bind` would
-        draw, where the rows begin at 0 and leave none out.
-
-        Args:
-            starts, sizes: int64 [c].
-
-        Raises:
-            ValueError: this sampler cannot do without labels, or no batch can be made.
-        """
-        raise ValueError(f"{type(self).__name__} needs the label of every image; take m_per_class, or bind(labels).")
 
     def _bound(self, super_labels: np.ndarray | None) -> None:
         """Check the labels and prepare what `batch` needs."""
@@ -127,19 +110,6 @@ ShortClasses = Literal["refuse", "leave_out", "repeat", "with_replacement"]
 often as the next (repeat); or each is drawn from all of the class anew (with_replacement, as the code of 001 does)."""
 
 
-class Stretches(Sequence[np.ndarray]):
-    """Rows of classes that lie side by side, each class made when it is asked for."""
-
-    def __init__(self, starts: np.ndarray, sizes: np.ndarray):
-        self.starts, self.sizes = starts, sizes
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def __getitem__(self, c: Any) -> Any:
-        return np.arange(self.starts[c], self.starts[c] + self.sizes[c])
-
-
 def members_by_class(labels: np.ndarray, per_class: int, short_classes: ShortClasses, who: str) -> list[np.ndarray]:
     """Positions of the images of each usable class.
 
@@ -177,21 +147,6 @@ def draw(
         laps, rest = divmod(per_class, len(members))
         drawn += [members] * laps + [random.permutation(members)[:rest]]
     return np.concatenate(drawn)
-
-
-def released_epoch(counts: np.ndarray, batch_size: int, per_class: int, seed: int = 0) -> int:
-    """Batches in what the released code of RS@k and of ROADMAP calls an epoch, for classes of these sizes.
-
-    A batch takes `per_class` images that were not shown yet of the first classes, in an order shuffled once, that still
-    have so many; the epoch ends when too few classes are left for a batch. Where classes differ in size that is sooner
-    than images // batch_size.
-    """
-    left = np.random.default_rng(seed).permutation(np.asarray(counts))
-    needed, batches = batch_size // per_class, 0
-    while len(able := np.flatnonzero(left >= per_class)) >= needed:
-        left[able[:needed]] -= per_class
-        batches += 1
-    return batches
 
 
 def shuffled_lap(seed: int, step: int, count: int, per_step: int) -> np.ndarray:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import knob
 from lab.samplers._base import Sampler, ShortClasses, draw, members_by_class
 
 
@@ -33,18 +33,18 @@ class Hierarchical(Sampler):
         (array([0, 1]), array([4, 4]))
     """
 
-    class Knobs(Knobs):
-        batch_size: int = knob(128, "Images in a batch.", ge=4, scale="log", unit="images")
-        per_class: int = knob(
-            4, "Images of each class in a batch (m).", ge=1, unit="images", source="ROADMAP, released code"
-        )
-        share: Literal["classes", "pairs"] = knob(
-            "classes", "How often super-classes are drawn: by their number of classes, or every pair equally often."
-        )
-        short_classes: ShortClasses = knob("refuse", "What to do with classes that have fewer images than per_class.")
+    batch_size: int = knob("Images in a batch.", default=128, ge=4, scale="log", unit="images")
+    per_class: int = knob(
+        "Images of each class in a batch (m).", default=4, ge=1, unit="images", source="ROADMAP, released code"
+    )
+    share: Literal["classes", "pairs"] = knob(
+        "How often super-classes are drawn: by their number of classes, or every pair equally often.", default="classes"
+    )
+    short_classes: ShortClasses = knob(
+        "What to do with classes that have fewer images than per_class.", default="refuse"
+    )
 
-    def __init__(self, **knobs: Any):
-        super().__init__(**knobs)
+    def __post_init__(self) -> None:
         if self.knobs.batch_size % (2 * self.knobs.per_class):
             raise ValueError(
                 f"Hierarchical: batch_size must be a multiple of twice per_class, got {self.knobs.batch_size} and "

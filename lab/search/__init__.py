@@ -16,25 +16,31 @@ Example:
 
 from typing import TYPE_CHECKING, Any
 
-from lab.core.catalog import Catalog, public
+from lab.core.catalog import Catalog
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lab.core.knobs import Knobs, knob
-    from lab.search._base import Index, IndexKnobs
+    from lab.core.knobs import knob
+    from lab.search._base import Index
     from lab.search._composed import Together, best_of, compose, mean_query, rocchio
     from lab.search._faiss_file import FaissFile
     from lab.search._recall import recall
 
 __all__ = [
-    "FaissFile", "Index", "IndexKnobs", "Knobs", "Together", "add", "best_of", "compose", "create", "get", "knob",
+    "FaissFile", "Index", "Together", "add", "best_of", "compose", "create", "get", "knob",
     "mean_query", "names", "open", "recall", "rocchio",
 ]  # fmt: skip
 
 _catalog: "Catalog[Index]" = Catalog(__name__, __path__, "index", base="lab.search._base:Index")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
-__getattr__ = public(__name__)
+if TYPE_CHECKING:
+    from lab.search import _entries
+    from lab.search._entries import *
+
+    __all__ += _entries.__all__  # type: ignore[attr-defined]  # for pyright
+else:
+    __getattr__, __dir__ = _catalog.public()
 
 
 def open(path: "str | Path", device: Any = "auto") -> "Index":

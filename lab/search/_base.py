@@ -11,23 +11,12 @@ import torch
 
 from lab.core import arrays
 from lab.core.catalog import name_of
-from lab.core.knobs import HasKnobs, Knobs, knob
+from lab.core.knobs import HasKnobs, argument, knob
 from lab.core.results import EmbeddingSet, Ranking, Relevance, as_array
 from lab.core.streams import ReportProgress
 from lab.kernels.devices import device_of
 from lab.kernels.sort_keys import Space
 from lab.search._ranking import Task, task_of
-
-
-class IndexKnobs(Knobs):
-    """The knobs of every index."""
-
-    k: int = knob(100, "Number of neighbours that are kept for each query.", ge=1, scale="log")
-    similarity: Literal["cosine", "euclidean"] = knob(
-        "cosine",
-        "Similarity of a pair: cosine, or the negative squared Euclidean distance (for embeddings of any length).",
-    )
-
 
 Nearest = tuple[torch.Tensor, torch.Tensor]
 """Dot products [q k], descending (NaN where there is none), and gallery positions [q k] (-1)."""
@@ -70,33 +59,51 @@ class Index(HasKnobs):
 
     learnt: what an index was given or found besides its gallery, and keeps when items are added or it is opened.
     names, about: what `save` was told of the items and of the whole, once it is opened; else empty.
+    takes_anchors: whether `build` takes class anchors.
     thorough: knobs under which an index that files its gallery compares a query with every file; all at 1 do so, too.
-
-    Args:
-        device: where it searches: cpu, cuda, cuda:1, or auto, a GPU when there is one.
     """
 
-    Knobs = IndexKnobs
     thorough: ClassVar[Mapping[str, int]] = {}
+    takes_anchors: ClassVar[bool] = False
+    device: Any = argument("Where it searches: cpu, cuda, cuda:1, or auto, a GPU when there is one.", default="auto")
+    k: int = knob("Number of neighbours that are kept for each query.", default=100, ge=1, scale="log")
+    similarity: Literal["cosine", "euclidean"] = knob(
+        "Similarity of a pair: cosine, or the negative squared Euclidean distance (for embeddings of any length).",
+        default="cosine",
+    )
 
-    def __init__(self, device: str | torch.device = "auto", **knobs: Any):
-        super().__init__(**knobs)
-        self.device = device_of(device)
+    def __post_init__(self) -> None:
+        self.device = device_of(self.device)
         self.gallery: EmbeddingSet | None = None
         self.learnt: dict[str, np.ndarray] = {}
         self.names: Sequence[str] = ()
         self.about: Mapping[str, Any] = {}
 
-    def build(self, gallery: EmbeddingSet) -> Index:
+    def build(self, gallery: Any, labels: Any = None, *, anchors: np.ndarray | None = None) -> Self:
         """Index a gallery of g items; returns the index itself.
 
+        Args:
+            gallery: an `EmbeddingSet`, in memory, memory-mapped or in shards (`lab.galleries`); or vectors [g d].
+            labels: [g], whole numbers, of such vectors; only a ranking reads them.
+            anchors: float [c d], class anchors, for `two_stage`, which needs them, and `faiss_ivf_pq`.
+
         Raises:
-            ValueError: the gallery is empty, misshapen, or holds NaN or infinity.
+            ValueError: the gallery is empty, misshapen, or holds NaN or infinity; or anchors that do not fit.
         """
+        if not hasattr(gallery, "vectors"):
+            gallery = EmbeddingSet(gallery, labels)
+        elif labels is not None:
+            raise ValueError("The gallery has labels of its own; give labels only beside plain vectors.")
+        if anchors is not None and not self.takes_anchors:
+            raise ValueError(f"{type(self).__name__} takes no anchors; two_stage does.")
+        self._build(gallery, **({} if anchors is None else {"anchors": anchors}))
+        return self
+
+    def _build(self, gallery: EmbeddingSet) -> None:
+        """`build`, of what is an `EmbeddingSet`."""
         check_set(gallery, "gallery")
         self.space = Space.of(gallery.vectors, self.knobs.similarity, self.device)
         self._hold(gallery)
-        return self
 
     def add(self, more: EmbeddingSet) -> Self:
         """Put items behind those of the gallery; returns the index itself.
@@ -155,7 +162,7 @@ class Index(HasKnobs):
 
     def _again(self, gallery: EmbeddingSet) -> None:
         """Index another gallery with what was learnt before."""
-        self.build(gallery)
+        self._build(gallery)
 
     def rank(
         self,

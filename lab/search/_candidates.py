@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
 
 from lab.core.catalog import name_of
-from lab.core.knobs import knob
+from lab.core.knobs import HasKnobs, knob
 from lab.core.results import EmbeddingSet, Ranking
 from lab.core.streams import ReportProgress
 from lab.kernels import sort_keys
 from lab.search import _ranking
-from lab.search._base import Index, IndexKnobs
+from lab.search._base import Index
 from lab.search._items import checked, digest, digest_of
 from lab.search._ranking import Task
 
@@ -24,22 +24,24 @@ AT_ONCE = 2**23
 """Numbers of candidate rows re-scored at once: 64 MB in float64."""
 
 
-class ListKnobs(IndexKnobs):
+class ListKnobs(HasKnobs):
     """The knobs of every index, and how many inverted lists it has."""
 
     lists: int | None = knob(
-        None, "Number of inverted lists; by default about the square root of the gallery's size.", ge=1
+        "Number of inverted lists; by default about the square root of the gallery's size.", default=None, ge=1
     )
 
 
 class CodeKnobs(ListKnobs):
     """The knobs of indexes that keep a few bytes of each vector and rank what they list exactly."""
 
-    probes: int = knob(16, "Inverted lists that are searched for each query.", ge=1, scale="log")
-    bytes: int = knob(16, "Bytes that are kept of each vector, at most one for each of its numbers.", ge=1, le=64)
+    probes: int = knob("Inverted lists that are searched for each query.", default=16, ge=1, scale="log")
+    bytes: int = knob(
+        "Bytes that are kept of each vector, at most one for each of its numbers.", default=16, ge=1, le=64
+    )
     rerank: int = knob(
-        10,
         "Candidates for each neighbour that is wanted; they are ranked by their full vectors, which may lie on disk.",
+        default=10,
         ge=1,
         scale="log",
     )
@@ -56,10 +58,9 @@ class CandidateIndex(Index):
     asked_with: ClassVar[tuple[str, ...]] = ("folder", "k", "probes", "rerank")
     """Knobs that nothing which is built depends on."""
 
-    def build(self, gallery: EmbeddingSet) -> Self:
+    def _build(self, gallery: EmbeddingSet) -> None:
         self.learnt = {}
         self._again(gallery)
-        return self
 
     def _again(self, gallery: EmbeddingSet) -> None:
         self.rows = checked(gallery, self.knobs.similarity)
@@ -150,7 +151,7 @@ class CandidateIndex(Index):
 class FaissIndex(CandidateIndex):
     """A faiss index over the gallery's rows, on a GPU where there is one; subclasses make it."""
 
-    index: Any
+    index = cast(Any, None)
 
     def _flat(self) -> Any:
         """faiss's flat index for the chosen similarity."""

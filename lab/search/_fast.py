@@ -7,7 +7,6 @@ a tile then serves its rows as queries and its columns, too.
 from __future__ import annotations
 
 import threading
-from contextlib import nullcontext
 
 import numpy as np
 import torch
@@ -16,8 +15,9 @@ from lab.core import threads
 from lab.core.results import Ranking
 from lab.core.streams import ReportProgress
 from lab.kernels import products, sort_keys
+from lab.kernels.neighbours.bits import TOGETHER
 from lab.kernels.ranks.transpose import transposed
-from lab.search import _scans, _tile_scans
+from lab.search import _scans
 from lab.search._ranking import Task, assemble
 
 TILE = 512
@@ -26,83 +26,41 @@ TILE = 512
 SPARE = 16
 """Candidates beside half as many again as are wanted, at which those that cannot be among the best are dropped."""
 
-DOUBTFUL = TILE * TILE // 16
-"""Doubtful triples of a tile beyond which it is counted exactly throughout."""
-
 
 class Scan:
-    """The state of one pass: a counter for each positive, and the candidates of every query.
-
-    many: bool [parts], whether a query of this part, TILE of them, has more than FEW positives.
-    """
+    """The state of one pass: a counter for each positive, and the candidates of every query."""
 
     def __init__(self, task: Task, queries: np.ndarray, items: np.ndarray, k: int, margins: np.ndarray):
-        self.task, self.queries, self.items = task, queries, items
+        self.task, self.k, self.rows, n = task, k, (queries, items), len(queries)
         scores = np.empty(len(task.items), np.float32)
         _scans.pair_scores(queries, items, task.queries_of_items, task.items, scores)
         keys = sort_keys.pack(torch.from_numpy(scores), torch.from_numpy(task.items)).numpy()
         self.order = np.lexsort((keys, task.queries_of_items))
-        self.keys = keys[self.order]
-        self.ladders = _tile_scans.ladders(task.offsets, scores[self.order], self.keys, task.items[self.order], margins)
-        counts = np.diff(task.offsets)
-        self.many = [bool(counts[first : first + TILE].max() > _scans.FEW) for first in range(0, len(counts), TILE)]
-        # Three ways of counting, summed in the end: by tile, by a look at single pairs, by exact tiles.
-        self.by_tile, self.by_look, self.by_exact_tile = (np.zeros(len(keys), np.int64) for _ in range(3))
-        self.candidates = _tile_scans.candidates(k, queries, items, margins, self.ladders.low, k + k // 2 + SPARE)
+        self.keys, self.thresholds = keys[self.order], scores[self.order]
+        self.counters = np.zeros(len(keys), np.int64)
+        self.margins, self.floors = margins, np.full(n, np.finfo(np.float32).min)
+        room = k + k // 2 + SPARE
+        self.found = np.zeros(n, np.int64), np.empty((n, room), np.float32), np.empty((n, room), np.int32)
 
-    def add(self, tile: np.ndarray, first_row: int, first_column: int, both: bool) -> None:
-        """Take in the scores [a b] of neighbouring queries with neighbouring items; with `both` the items are queries,
-        too, and the rows their items."""
-        if both and self.many[first_column // TILE]:
-            self._scan(tile, first_row, first_column, False)
-            self._scan(transposed(tile), first_column, first_row, False)
-            return
-        if not both:
-            self_column = self.task.self_index[first_row : first_row + len(tile)] - first_column
-            rows = np.flatnonzero((self_column >= 0) & (self_column < tile.shape[1]))
-            tile[rows, self_column[rows]] = -np.inf
-        self._scan(tile, first_row, first_column, both)
-
-    def _scan(self, tile: np.ndarray, first_row: int, first_column: int, both: bool) -> None:
-        offsets, ends = self.task.offsets, (first_row + len(tile), first_column + tile.shape[1])
-        sides = [((first_row, ends[0]), (first_column, ends[1]))]
-        if both:
-            sides.append(sides[0][::-1])
-        owned = [slice(offsets[first], offsets[last]) for (first, last), _ in sides]
-        before = [self.by_tile[mine].copy() for mine in owned]
-        doubtful = np.empty((DOUBTFUL, 3), np.int64)
-        listed = _tile_scans.scan(
-            tile, first_row, first_column, both, self.by_tile, doubtful, self.ladders, self.candidates
-        )
-        if listed <= len(doubtful):
-            _scans.look_exactly(
-                self.queries, self.items, self.ladders.thresholds, self.ladders.owners, doubtful[:listed], self.by_look
-            )
-            return
-        # Embeddings so alike that the margin decides too little.
-        for mine, counted, (rows, columns) in zip(owned, before, sides, strict=True):
-            self.by_tile[mine] = counted
-            _scans.count_exactly(
-                self.queries, self.items, rows, columns, self.task.self_index, offsets, self.keys, self.by_exact_tile
-            )
+    def add(self, tile: np.ndarray, first_row: int, first_column: int) -> None:
+        """Take in the scores [a b] of neighbouring queries with neighbouring items."""
+        if ragged := -tile.shape[1] % TOGETHER:
+            tile = np.pad(tile, ((0, 0), (0, ragged)), constant_values=-np.inf)
+        _scans.scan(
+            tile, first_row, first_column, self.task.offsets, self.thresholds, self.keys, self.counters, self.k,
+            self.margins, self.floors, *self.found, *self.rows,
+        )  # fmt: skip
 
     def best(self) -> np.ndarray:
         """Keys, int64 [q k], of the k best of each query, descending."""
-        found = self.candidates
-        out = np.full((len(self.queries), found.k), sort_keys.NOTHING)
-        threads.parts(
-            len(out),
-            lambda first, last: _scans.best_keys(
-                first, last, found.k, found.counts, found.scores, found.columns, self.queries, self.items, out
-            ),
-        )
+        out = np.full((len(self.floors), self.k), sort_keys.NOTHING)
+        threads.parts(len(out), lambda a, b: _scans.best_keys(a, b, self.k, *self.found, *self.rows, out))
         return out
 
     def above(self) -> np.ndarray:
         """int64 [p], items above each positive, in the order of `keys`."""
-        _scans.settle(self.task.offsets, self.by_tile, _scans.FEW)
-        _scans.settle(self.task.offsets, self.by_exact_tile, 0)
-        return self.by_tile + self.by_look + self.by_exact_tile
+        _scans.settle(self.task.offsets, self.counters, _scans.FEW)
+        return self.counters
 
 
 def margins_of(queries: torch.Tensor) -> np.ndarray:
@@ -118,11 +76,9 @@ def rank_all(
     """Compare every query [q d] with every item [g d], unit float32 rows on the CPU.
 
     When both are the same rows in the same order, and no query is another row's image, only half of the tiles are
-    computed. Time O(q g d). Memory: a few tiles for each thread; q (1.5 k + 16) candidates; three counters for each
-    positive; 2 t (q + 64) bounds, float32 (`Ladders`), t being the most positives of a query that has at most
-    `_scans.FEW`; and, for k up to `_tile_scans.GROUPS`, the greatest k (q + 64) scores, float32 (`Candidates`). A
-    thread takes a tile from the product to its counts; counts are whole numbers and candidates are decided exactly, so
-    no order shows.
+    computed. Time O(q g d). Memory: a few tiles for each thread; q (1.5 k + 16) candidates; a counter for each
+    positive. A thread takes a tile from the product to its counts; counts are whole numbers and candidates are decided
+    exactly, so no order shows.
     """
     place = task.self_index  # every query that is in the gallery has to stand at its own place there
     at_home = bool(((place == np.arange(len(place))) | (place < 0)).all())
@@ -139,9 +95,16 @@ def rank_all(
         nonlocal done
         rows, columns = (slice(TILE * part, TILE * part + TILE) for part in place)
         tile = products.product(queries[rows], items[columns]).numpy()
-        both = same and place[0] < place[1]
-        with adding[place[0]], adding[place[1]] if both else nullcontext():
-            scan.add(tile, rows.start, columns.start, both)
+        if both := same and place[0] < place[1]:
+            turned = transposed(tile)
+            with adding[place[1]]:
+                scan.add(turned, columns.start, rows.start)
+        else:
+            own = task.self_index[rows] - columns.start
+            met = np.flatnonzero((own >= 0) & (own < tile.shape[1]))
+            tile[met, own[met]] = -np.inf
+        with adding[place[0]]:
+            scan.add(tile, rows.start, columns.start)
         with counting:
             done += tile.size * (2 if both else 1)
         if progress and threading.current_thread() is caller:  # a page can be written to by its own thread only

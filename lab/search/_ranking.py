@@ -7,7 +7,7 @@ and one counter for each positive.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -46,10 +46,6 @@ class Task:
     def queries_of_items(self) -> np.ndarray:
         """int64 [p], the query that owns each relevant item."""
         return np.repeat(np.arange(len(self.query_labels)), np.diff(self.offsets))
-
-    def without_gallery(self) -> Task:
-        """What a worker needs of it: all but the labels of the gallery."""
-        return replace(self, gallery_labels=np.empty(0, np.int64))
 
 
 def task_of(query: EmbeddingSet, gallery: EmbeddingSet, same_source: bool, relevant: Relevance | None) -> Task:

@@ -27,7 +27,7 @@ def recall(
         kept: a file where the answer is looked for first and written down, so that the gallery is read no more.
 
     Example (`gallery` is that of `lab.search`):
-        >>> recall(lab.search.create("faiss_flat").build(gallery), gallery, k=2)
+        >>> recall(lab.search.create("exact").build(gallery), gallery, k=2)
         1.0
     """
     if kept is not None:

@@ -1,7 +1,8 @@
-"""Compiled scans of a tile of similarities. Importing this file needs numba; nothing else does.
+"""The compiled scan of a tile of similarities. Importing this file needs numba; nothing else does.
 
-A tile holds approximate scores, each within a known margin of the exact one. A scan decides what the margin allows and
-lists the rest for an exact look, so that no decision ever rests on a rounded number.
+A tile holds approximate scores, each within a known margin of the exact one. The scan decides what the margin allows
+and looks exactly at the rest, so that no decision ever rests on a rounded number. 64 scores are compared at once, a bit
+each; most of them reach neither the lowest threshold of a query nor its best neighbours so far.
 """
 
 from __future__ import annotations
@@ -12,24 +13,13 @@ from typing import Any
 import numba
 import numpy as np
 
-from lab.kernels.neighbours.bits import fetch
-
-STRETCH = 256
-"""Columns looked at together: one kilobyte of scores, which stays in the first cache through several passes."""
+from lab.kernels.neighbours.bits import TOGETHER, how_many, lowest, reach
 
 BINS = 512
 """Bins between the lowest and the highest of a query's many thresholds."""
 
-HANDFUL = 16
-"""Columns looked at one by one once a vector has found something among them."""
-
-AHEAD = 2
-"""Rows that are asked for while another one is multiplied: they lie anywhere in memory."""
-
 FEW = 24
 """Up to this many thresholds a row are compared one by one, with vectors; more are found by bins."""
-
-ONE, NONE = np.float32(1), np.float32(0)
 
 
 def compiled(**options: Any) -> Callable[[Callable], Callable]:
@@ -44,8 +34,7 @@ def compiled(**options: Any) -> Callable[[Callable], Callable]:
     return compile
 
 
-# Reassociation lets sums use vectors. The order depends on the length only, so that equal rows have equal scores, and
-# counts of at most STRETCH ones are exact in float32, which has the most lanes.
+# Reassociation lets sums use vectors. The order depends on the length only, so that equal rows have equal scores.
 vectors = compiled(fastmath={"reassoc", "contract", "nsz"})
 scalars = compiled()
 
@@ -62,7 +51,7 @@ def exact_score(query: np.ndarray, item: np.ndarray) -> np.float32:
 @scalars
 def sort_key(score: np.float32, position: int) -> np.int64:
     """The key of `lab.kernels.sort_keys`."""
-    ordered = np.int64(np.float32(score + NONE).view(np.int32))
+    ordered = np.int64(np.float32(score + np.float32(0)).view(np.int32))
     if ordered < 0:
         ordered ^= 0x7FFFFFFF
     return (ordered << 32) + (0xFFFFFFFF - np.int64(position))
@@ -73,14 +62,6 @@ def pair_scores(queries: np.ndarray, items: np.ndarray, rows: np.ndarray, column
     """Exact scores of row pairs, into out float32 [p]."""
     for p in range(rows.shape[0]):
         out[p] = exact_score(queries[rows[p]], items[columns[p]])
-
-
-@vectors
-def count_at_least(stretch: np.ndarray, bound: float) -> int:
-    count = NONE
-    for j in range(stretch.shape[0]):
-        count += ONE if stretch[j] >= bound else NONE
-    return int(count)
 
 
 @scalars
@@ -133,82 +114,63 @@ def settle(offsets: np.ndarray, above: np.ndarray, more_than: int) -> None:
 
 
 @scalars
-def look_exactly(
-    queries: np.ndarray, items: np.ndarray, thresholds: np.ndarray, owners: np.ndarray, doubtful: np.ndarray,
-    above: np.ndarray,
+def scan(
+    tile: np.ndarray, first_row: int, first_column: int, offsets: np.ndarray, thresholds: np.ndarray, keys: np.ndarray,
+    above: np.ndarray, k: int, margins: np.ndarray, floors: np.ndarray, counts: np.ndarray, scores: np.ndarray,
+    columns: np.ndarray, queries: np.ndarray, items: np.ndarray,
 ) -> None:  # fmt: skip
-    """Count the doubtful triples by exact scores; equal scores are ordered by gallery position."""
-    for d in range(doubtful.shape[0]):
-        query, t, item = doubtful[d]
-        if d + AHEAD < doubtful.shape[0]:
-            fetch(queries, doubtful[d + AHEAD, 0])
-            fetch(items, doubtful[d + AHEAD, 2])
-        score = exact_score(queries[query], items[item])
-        if score > thresholds[t] or (score == thresholds[t] and item < owners[t]):
-            above[t] += 1
-
-
-@scalars
-def count_exactly(
-    queries: np.ndarray, items: np.ndarray, rows: tuple[int, int], columns: tuple[int, int], self_index: np.ndarray,
-    offsets: np.ndarray, keys: np.ndarray, above: np.ndarray,
-) -> None:  # fmt: skip
-    """Count a whole tile by exact scores; every score at the highest threshold it exceeds (see `settle`).
+    """Count for each threshold the scores of a tile that are above, and keep what may be among the k best of a query.
 
     Args:
-        rows, columns: first and last query and item of the tile.
-        keys: int64 [p], sort keys of the thresholds, ascending within a query.
-    """
-    for query in range(rows[0], rows[1]):
-        first, last = offsets[query], offsets[query + 1]
-        for item in range(columns[0], columns[1]):
-            if item == self_index[query]:
-                continue
-            key = sort_key(exact_score(queries[query], items[item]), item)
-            low, high = first, last
-            while low < high:
-                middle = (low + high) // 2
-                if keys[middle] < key:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low > first:
-                above[low - 1] += 1
-
-
-@scalars
-def gather_tile(
-    tile: np.ndarray, first_row: int, first_column: int, k: int, margins: np.ndarray, floors: np.ndarray,
-    counts: np.ndarray, scores: np.ndarray, columns: np.ndarray, queries: np.ndarray, items: np.ndarray,
-) -> None:  # fmt: skip
-    """Keep what may be among the k best of each query.
-
-    Args:
-        tile: float32 [a b], scores of queries first_row.. with items first_column..
+        tile: float32 [a b], scores of queries first_row.. with items first_column..; -inf where a query meets itself,
+            and where b was filled up to a multiple of TOGETHER.
+        offsets: int64 [q+1]; query i owns thresholds offsets[i]:offsets[i+1], ascending.
+        thresholds: float32 [p], exact scores of the positives; keys: int64 [p], their sort keys.
+        above: int64 [p], counters to add to. Where a query has more than FEW thresholds a score is counted once, at
+            the highest it exceeds (`settle` passes it down).
         margins: float32 [q], more than the greatest error of a query's scores in any tile.
         floors: float32 [q], scores below cannot be among the k best any more.
         counts: int64 [q], candidates of each query.
         scores: float32 [q c], their scores; columns: int32 [q c], their positions, ~position once the score is exact.
+        queries, items: float32 [q d] and [g d], for exact scores.
     """
+    starts, exact = np.empty(BINS + 1, np.int64), np.empty(TOGETHER, np.int64)
     for i in range(tile.shape[0]):
-        query = first_row + i
-        for start in range(0, tile.shape[1], STRETCH):
-            stretch = tile[i, start : start + STRETCH]
-            if count_at_least(stretch, floors[query]) == 0:
+        query, line = first_row + i, tile[i]
+        first, last, margin = offsets[query], offsets[query + 1], margins[query]
+        if last - first > FEW:
+            count_many(
+                line, query, first_column, first, last, thresholds, keys, margin, above, starts, queries, items,
+            )  # fmt: skip
+            last = first
+        low = thresholds[first] - margin if last > first else np.float32(np.inf)
+        for at in range(0, tile.shape[1], TOGETHER):
+            if not reach(line, at, min(floors[query], low)):
                 continue
-            for part in range(0, stretch.shape[0], HANDFUL):
-                handful = stretch[part : part + HANDFUL]
-                if count_at_least(handful, floors[query]) == 0:
-                    continue
-                for j in range(handful.shape[0]):
-                    if handful[j] < floors[query]:
-                        continue
-                    if counts[query] == scores.shape[1]:
-                        make_room(query, k, margins[query], floors, counts, scores, columns, queries, items)
-                        if handful[j] < floors[query]:
-                            continue
-                    scores[query, counts[query]] = handful[j]
-                    columns[query, counts[query]] = first_column + start + part + j
+            known = np.uint64(0)  # whose exact keys are there
+            for t in range(first, last):
+                possible = reach(line, at, thresholds[t] - margin)
+                if not possible:
+                    break
+                sure = reach(line, at, thresholds[t] + margin)
+                above[t] += how_many(sure)
+                doubts = possible & ~sure
+                while doubts:
+                    bit, z = doubts & -doubts, np.int64(lowest(doubts))
+                    doubts ^= bit
+                    if not known & bit:
+                        item = first_column + at + z
+                        exact[z] = sort_key(exact_score(queries[query], items[item]), item)
+                        known |= bit
+                    above[t] += exact[z] > keys[t]
+            near = reach(line, at, floors[query])
+            while near:
+                z = at + np.int64(lowest(near))
+                near &= near - np.uint64(1)
+                if counts[query] == scores.shape[1]:
+                    make_room(query, k, margin, floors, counts, scores, columns, queries, items)
+                if line[z] >= floors[query]:
+                    scores[query, counts[query]], columns[query, counts[query]] = line[z], first_column + z
                     counts[query] += 1
 
 
@@ -276,8 +238,6 @@ def keep_best(
     """Make all candidates of a query exact and keep the k best of them."""
     count = counts[query]
     for c in range(count):
-        if c + AHEAD < count and columns[query, c + AHEAD] >= 0:
-            fetch(items, columns[query, c + AHEAD])
         if columns[query, c] >= 0:
             scores[query, c] = exact_score(queries[query], items[columns[query, c]])
             columns[query, c] = ~columns[query, c]

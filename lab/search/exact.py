@@ -14,7 +14,7 @@ from lab.core.knobs import knob
 from lab.core.results import Ranking
 from lab.core.streams import ReportProgress
 from lab.search import _ranking
-from lab.search._base import Index, IndexKnobs, join, nearest_rows
+from lab.search._base import Index, join, nearest_rows
 from lab.search._ranking import Task
 
 WORTH_COMPILING = 5000**2
@@ -27,8 +27,7 @@ QUERIES, ITEMS = 256, 65536
 class Exact(Index):
     """Compare every query with the whole gallery; the rank of every positive is known.
 
-    Time O(q g d), memory O(tile + q k + positives), and on the compiled path q t besides, t <= 24 being the most
-    positives of a query that has no more than 24: never a [q g] matrix. Both paths give the same ranking; "compiled"
+    Time O(q g d), memory O(tile + q k + positives): never a [q g] matrix. Both paths give the same ranking; "compiled"
     decides by cheap products whose error is bounded and looks exactly at what is close, and computes only half of the
     tiles when queries and gallery are one set.
 
@@ -37,14 +36,11 @@ class Exact(Index):
         array([[1, 2]])
     """
 
-    class Knobs(IndexKnobs):
-        """The knobs of every index, and the way to the result."""
-
-        path: Literal["auto", "plain", "compiled"] = knob(
-            "auto",
-            "Plain tensor operations, or code compiled by numba on the CPU; auto: compiled for large sets if "
-            "numba is installed.",
-        )
+    path: Literal["auto", "plain", "compiled"] = knob(
+        "Plain tensor operations, or code compiled by numba on the CPU; auto: compiled for large sets if "
+        "numba is installed.",
+        default="auto",
+    )
 
     def _rank(self, task: Task, vectors: np.ndarray, progress: ReportProgress | None) -> Ranking:
         queries, items = self.space.queries(vectors), self.space.items

@@ -9,7 +9,7 @@ from lab.core.results import EmbeddingSet
 from lab.search._candidates import FaissIndex, ListKnobs, inverted_lists
 
 
-class FaissIvf(FaissIndex):
+class FaissIvf(ListKnobs, FaissIndex):
     """faiss lists the gallery by k-means centroids and compares a query with the lists of the nearest ones only.
 
     Example (`gallery` is that of `lab.search`):
@@ -19,11 +19,8 @@ class FaissIvf(FaissIndex):
 
     thorough = {"lists": 4, "probes": 4}
 
-    class Knobs(ListKnobs):
-        """The knobs of every index, and those of the inverted file."""
-
-        probes: int = knob(8, "Inverted lists that are searched for each query.", ge=1, scale="log")
-        seed: int = knob(0, "Random seed of the k-means that places the centroids.", ge=0)
+    probes: int = knob("Inverted lists that are searched for each query.", default=8, ge=1, scale="log")
+    seed: int = knob("Random seed of the k-means that places the centroids.", default=0, ge=0)
 
     def _make(self, gallery: EmbeddingSet) -> None:
         import faiss

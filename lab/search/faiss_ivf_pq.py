@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-import torch
 
 from lab.core import arrays
 from lab.core.files import read_json, replacing, write_json
@@ -21,24 +16,20 @@ from lab.search._base import check_anchors
 from lab.search._candidates import CandidateIndex, CodeKnobs, inverted_lists
 from lab.search._items import BLOCK, digest_of
 
-PIECE = 1_048_576
-"""Rows whose codes are written to disk in one file, before all are merged."""
-
 CODES = 256
 """Codewords of a part of a vector: a byte names one."""
 
-ABOUT, TRAINED, ROTATION = "index.json", "trained.faiss", "rotation.safetensors"
-LISTS, MERGED = "lists.bin", "index.faiss"
+ABOUT, LEARNT, FILLED = "index.json", "learnt.safetensors", "index.faiss"
 
 
-class FaissIvfPq(CandidateIndex):
+class FaissIvfPq(CodeKnobs, CandidateIndex):
     """faiss lists the gallery by centroids, keeps a few bytes of each vector, and ranks what it lists exactly.
 
-    Vectors are rotated so that cutting them into parts loses little (OPQ), and each part is kept as the number of its
-    nearest codeword. Centroids, rotation and codewords are learnt from a sample. With a `folder` the inverted lists
-    lie on disk and are read by memory map; a build that was broken off goes on where it stopped, and the folder is
-    found again as long as gallery and knobs are the same. The centroids may be class anchors of a model (CAM, section
-    3): then it is two-stage search with compressed lists.
+    Vectors are rotated so that cutting them into parts loses little (OPQ), and each part is kept as the number of
+    its nearest codeword. Centroids, rotation and codewords are learnt from a sample. With a `folder` the inverted
+    lists lie on disk and are read by memory map, and the folder is found again as long as gallery and knobs are the
+    same. The centroids may be class anchors of a model (CAM, section 3): then it is two-stage search with
+    compressed lists.
 
     Example (`gallery` is that of `lab.search`):
         >>> lab.search.create("faiss_ivf_pq", k=2, lists=2, probes=2).build(gallery).neighbours(np.array([0.6, 0.8]))[1]
@@ -46,42 +37,37 @@ class FaissIvfPq(CandidateIndex):
     """
 
     thorough = {"lists": 4, "probes": 4}
-    anchors: np.ndarray | None = None
+    anchors = cast("np.ndarray | None", None)
 
-    class Knobs(CodeKnobs):
-        """The knobs of every index, and those of the inverted file and its codes."""
+    takes_anchors = True
+    rotate: bool = knob("Rotate vectors before they are cut into parts (optimised product quantisation).", default=True)
+    sample: int = knob("Vectors from which centroids and codes are learnt.", default=262_144, ge=1, scale="log")
+    folder: str | None = knob("Folder for the inverted lists; without one they are in memory.", default=None, path=True)
+    seed: int = knob("Random seed of the sample and of the k-means.", default=0, ge=0)
 
-        rotate: bool = knob(True, "Rotate vectors before they are cut into parts (optimised product quantisation).")
-        sample: int = knob(262_144, "Vectors from which centroids and codes are learnt.", ge=1, scale="log")
-        folder: str | None = knob(None, "Folder for the inverted lists; without one they are in memory.", path=True)
-        seed: int = knob(0, "Random seed of the sample and of the k-means.", ge=0)
+    def __post_init__(self) -> None:
+        self.device = "cpu"
+        super().__post_init__()
 
-    def __init__(self, device: str | torch.device = "auto", **knobs: Any):
-        super().__init__("cpu", **knobs)
-
-    def build(self, gallery: EmbeddingSet, anchors: np.ndarray | None = None) -> FaissIvfPq:
-        """Index a gallery of g items.
-
-        Args:
-            gallery: in memory, memory-mapped, or in shards (`lab.galleries`).
-            anchors: float [c d], class anchors to be the centroids; by default they are learnt by k-means.
-
-        Raises:
-            ValueError: bad gallery or anchors, or more lists than items.
-        """
+    def _build(self, gallery: EmbeddingSet, anchors: np.ndarray | None = None) -> None:
         self.anchors = None if anchors is None else check_anchors(anchors, gallery).astype(np.float32)
-        super().build(gallery)
-        return self
+        super()._build(gallery)
 
     def _make(self, gallery: EmbeddingSet) -> None:
         folder = None if self.knobs.folder is None else Path(self.knobs.folder).expanduser()
         if folder is None:
-            self._rotation, self.index = self._trained()
-            for block in self._encodable(0, len(self.rows)):
-                self.index.add(block)
+            self.index = self._filled()
         else:
             self._on_disk(folder, gallery)
         self.index.nprobe = min(self.knobs.probes, self.index.nlist)
+
+    def _filled(self) -> Any:
+        """A faiss index of all rows."""
+        self._rotation, index = self._trained()
+        for start in range(0, len(self.rows), BLOCK):
+            rows = self.rows.rows(slice(start, min(len(self.rows), start + BLOCK)))
+            index.add(self._rotated(np.ascontiguousarray(rows, np.float32)))
+        return index
 
     def _trained(self) -> tuple[np.ndarray | None, Any]:
         """The rotation [d d] and an empty faiss index that knows its centroids and codewords."""
@@ -122,11 +108,6 @@ class FaissIvfPq(CandidateIndex):
         rotation.train(np.ascontiguousarray(sample[:: max(1, len(sample) // (64 * CODES))]))
         return faiss.vector_to_array(rotation.A).reshape(sample.shape[1], -1)
 
-    def _encodable(self, first: int, last: int) -> Iterator[np.ndarray]:
-        for start in range(first, last, BLOCK):
-            rows = self.rows.rows(slice(start, min(last, start + BLOCK)))
-            yield self._rotated(np.ascontiguousarray(rows, np.float32))
-
     def _on_disk(self, folder: Path, gallery: EmbeddingSet) -> None:
         import faiss
 
@@ -138,43 +119,14 @@ class FaissIvfPq(CandidateIndex):
             raise ValueError(f"{folder} holds an index of another gallery or with other knobs; name another folder.")
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / ABOUT, about)
-        if not (folder / TRAINED).is_file():
-            rotation, index = self._trained()
-            if rotation is not None:
-                arrays.write(folder / ROTATION, {"rotation": rotation})
-            _save(index, folder / TRAINED)
-        self._rotation = arrays.read(folder / ROTATION)["rotation"] if (folder / ROTATION).is_file() else None
-        if not (folder / MERGED).is_file():
-            self._encode(folder)
-        with _hushed():
-            self.index = faiss.read_index(str(folder / MERGED), faiss.IO_FLAG_ONDISK_SAME_DIR)
-        self.learnt = {"trained": np.fromfile(folder / TRAINED, np.uint8)}
-        if self._rotation is not None:
-            self.learnt["rotation"] = self._rotation
-
-    def _encode(self, folder: Path) -> None:
-        """Encode the gallery piece by piece, each into a file of its own, and merge them into lists on disk."""
-        import faiss
-        from faiss.contrib.ondisk import merge_ondisk
-
-        pieces = []
-        for number, first in enumerate(range(0, len(self.rows), PIECE)):
-            pieces.append(folder / f"piece-{number:05d}.faiss")
-            if pieces[-1].is_file():
-                continue
-            index = faiss.read_index(str(folder / TRAINED))
-            last, start = min(len(self.rows), first + PIECE), first
-            for block in self._encodable(first, last):
-                index.add_with_ids(block, np.arange(start, start + len(block)))
-                start += len(block)
-            _save(index, pieces[-1])
-        (folder / LISTS).unlink(missing_ok=True)
-        index = faiss.read_index(str(folder / TRAINED))
-        with _hushed():
-            merge_ondisk(index, [str(path) for path in pieces], str(folder / LISTS))
-        _save(index, folder / MERGED)
-        for path in pieces:
-            path.unlink()
+        if not ((folder / LEARNT).is_file() and (folder / FILLED).is_file()):
+            index = self._filled()
+            arrays.write(folder / LEARNT, self.learnt)
+            with replacing(folder / FILLED) as temporary:
+                faiss.write_index(index, str(temporary))
+        self.learnt = arrays.read(folder / LEARNT)
+        self._rotation = self.learnt.get("rotation")
+        self.index = faiss.read_index(str(folder / FILLED), faiss.IO_FLAG_MMAP)
 
     def _candidates(self, rows: np.ndarray, depth: int) -> np.ndarray:
         return self.index.search(self._rotated(rows), depth)[1]
@@ -184,24 +136,3 @@ class FaissIvfPq(CandidateIndex):
 
     def _rotated(self, rows: np.ndarray) -> np.ndarray:
         return rows if self._rotation is None else rows @ self._rotation.T
-
-
-def _save(index: Any, path: Path) -> None:
-    import faiss
-
-    with replacing(path) as temporary:
-        faiss.write_index(index, str(temporary))
-
-
-@contextmanager
-def _hushed() -> Iterator[None]:
-    """faiss tells of its files on standard output, where `--json` may go."""
-    sys.stdout.flush()
-    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nowhere, 1)
-        yield
-    finally:
-        os.dup2(kept, 1)
-        os.close(kept)
-        os.close(nowhere)

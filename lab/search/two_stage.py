@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from lab.core.streams import ReportProgress
 from lab.kernels import sort_keys
 from lab.kernels.sort_keys import Space, wide
 from lab.search import _ranking
-from lab.search._base import Index, IndexKnobs, Nearest, check_anchors, join, nearest_rows
+from lab.search._base import Index, Nearest, check_anchors, join, nearest_rows
 from lab.search._ranking import Task
 
 
@@ -31,35 +31,18 @@ class TwoStage(Index):
 
     Example (`gallery` is that of `lab.search`):
         >>> anchors = np.array([[1, 0], [0, 1]], np.float32)  # those of a model trained with class_anchor_margin
-        >>> index = lab.search.create("two_stage", k=2).build(gallery, anchors)
+        >>> index = lab.search.create("two_stage", k=2).build(gallery, anchors=anchors)
         >>> index.neighbours(np.array([[0.6, 0.8]], np.float32))[1]  # image 1 is in the other list
         array([[ 2, -1]])
     """
 
-    class Knobs(IndexKnobs):
-        """The knobs of every index, and how many lists a query probes."""
+    takes_anchors = True
+    probes: int = knob(
+        "Number of nearest anchors whose items are compared with the query.", default=1, ge=1, source="CAM, section 3"
+    )
 
-        probes: int = knob(
-            1, "Number of nearest anchors whose items are compared with the query.", ge=1, source="CAM, section 3"
-        )
-        filed_by: Literal["nearest", "label"] = knob(
-            "nearest", "Assign gallery items to their nearest anchor (CAM, eq. 11) or to the anchor of their own label."
-        )
-
-    def build(
-        self, gallery: EmbeddingSet, anchors: np.ndarray | None = None, anchor_labels: np.ndarray | None = None
-    ) -> TwoStage:
-        """Index a gallery of g items under c anchors.
-
-        Args:
-            gallery: the items.
-            anchors: float [c d], one a class (a model trained with the class anchor margin loss has them).
-            anchor_labels: int [c], the label of each anchor; only `filed_by="label"` needs it.
-
-        Raises:
-            ValueError: bad gallery or anchors, fewer anchors than `probes`, or a gallery label without an anchor.
-        """
-        super().build(gallery)
+    def _build(self, gallery: EmbeddingSet, anchors: np.ndarray | None = None) -> None:
+        super()._build(gallery)
         if anchors is None:
             raise ValueError(
                 "Two-stage search needs the class anchors [c d] of the model: build(gallery, anchors=...). Models "
@@ -68,14 +51,9 @@ class TwoStage(Index):
         anchors = check_anchors(anchors, gallery)
         _check_probes(self.knobs.probes, len(anchors))
         self.learnt = {"anchors": anchors}
-        if anchor_labels is not None:
-            self.learnt["anchor_labels"] = np.asarray(anchor_labels)
-        if self.knobs.filed_by == "label":
-            list_of = self._lists_by_label(gallery.labels, anchor_labels, len(anchors))
         anchors = anchors.astype(wide(gallery.vectors[:0]).dtype)
         self.anchors = Space.of(anchors, self.knobs.similarity, self.space.items.device)
-        if self.knobs.filed_by == "nearest":
-            list_of = self.nearest_anchors(gallery.vectors, 1)[:, 0]
+        list_of = self.nearest_anchors(gallery.vectors, 1)[:, 0]
         order = np.argsort(list_of, kind="stable")
         self.list_of = list_of
         items = self.space.items
@@ -89,27 +67,9 @@ class TwoStage(Index):
         self.row_of[self.positions] = torch.arange(len(order), device=items.device)
         self.space = Space(self.space.similarity, self.list_items)
         self.arrays: Any = (self.anchors.items.numpy(), self.list_items.numpy(), order) if on_cpu else None
-        return self
 
     def _again(self, gallery: EmbeddingSet) -> None:
         self.build(gallery, **self.learnt)
-
-    @staticmethod
-    def _lists_by_label(labels: np.ndarray, anchor_labels: np.ndarray | None, anchors: int) -> np.ndarray:
-        anchor_label = np.arange(anchors) if anchor_labels is None else np.asarray(anchor_labels)
-        if anchor_label.shape != (anchors,):
-            raise ValueError(
-                f"anchor_labels must name the label of each of the {anchors} anchors, got {anchor_label.shape}."
-            )
-        order = np.argsort(anchor_label)
-        place = np.minimum(np.searchsorted(anchor_label[order], labels), anchors - 1)
-        missing = anchor_label[order][place] != labels
-        if missing.any():
-            raise ValueError(
-                f"Gallery label {np.asarray(labels)[missing][0]} has no anchor, so its items cannot be filed by label; "
-                f"use filed_by='nearest'."
-            )
-        return order[place]
 
     def with_probes(self, probes: int) -> TwoStage:
         """The same lists, with another number of them probed by each query; nothing is copied.

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from lab.core.explain import quoted
 from lab.core.files import checked
-from lab.core.knobs import REQUIRED, Knobs, knob
+from lab.core.knobs import Knobs, knob
 from lab.runs.config import RunConfig, parse_yaml, read_yaml
 from lab.runs.store import check_name
 
@@ -49,16 +49,15 @@ class Span:
 class Plan(Knobs):
     """A sweep. `Plan.of` makes one of what a file says."""
 
-    name: str = knob(REQUIRED, "Beginning of the runs' names.")
-    vary: dict[str, Any] = knob(REQUIRED, "Knobs, such as loss.tau2, to the values to try or to a span of them.")
-    config: dict[str, Any] = knob({}, "Sections as in a run's YAML.")
+    name: str = knob("Beginning of the runs' names.")
+    vary: dict[str, Any] = knob("Knobs, such as loss.tau2, to the values to try or to a span of them.")
+    config: dict[str, Any] = knob("Sections as in a run's YAML.", default={})
     search: Literal["grid", "random", "tpe"] = knob(
-        "grid", "Every combination, random draws, or Optuna's tree-structured Parzen estimator."
+        "Every combination, random draws, or Optuna's tree-structured Parzen estimator.", default="grid"
     )
-    trials: int | None = knob(None, "How many runs random and tpe make.", ge=1, le=MOST)
-    seed: int = knob(0, "Of the draws of random and tpe.", ge=0)
-    score: str = knob("MAP@R", "Column of the validation by which tpe goes.")
-    prune: bool = knob(False, "Whether tpe stops runs that fall behind the median of the others.")
+    trials: int | None = knob("How many runs random and tpe make.", default=None, ge=1, le=MOST)
+    seed: int = knob("Of the draws of random and tpe.", default=0, ge=0)
+    score: str = knob("Column of the validation by which tpe goes.", default="MAP@R")
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Plan:
@@ -90,8 +89,6 @@ class Plan(Knobs):
                 raise ValueError(f"This grid has {self.size:,} combinations, and a sweep at most {MOST:,} runs.")
         elif self.trials is None:
             raise ValueError(f"search: {self.search} needs trials, a number from 1 to {MOST:,}.")
-        if self.prune and self.search != "tpe":
-            raise ValueError("prune goes with search: tpe alone; leave it out.")
         for path, values in self.vary.items():  # before the first run is made, and at both ends
             for value in values if isinstance(values, list) else (values.low, values.high):
                 self.configured({path: value})

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lab.runs import management
-from lab.runs.folder import FINISHED, STOPPED, Run
-from lab.runs.launching import stop_request
+from lab.runs.folder import FINISHED, Run
 from lab.sweeps.bench import Bench
 from lab.sweeps.plans import Plan, Span
 
@@ -48,9 +47,6 @@ class Listed:
         """The knobs of a run that had ended before, which the search learns from; None where it is to be trained."""
         return next(self.settings) if run.state == FINISHED else None
 
-    def look(self) -> None:
-        """Look at what is at work."""
-
     def tell(self, run: Run) -> None:
         """A run has ended."""
 
@@ -69,12 +65,9 @@ class Tpe(Listed):
             raise ImportError(MISSING) from None
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self.optuna, self.plan = optuna, plan
-        pruner = optuna.pruners.MedianPruner() if plan.prune else optuna.pruners.NopPruner()
-        sampler = optuna.samplers.TPESampler(seed=plan.seed)
-        self.study = optuna.create_study(direction="maximize", sampler=sampler, pruner=pruner)
+        self.study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=plan.seed))
         self.distributions = {knob: self._distribution(values) for knob, values in plan.vary.items()}
         self.at_work: dict[Path, Any] = {}
-        self._reported: set[tuple[Path, int]] = set()
 
     def _distribution(self, values: list[Any] | Span) -> Any:
         distributions = self.optuna.distributions
@@ -91,31 +84,17 @@ class Tpe(Listed):
         return dict(self.at_work[folder].params)
 
     def recall(self, run: Run) -> dict[str, Any] | None:
-        """With pruning a stopped run counts as pruned: nobody else stops the runs of such a sweep."""
-        pruned = self.plan.prune and run.state == STOPPED and run.begun
-        if run.state != FINISHED and not pruned:
+        if run.state != FINISHED:
             return None
         values, score = self._values(run), best_score(run, self.plan.score)
-        if pruned or score is not None:
-            ended = {"state": self.optuna.trial.TrialState.PRUNED} if pruned else {"value": score}
-            made = self.optuna.trial.create_trial(params=values, distributions=self.distributions, **ended)
-            self.study.add_trial(made)
+        if score is not None:
+            create = self.optuna.trial.create_trial
+            self.study.add_trial(create(params=values, distributions=self.distributions, value=score))
         return values
 
     def _values(self, run: Run) -> dict[str, Any]:
         config = run.config_dict
         return {knob: config[knob.partition(".")[0]][knob.partition(".")[2]] for knob in self.plan.vary}
-
-    def look(self) -> None:
-        """Ask those that fall behind the others' median to stop."""
-        for path, trial in self.at_work.items() if self.plan.prune else ():
-            for record in Run(path).metrics("validated"):
-                score, step = (record.get("values") or {}).get(self.plan.score), int(record["step"])
-                if isinstance(score, int | float) and (path, step) not in self._reported:
-                    trial.report(score, step)  # Optuna warns of what it is told twice
-                    self._reported.add((path, step))
-            if trial.should_prune():
-                stop_request.write(Run(path))
 
     def tell(self, run: Run) -> None:
         """How a run ended; a failed one tells nothing about its knobs."""
@@ -123,8 +102,7 @@ class Tpe(Listed):
         if run.state == FINISHED and score is not None:
             self.study.tell(trial, score)
         else:
-            states = self.optuna.trial.TrialState
-            self.study.tell(trial, state=states.PRUNED if run.state == STOPPED else states.FAIL)
+            self.study.tell(trial, state=self.optuna.trial.TrialState.FAIL)
 
 
 def carry_out(plan: Plan, root: Path | str, launcher: Launcher, at_once: int = 8) -> Iterator[SweptRun | None]:
@@ -157,7 +135,6 @@ def carry_out(plan: Plan, root: Path | str, launcher: Launcher, at_once: int = 8
             launcher.submit(new)
         for over in launcher.ended() if at_work else ():
             if over is None:
-                search.look()
                 yield None
                 continue
             number, values = at_work.pop(over.path)

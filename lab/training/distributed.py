@@ -84,10 +84,6 @@ class Processes:
         """Own [n ...] to everyone's [N ...], by rank; of anything, at any time."""
         return gathering.rows_of_all(local, gathering.sizes_of_all(local))
 
-    def most(self, count: int) -> int:
-        """The largest of all processes' numbers."""
-        return max(int(one) for one in gathering.of_all(torch.tensor([count], device=_device())))
-
     @contextmanager
     def shared(self) -> Iterator[None]:
         """Within it, the processes share the work of a loss of everyone's embeddings."""
@@ -129,10 +125,10 @@ class Processes:
         """One all-reduce: sum the encoder's gradients, average what every process has alike; True if anyone wishes.
 
         The loss's own gradients and batch normalisation's running statistics are averaged, so that rounding cannot
-        let the processes drift apart. A weight without gradient in all processes stays without. Of weights that are
-        shared out, each process has the gradient of its own already.
+        let the processes drift apart. A weight without gradient in all processes stays without. Of class weights
+        that are shared out, each process has the gradient of its own already.
         """
-        sums = [p for p in encoder.parameters() if p.requires_grad and not hasattr(p, "to_local")]
+        sums = [p for p in encoder.parameters() if p.requires_grad]
         shards = {id(weight) for module in loss.modules() if is_shard(module) for weight in module.parameters()}
         means = [p for p in loss.parameters() if p.requires_grad and id(p) not in shards]
         statistics: list[Any] = [

@@ -7,7 +7,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,16 @@ import psutil
 import torch
 from torch import nn
 
+from lab.core.explain import last_line
 from lab.core.formats import GB
 from lab.core.records import Batched, Record, Saved, Saving, Stepped
 from lab.data.images.loading import Batches, LoadedBatch, Loader, Streamed
-from lab.data.streams.streamed_set import DrawnRows
 from lab.evaluation.precision import Precision
 from lab.kernels import allocator
 from lab.training import checkpoint, forecast
+from lab.training.checkups import Checkups
 from lab.training.distributed import Processes
-from lab.training.processes import class_shards, gradient_norm
+from lab.training.processes import class_shards
 from lab.training.processes.batchnorm import share as share_statistics
 from lab.training.randomness import ENCODER, LOSS, deterministic, seeded
 from lab.training.settings import TrainingKnobs
@@ -43,8 +44,7 @@ class Parts:
     """What a run is made of, built and bound.
 
     encoder, loss: modules on `device`; the loss already wrapped.
-    sampler: bound to the labels of `items`. items: int64 [n], training images by position in the data set; or what
-        stands for them where the sampler draws these positions itself.
+    sampler: bound to the labels of `items`. items: int64 [n], training images by position in the data set.
     classes: int64 [c], ascending; the data set's class of each training label 0..c-1.
     loader: training images. optimiser: a torch optimiser over both modules. schedule: entry of its catalogue.
     validator: None when there are no validation classes.
@@ -54,7 +54,7 @@ class Parts:
     encoder: nn.Module
     loss: nn.Module
     sampler: Any
-    items: np.ndarray | DrawnRows
+    items: np.ndarray
     classes: np.ndarray
     loader: Loader
     optimiser: torch.optim.Optimizer
@@ -111,8 +111,6 @@ class Trainer:
             parts = replace(parts, loader=parts.loader.shared(processes.rank, processes.world))
             if knobs.processes_batchnorm == "shared" and knobs.chunk is None:
                 share_statistics(parts.encoder)
-            elif knobs.processes_batchnorm == "frozen":
-                freeze(parts.encoder)
         self.parts, self.knobs, self.checkpoints = parts, knobs, checkpoints
         self.processes, self.stop, self.stopped = processes, stop, False
         if knobs.stream and knobs.chunk is None:
@@ -125,13 +123,9 @@ class Trainer:
         self._kept: int | None = None  # chunks that keep their graph, known from the first step on
         self.precision = Precision(knobs.precision, parts.device)
         self.held = class_shards.held_by(parts.loss, parts.optimiser)
-        self.shards: Any = None
-        if gradient_norm.in_parts(parts.encoder):
-            from lab.training.processes import encoder_shards
-
-            self.shards = encoder_shards
-        if (self.held or self.shards) and self.precision.scales:
+        if self.held and self.precision.scales:
             raise ValueError("training: weights that are shared out need precision float32 or bfloat16.")
+        self.checkups = Checkups(parts, knobs.steps, knobs.validate_every, processes is None and not self.held)
         self.progress = TrainingProgress()
         self._durations: deque[float] = deque(maxlen=PACE)
         self._validating = 0.0  # seconds that the last validation took
@@ -148,9 +142,6 @@ class Trainer:
             return 0
         state = checkpoint.load(path)
         try:
-            if self.shards:
-                state["encoder"] = self.shards.encoder_state(state["encoder"], self.parts.encoder)
-                state["optimiser"] = self.shards.optimiser_state(state["optimiser"], self.parts.optimiser)
             self.parts.encoder.load_state_dict(state["encoder"])
             self.parts.loss.load_state_dict(self.held.restored(state["loss"]) if self.held else state["loss"])
             groups = [{**group, "params": None} for group in self.parts.optimiser.param_groups]
@@ -176,6 +167,8 @@ class Trainer:
         knobs, parts = self.knobs, self.parts
         if parts.device.type == "cpu":
             allocator.keep_freed_memory()
+        if not knobs.steps:
+            yield from self.save(LAST)
         drawn = (parts.items[parts.sampler.batch(step)] for step in range(self.progress.step, knobs.steps))
         load: Callable[..., Batches] = parts.loader.streamed if knobs.stream else parts.loader.batches
         with closing(load(drawn, first_step=self.progress.step)) as batches:
@@ -193,6 +186,8 @@ class Trainer:
                     self._warming = False
                 self._durations.append(duration)
                 yield self._stepped(result, norm, lr, duration, watch.seconds(duration))
+                if self.checkups.due(step):
+                    yield self.checkups.of_batch(step, result.embeddings, batch)
 
                 last = step == knobs.steps
                 if last or step % knobs.validate_every == 0:
@@ -208,10 +203,6 @@ class Trainer:
         if self.checkpoints is None:
             return
         step, held = self.progress.step, self.held
-        optimised = held.rest() if held else self.parts.optimiser.state_dict()
-        weights = self.parts.encoder.state_dict()
-        if self.shards:
-            weights, optimised = self.shards.whole(weights), self.shards.whole(optimised)
         shard_record = held.save(self.checkpoints, step) if held and name == LAST else None
         if shard_record and self.processes is not None:
             self.processes.lists([])  # all have written theirs
@@ -220,10 +211,15 @@ class Trainer:
         yield Saving(step, name)
         losses = self.parts.loss.state_dict()
         losses = held.whole(losses) if held else losses
-        state = {"encoder": weights, "loss": losses, "progress": dataclasses.asdict(self.progress)}
+        state = {
+            "encoder": self.parts.encoder.state_dict(),
+            "loss": losses,
+            "progress": dataclasses.asdict(self.progress),
+        }
         if self.parts.config is not None:
             state |= {"config": self.parts.config}
         if name == LAST:
+            optimised = held.rest() if held else self.parts.optimiser.state_dict()
             state |= {"optimiser": optimised, "scaler": self.precision.state_dict()}
         if shard_record:
             state |= {"class_shards": shard_record}
@@ -272,7 +268,7 @@ class Trainer:
                 norm = self._clipped(knobs.clip)
                 if not (math.isfinite(norm) or self.precision.scales):
                     raise self._stop(f"the gradient's norm is {norm}", step, result.embeddings, batch)
-                self.precision.step(parts.optimiser)
+                self.checkups.optimised(step, lambda: self.precision.step(parts.optimiser))
         return result, norm, parts.optimiser.param_groups[0]["lr"]
 
     def _name_images(self, batch: LoadedBatch) -> None:
@@ -289,8 +285,6 @@ class Trainer:
             ValueError: not even the least would fit; the sentence names what would.
         """
         knobs, encoder = self.knobs, self.parts.encoder
-        if self.shards:  # nothing is kept: a pass that is cut short would leave gathered weights behind
-            return 0
         needed = forecast.of_step(encoder, self.parts.loss, images, labels, chunk=knobs.chunk, precision=self.precision)
         forecast.refuse_what_cannot_be_had(needed, self.parts.device)
         limit = None if knobs.graph_memory is None else int(knobs.graph_memory * GB)
@@ -298,12 +292,12 @@ class Trainer:
 
     def _clipped(self, largest: float | None) -> float:
         """The gradient's norm before it is clipped; this process may hold a part of it only."""
-        weights, held = [p for group in self.parts.optimiser.param_groups for p in group["params"]], self.held
-        if not (held or self.shards):
+        weights = [p for group in self.parts.optimiser.param_groups for p in group["params"]]
+        if not self.held:
             return self.precision.clip(self.parts.optimiser, weights, largest)
-        norm = gradient_norm.norm(weights, held.weights.values() if held else ())
+        norm = class_shards.norm(weights, self.held.weights.values())
         if largest is not None:
-            gradient_norm.clip(weights, largest, norm)
+            torch.nn.utils.clip_grads_with_norm_(weights, largest, norm)
         return float(norm)
 
     def _stop(self, what: str, step: int, embeddings: torch.Tensor, batch: LoadedBatch) -> Stopped:
@@ -337,8 +331,10 @@ class Trainer:
         )
 
     def _seconds_left(self) -> float:
-        """Until the end of the training, the validations to come as long as the last one."""
+        """Until the end of the training, the validations to come as long as the last one; NaN after the first step."""
         step, steps, every = self.progress.step, self.knobs.steps, self.knobs.validate_every
+        if self._warming and step < steps:
+            return math.nan
         validations = steps // every - (step - 1) // every + (steps % every > 0)
         return (steps - step) * sum(self._durations) / len(self._durations) + validations * self._validating
 
@@ -346,11 +342,10 @@ class Trainer:
         validator = self.parts.validator
         if validator is None:
             return
-        with self.shards.gathered(self.parts.encoder) if self.shards else nullcontext():
-            validated = yield from validator(self.parts.encoder, step, self.processes)
+        validated = yield from validator(self.parts.encoder, step, self.processes)
         if validated is None:  # the first process measures
-            if self.processes and self.processes.from_first("") and self.shards:
-                yield from self.save(BEST)
+            if self.processes:
+                self.processes.from_first("")
             return
         score = validator.score(validated.values)
         self.progress.scores.append(score if math.isfinite(score) else -math.inf)
@@ -358,25 +353,11 @@ class Trainer:
         if best:
             self.progress.best_step, self.progress.best_score = step, score
         yield dataclasses.replace(validated, best=best)
+        yield from self.checkups.of_validation(validated)
         if self.processes:
-            self.processes.from_first(BEST if best else "")
+            self.processes.from_first("")
         if best:
             yield from self.save(BEST)
-
-
-def freeze(encoder: Any) -> None:
-    """Let batch normalisation use its stored statistics from now on, however often the encoder is set to training."""
-    for layer in encoder.modules():
-        if isinstance(layer, nn.modules.batchnorm._BatchNorm):
-            layer.eval()
-            layer.train = lambda mode=True, layer=layer: layer  # type: ignore[method-assign]
-
-
-def last_line(error: Exception) -> str:
-    """The end of what went wrong, as a sentence: torch lists every weight that does not fit."""
-    if isinstance(error, KeyError):
-        return f"it holds no {error}."
-    return str(error).strip().splitlines()[-1].strip()[:200]
 
 
 def memory_in_use(device: torch.device) -> int:

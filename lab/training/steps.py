@@ -21,12 +21,10 @@ from torch import nn
 
 from lab.evaluation.precision import Precision
 from lab.training.processes.batchnorm import is_shared, normalises_over_batch
-from lab.training.processes.gradient_norm import in_parts
 from lab.training.randomness import RandomState
 from lab.training.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
-    from lab.data.images.loading import Streamed
     from lab.training.distributed import Processes
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
@@ -102,7 +100,7 @@ def gradients(
         (torch.Size([64, 2]), torch.Size([2, 3]))
     """
     precision, watch = precision or Precision(device=_device(encoder)), watch or Stopwatch(_device(encoder))
-    parts = _parts(encoder, images, chunk, gather)
+    parts = images.split(chunk or len(images))
     if batchnorm == "refuse" and (len(parts) > 1 or gather is not None):
         _refuse_batch_statistics(encoder, shared_is_fine=len(parts) == 1)
     with watch.of("encoder"):
@@ -116,16 +114,6 @@ def gradients(
     with watch.of("backward"):
         _second_passes(encoder, chunks, images, parts, grad, precision)
     return StepResult(value, local.detach())
-
-
-def _parts(encoder: nn.Module, images: torch.Tensor | Streamed, chunk: int | None, gather: Processes | None) -> Any:
-    """What is embedded at once; as many parts in all processes where an encoder's weights are in several of them."""
-    parts = images.split(chunk or len(images))
-    if gather is None or not in_parts(encoder):
-        return parts
-    count, most = len(images), gather.most(len(parts))
-    slices = [slice(count * part // most, count * (part + 1) // most) for part in range(most)]
-    return [images[part] for part in slices] if isinstance(images, torch.Tensor) else slices
 
 
 def _first_passes(encoder: nn.Module, images: Any, parts: Any, keep: int, precision: Precision) -> list[Chunk]:

@@ -74,7 +74,7 @@ class Validator:
         processes: those that share the embedding; the first searches and measures, the others return None.
         """
         started = time.perf_counter()
-        query = yield from self._embedded(encoder, self.query, processes)
+        query = yield from self.embedded(encoder, processes)
         gallery = None
         if self.gallery is not None:
             gallery = yield from self._embedded(encoder, self.gallery, processes)
@@ -101,6 +101,12 @@ class Validator:
             pinned=pinned(evaluation.ranking, query, searched),
             embeddings=query,
         )
+
+    def embedded(
+        self, encoder: torch.nn.Module, processes: Processes | None = None
+    ) -> Generator[Record, None, EmbeddingSet]:
+        """Yields progress, returns the embeddings of the validation queries."""
+        return self._embedded(encoder, self.query, processes)
 
     def _class_evidence(self) -> dict[str, Any]:
         """Anchors and classifier of the loss, as they are now."""
@@ -141,10 +147,9 @@ def similarities(embeddings: EmbeddingSet) -> dict[str, list[int]]:
 
 
 def pinned(ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> list[dict]:
-    """The same eight queries at every validation, spread evenly over the set, with their first neighbours."""
-    chosen = np.unique(np.linspace(0, len(query) - 1, PINNED).astype(int))
+    """The same eight queries at every validation, with their first neighbours."""
     strips = []
-    for i in chosen:
+    for i in _pins(query, gallery):
         present = ranking.neighbours[i] >= 0
         strips.append(
             {
@@ -154,6 +159,19 @@ def pinned(ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> list
             }
         )
     return strips
+
+
+def _pins(query: EmbeddingSet, gallery: EmbeddingSet) -> np.ndarray:
+    """Rows of the queries that are followed: one a class, of classes spread evenly over those that have a match; where
+    there are fewer classes than `PINNED`, further images spread evenly over the set."""
+    _, codes, counts = np.unique(query.labels, return_inverse=True, return_counts=True)
+    matched = counts[codes] > 1 if gallery is query else np.isin(query.labels, gallery.labels)
+    rows = np.flatnonzero(matched) if matched.any() else np.arange(len(query))
+    firsts = rows[np.unique(codes[rows], return_index=True)[1]]
+    chosen = firsts[np.unique(np.linspace(0, len(firsts) - 1, PINNED).astype(int))]
+    others = np.setdiff1d(rows, chosen)
+    more = np.unique(np.linspace(0, len(others) - 1, max(0, min(PINNED - len(chosen), len(others)))).astype(int))
+    return np.concatenate([chosen, others[more]])
 
 
 def columns_of(

@@ -1,6 +1,6 @@
 """What many short trainings found: one line of JSON a trial, the one chosen on validation, intervals over seeds.
 
-`lab claims` writes these files; its report, the figures of runs and the notebooks read them. Imports no torch.
+`lab papers claims` writes these files; its report, the figures of runs and the notebooks read them. Imports no torch.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -74,11 +74,6 @@ class Results:
         return next((session["data"] for session in self.sessions if "data" in session), "emoji7")
 
     @property
-    def device(self) -> str:
-        """The kind of device that trained them all, `cpu` or `cuda`; "" while there are none."""
-        return (_kinds(self.sessions) or ["cpu"])[0] if self.trials else ""
-
-    @property
     def choices(self) -> tuple[range, range]:
         """Between how many variants and how many learning rates a setting may choose: from the fewest to the most."""
         variants, rates = defaultdict[tuple, set](set), defaultdict[tuple, set](set)
@@ -94,38 +89,26 @@ def read(path: Path | str) -> Results:
     """Read a study's file; a torn last line, as a kill leaves it, is left out. No file is an empty result.
 
     Raises:
-        ValueError: another line is no trial; names file and line. Or the trials are of several kinds of devices.
+        ValueError: another line is no trial; names file and line.
     """
     path = Path(path)
     if not path.is_file():
         return Results()
     trials: list[Trial] = []
     sessions: list[dict[str, Any]] = []
-    sitting: list[dict[str, Any]] = []  # the latest, until it adds a trial: a kill may have torn its first one
     lines = path.read_text(encoding="utf-8").split("\n")[:-1]  # what follows the last newline is empty or torn
     for number, line in enumerate(lines, start=1):
         try:
             values = json.loads(line)
             if "session" in values:
-                sitting = [values["session"]]
+                sessions.append(values["session"])
                 continue
             for scores in ("validation", "test"):
                 values[scores] = {k: math.nan if v is None else v for k, v in values.get(scores, {}).items()}
             trials.append(Trial(**values))
-            sessions, sitting = [*sessions, *sitting], []
         except (ValueError, TypeError) as error:
             raise ValueError(f"{path}, line {number} is no trial ({error}); delete that line or the file.") from None
-    if len(kinds := _kinds(sessions)) > 1:
-        raise ValueError(
-            f"{path} mixes trainings of the devices {' and '.join(kinds)}, whose scores must not be compared; keep "
-            "those of each in a folder of its own."
-        )
     return Results(tuple(trials), tuple(sessions))
-
-
-def _kinds(sessions: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The kinds of devices of some sittings; the first ones name none and took the processor."""
-    return sorted({session.get("device", "cpu") for session in sessions})
 
 
 def studies(folder: Path | str = BUNDLED) -> tuple[str, ...]:
@@ -183,10 +166,6 @@ class Scores:
             for seed, trial in sorted(trials.items())
             if math.isfinite(trial.test.get(column, math.nan))
         }
-
-    def chosen_of(self, **setting: Any) -> list[Trial]:
-        """The chosen trials of one setting, one a seed."""
-        return [trial for _, trial in sorted(self.chosen.get(key_of(setting), {}).items())]
 
     def paired(self, of: Callable[[Callable[..., float]], float]) -> dict[int, float]:
         """Seed to a number made of that seed's scores; seeds that lack one of them are left out.

@@ -14,6 +14,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import lab.figures
+import lab.playground
 from lab.core import style
 from lab.core.style import VERMILLION
 from lab.figures import Figure
@@ -207,17 +208,22 @@ def _blank(title: str, state: str) -> go.Figure:
     return drawn
 
 
-def show(figure: str | Figure, runs: Sequence | None = None, **knobs: Any) -> Live:
+def show(figure: str | Figure, runs: Sequence | None = None, **knobs: Any) -> Live | widgets.HTML:
     """A live figure for the notebook: controls made from its declared knobs, reset, and copy as code.
 
     Args:
-        figure: a name of `lab.figures.names()`, or a figure made with `lab.figures.create`.
+        figure: a name of `lab.figures.names()`, a figure made with `lab.figures.create`, or `"playground"`, whose
+            knobs are what `lab.playground.page` takes as `start`.
         runs: finished runs, as `lab.runs.list()` returns them, for a figure that shows runs.
         knobs: where the knobs start.
 
     Raises:
         ValueError: unknown figure or knob, a value out of range, or no runs for a figure that shows them.
     """
+    if figure == "playground":
+        import ipywidgets as widgets
+
+        return widgets.HTML(lab.playground.frame(**knobs))
     if isinstance(figure, str):
         return Live(lab.figures.create(figure, **knobs), runs)
     return Live(type(figure)(**{**dict(figure.knobs), **knobs}), runs)

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from lab.core.knobs import Knobs
+from lab.core.knobs import argument
 from lab.kernels import Peak
 from lab.losses import Batch, Loss
 
@@ -27,11 +27,13 @@ class Wrapper(Loss):
     says otherwise.
     """
 
-    def __init__(self, loss: Loss | Callable[..., Tensor], **knobs: Any):
-        super().__init__(**knobs)
-        if not callable(loss):
-            raise ValueError(f"{type(self).__name__} needs a loss to wrap, got {type(loss).__name__}; create it first.")
-        self.loss = loss if isinstance(loss, Loss) else Foreign(loss)
+    loss: Any = argument("The loss to wrap.", kw_only=False)
+
+    def __post_init__(self) -> None:
+        if not callable(self.loss):
+            who, given = type(self).__name__, type(self.loss).__name__
+            raise ValueError(f"{who} needs a loss to wrap, got {given}; create it first.")
+        self.loss = self.loss if isinstance(self.loss, Loss) else Foreign(self.loss)
         for fact in FACTS:
             setattr(self, fact, getattr(self.loss, fact))
 
@@ -55,9 +57,6 @@ class Foreign(Loss):
     cosine = False
     takes_mined_pairs = True
     mean_of_queries = False
-
-    class Knobs(Knobs):
-        pass
 
     def __init__(self, call: Callable[..., Tensor]):
         super().__init__()

@@ -16,13 +16,13 @@ r = size items.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from lab.core.knobs import REQUIRED, Knobs, knob
-from lab.losses import Batch, Loss
+from lab.core.knobs import knob
+from lab.losses import Batch
 from lab.wrappers._base import Wrapper
 
 
@@ -45,27 +45,21 @@ class CrossBatchMemory(Wrapper):
         (6, [0, 0, 1, 1, 2, 2])
     """
 
-    images_of_batch: Tensor | None = None
-
+    images_of_batch = cast("Tensor | None", None)
     takes_mined_pairs = False
-    embeddings: Tensor
-    labels: Tensor
-    seen: Tensor
-    images: Tensor
 
-    class Knobs(Knobs):
-        dim: int = knob(REQUIRED, "Width of the embeddings.", ge=1)
-        size: int = knob(1024, "Number of embeddings in the memory.", ge=1, scale="log", unit="embeddings")
-        unique: bool = knob(
-            False,
-            "Keep one embedding of each image, its latest; size must then be at least the number of training images.",
-        )
-        batch_weight: float = knob(
-            0.0, "Weight of the loss of the batch without memory, which is 1 in the released code.", ge=0
-        )
+    dim: int = knob("Width of the embeddings.", ge=1)
+    size: int = knob("Number of embeddings in the memory.", default=1024, ge=1, scale="log", unit="embeddings")
+    unique: bool = knob(
+        "Keep one embedding of each image, its latest; size must then be at least the number of training images.",
+        default=False,
+    )
+    batch_weight: float = knob(
+        "Weight of the loss of the batch without memory, which is 1 in the released code.", default=0.0, ge=0
+    )
 
-    def __init__(self, loss: Loss, **knobs: Any):
-        super().__init__(loss, **knobs)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if not (self.needs_positives and self.takes_references):
             raise ValueError(
                 f"CrossBatchMemory needs a loss that ranks references, got {type(self.loss).__name__}, "
@@ -74,11 +68,11 @@ class CrossBatchMemory(Wrapper):
         self.needs_positives = self.takes_references = self.takes_mined_pairs = False
         self.mean_of_queries = self.mean_of_queries and not self.knobs.batch_weight
         size, dim = self.knobs.size, self.knobs.dim
-        self.register_buffer("embeddings", torch.zeros(size, dim))
-        self.register_buffer("labels", torch.zeros(size, dtype=torch.int64))
-        self.register_buffer("seen", torch.zeros((), dtype=torch.int64))
+        self.embeddings: Tensor = nn.Buffer(torch.zeros(size, dim))
+        self.labels: Tensor = nn.Buffer(torch.zeros(size, dtype=torch.int64))
+        self.seen: Tensor = nn.Buffer(torch.zeros((), dtype=torch.int64))
         if self.knobs.unique:
-            self.register_buffer("images", torch.full((size,), -1))
+            self.images: Tensor = nn.Buffer(torch.full((size,), -1))
 
     def values(self, batch: Batch, **kwargs: Any) -> Tensor:
         values = self.loss.values(self._with_memory(batch), **kwargs)

@@ -12,7 +12,7 @@ from typing import Any
 
 from torch import Tensor
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import knob
 from lab.kernels import Peak, unit
 from lab.losses import Batch
 from lab.wrappers._base import Wrapper
@@ -35,13 +35,16 @@ class SimilarityRegulariser(Wrapper):
         0.49
     """
 
-    class Knobs(Knobs):
-        s_tilde: float = knob(
-            0.3, "Target of the mean similarity.", ge=-1, le=1, unit="cosine", source="Contextual, eq. 7"
-        )
-        gamma: float = knob(
-            0.1, "Weight of the regulariser; the wrapped loss has the rest.", ge=0, le=1, source="Contextual, table 6"
-        )
+    s_tilde: float = knob(
+        "Target of the mean similarity.", default=0.3, ge=-1, le=1, unit="cosine", source="Contextual, eq. 7"
+    )
+    gamma: float = knob(
+        "Weight of the regulariser; the wrapped loss has the rest.",
+        default=0.1,
+        ge=0,
+        le=1,
+        source="Contextual, table 6",
+    )
 
     @property
     def peak(self) -> Peak | None:

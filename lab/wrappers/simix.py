@@ -12,8 +12,8 @@ from typing import Any
 
 from torch import Tensor
 
-from lab.core.knobs import Knobs, knob
-from lab.losses import Batch, Draws, Loss, mixed, mixing_weights, positive_couples
+from lab.core.knobs import knob
+from lab.losses import Batch, Draws, mixed, mixing_weights, positive_couples
 from lab.wrappers._base import Wrapper
 
 
@@ -31,11 +31,10 @@ class SiMix(Wrapper):
         6
     """
 
-    class Knobs(Knobs):
-        seed: int = knob(0, "Seed of the mixing weights.", ge=0, le=2**31 - 1)
+    seed: int = knob("Seed of the mixing weights.", default=0, ge=0, le=2**31 - 1)
 
-    def __init__(self, loss: Loss, **knobs: Any):
-        super().__init__(loss, **knobs)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.takes_references = self.takes_mined_pairs = False
         self.draws = Draws(self.knobs.seed)
 

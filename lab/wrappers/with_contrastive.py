@@ -15,12 +15,12 @@ from torch import Tensor
 
 from lab.core.knobs import knob
 from lab.kernels import Peak
-from lab.losses import Batch, Loss, normalised
+from lab.losses import Batch, normalised
 from lab.losses.margin_contrastive import MarginContrastive, MarginKnobs, contrastive_shares
 from lab.wrappers._base import Wrapper
 
 
-class WithContrastive(Wrapper):
+class WithContrastive(MarginKnobs, Wrapper):
     """Any loss, with a share of the contrastive loss on cosines (Contextual, appendix I.6). Lower is better.
 
     The contrastive part is over the batch, or over queries and references; a memory or virtual examples are the wrapped
@@ -35,17 +35,16 @@ class WithContrastive(Wrapper):
         0.46
     """
 
-    class Knobs(MarginKnobs):
-        lam: float = knob(
-            0.5,
-            "Weight of the wrapped loss; the contrastive loss has the rest.",
-            ge=0,
-            le=1,
-            source="Contextual, appendix I.6",
-        )
+    lam: float = knob(
+        "Weight of the wrapped loss; the contrastive loss has the rest.",
+        default=0.5,
+        ge=0,
+        le=1,
+        source="Contextual, appendix I.6",
+    )
 
-    def __init__(self, loss: Loss, **knobs: Any):
-        super().__init__(loss, **knobs)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.mean_of_queries = False
 
     @property

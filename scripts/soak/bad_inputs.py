@@ -45,22 +45,23 @@ COMMANDS: list[list[str]] = [
     ["evaluate", "{junk}", "--evaluation.batch_size", "{number}"],
     ["query", "{junk}", "{junk}"],
     ["embed", "{junk}", "test"],
-    ["report", "{junk}", "--format", "{junk}"],
-    ["report", "nosuch", "--level", "{number}"],
-    ["figures", "h_minus", "--width", "{number}", "--save", "x.png"],
-    ["figures", "h_minus", "--save", "x.{junk}"],
-    ["losses", "{junk}"],
-    ["data", "check", "{junk}", "nowhere"],
-    ["data", "download", "{junk}", "nowhere"],
-    ["queue", "add", "{junk}"],
-    ["queue", "move", "nosuch", "{number}"],
-    ["stop", "{junk}"],
-    ["recipes", "{junk}"],
+    ["runs", "report", "{junk}", "--format", "{junk}"],
+    ["runs", "report", "nosuch", "--split", "{junk}"],
+    ["papers", "figure", "h_minus", "--width", "{number}", "--save", "x.png"],
+    ["papers", "figure", "h_minus", "--save", "x.{junk}"],
+    ["list", "losses", "{junk}"],
+    ["list", "{junk}"],
+    ["list", "data", "{junk}", "nowhere"],
+    ["list", "data", "{junk}", "nowhere", "--download"],
+    ["runs", "queue", "add", "{junk}"],
+    ["runs", "queue", "move", "nosuch", "{number}"],
+    ["runs", "stop", "{junk}"],
+    ["list", "recipes", "{junk}"],
     ["runs", "show", "{junk}"],
-    ["bench", "{junk}"],
-    ["claims", "run", "--only", "{junk}"],
-    ["claims", "run", "--seeds", "{number}"],
-    ["protocol", "{junk}"],
+    ["doctor", "bench", "{junk}"],
+    ["papers", "claims", "run", "--only", "{junk}"],
+    ["papers", "claims", "run", "--seeds", "{number}"],
+    ["papers", "protocol", "{junk}"],
     ["app", "--port", "{number}"],
     ["demo", "--steps=-{number}"],
     ["doctor", "--{junk}"],
@@ -93,7 +94,7 @@ def bad_words(knob: Knob, chance: random.Random) -> str | None:
     if knob.choices:
         return chance.choice(["nosuch", "None ", "\n", "0", knob.choices[0] + "x"])
     if knob.kind is bool:
-        return chance.choice(["maybe", "2", "", "yes no", "TrueFalse"])
+        return chance.choice(["maybe", "2", "", "yes no", "TrueFalse", "true"])
     if knob.kind not in (int, float):
         return None
     return chance.choice([*_outside(knob), "x", "", "1.5.2", "NaN", "inf", "1e999", "0x1z", "①", "9" * 400 + "x"])

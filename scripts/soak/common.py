@@ -121,7 +121,7 @@ def readable(run: Run) -> str:
     try:
         if run.state == "damaged" or not run.config:
             return "its status is damaged"
-        found = [f for f in check(run) if not f.mend]
+        found = [f for f in check(run) if not f.advice]
         return "; ".join(f"{f.file} {f.sentence}" for f in found)
     except Exception:
         return traceback.format_exc()

@@ -11,8 +11,9 @@ import time
 from pathlib import Path
 
 import lab.figures
+import lab.playground
 from scripts.website import claims, config, lessons, links, places, reference, tables
-from scripts.website.figures import FIRST, Figures, gallery
+from scripts.website.figures import Figures, gallery
 
 BUILD = places.ROOT / "build" / "site"
 HERE = Path(__file__).parent
@@ -37,7 +38,8 @@ def assemble(folder: Path, figures: Figures) -> None:
     pages |= gallery(figures, {name: list(dict.fromkeys(stems)) for name, stems in used.items()})
     pages |= reference.pages() | {"results/published.md": tables.page(), "results/claims.md": claims.page()}
     home = (HERE / "home.md").read_text("utf-8")
-    pages["index.md"] = home.replace("%FIGURE%", figures.live(FIRST)).replace("%COUNT%", str(len(lab.figures.names())))
+    pages["index.md"] = home.replace("%COUNT%", str(len(lab.figures.names())))
+    _write(folder / "playground.html", lab.playground.page().encode())
     for page, text in pages.items():
         _write(folder / page, text.encode())
     for name in lab.figures.names():

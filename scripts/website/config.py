@@ -9,9 +9,10 @@ import yaml
 from scripts.website import places, reference
 
 GUIDES = (
-    "quick-start", "installation", "command", "dashboard", "own-images", "own-loss", "extending", "own-loop", "gpu",
-    "several-processes", "clusters", "failures", "large-galleries", "streamed-data", "exports", "kernels",
-    "contributing", "security",
+    "quick-start", "installation", "command", "playground", "dashboard", "own-images", "data-doctor", "adapt",
+    "threshold", "verdict", "own-loss",
+    "extending", "own-loop", "gpu", "several-processes", "clusters", "failures", "large-galleries", "streamed-data",
+    "exports", "serving", "kernels", "contributing", "security",
 )  # fmt: skip
 RESULTS = ("claims", "published", "tricks", "benchmarks", "misprints", "reliability")
 

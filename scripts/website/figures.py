@@ -20,7 +20,6 @@ STOPS = (13, 5)
 LAB = places.ROOT / "lab"
 BELOW = ("core", "figures/examples", "inspect", "kernels", "losses", "metrics", "papers", "surrogates.py", "trials")
 """What a figure's numbers may depend on besides its own file: see tests/test_architecture.py."""
-FIRST = "surrogates"
 """The figure on the home page."""
 
 
@@ -44,7 +43,7 @@ class Figures:
         kind = type(figure)
         words = '<div class="knobs"></div><div class="picture"></div><p class="words" role="status"></p>'
         if not self.packed[key]:
-            draws = f"<code>lab figures {name} --save {name}.html</code>"
+            draws = f"<code>lab papers figure {name} --save {name}.html</code>"
             words = f'<p class="words">This copy of the site was built without the pictures; {draws} draws them.</p>'
         elif trained := live_page.trained_words(figure):
             words += f'<p class="source">{trained}</p>'

@@ -21,7 +21,8 @@ def in_markdown(folder: Path) -> list[str]:
     for page in sorted(folder.rglob("*.md")):
         text = places.FENCE.sub("", page.read_text("utf-8"))
         targets = [match[2] for match in places.LINK.finditer(re.sub(r"`[^`\n]*`", "", text))]
-        targets += [target.replace(".html", ".md") for target in re.findall(r'(?:href|src)="([^"]+)"', text)]
+        for target in re.findall(r'(?:href|src)="([^"]+)"', text):
+            targets.append(target if (page.parent / target).is_file() else target.replace(".html", ".md"))
         for target in targets:
             path, _, anchor = target.partition("#")
             if re.match(r"[a-z]+:", target):

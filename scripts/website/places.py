@@ -13,6 +13,11 @@ ROOT = Path(__file__).parents[2]
 WHOLE = {
     "docs/command.md": "guides/command.md",
     "docs/own-data.md": "guides/own-images.md",
+    "docs/playground.md": "guides/playground.md",
+    "docs/adapt.md": "guides/adapt.md",
+    "docs/threshold.md": "guides/threshold.md",
+    "docs/verdict.md": "guides/verdict.md",
+    "docs/data-doctor.md": "guides/data-doctor.md",
     "docs/gpu.md": "guides/gpu.md",
     "docs/extending.md": "guides/extending.md",
     "docs/installation.md": "guides/installation.md",
@@ -25,6 +30,7 @@ WHOLE = {
     "docs/streamed-data.md": "guides/streamed-data.md",
     "docs/dashboard.md": "guides/dashboard.md",
     "docs/exports.md": "guides/exports.md",
+    "docs/serving.md": "guides/serving.md",
     "docs/kernels.md": "guides/kernels.md",
     "docs/reliability.md": "results/reliability.md",
     "docs/claims.md": "results/claims.md",
@@ -40,7 +46,8 @@ WHOLE = {
 
 SECTIONS = {
     "guides/quick-start.md": (
-        "Quick start", "README.md", ("Two commands", "What you see", "Ten commands", "In Python"),
+        "Quick start", "README.md",
+        ("By pip", "Two commands, from a checkout", "What you see", "Ten commands", "In Python"),
     ),
     "guides/own-loss.md": ("A loss of your own", "CONTRIBUTING.md", ("A loss",)),
 }  # fmt: skip

@@ -11,8 +11,9 @@ import lab
 
 PARTS = (
     "losses", "wrappers", "metrics", "samplers", "encoders", "data", "search", "galleries", "reranking", "inspect",
-    "figures", "widgets", "teaching", "maps", "model", "runs", "evaluation", "training", "report", "exporters",
-    "surrogates", "sweeps", "launchers", "protocols", "claims", "papers.tables", "core.results", "core.knobs",
+    "figures", "playground", "widgets", "teaching", "maps", "model", "runs", "evaluation", "training", "report",
+    "exporters", "adaptation", "threshold", "verdict", "serving", "surrogates", "sweeps", "launchers", "protocols",
+    "claims", "papers.tables", "core.results", "core.knobs",
 )  # fmt: skip
 INTERNAL = {"kernels", "install", "trials"}
 """Parts without a page: what stands in them is reached through the others."""

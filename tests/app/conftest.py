@@ -8,8 +8,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from app import speed
+from tests import headless
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +48,7 @@ class Page:
 
     def __init__(self, page: str = "browse", /, **address):
         self.name = page
-        self.test = speed.session(page, 300, **address)
+        self.test = headless.session(page, 300, **address)
         self.test.run()
 
     def run(self) -> Page:
@@ -73,7 +74,11 @@ class Page:
 
     def tell(self, key: str, event: str, value: dict) -> Page:
         """Let one of our components report an event, as the browser does."""
-        speed.tell(self.test, key, event, value)
+        element = next(e for e in self.test.get("bidi_component") if e.key == key)
+        states, told = self.test._tree.get_widget_states(), json.dumps([{"event": event, "value": value}])
+        trigger = f"$$STREAMLIT_INTERNAL_KEY_{element.proto.id}__events"
+        states.widgets.append(WidgetState(id=trigger, json_trigger_value=told))
+        self.test._run(states)
         return self
 
     def words(self) -> str:

@@ -98,23 +98,6 @@ def test_a_foreign_page_gets_no_websocket_and_no_upload(open_, origin):
     assert open_.handshake() == 101, "scripts send no origin"
 
 
-def test_a_foreign_page_does_not_reach_streamlit_which_would_ask_outside_for_our_address(monkeypatch):
-    monkeypatch.setattr(access, "_stands", True)  # which making it sets
-    sent = []
-
-    async def streamlit(*_):
-        raise AssertionError("a foreign page reached it")
-
-    async def send(message):
-        sent.append(message)
-
-    headers = [(b"host", b"localhost:1"), (b"origin", b"http://evil.example")]
-    scope = {"type": "websocket", "path": "/_stcore/stream", "query_string": b"", "headers": headers}
-    with ThreadPoolExecutor(1) as other:  # a browser test before this one may have left a loop running in this thread
-        other.submit(asyncio.run, access.AccessControl(streamlit, "")(scope, None, send)).result()
-    assert [message["type"] for message in sent] == ["websocket.close"]
-
-
 def test_without_the_token_there_is_nothing(closed):
     page = closed.ask("/watch?run=a", **PAGE)
     assert page.status == 401 and b"printed when the dashboard was started" in page.words
@@ -214,7 +197,18 @@ def test_this_machine_asks_too_unless_it_is_told_not_to(monkeypatch):
         access.token(address)
 
 
-def test_a_dashboard_started_without_access_control_shows_nothing(no_runs, open_page, monkeypatch):
-    monkeypatch.setattr(access, "stands", lambda: False)
-    page = open_page("train")
-    assert "lab app" in page.words() and not page.test.text_input
+def test_a_foreign_page_does_not_reach_streamlit_which_would_ask_outside_for_our_address(monkeypatch):
+    monkeypatch.setattr(access, "_stands", True)  # which making it sets
+    sent = []
+
+    async def streamlit(*_):
+        raise AssertionError("a foreign page reached it")
+
+    async def send(message):
+        sent.append(message)
+
+    headers = [(b"host", b"localhost:1"), (b"origin", b"http://evil.example")]
+    scope = {"type": "websocket", "path": "/_stcore/stream", "query_string": b"", "headers": headers}
+    with ThreadPoolExecutor(1) as other:  # a browser test before this one may have left a loop running in this thread
+        other.submit(asyncio.run, access.AccessControl(streamlit, "")(scope, None, send)).result()
+    assert [message["type"] for message in sent] == ["websocket.close"]

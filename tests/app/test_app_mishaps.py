@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import errno
-
 import pytest
-from PIL import Image
 
 import lab.data
 import lab.runs
-from app.shared import page_frame, settings
-from lab.runs import RunConfig, management
+from lab.runs import RunConfig
 from lab.runs.launching.queue import Queue
 
 JUNK = b'\x00\xff{"state": "running", "step": "many", "values": {"r@1": []}}\n{"kind": "stepped", "step": null}\n'
@@ -59,20 +55,6 @@ def test_a_run_that_points_outside_the_allowed_folders_shows_no_image(runs, open
         assert "may read" in shown.words() and not shown.test.exception, f"{page}: {shown.words()}"
 
 
-def test_a_manifest_may_not_lead_outside_the_allowed_folders(tmp_path, monkeypatch):
-    for name in ("mine/a", "mine/b", "theirs/c"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        Image.new("RGB", (8, 8)).save(tmp_path / f"{name}.png")
-    listed = tmp_path / "mine" / "list.csv"
-    monkeypatch.setenv("LAB_DATA", str(tmp_path / "mine"))
-    for third in ("../theirs/c.png", str(tmp_path / "theirs" / "c.png")):
-        listed.write_text(f"path,label\na.png,x\nb.png,x\n{third},y\n")
-        with pytest.raises(ValueError, match="theirs.*may read"):
-            settings.confine_images(lab.data.create("manifest", path=str(listed)))
-    listed.write_text("path,label\na.png,x\nb.png,y\n")
-    assert len(settings.confine_images(lab.data.create("manifest", path=str(listed)))) == 2
-
-
 def test_a_tab_that_is_behind_is_told_and_nothing_breaks(no_runs, open_page, monkeypatch):
     monkeypatch.setattr(Queue, "ensure_worker", lambda self: None)
     for name in "ab":
@@ -82,30 +64,3 @@ def test_a_tab_that_is_behind_is_told_and_nothing_breaks(no_runs, open_page, mon
     other.test.button(key="up b").click().run()
     assert not other.test.exception and "is not in the queue" in " ".join(t.value for t in other.test.toast)
     assert Queue(no_runs).names == ("a",)
-
-
-def test_two_users_may_delete_the_same_run(runs, open_page):
-    first, second = (open_page("runs", runs="recall") for _ in range(2))
-    next(b for b in first.test.button if b.label == "Move to trash").click().run()
-    next(b for b in second.test.button if b.label == "Move to trash").click().run()
-    assert not second.test.exception and "did not expect" not in second.words()
-    assert second.test.dataframe[0].value["run"].tolist() == ["smooth"]
-    assert len(management.trashed(runs)) == 1
-
-
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        (OSError(errno.ENOSPC, "No space left on device"), "The disk is full: free some space."),
-        (FileNotFoundError(errno.ENOENT, "No such file", "/gone/it"), "/gone/it is not there"),
-    ],
-)
-def test_what_the_system_refuses_is_a_sentence_with_the_file(monkeypatch, error, words):
-    shown = []
-    monkeypatch.setattr(page_frame.st, "error", shown.append)
-
-    def draw():
-        raise error
-
-    page_frame.guarded(draw)()
-    assert shown and shown[0].replace("\\", "").startswith(words)

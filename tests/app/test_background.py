@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -43,44 +44,6 @@ def test_equal_arguments_share_one_job():
     assert first is second and counted("b", []) is not first
     assert (first.value, counted("b", []).value) == ("aa", "bb")
     assert sorted(calls) == ["a", "b"]
-
-
-def test_few_results_are_kept_and_none_that_is_under_way_is_dropped(impatient):
-    gate, calls = threading.Event(), []
-
-    @background.job("Waiting", keep=2)
-    def waited(name: str, _gate: threading.Event | None) -> str:
-        calls.append(name)
-        assert _gate is None or _gate.wait(PATIENCE)
-        return name
-
-    slow = waited("slow", gate)
-    for name in "abc":
-        wait_until(lambda name=name: waited(name, None).value == name)
-    assert waited("slow", gate) is slow and slow.value is None
-    gate.set()
-    wait_until(lambda: slow.value == "slow")
-    assert waited("c", None).value == "c" and calls.count("c") == 1
-    wait_until(lambda: waited("a", None).value == "a")
-    assert calls.count("a") == 2, "the oldest result made room"
-
-
-def test_a_failure_is_told_to_everybody_and_tried_anew_after_a_while(monkeypatch):
-    calls = []
-
-    @background.job("Failing", keep=4)
-    def failing(name: str) -> str:
-        calls.append(name)
-        raise ValueError(f"{name} cannot be done.")
-
-    for _ in range(2):
-        with pytest.raises(ValueError, match="a cannot be done"):
-            _ = failing("a").value
-    assert calls == ["a"]
-    monkeypatch.setattr(background, "AGAIN", -1.0)
-    with pytest.raises(ValueError, match="a cannot be done"):
-        _ = failing("a").value
-    assert calls == ["a", "a"]
 
 
 def test_a_page_shows_what_it_has_then_the_result_and_two_sessions_share_it(runs, open_page, impatient, monkeypatch):
@@ -134,29 +97,18 @@ def test_the_other_answer_joins_when_it_is_ready(runs, open_page, impatient, mon
     gate, by = threading.Event(), comparison.reranked
     (runs / "recall" / "embeddings" / "test.safetensors").touch()
     monkeypatch.setattr(comparison, "reranked", lambda method, whole: gate.wait(PATIENCE) and by(method, whole))
-    page = open_page(run="recall", split="test", rival="rerank:contextual", why="smooth_ap")
+    page = open_page(run="recall", split="test", rival="rerank:contextual")
     assert page.calm and "Re-ranking every query" in page.words(), page.words()
     assert {section["id"] for section in page.gallery("results")["sections"]} == {"neighbours", "missed"}
     page.pick("results", "neighbours", page.section("results", "neighbours")["cards"][2]["id"])
     assert page.calm and "Re-ranking every query" in page.words(), "a click is answered meanwhile"
     gate.set()
     wait_until(lambda: "…" not in page.words(), page.run)
-    assert page.calm and page.gallery("results")["columns"] is True
-    bars = [card["bar"] for section in page.gallery("results")["sections"] for card in section["cards"]]
-    assert bars and all(bars)
+    assert page.calm and page.gallery("results")["stacked"] is True
 
 
-@pytest.mark.parametrize("error", [ValueError("There is too little to re-rank."), RuntimeError("oops")], ids=type)
-def test_what_fails_behind_a_page_is_a_sentence(runs, open_page, impatient, monkeypatch, error):
-    def broken(method, whole):
-        raise error
-
-    (runs / "recall" / "embeddings" / "test.safetensors").touch()
-    monkeypatch.setattr(comparison, "reranked", broken)
-    page = open_page(run="recall", split="test", rival="rerank:k_reciprocal")
-    wait_until(lambda: page.test.error, page.run)
-    expected = "too little to re" if isinstance(error, ValueError) else "did not expect \\(RuntimeError\\)"
-    assert not page.test.exception and len(page.test.error) == 1
-    assert expected.replace("\\", "") in page.test.error[0].value.replace("\\", "")
-    page.test.selectbox(key="rival").set_value("").run()
-    assert page.calm and page.section("results", "neighbours")["cards"], page.words()
+def test_no_page_declares_a_job():
+    """Streamlit runs page.py anew at each click: a job that is declared there forgets its result and begins again."""
+    views = Path(__file__).parents[2] / "app" / "views"
+    declaring = [str(path) for path in views.glob("*/page.py") if "@background.job" in path.read_text("utf-8")]
+    assert not declaring, "declare it in the page's scene.py"

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 
 import lab.runs
 from app.results import cache, run_choice
 from app.shared import settings
-from app.views.check import scene
-from lab.runs import marks
+from app.views.check import judging
+from lab.runs import marks, whole_set
+from lab.runs.marks import Mark
 
 
-@pytest.mark.parametrize("part", ["classes", "twice", "marks"])
+@pytest.mark.parametrize("part", ["slices", "marks"])
 def test_every_part_is_drawn_and_has_its_address(runs, open_page, part):
     page = open_page("check", show=part)
     assert page.calm, page.words()
-    assert len(page.test.dataframe) == (part in ("pairs", "classes", "slices"))
+    assert len(page.test.dataframe) == (part != "marks")
 
 
 def test_a_cell_of_the_matrix_opens_browse(runs, open_page):
@@ -38,9 +41,8 @@ def test_a_cell_of_the_matrix_opens_browse(runs, open_page):
     assert again.gallery("confusion matrix")["names"][0] == chosen, "the address holds the choice"
 
     page = open_page("check", show="pairs", run="recall", size="10")
-    for made_up in ({}, {"row": "x", "column": 0}, {"row": 10, "column": 0}):
-        page.tell("confusion matrix", "picked", made_up)
-        assert page.calm and page.test.header[0].value == "Check"
+    page.tell("confusion matrix", "picked", {"row": 10, "column": 0})
+    assert page.calm and page.test.header[0].value == "Check"
     page.tell("confusion matrix", "picked", {"row": 0, "column": 1})
     assert page.calm and page.test.header[0].value == "Browse"
     query = int(page.test.query_params["query"])
@@ -49,93 +51,156 @@ def test_a_cell_of_the_matrix_opens_browse(runs, open_page):
     assert first["taken for"] in near, "the query shows the confusion"
 
 
-def test_a_label_error_is_marked_kept_and_listed(runs, open_page):
-    page = open_page("check", show="labels", run="recall")
-    card = page.section("judged", "suspects")["cards"][0]
-    assert card["subtitle"].startswith("looks like ") and card["value"].startswith("confidence ")
-    page.pick("judged", "suspects", card["id"])
-    page.test.button(key="mark wrong label").click().run()
+@pytest.fixture(scope="module")
+def trained_on_planted(tmp_path_factory, train_tiny, pictures):
+    """A folder of a run on pictures of which two lie in a wrong class and one lies in two; do not write into it."""
+    root = tmp_path_factory.mktemp("planted")
+    shutil.copytree(pictures, root / "pictures")
+    for source, target in MOVED.items():
+        shutil.move(root / "pictures" / source, root / "pictures" / target)
+    shutil.copy(root / "pictures" / "class01" / "0.png", root / "pictures" / COPY)
+    data = {"name": "class_folders", "root": str(root / "pictures"), "validation": 0.3, "test": 0.4}
+    train_tiny(root / "runs", "planted", data=data, sampler={"batch_size": 8, "per_class": 2})
+    return root
+
+
+MOVED = {"class00/3.png": "class05/moved.png", "class03/2.png": "class09/moved.png"}
+COPY = "class12/copy.png"
+
+
+@pytest.fixture
+def planted(trained_on_planted, tmp_path, monkeypatch):
+    """A copy of that folder of runs that a test may spoil, and the run's data set."""
+    root = shutil.copytree(trained_on_planted / "runs", tmp_path / "runs")
+    monkeypatch.setenv("LAB_RUNS", str(root))
+    monkeypatch.setenv("LAB_DATA", str(trained_on_planted))
+    return root, lab.runs.open("planted", root).dataset()
+
+
+def tell(page, *entries: dict) -> None:
+    """Answers as the browser numbers them."""
+    page.tell("judged", "told", {"log": list(entries)})
     assert page.calm, page.words()
-    run = lab.runs.open("recall", runs)
-    assert list(marks.read(run).values()) == ["wrong label"]
-    assert page.section("judged", "suspects")["cards"][0]["subtitle"] == "marked: wrong label"
-    assert page.again().section("judged", "suspects")["current"] == card["id"], "the address holds the image"
-    listed = open_page("check", show="marks", run="recall")
-    assert [one["id"] for one in listed.section("marked", "wrong label")["cards"]] == [card["id"]]
-    page.test.button(key="mark wrong label").click().run()
-    assert marks.read(run) == {}
 
 
-def test_duplicates_follow_the_least_similarity(runs, open_page):
-    page = open_page("check", show="twice", run="recall", least="0.5")
-    many = page.section("judged", "twice")
-    page.test.slider(key="least").set_value(1.0).run()
-    assert page.calm and len(page.section("judged", "twice")["cards"]) < len(many["cards"])
+def panel(page) -> dict:
+    """What the panel was given, and the list."""
+    drawn = page.gallery("judged")
+    return {**drawn["judge"], "listed": drawn["sections"][0]}
 
 
-def test_slices_are_listed_and_the_worst_are_searched(runs, open_page):
-    page = open_page("check", show="slices", run="recall", by="mAP", least="5")
+def test_a_label_error_is_shown_with_evidence_judged_and_undone(planted, open_page):
+    root, images = planted
+    page = open_page("check", show="labels", run="planted")
+    assert page.calm, page.words()
+    cards = {card["id"]: card for card in panel(page)["listed"]["cards"]}
+    wrong = [images.keys.index(key) for key in MOVED.values()]
+    assert set(wrong) <= set(cards), "both moved images are listed, whatever their splits"
+    frame = panel(page)["frames"][0]
+    item = frame["id"]
+    assert item == panel(page)["listed"]["current"] and frame["suggested"]
+    assert frame["suggested"] in cards[item]["subtitle"] or "…" in cards[item]["subtitle"]
+    vectors = whole_set.kept(lab.runs.open("planted", root)).vectors
+    cosines = [float(vectors[item] @ one / np.linalg.norm(one)) for one in vectors]
+    nearest = sorted((i for i in range(len(images)) if i != item), key=lambda i: -cosines[i])
+    assert [card["id"] for card in frame["sections"][0]["cards"]] == nearest[:6]
+    for section, name in zip(
+        frame["sections"][1:], (images.class_names[images.labels[item]], frame["suggested"]), strict=True
+    ):
+        assert {images.class_names[images.labels[card["id"]]] for card in section["cards"]} == {name}
+        assert name in section["title"] and item not in [card["id"] for card in section["cards"]]
+
+    after = panel(page)["frames"][1]["id"]
+    tell(page, {"n": 1, "does": "relabel", "ids": [item], "at": after})
+    assert marks.read(root, images) == {item: Mark("relabel", frame["suggested"])}
+    assert panel(page)["listed"]["current"] == after and panel(page)["heard"] == 1
+    first = {"n": 1, "does": "drop", "ids": [item], "at": after}
+    tell(page, first, {"n": 2, "does": "keep", "ids": [after], "at": after})
+    assert marks.read(root, images) == {item: Mark("relabel", frame["suggested"]), after: Mark("keep")}, "one is old"
+    tell(page, {"n": 4, "does": "drop", "ids": [-1], "at": item})
+    tell(page, {"n": 5, "does": "undo", "at": item})
+    assert marks.read(root, images) == {item: Mark("relabel", frame["suggested"])} and panel(page)["undoable"]
+    tell(page, {"n": 6, "does": "undo", "at": item})
+    assert marks.read(root, images) == {} and not panel(page)["undoable"]
+    assert panel(page.again())["listed"]["current"] == item, "the address holds the image"
+
+
+def test_several_are_answered_at_once_and_by_another_class(planted, open_page):
+    root, images = planted
+    page = open_page("check", show="labels", run="planted")
+    ids = [card["id"] for card in panel(page)["listed"]["cards"][:2]]
+    page.tell("judged", "chosen", {"ids": ids, "count": 1})
+    assert page.gallery("judged")["selected"] == sorted(ids)
+    tell(page, {"n": 1, "does": "relabel", "label": "class11", "ids": ids, "at": ids[0], "last": True})
+    assert marks.read(root, images) == dict.fromkeys(ids, Mark("relabel", "class11"))
+    tell(page, {"n": 2, "does": "relabel", "label": "nowhere", "ids": ids[:1], "at": ids[0]})
+    assert marks.read(root, images)[ids[0]].label == "class11", "there is no such class"
+
+
+def test_a_copy_is_found_in_any_two_splits(planted, open_page):
+    root, images = planted
+    pair = [images.keys.index(key) for key in ("class01/0.png", COPY)]
+    home = {item: name for name, split in images.splits.items() for item in split.items.tolist()}
+    across = home[pair[0]] != home[pair[1]]
+    for show in ("twice", "leaks") if across else ("twice",):
+        page = open_page("check", show=show, run="planted", least="1.0")
+        assert page.calm, page.words()
+        (card,) = panel(page)["listed"]["cards"]
+        assert card["id"] in pair and all(home[item] in card["subtitle"] for item in pair)
+        assert ("Possible leakage" in page.words()) == (show == "leaks")
+        shown = panel(page)["frames"][0]["shown"]
+        assert {one["lines"][0] for one in shown} == {images.keys[item] for item in pair}
+    (other,) = {*pair} - {card["id"]}
+    tell(page, {"n": 1, "does": "duplicate", "ids": [card["id"]], "at": card["id"], "last": True})
+    assert marks.read(root, images) == {card["id"]: Mark("duplicate", of=images.keys[other])}
+    page.test.slider(key="least").set_value(0.8).run()
+    assert page.calm and card["id"] in [one["id"] for one in panel(page)["listed"]["cards"]]
+    listed = open_page("check", show="marks", run="planted")
+    assert listed.section("marked", "duplicate")["cards"][0]["subtitle"] == f"repeats {images.keys[other]}"
+
+
+@pytest.mark.parametrize(
+    "name, other, short",
+    [
+        ("animals - mammals - lion", "animals - mammals - tiger", "… lion"),
+        ("golden_retriever_of_scotland", "golden_eagle", "… retriever_of_scotland"),
+        ("nine o'clock", "nine-thirty", "nine o'clock"),
+        ("animals - mammals - lion", "tools - hammer", "animals - mammals - lion"),
+        ("a class of a very long name", "a class of a very long name", "a class of a very long name"),
+    ],
+)
+def test_names_are_told_apart(name, other, short):
+    assert judging.apart(name, other) == short
+
+
+def test_classes_and_other_slices_are_listed(runs, open_page):
+    page = open_page("check", show="slices", run="recall", by="mAP", row="0")
     assert page.calm, page.words()
     table = page.test.dataframe[0].value
-    assert "Bonferroni" in page.words() and list(table["high"]) == sorted(table["high"])
+    assert list(table["mAP"]) == sorted(table["mAP"])
+    assert page.gallery("classes shown")["sections"][0]["title"] == table["class"][0]
     page.test.selectbox(key="slice field").set_value("vendor").run()
     assert page.calm, page.words()
     whole = cache.collection("recall", "test", run_choice.view(lab.runs.open("recall", runs)).stamp)
     measured, vendor = whole.measure()["mAP"], np.asarray(whole.images.attributes["vendor"])[whole.query.items]
-    table = page.test.dataframe[0].value.set_index("slice")
+    table = page.test.dataframe[0].value.set_index("vendor")
     for name in np.unique(vendor):
-        assert table.loc[f"vendor: {name}", "mAP"] == pytest.approx(np.nanmean(measured[vendor == name]))
+        assert table.loc[name, "mAP"] == pytest.approx(np.nanmean(measured[vendor == name]))
     assert page.again().test.selectbox(key="slice field").value == "vendor"
 
 
-@pytest.fixture
-def forgetful():
-    """What was computed of changed images is not there for other tests, and the other way round."""
-    kept = (scene.trained_neighbours, cache.images, cache.collection, cache._thumbnail)
-    forget = [getattr(one, "cache_clear", None) or one.clear for one in kept]
-    for one in forget:
-        one()
-    yield
-    for one in forget:
-        one()
-
-
-def test_leakage_is_named_and_marked(runs, open_page, monkeypatch, forgetful):
-    page = open_page("check", show="leaks", run="recall", least="1.0")
-    assert page.calm and ("Possible leakage: " in page.words()) == bool(page.section("judged", "leaks")["cards"])
+def test_training_again_takes_the_corrections_along(runs, open_page):
     run = lab.runs.open("recall", runs)
     images = run.dataset()
-    test, train = (images.splits[name].items for name in ("test", "train"))
-    true = images.load
-    monkeypatch.setattr(type(images), "load", lambda self, i: true(int(train[3]) if i == test[2] else i))
-    monkeypatch.setattr(type(images), "pixels", None)
-    scene.trained_neighbours.clear()
-    page = open_page("check", show="leaks", run="recall", least="1.0")
-    assert page.calm and "Possible leakage: " in page.words() and "small pictures" in str(page.gallery("judged"))
-    assert int(test[2]) in [card["id"] for card in page.section("judged", "leaks")["cards"]]
-    page.pick("judged", "leaks", int(test[2]))
-    page.test.button(key="mark duplicate").click().run()
-    assert marks.read(run) == {images.keys[test[2]]: "duplicate"}
-
-
-def test_training_again_leaves_the_marked_images_out(runs, open_page):
-    run = lab.runs.open("recall", runs)
-    images = run.dataset()
-    wrong = [images.keys[int(images.splits[name].items[0])] for name in ("train", "test")]
-    for key in wrong:
-        marks.mark(run, key, "wrong label")
+    wrong = {name: int(images.splits[name].items[0]) for name in ("train", "test")}
+    marks.write(runs, images, {item: marks.Mark("drop") for item in wrong.values()})
     page = open_page("check", show="marks", run="recall")
-    button = next(one for one in page.test.button if one.label == "Train again without them")
-    assert "1 in train" in button.help and "1 in test" in button.help
-    button.click().run()
+    assert "2 marked images: 1 for training, 1 for testing" in page.words()
+    next(one for one in page.test.button if one.label == "Train again with these corrections").click().run()
     assert page.calm, page.words()
-    path = page.test.session_state["form.data.emoji7.leave_out"]
-    changed = run.config.changed("data.leave_out", path)
+    changed = run.config.changed("data.corrections", page.test.session_state["form.data.emoji7.corrections"])
     left = changed.data.create()
     assert left.keys == images.keys
     for name, split in left.splits.items():
-        gone = set(images.splits[name].items) - set(split.items)
-        assert {images.keys[item] for item in gone} == set(
-            wrong[:1] if name == "train" else wrong[1:] if name == "test" else ()
-        )
+        assert set(images.splits[name].items) - set(split.items) == {item for one, item in wrong.items() if one == name}
     assert settings.confine(changed), "what the dashboard wrote among the runs may be read"

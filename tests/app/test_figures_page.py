@@ -7,12 +7,10 @@ import json
 import pytest
 
 import lab.figures
-from app import speed
 from app.shared import address
 from app.views.figures import figure_topics
 from lab.core.knobs import describe
 
-AT_ONCE = [name for name in lab.figures.names() if not lab.figures.create(name).training_steps()]
 OF_EACH_KIND = ["surrogates", "recall_strip", "metric_playground", "anchor_sandbox", "roadmap_pipeline", "run_curves"]
 """At once, with scores or points that are dragged, one that plays, one with code behind it, and one of runs."""
 
@@ -88,7 +86,6 @@ def test_a_slider_moves_the_figure_and_the_address(no_runs, open_page):
 @pytest.mark.parametrize(
     "address",
     [
-        {"figure": "no such figure"},
         {"figure": "h_minus", "knobs": '{"nonsense": 1}'},
         {"figure": "recall_strip", "knobs": '{"scores": [1, 2, "<b>"], "pattern": "<b>"}'},
     ],
@@ -97,6 +94,14 @@ def test_a_bad_address_falls_back_to_the_defaults(no_runs, open_page, address):
     page = open_page("figures", **address)
     assert page.calm, page.words()
     assert "(" + repr(page.test.selectbox(key="figure").value) + ")" in code(page)
+    assert "knobs" in page.test.warning[0].value
+
+
+def test_a_figure_that_is_not_there_is_said(no_runs, open_page):
+    page = open_page("figures", figure="no such figure")
+    assert page.calm and "There is no figure no such figure" in page.words()
+    page.test.selectbox(key="figure instead").set_value("h_minus").run()
+    assert "('h_minus')" in code(page) and page.test.query_params["figure"] == "h_minus"
 
 
 def test_dragged_scores_are_the_figures(no_runs, open_page):
@@ -155,27 +160,6 @@ def test_the_sandbox_plays(no_runs, open_page):
     assert page.test.button(key="figure.anchor_sandbox.step play button").label == "Play", "it stops at the end"
 
 
-def test_a_moved_slider_computes_one_figure_once(no_runs, open_page, count_calls):
-    """What makes a slider quick: nothing is computed or drawn twice for it, and no other figure at all."""
-    page = open_page("figures", figure="recall_strip")
-    kinds = [lab.figures.get(name) for name in AT_ONCE]
-    paths = {f"{kind.__module__}.{kind.__name__}.{what}" for kind in kinds for what in ("numbers", "draw")}
-    calls = count_calls(*sorted(paths))
-    mine = "lab.figures.ranked_lists.recall_strip.RecallStrip"
-    for tau in page.test.select_slider(key="figure.recall_strip.tau2").options[1:4]:
-        page.test.select_slider(key="figure.recall_strip.tau2").set_value(float(tau)).run()
-        assert page.calm and f"tau2={float(tau)!r}" in code(page)
-        assert [name for name, *_ in calls] == [f"{mine}.numbers", f"{mine}.draw"]
-        calls.clear()
-
-
-def test_a_box_of_the_pipeline_shows_its_code(no_runs, open_page):
-    page = open_page("figures", figure="roadmap_pipeline")
-    assert "class HMinus" not in page.words() and not any("class HMinus" in block.value for block in page.test.code)
-    page.test.selectbox(key="code of").set_value("lab.surrogates.HMinus").run()
-    assert page.calm and any("class HMinus" in block.value for block in page.test.code)
-
-
 def test_a_small_training_can_be_stopped_begun_anew_and_is_then_shown(no_runs, open_page, monkeypatch):
     made, drawn = [], lab.figures.create("surrogates").figure()
 
@@ -203,13 +187,3 @@ def test_a_small_training_can_be_stopped_begun_anew_and_is_then_shown(no_runs, o
     made[1].over = True
     page.run()
     assert page.calm and chart(page)["layout"]["meta"] == drawn.layout.meta, page.words()
-
-
-def test_a_stop_that_comes_back_as_its_label_is_a_number_again():
-    """Streamlit hands a persisted slider back so after a visit to another page; the page met an error."""
-    key = "figure.recall_strip.tau2"
-    page = speed.session("figures", 60, figure="recall_strip")
-    page.session_state[key] = "0.01"
-    page.run()
-    assert not page.exception and not page.error
-    assert page.select_slider(key=key).value == 0.01

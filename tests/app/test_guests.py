@@ -1,12 +1,9 @@
-"""Who comes by the address for guests sees every page and changes nothing; and nobody is let in who has no room."""
+"""Who comes by the address for guests sees every page and changes nothing."""
 
 from __future__ import annotations
 
-import logging
-import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -18,25 +15,30 @@ from websockets.sync.client import connect
 import lab.exporters
 import lab.launchers
 import lab.runs
-from app import access, visitors
-from app.shared import background, queueing
+from app import access
+from app.shared import queueing
 from lab.core import files
 from lab.maps.kept import Chart
 from lab.runs import management, marks
-from lab.runs.launching import detached, stop_request
+from lab.runs.launching import detached, preflight_process, stop_request
 from lab.runs.launching.queue import Queue
+from lab.runs.process import Sent
 
 GUEST = "a token for guests"
 
 WRITES = {
-    "make a run": lambda run: lab.runs.create(run.config, run.path.parent, "other"),
+    "make a run": lambda run: lab.runs.create(run.config, run.path.parent, "new"),
     "import vectors": lambda run: lab.runs.from_embeddings(np.eye(4), list("aabb"), name="x", runs=run.path.parent),
     "annotate": lambda run: management.annotate(run, note="mine"),
     "rename": lambda run: management.rename(run, "mine"),
     "throw away": management.trash,
-    "mark an image": lambda run: marks.mark(run, run.dataset().keys[0], "wrong label"),
-    "judge an image": lambda run: marks.judge(run, run.dataset().keys[0], run.dataset().keys[1], "right"),
+    "restore": lambda run: management.restore(run.path.parent / management.TRASH / "thrown"),
+    "mark an image": lambda run: marks.write(run.path.parent, run.dataset(), {0: marks.Mark("drop")}),
     "queue": lambda run: Queue(run.path.parent).add(lab.runs.open("half", run.path.parent)),
+    "take out of the queue": lambda run: Queue(run.path.parent).remove("waiting"),
+    "move in the queue": lambda run: Queue(run.path.parent).move("waiting", 0),
+    "hand over": lambda run: lab.launchers.send([lab.runs.open("half", run.path.parent)], Sent("slurm")),
+    "begin a pre-flight": lambda run: preflight_process.start(run.config),
     "pause the queue": lambda run: Queue(run.path.parent).pause(),
     "start the queue": lambda run: Queue(run.path.parent).ensure_worker(),
     "launch": lambda run: detached.launch(run),
@@ -52,7 +54,11 @@ WRITES = {
 @pytest.fixture
 def guest(runs, monkeypatch):
     """A run that still has something to do stands beside the finished ones; whoever asks now is a guest."""
-    lab.runs.create(lab.runs.open("recall", runs).config, runs, "half")
+    for name in ("half", "waiting", "thrown", "other"):
+        lab.runs.create(lab.runs.open("recall", runs).config, runs, name)
+    management.trash(lab.runs.open("thrown", runs))
+    for name in ("other", "waiting"):
+        Queue(runs).add(lab.runs.open(name, runs))
     monkeypatch.setattr(files, "guest", lambda: True)
 
 
@@ -68,17 +74,6 @@ def test_a_guest_changes_nothing(runs, guest, what):
     assert _content(runs) == before
 
 
-def test_work_behind_a_page_is_a_guests_where_the_page_is(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "guest", access.is_guest)
-    files.thread.guest = True
-    try:
-        with pytest.raises(PermissionError):
-            assert background.Job("Importing", lambda: files.write_text(tmp_path / "a", "")).value
-    finally:
-        del files.thread.guest
-    assert not (tmp_path / "a").exists()
-
-
 def _words(server: Server, cookie: str) -> str:
     with connect(
         f"ws://{server.name}/_stcore/stream", subprotocols=["streamlit"], additional_headers={"Cookie": cookie}
@@ -92,23 +87,17 @@ def _words(server: Server, cookie: str) -> str:
 
 @pytest.fixture
 def few(tmp_path, trained, monkeypatch):
-    """A dashboard with guests that may open no more than so many files."""
+    """A dashboard with guests that may open no more than 256 files."""
     monkeypatch.setenv(access.GUESTS, GUEST)
     shutil.copytree(trained, tmp_path / "runs")
-    started = []
-
-    def start(most: int) -> Server:
-        before = "bash", "-c", f'ulimit -n {most}; exec "$0" "$@"'
-        started.append(Server(tmp_path / "runs", tmp_path, TOKEN, "--guests", before=before))
-        return started[-1].wait(good=(200, 503))
-
-    yield start
-    for server in started:
-        server.stop()
+    before = "bash", "-c", 'ulimit -n 256; exec "$0" "$@"'
+    server = Server(tmp_path / "runs", tmp_path, TOKEN, "--guests", before=before)
+    yield server.wait()
+    server.stop()
 
 
 def test_a_guest_is_told_and_the_owner_is_not(few):
-    server = few(256)
+    server = few
     assert "For guests, who may look: http://127.0.0.1" in server.log()
     guest = server.ask(f"/?token={GUEST.replace(' ', '%20')}", **PAGE).getheader("Set-Cookie").partition(";")[0]
     owner = server.cookie()
@@ -121,33 +110,3 @@ def test_a_guest_is_told_and_the_owner_is_not(few):
         pages = list(pool.map(lambda _: _words(server, owner), range(100)))
     assert all("recall" in page for page in pages)
     assert server.ask("/_stcore/health").status == 200 and len(server.log().splitlines()) == 2
-
-
-def test_where_there_is_no_room_that_is_said_and_health_does_not_lie(few):
-    server = few(visitors.FREE + 8)
-    assert server.ask("/_stcore/health").status == 503
-    page = server.ask("/", **PAGE)
-    assert page.status == 503 and b"Too many visitors" in page.words
-    assert server.handshake(Cookie="a=b") in (403, 503)
-
-
-def test_an_error_that_comes_again_is_told_once_a_minute(caplog, monkeypatch):
-    log = logging.getLogger("test of visitors")
-    log.addFilter(visitors.OnceAMinute())
-    for _ in range(3):
-        for error in (OSError(24, "Too many open files"), ValueError("another")):
-            with suppress(Exception):
-                raise error
-            log.error("accept", exc_info=error) if error.args[0] == 24 else log.error("else", exc_info=error)
-    assert len(caplog.records) == 2 and "Too many visitors" in caplog.text
-    log.warning("of no error")
-    log.warning("of no error")
-    assert len(caplog.records) == 4
-
-
-@pytest.mark.parametrize("chosen, owner", [("short", "another token of the owner"), ("", ""), (TOKEN, TOKEN)])
-def test_a_token_for_guests_is_long_and_another(monkeypatch, chosen, owner):
-    monkeypatch.setenv(access.GUESTS, chosen)
-    with pytest.raises(ValueError):
-        access.guest_token(True, owner)
-    assert access.GUESTS not in os.environ and access.guest_token(False, "") == ""

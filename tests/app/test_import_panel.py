@@ -7,7 +7,7 @@ import pytest
 
 import lab.runs
 from app.views.runs import import_panel
-from lab.runs.importing.encoders import FILES
+from lab.encoders.foreign import FILES
 
 
 @pytest.fixture

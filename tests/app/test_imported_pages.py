@@ -8,7 +8,7 @@ from PIL import Image
 import lab
 from app.shared.queueing import progress_words
 
-PAGES = ["browse", "map", "two_stage", "watch", "check", "runs"]
+PAGES = ["browse", "grid", "map", "two_stage", "watch", "check", "runs"]
 
 
 @pytest.fixture

@@ -58,66 +58,20 @@ def test_every_loss_can_be_asked(runs, open_page, name):
     assert not page.test.exception
     assert page.calm, page.words()
     assert page.section("inspected", "near")["cards"]
-    for choice in page.test.get("button_group"):
-        if choice.label == "Formula":
+    for choice in page.test.selectbox:
+        if choice.key.endswith(".variant"):
             choice.set_value("released").run()
             assert not page.test.exception and "did not expect" not in page.words()
 
 
-def test_wrong_directions_lead_to_the_pair_that_can_be_changed(runs, open_page):
+def test_wrong_directions_lead_to_their_query(runs, open_page):
     page = open_page("inspect", run="recall", show="wrong", loss="contextual")
     listed = page.section("pairs Pairs that go against their label", "pairs")["cards"]
     assert listed, "the contextual loss pulls on whole neighbourhoods"
     assert all(card["bar"]["wrong"] and card["src"].startswith("data:image/webp") for card in listed)
     page.pick("pairs Pairs that go against their label", "pairs", listed[0]["id"])
     assert page.calm, page.words()
-    assert page.test.query_params["show"] == "change"
-    page.test.selectbox(key="loss").set_value("smooth_ap").run()
-    marked = page.section("changed", "before")["current"]
-    assert marked in [card["id"] for card in page.section("changed", "after")["cards"]]
-    assert marked == page.test.session_state["other"]
-
-
-def test_a_changed_similarity_changes_the_loss_as_the_formula_says(runs, open_page):
-    run = lab.runs.open(runs / "smooth")
-    code, arrays = saved(run)
-    page = open_page("inspect", run="smooth", batch=code, query=str(arrays["items"][0]), show="change")
-    units = arrays["embeddings"].astype(np.float64)
-    units /= np.linalg.norm(units, axis=1, keepdims=True)
-    similarities, same = units[1:] @ units[0], arrays["labels"][1:] == arrays["labels"][0]
-    marked = page.section("changed", "before")["current"]
-    place = int(np.flatnonzero(arrays["items"][1:] == marked)[0])
-    assert same[place] and similarities[place] == pytest.approx(similarities[same].min())
-    page.test.slider[0].set_value(0.95).run()
-    assert page.calm, page.words()
-    loss = lab.losses.create("smooth_ap", **run.config.loss.values)
-    before = lab.inspect.list_gradients(loss, similarities, same)
-    similarities[place] = 0.95
-    after = lab.inspect.list_gradients(loss, similarities, same)
-    shown = {metric.label: metric.value for metric in page.test.metric}
-    assert shown["Loss of this list alone"] == f"{before.value:.4f} → {after.value:.4f}"
-    card = next(card for card in page.section("changed", "after")["cards"] if card["id"] == marked)
-    assert card["value"] == "0.950" and card["move"]["way"] in ("up", "same")
-
-
-def test_a_changed_similarity_is_in_the_address(runs, open_page):
-    page = open_page("inspect", run="smooth", show="change")
-    card = next(card for card in page.section("changed", "before")["cards"] if not card["right"])
-    page.pick("changed", "before", card["id"])
-    assert page.test.query_params["other"] == str(card["id"]) and "cosine" not in page.test.query_params
-    page.test.slider[0].set_value(-0.5).run()
-    other = page.again()
-    assert other.calm and other.test.query_params == page.test.query_params
-    assert other.test.slider[0].value == -0.5
-    assert other.section("changed", "after") == page.section("changed", "after")
-    page.pick("inspected batch", "batch", page.section("inspected batch", "batch")["cards"][1]["id"])
-    assert page.calm and "cosine" not in page.test.query_params, "another pair stands at its own cosine"
-
-
-def test_a_bad_address_leaves_the_knobs_of_the_run(runs, open_page):
-    page = open_page("inspect", run="recall", loss="smooth_ap", knobs='{"tau":-1}')
-    assert page.calm, page.words()
-    assert page.test.query_params["loss"] == "smooth_ap" and "knobs" not in page.test.query_params
+    assert "show" not in page.test.query_params and page.section("inspected", "near")["cards"]
 
 
 def test_the_shown_query_is_a_batch(runs, open_page):
@@ -132,20 +86,6 @@ def test_the_shown_query_is_a_batch(runs, open_page):
     positives = evidence.gallery.items[evidence.ranking.positives(0)[0]]
     assert set(positives[: batches.LATE]) <= set(whole.items.tolist())
     assert page.gallery("inspected")["query"]
-
-
-def test_a_loss_without_the_runs_wrappers_is_part_of_the_address(runs, open_page):
-    path = runs / "recall" / "config.yaml"
-    config = lab.runs.open(runs / "recall").config.changed("wrappers", ["similarity_regulariser"])
-    path.write_text(config.as_yaml())
-    page = open_page("inspect", run="recall")
-    assert "wrapped" not in page.test.query_params
-    page.test.toggle(key="inspect.recall.recall_at_k wrapped").set_value(False).run()
-    assert page.test.query_params["wrapped"] == "no"
-    again = open_page("inspect", run="recall", wrapped="no")
-    assert again.calm, again.words()
-    assert not again.test.toggle(key="inspect.recall.recall_at_k wrapped").value
-    assert again.section("inspected", "near")["cards"] == page.section("inspected", "near")["cards"]
 
 
 def test_the_sampler_draws_as_in_training_and_another_batch_on_demand(runs, open_page):
@@ -206,29 +146,17 @@ def test_class_weights_are_the_learnt_ones_where_the_run_has_them(tmp_path, trai
     assert "are random: this run was trained on other classes" in batches.loss_for(run, asked, drawn, "test")[2]
 
 
-def test_random_weights_are_said_where_bounds_are_asked(runs, open_page):
+def test_random_weights_are_said(runs, open_page):
     page = open_page("inspect", run="recall", loss="arc_face", show="bounds")
-    assert page.calm and page.words().replace("\\", "").count("are random: this run was trained with Recall@k") == 2, (
-        page.words()
-    )
+    assert page.calm and "are random: this run was trained with Recall@k" in page.words().replace("\\", "")
 
 
-def test_a_damaged_batch_is_a_sentence(runs, open_page):
-    run = lab.runs.open(runs / "recall")
-    code, _ = saved(run)
-    next(reversed(run.batches().values())).write_bytes(b"no tensors")
-    page = open_page("inspect", run="recall", batch=code)
-    assert not page.test.exception and len(page.test.error) == 1
-    page.test.selectbox(key="batch").set_value("drawn").run()
-    assert page.calm, page.words()
-
-
-@pytest.mark.parametrize(("part", "bad"), [("bounds", "saved-999"), ("change", "nan")])
+@pytest.mark.parametrize(("part", "bad"), [("bounds", "saved-999"), ("images", "nan")])
 def test_a_bad_address_falls_back(runs, open_page, part, bad):
-    names = ("batch", "loss", "query", "sampled", "other", "cosine", "bounded", "split", "knobs", "wrapped")
+    names = ("batch", "loss", "query", "sampled", "bounded", "knobs")
     page = open_page("inspect", run="smooth", show=part, **dict.fromkeys(names, bad))
     assert page.calm, page.words()
-    assert set(page.test.query_params) == {"run", "loss", "query", "show"}
+    assert {"query", "loss", "batch"} <= set(page.test.query_params) and f"query {bad}" in page.test.warning[0].value
 
 
 def test_a_click_looks_up_what_was_found_of_its_batch(runs, open_page, count_calls):
@@ -241,3 +169,13 @@ def test_a_click_looks_up_what_was_found_of_its_batch(runs, open_page, count_cal
         page.pick("inspected batch", "batch", card["id"])
         assert page.calm and page.test.query_params["query"] == str(card["id"])
     assert calls == []
+
+
+def test_it_opens_on_the_newest_run_whose_loss_compares_pairs(runs, open_page, train_tiny):
+    train_tiny(runs, "newest", loss="cross_entropy")
+    page = open_page("inspect")
+    assert page.calm and page.test.selectbox(key="run").value in ("recall", "smooth")
+    page = open_page("inspect", run="newest")
+    assert page.test.query_params["loss"] == "cross_entropy"
+    next(one for one in page.test.button if one.label.startswith("Show recall@k")).click().run()
+    assert page.calm and page.test.query_params["loss"] == "recall_at_k" and not page.test.info

@@ -9,7 +9,6 @@ import lab.runs
 from app import served
 from app.views.map import colouring, pair
 from lab.core.arrays import read as tensors
-from lab.inspect.spaces import Group
 from lab.maps import of_run
 
 
@@ -54,32 +53,18 @@ def test_two_runs_share_neighbours_and_a_click_leads_to_browse_with_both(runs, o
     assert again.calm and again.gallery("two maps drawn") == page.gallery("two maps drawn")
 
 
-def test_an_earlier_step_is_the_first_of_the_two_and_a_group_can_be_selected(runs, open_page, monkeypatch):
+def test_an_earlier_step_is_the_first_of_the_two(runs, open_page):
     run = lab.runs.open(runs / "recall")
     step = min(run.frames())
-    together = [Group(np.arange(4, 12), 1.5, "class", "cat", 0.75, 0.5)]
-    monkeypatch.setattr(pair.spaces, "moved_together", lambda *_: together)
     page = open_page("map", run="recall", split="validation", beside=f"step:{step}", view="one")
     assert page.calm, page.words()
     shown = drawn(page)
     assert shown["pair"] == {"names": [f"recall, step {step}", "recall"], "view": "one"}
     frame = tensors(run.frames()[step])
     assert set(shown["ids"]) == set(frame["items"])
-    button = next(one for one in page.test.button if one.key == "moved 0")
-    assert button.label.replace("\\", "") == "8 images: 75% class cat, moved 1.5 × the map's spread"
-    button.click().run()
-    listed = page.section("two maps images", "selection")["cards"]
-    assert {card["id"] for card in listed} == set(shown["ids"][4:12].tolist())
-
-
-def test_a_checkpoint_that_was_not_evaluated_is_embedded_now(runs, open_page):
-    run = lab.runs.open(runs / "recall")
-    [other] = [one for one in ("best", "last") if one != run.origin("test").checkpoint]
-    page = open_page("map", run="recall", split="test", beside=f"kept:{other}")
-    assert page.calm, page.words()
-    shown = drawn(page)
-    assert shown["pair"]["names"] == ["recall", f"recall, {other} checkpoint"]
-    assert set(shown["ids"]) == set(run.embeddings("test").items)
+    inside = shown["ids"][4:12].tolist()
+    page.tell("two maps drawn", "lassoed", {"ids": inside})
+    assert {card["id"] for card in page.section("two maps images", "selection")["cards"]} == set(inside)
 
 
 def test_the_second_map_lies_on_the_first(runs):

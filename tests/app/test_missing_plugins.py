@@ -30,7 +30,7 @@ def stored(run, section: str, value: dict) -> None:
 
 @pytest.mark.parametrize(("name", "label", "others"), [("train", "loss", 20), ("browse", "Compare with", 3)])
 def test_a_broken_plug_in_is_not_offered_and_one_sentence_says_why(runs, broken, open_page, name, label, others):
-    page = open_page(name)
+    page = open_page(name, **({"settings": "yes", "tab": "Loss"} if name == "train" else {}))
     assert page.calm
     (box,) = (one for one in page.test.selectbox if one.label.lower() == label.lower())
     assert len(box.options) > others and not any("gone" in one for one in box.options)

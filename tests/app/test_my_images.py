@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import shutil
+import zipfile
+from pathlib import Path
+
 import numpy as np
 import pytest
-import yaml
 from PIL import Image
 
 import lab.runs
+from lab.data.images import zipped
 from lab.runs import RunConfig
 from lab.runs.launching.queue import Queue
 
@@ -38,32 +43,71 @@ def press(page, label):
     return page
 
 
-def test_a_folder_of_42_classes_is_found_looked_at_and_queued(photos, open_page, no_worker, tmp_path):
+def test_a_folder_of_42_classes_is_found_and_queued(photos, open_page, no_worker, tmp_path):
     page = open_page("train", mine="yes")
     assert page.test.text_input(key="my folder").value == str(photos.parent)
     page.test.selectbox(key="my folder into").set_value("photos").run()
     assert page.test.text_input(key="my folder").value == str(photos)
-    press(page, "Look at these images")
     assert page.calm, page.words()
     assert page.section("my sample", "sample")["title"] == "42 classes, 145 images"
     assert len(page.section("my sample", "sample")["cards"]) == 12
     labels = [one.label for one in page.test.expander]
     assert "From 2 images (kind 0) to 5 (kind 7) in a class" in labels and "1 item left out" in labels
     assert "17 training classes" in page.words(), "what was chosen is said in a line"
-    press(page, "Train on these images")
+    assert page.test.query_params == {"images": "folder", "folder": str(photos)}, "a reload shows the same"
+    assert len([b for b in page.test.button if b.proto.type == "primary"]) == 1
+    press(page, "Start")
     assert not page.test.exception
-    assert Queue(tmp_path / "runs").names == ("photos",)
+    assert Queue(tmp_path / "runs").names == ("photos-as-it-came", "photos"), "a head, beside the network as it came"
     config = lab.runs.open("photos", tmp_path / "runs").config
-    assert config.data.knobs.root == str(photos) and config.sampler.knobs.batch_size == 51
+    assert config.encoder.name == "adapted" and config.loss.name == "recall_at_k"
+    drawn = config.sampler.knobs
+    assert config.data.knobs.root == str(photos) and drawn.batch_size == 17 * drawn.per_class
 
 
-def test_what_was_chosen_can_be_changed_first(photos, open_page):
-    page = press(open_page("train", mine="yes", folder=str(photos)), "Look at these images")
-    press(page, "Change the settings first")
+def test_where_to_begin_is_every_folder_that_may_be_read(photos, open_page, monkeypatch, tmp_path):
+    monkeypatch.setenv("LAB_DATA", f"{photos.parent}:{tmp_path / 'more'}")
+    (tmp_path / "more").mkdir()
+    config = RunConfig.of({"data": {"name": "class_folders", "root": str(photos)}})
+    lab.runs.create(config, tmp_path / "runs", "before")
+    page = open_page("train", images="folder")
+    into = page.test.selectbox(key="my folder into")
+    assert into.options == [str(photos.parent), str(tmp_path / "more"), str(photos)], "and what was trained on before"
+    into.set_value(str(photos)).run()
+    assert page.calm and "42 classes" in page.section("my sample", "sample")["title"]
+    press(page, "Up"), press(page, "Up")
+    assert page.test.text_input(key="my folder").value == "" and page.calm
+
+
+def test_a_zip_is_unpacked_beside_the_runs(photos, open_page, tmp_path):
+    path = shutil.make_archive(str(tmp_path / "packed"), "zip", photos.parent, "photos")
+    with zipfile.ZipFile(path, "a") as archive:
+        for sly in ("../../out.png", "/tmp/out.png", "photos/kind 0/.hidden.png", "__MACOSX/photos/kind 0/0.png"):
+            archive.writestr(sly, b"x")
+    page = open_page("train", images="zip")
+    page.test.file_uploader(key="zip").set_value(("my pets.zip", Path(path).read_bytes(), "application/zip")).run()
     assert page.calm, page.words()
-    config = RunConfig.of(yaml.safe_load(next(c.value for c in page.test.code if c.language == "yaml")))
-    assert config.data.knobs.root == str(photos) and config.sampler.knobs.short_classes == "repeat"
-    assert page.test.query_params["folder"] == str(photos)
+    assert page.test.text_input(key="my folder").value == str(tmp_path / "runs" / ".unpacked" / "my-pets" / "photos")
+    assert page.section("my sample", "sample")["title"] == "42 classes, 145 images"
+    assert not list(tmp_path.rglob("*out.png")) and not list((tmp_path / "runs").rglob("*hidden*"))
+    for words, content in (("cannot be unpacked", b"PK\3\4 no"), ("holds no image", _zip(("a.txt", b"x")))):
+        page = open_page("train", images="zip")
+        page.test.file_uploader(key="zip").set_value(("x.zip", content, "application/zip")).run()
+        assert words in page.words() and not page.test.exception
+
+
+def test_a_zip_that_is_too_large_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(zipped, "MOST_BYTES", 10)
+    with pytest.raises(ValueError, match="1 images of 11 bytes"):
+        zipped.unpack(io.BytesIO(_zip(("a/1.png", b"x" * 11))), tmp_path / "new")
+    assert not list(tmp_path.iterdir())
+
+
+def _zip(*files: tuple[str, bytes]) -> bytes:
+    with zipfile.ZipFile(whole := io.BytesIO(), "w") as archive:
+        for name, content in files:
+            archive.writestr(name, content)
+    return whole.getvalue()
 
 
 @pytest.mark.parametrize("typed", ["/etc", "nowhere"])
@@ -71,8 +115,7 @@ def test_a_folder_that_may_not_be_read_is_a_sentence(photos, open_page, typed):
     page = open_page("train", mine="yes", folder=typed)
     assert not page.test.exception and page.test.error
     assert "may read" in page.words() or "no folder" in page.words()
-    assert not any(b.label == "Look at these images" for b in page.test.button)
-    assert any(b.label == "Add to queue" for b in page.test.button), "the form below stays"
+    assert next(b for b in page.test.button if b.label == "Start").disabled
 
 
 def test_pictures_without_classes_are_led_to_where_none_are_needed(photos, open_page):
@@ -80,7 +123,6 @@ def test_pictures_without_classes_are_led_to_where_none_are_needed(photos, open_
     page = open_page("train", mine="yes", folder=str(flat))
     into = page.test.selectbox(key="my folder into")
     assert (into.proto.placeholder, into.disabled) == ("no folder here", False), "its label could not be read"
-    press(page, "Look at these images")
     assert not page.test.exception and "holds no images in class folders" in page.words()
     assert "5 pictures lie in this folder without a class" in page.words()
     link = next(one for one in page.test.get("page_link") if one.proto.label == "Embed these pictures")
@@ -89,12 +131,16 @@ def test_pictures_without_classes_are_led_to_where_none_are_needed(photos, open_
     assert runs.calm and runs.test.text_input(key="folder brought").value == str(flat)
 
 
-@pytest.mark.parametrize("name", ["browse", "watch", "runs", "map", "inspect", "two_stage", "check", "train"])
+@pytest.mark.parametrize("name", ["browse", "grid", "watch", "runs", "map", "inspect", "two_stage", "check", "train"])
 def test_every_page_of_an_empty_lab_leads_somewhere(no_runs, open_page, no_worker, name):
     page = open_page(name)
     assert page.calm and "No runs yet" in page.words()
-    assert any("mine" in link.proto.query_string for link in page.test.get("page_link")), "a folder can be opened"
-    assert "lab train" in page.test.code[-1].value or name == "train"
+    mine = any("mine" in link.proto.query_string for link in page.test.get("page_link"))
+    assert mine or name == "train", "a folder can be opened"
+    assert name == "train" or "lab train" in page.test.code[-1].value
+    if name == "train":
+        press(page, "Start")
+        assert not page.test.exception and len(Queue(no_runs).names) == 1, "one click trains"
     if name == "browse":
-        page.test.button(key="train the demo").click().run()
-        assert not page.test.exception and len(Queue(no_runs).names) == 1
+        page.test.button(key="start the demo").click().run()
+        assert not page.test.exception and len(Queue(no_runs).names) == 2

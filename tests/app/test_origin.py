@@ -18,12 +18,6 @@ def test_pages_say_which_weights_they_show(page, runs, open_page):
     assert shown.calm and words(runs) in shown.words()
 
 
-def test_watch_and_runs_say_it(runs, open_page):
-    assert f"scores: {words(runs)}" in open_page("watch", watched="recall").words().replace("\\", "")
-    table = open_page("runs").test.dataframe[0].value
-    assert dict(zip(table["run"], table["scores of"], strict=True))["recall"] == words(runs)
-
-
 @pytest.mark.parametrize("command", [["runs", "recall"], ["evaluate", "recall", "--quiet"]])
 def test_commands_say_it(command, runs, capsys):
     assert main(command) == 0

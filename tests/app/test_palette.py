@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
+from urllib.parse import parse_qsl
 
 import lab.runs
-from app.results import cache, palette, run_choice, text_search
+from app.results import filters
 
 
 def offered(page, words: str) -> dict[str, list[str]]:
@@ -26,6 +26,7 @@ def test_every_page_has_a_letter_of_its_own(no_runs, open_page):
 
 
 def test_it_finds_pages_runs_classes_and_images(runs, open_page):
+    filters.texts_of.clear()  # another test may have had a run of this name
     page = open_page("browse", run="smooth")
     assert page.gallery("keys")["words"] is None, "nothing is searched until somebody asks"
     first = offered(page, "")
@@ -40,43 +41,24 @@ def test_it_finds_pages_runs_classes_and_images(runs, open_page):
     assert offered(page, "no such thing") == {}
 
 
-def test_what_is_chosen_is_opened(runs, open_page):
+def test_each_place_has_an_address(runs, open_page):
     run = lab.runs.open("smooth", runs)
-    item, label = int(run.embeddings("test").items[7]), int(run.embeddings("test").labels[7])
+    images, item, label = run.dataset(), int(run.embeddings("test").items[7]), int(run.embeddings("test").labels[7])
 
-    def choose(page, kind: str, name: str):
-        page.tell("keys", "chosen", {"kind": kind, "name": name})
-        return page
+    def follow(page, words: str, kind: str):
+        page.tell("keys", "asked", {"words": words})
+        place = next(one for one in page.gallery("keys")["places"] if one["kind"] == kind)
+        name, _, query = place["address"].partition("?")
+        opened = open_page(name, **dict(parse_qsl(query)))
+        assert opened.calm
+        return opened.test
 
-    page = choose(open_page("figures"), "run", "smooth")
-    assert page.calm and page.test.query_params["run"] == "smooth" and page.test.header[0].value == "Browse"
-    page = choose(open_page("browse", run="smooth"), "image", str(item))
-    assert page.calm and page.test.query_params["query"] == str(item)
-    page = choose(open_page("browse", run="smooth"), "class", str(label))
-    assert page.calm and page.test.query_params["class"] == str(label)
-    assert page.test.session_state["query"] in run.embeddings("test").items[run.embeddings("test").labels == label]
-    page = choose(open_page("browse", run="smooth"), "page", "map")
-    assert page.calm and page.test.header[0].value == "Map"
-    page = choose(open_page("map", run="smooth"), "run", "recall")
-    assert page.calm and page.test.header[0].value == "Map" and page.test.query_params["run"] == "recall"
-
-
-def test_what_a_browser_makes_up_leads_nowhere_bad(runs, open_page):
     page = open_page("browse", run="smooth")
-    for sent in ({}, {"kind": "run", "name": "../recall"}, {"kind": "class", "name": "-"}):
-        page.tell("keys", "chosen", sent)
-        assert page.calm and page.test.header[0].value == "Browse"
-
-
-def test_texts_that_begin_with_the_words_come_first():
-    known = text_search.known(["red heart", "heart", "black heart suit", "star", "heart on fire"])
-    assert text_search.first_rows(known, "Heart", 6) == [1, 4, 0, 2]
-    assert text_search.first_rows(known, "suit black", 6) == [2] and text_search.first_rows(known, "hearts", 6) == []
-
-
-def test_images_without_a_class_are_no_classes(no_runs):
-    vectors = np.random.default_rng(0).normal(size=(6, 4))
-    run = lab.runs.from_embeddings(vectors, name="bare", normalise=True, runs=no_runs)
-    view = run_choice.view(run)
-    whole = cache.collection("bare", view.splits[0], view.stamp)
-    assert len(palette._class_names("bare", view.splits[0], view.stamp, whole)[0]) == 0
+    assert follow(page, str(item), "image").query_params["query"] == str(item)
+    test = follow(page, str(images.class_names[label]), "class")
+    assert test.query_params["class"] == str(label)
+    assert test.session_state["query"] in run.embeddings("test").items[run.embeddings("test").labels == label]
+    assert follow(page, "map", "page").header[0].value == "Map"
+    assert follow(open_page("figures"), "smooth", "run").header[0].value == "Browse"
+    test = follow(open_page("map", run="smooth"), "recall", "run")
+    assert test.header[0].value == "Map" and test.session_state["run"] == "recall"

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import shutil
-from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
+import yaml
 
 import lab.runs
-from app.shared import charts
-from app.views.runs import comparison
-from lab.report.curves import journal
+from lab.core import arrays
+from lab.report.same_queries import same_queries
 from lab.runs import management
 
 
@@ -45,19 +43,15 @@ def test_the_filter_wants_every_word(runs, open_page):
     assert "None of the 2 runs" in page.words() and page.calm
 
 
-def test_tags_and_groups_narrow_the_table_and_are_written_for_several_at_once(runs, open_page, train_tiny):
-    page = open_page("runs")
-    assert not [box for box in page.test.selectbox if box.label == "Group"], "no choice of nothing"
-    page = select(page, "recall", "smooth")
+def test_tags_and_groups_narrow_the_table_and_are_written_for_several_at_once(runs, open_page):
+    page = select(open_page("runs"), "recall", "smooth")
     next(t for t in page.test.text_input if t.label == "Put into group").set_value("first tries")
     next(b for b in page.test.button if b.label == "Save tags and group").click().run()
     assert page.calm, page.words()
     management.annotate(lab.runs.open(runs / "recall"), tags=["keep"])
-    page = open_page("runs", group="first tries", tag="keep")
+    page = open_page("runs", filter="tries keep")
     assert page.calm and page.test.dataframe[0].value["run"].tolist() == ["recall"]
-    assert set(page.test.query_params) == {"group", "tag"}
-    page = open_page("runs", group="nope", tag="nope")
-    assert page.calm and len(page.test.dataframe[0].value) == 2 and not page.test.query_params
+    page = open_page("runs")
     page = select(page, "recall", "smooth")
     next(c for c in page.test.checkbox if c.label == "Take out of their groups").set_value(True)
     next(m for m in page.test.multiselect if m.label == "Remove tags").set_value(["keep"])
@@ -65,22 +59,8 @@ def test_tags_and_groups_narrow_the_table_and_are_written_for_several_at_once(ru
     assert {(one["group"], *one["tags"]) for one in map(management.notes, lab.runs.list(runs))} == {("",)}
 
 
-def test_columns_are_chosen_and_kept_with_the_folder(runs, open_page):
-    page = open_page("runs")
-    page.test.multiselect(key="columns").set_value(["loss", "MAP@R"]).run()
-    assert page.test.dataframe[0].value.columns.tolist() == ["run", "loss", "MAP@R"]
-    assert page.again().test.dataframe[0].value.columns.tolist() == ["run", "loss", "MAP@R"]
-    next(b for b in page.test.button if b.label == "Save").click().run()
-    other = open_page("runs")
-    assert other.test.dataframe[0].value.columns.tolist() == ["run", "loss", "MAP@R"] and not other.test.query_params
-    next(b for b in other.test.button if b.label == "All").click().run()
-    assert len(other.test.dataframe[0].value.columns) > 10 and other.calm
-    (runs / ".dashboard.json").write_text('{"columns": 3}')
-    assert len(open_page("runs").test.dataframe[0].value.columns) > 10
-
-
 def test_knobs_of_two_runs_are_drawn_and_too_few_to_weigh(runs, open_page):
-    page = open_page("runs", knobs="yes", score="r@1")
+    page = open_page("runs", compared="Knobs", score="r@1")
     assert page.calm, page.words()
     assert "2 runs with this score are too few" in page.words()
     (axes,) = [json.loads(one.proto.spec)["data"][0]["dimensions"] for one in page.test.get("plotly_chart")]
@@ -88,7 +68,7 @@ def test_knobs_of_two_runs_are_drawn_and_too_few_to_weigh(runs, open_page):
     assert axes[0]["ticktext"] == ["recall_at_k", "smooth_ap"]
     shutil.copytree(runs / "recall", runs / "twin")
     shutil.rmtree(runs / "smooth")
-    assert "differ in no knob but their seed" in open_page("runs", knobs="yes").words()
+    assert "differ in no knob but their seed" in open_page("runs", compared="Knobs").words()
 
 
 def test_knobs_of_a_sweep_are_weighed(runs, open_page):
@@ -101,21 +81,11 @@ def test_knobs_of_a_sweep_are_weighed(runs, open_page):
         (folder / "config.yaml").write_text(whole.replace("lr: 0.001", f"lr: {0.001 * (at + 1)}"))
         (folder / "scores" / "test.json").write_text(json.dumps({"values": {"MAP@R": 0.02 * at}}))
         management.annotate(lab.runs.open(folder), group="sweep")
-    page = open_page("runs", group="sweep", knobs="yes")
+    page = open_page("runs", filter="sweep", knobs="yes")
     assert page.calm, page.words()
     assert "From 30 runs" in page.words()
     (bars,) = [json.loads(e.proto.json)["meters"] for e in page.test.get("bidi_component") if e.key == "importance"]
     assert [bar["title"] for bar in bars] == ["optimiser.lr"] and "higher scores" in bars[0]["words"]
-
-
-def test_axes_are_logarithmic_where_numbers_span_much_and_words_stand_evenly():
-    rates = comparison.axis([1e-4, 1e-2, 1e-3])
-    assert rates["values"] == pytest.approx([-4, -2, -3]) and rates["ticktext"] == ["0.0001", "0.001", "0.01"]
-    assert comparison.axis([0, 1, 500])["values"] == [0, 1, 500]
-    words = comparison.axis(["b", None, "a" * 40])
-    assert (
-        words["values"] == [1, 2, 0] and words["ticktext"][1:] == ["b", "not set"] and len(words["ticktext"][0]) == 18
-    )
 
 
 def test_rename_and_its_refusals(runs, open_page):
@@ -143,7 +113,7 @@ def test_a_deep_link_selects(runs, open_page):
     page = open_page("runs", runs="recall,smooth,nowhere")
     assert page.calm, page.words()
     assert "2 runs compared" in [s.value for s in page.test.subheader]
-    assert page.test.get("plotly_chart")
+    assert "On the same " in page.words()
     page = open_page("runs", runs="recall,smooth", compared="Configuration")
     assert "loss.name" in page.test.dataframe[1].value["knob"].tolist()
     assert page.test.query_params["compared"] == "Configuration"
@@ -153,31 +123,17 @@ def test_choices_are_in_the_address(runs, open_page):
     page = open_page("runs")
     page = select(page, *page.test.dataframe[0].value["run"])
     assert set(page.test.query_params) == {"runs"}, "what stands at its default stays out"
-    page.test.multiselect(key="curves").set_value(["lr", "loss"]).run()
-    other = page.again()
-    assert other.test.query_params["curves"] == ["lr", "loss"] == other.test.multiselect(key="curves").value
-    page.test.multiselect(key="curves").set_value([]).run()
-    assert page.again().test.multiselect(key="curves").value == []
+    page.test.session_state["compared"] = "Seeds"
+    page.run()
     page.test.text_input(key="filter").set_value("emoji7 r@1>=0").run()
-    page.test.session_state["scores_of"], page.test.session_state["states"] = "validation", ["finished"]
+    page.test.session_state["scores_of"] = "validation"
     page.test.selectbox(key="order").set_value("MAP@R").run()
     other = page.again()
     assert other.calm and other.test.query_params == page.test.query_params
-    assert set(other.test.query_params) == {"runs", "scores", "filter", "state", "order", "curves"}
+    assert set(other.test.query_params) == {"runs", "scores", "filter", "order", "compared"}
     page.test.text_input(key="filter").set_value("").run()
     other, shown = page.again().test.dataframe[0].value, page.test.dataframe[0].value
     assert other.equals(shown) and shown["MAP@R"].is_monotonic_decreasing and len(shown) == 2
-
-
-def test_a_bad_address_falls_back(runs, open_page):
-    bad = "a,<b>,,c"
-    names = ("scores", "state", "order", "curves", "compared", "mean")
-    page = open_page("runs", runs="recall,smooth", **dict.fromkeys(names, bad))
-    assert page.calm, page.words()
-    assert set(page.test.query_params) <= {"runs", "curves"}
-    assert sorted(page.test.query_params["runs"].split(",")) == ["recall", "smooth"]
-    page = open_page("runs", filter=bad, runs=bad)
-    assert page.calm and "runs" not in page.test.query_params
 
 
 def test_seeds_are_averaged(runs, open_page, train_tiny):
@@ -191,57 +147,38 @@ def test_seeds_are_averaged(runs, open_page, train_tiny):
     assert table.loc["recall_at_k", "MAP@R ±"] == pytest.approx(np.std(values, ddof=1))
     assert table.loc["smooth_ap", "runs"] == 1 and np.isnan(table.loc["smooth_ap", "MAP@R ±"])
 
-    page = select(page, "recall", "smooth", "recall-again", compared="Curves", curves=["MAP@R", "loss"])
-    assert len(traces(page, 0)) == 3, "a line a run until somebody asks"
-    page.test.toggle(key="mean").set_value(True).run()
+
+def test_runs_are_compared_on_the_same_queries(runs, open_page):
+    """One of them lacks a query: both are measured without it, and the table says so by a sign."""
+    path = runs / "smooth" / "embeddings" / "test.safetensors"
+    stored = arrays.read(path)
+    arrays.write(path, {name: values[:-1] if name.startswith("query.") else values for name, values in stored.items()})
+    page = open_page("runs", runs="recall,smooth", by="r@1", against="smooth")
     assert page.calm, page.words()
-    assert page.test.query_params == {"runs": "recall,smooth,recall-again", "mean": "yes"}
-    band, mean, single = traces(page, 0)
-    assert (mean["name"], single["name"]) == ("recall, mean of 2", "smooth")
-    assert band["fillpattern"]["shape"] and mean["line"]["dash"] != single["line"]["dash"], "not by colour alone"
-    steps, first = journal(runs / "recall").curve("MAP@R")
-    both = np.array([first, journal(runs / "recall-again").curve("MAP@R")[1]])
-    np.testing.assert_array_equal(numbers(mean["x"]), steps)
-    np.testing.assert_allclose(numbers(mean["y"]), both.mean(0), atol=1e-6)
-    reach = numbers(band["y"]).reshape(2, -1)
-    np.testing.assert_allclose(reach[0] - both.mean(0), both.std(0, ddof=1), atol=1e-6)
-    np.testing.assert_allclose(both.mean(0) - reach[1][::-1], both.std(0, ddof=1), atol=1e-6)
+    found = same_queries([lab.runs.open(name, runs) for name in ("recall", "smooth")])
+    means = dict(zip(found.names, np.nanmean(found.values["r@1"], axis=1), strict=True))
+    table = next(one.value for one in page.test.dataframe if "against smooth" in one.value.columns)
+    assert dict(zip(table["run"], table["r@1"], strict=True)) == pytest.approx(means)
+    base = found.names.index("smooth")
+    assert table["against smooth"].tolist() == ["", str(found.difference("r@1", base, 1 - base))]
+    assert "(without 1 of recall)" in page.words() and "beyond the interval of each" in page.words()
+    card = page.section("apart", "apart")["cards"][0]
+    page.pick("apart", "apart", card["id"])
+    assert page.calm and page.test.header[0].value == "Browse"
+    assert str(card["id"]) in page.test.query_params["query"]
 
 
-def traces(page, chart: int) -> list[dict]:
-    return json.loads(page.test.get("plotly_chart")[chart].proto.spec)["data"]
-
-
-def numbers(column) -> np.ndarray:
-    """A column of a trace; Plotly sends arrays as their bytes."""
-    if isinstance(column, dict):
-        return np.frombuffer(base64.b64decode(column["bdata"]), column["dtype"])
-    return np.array(column)
-
-
-def test_curves_meet_at_the_steps_that_all_have():
-    steps, mean, spread = charts.over_seeds([([1, 2, 3], [1.0, 2.0, 4.0]), ([2, 3, 4], [4.0, None, 0.0])])
-    assert steps.tolist() == [2, 3]
-    np.testing.assert_allclose(mean, [3, np.nan])
-    np.testing.assert_allclose(spread, [2**0.5, np.nan])
-    assert charts.over_seeds([([5], [1.0])])[2].tolist() == [0]
-    pair = [([1, 2], [0.1, 0.2]), ([1, 2], [0.3, None])]
-    drawn = charts.bands({"one": pair, "other": pair}, "loss").data
-    assert [bool(trace.fill) for trace in drawn] == [True, True, False, False], "no band lies over a line"
-    assert len({trace.fillpattern.shape for trace in drawn[:2]}) == 2
-    assert list(drawn[0].x) == [1, 1], "no band where a curve has no value"
-
-
-def test_a_filter_by_a_column_that_is_not_there_says_so(runs, open_page):
-    assert "No run has a column foo" in open_page("runs", filter="foo>3").words()
-    assert "No run has a column" not in open_page("runs", filter="r@1>2").words()
-
-
-def test_two_runs_on_the_same_images_can_be_browsed_together(runs, open_page):
-    links = open_page("runs", runs="recall,smooth").test.get("page_link")
-    asked = [parse_qs(one.proto.query_string) for one in links if one.proto.label == "Browse both"]
-    assert len(asked) == 1
-    assert {*asked[0]["run"], *asked[0]["rival"]} in ({"recall", "run:smooth"}, {"smooth", "run:recall"})
+def test_scores_of_other_images_are_marked(runs, open_page):
+    assert "≠" not in open_page("runs").words()
+    config = yaml.safe_load((runs / "smooth" / "config.yaml").read_text())
+    config["data"]["corrections"] = "/somewhere/1234.csv"
+    (runs / "smooth" / "config.yaml").write_text(yaml.safe_dump(config))
+    page = open_page("runs")
+    assert "≠ Different letters after the number of queries" in page.words()
+    queries = page.test.dataframe[0].value.set_index("run")["queries"]
+    assert {queries["recall"][-1], queries["smooth"][-1]} == {"A", "B"}
+    assert "≠ Their data differ" in open_page("watch", watched="recall", also="smooth").words()
+    assert "≠ Measured on different images" in open_page("browse", run="recall", rival="run:smooth").words()
 
 
 def test_a_page_to_mail_is_made_on_request(runs, open_page):

@@ -55,13 +55,6 @@ def test_the_address_of_the_code_changes_with_each_of_its_files(tmp_path, monkey
     assert len(set(seen)) == len(seen)
 
 
-def test_the_oldest_columns_make_room(monkeypatch):
-    monkeypatch.setattr(served, "_columns", type(served._columns)())
-    monkeypatch.setattr(served, "MOST_BYTES", 1_000)
-    first, *_, last = [served.offer(np.full(100, one, np.float32)) for one in range(4)]
-    assert ask(first)[0] == 404 and ask(last)[0] == 200
-
-
 def test_only_the_maps_code_and_the_pictures_of_runs_are_served(tmp_path, monkeypatch):
     monkeypatch.setenv("LAB_RUNS", str(tmp_path))
     for name in served._FILES:
@@ -71,19 +64,3 @@ def test_only_the_maps_code_and_the_pictures_of_runs_are_served(tmp_path, monkey
     for path in (served.code() + "__init__.py", served.code() + "..%2fscatter.css", outside,
                  f"{served.ROOT}/pictures/%ff/nan/1", f"{served.ROOT}/columns/x"):  # fmt: skip
         assert ask(path)[0] == 404, path
-
-
-def test_what_is_made_of_the_same_arrays_is_made_once():
-    asked = []
-
-    def made(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        asked.append(1)
-        return (one + other).astype(np.float32)
-
-    one, other = np.arange(5.0), np.ones(5)
-    address = served.offer_once((one, other), made)
-    assert served.offer_once((one, other), made) == address and len(asked) == 1
-    np.testing.assert_array_equal(served.read(address), [1, 2, 3, 4, 5])
-    assert served.offer_once((one.copy(), other), made) == address and len(asked) == 2, "equal, but another array"
-    served._columns.clear()  # as when others took its room
-    assert served.offer_once((one, other), made) == address and len(asked) == 3

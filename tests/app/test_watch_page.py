@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import shutil
 
 import pytest
 
 import lab.runs
-from app.shared import charts, location
+from app.shared import charts
 from lab.core.files import read_json, write_json
 from lab.runs.folder import RUNNING
-from lab.runs.launching import detached, machine
-from lab.runs.process import Sent, Worker
 from lab.runs.writer import Writer
 
-PARTS = ("Curves", "Similarities", "Pinned queries", "Decomposability", "Log")
+PARTS = ("Progress", "Similarities", "Decomposability", "Log")
 
 
-@pytest.mark.parametrize("part", PARTS[3:])
+@pytest.mark.parametrize("part", PARTS[2:])
 def test_every_part_of_a_finished_run(runs, open_page, part):
     page = open_page("watch", watched="recall", part=part)
     assert page.calm, page.words()
@@ -39,7 +36,6 @@ def test_every_part_of_a_run_that_has_not_begun(no_runs, open_page):
 def test_pinned_queries_are_ranked_at_each_validation(runs, open_page):
     records = lab.runs.open(runs / "recall").metrics("validated")
     page = open_page("watch", watched="recall")
-    page.test.radio(key="watched part").set_value("Pinned queries").run()
     sections = page.gallery("film")["sections"]
     assert [s["title"] for s in sections[1:]] == [f"After step {r['step']}" for r in records]
     second = sections[0]["cards"][1]["id"]
@@ -58,18 +54,10 @@ def test_the_moment_and_the_pinned_query_are_in_the_address(runs, open_page):
     assert slider.value == steps[-1] and "after" not in page.test.query_params
     slider.set_value(steps[0]).run()
     assert page.again().test.select_slider(key="after").value == steps[0]
-    page.test.radio(key="watched part").set_value("Pinned queries").run()
+    page.test.radio(key="watched part").set_value("Progress").run()
     page.pick("film", "pinned", page.section("film", "pinned")["cards"][2]["id"])
-    assert set(page.test.query_params) == {"watched", "part", "pinned"}
+    assert set(page.test.query_params) == {"watched", "pinned"}
     assert page.again().gallery("film") == page.gallery("film")
-
-
-def test_a_bad_address_falls_back(runs, open_page):
-    part, bad = "Pinned queries", "[" * 5_000
-    page = open_page("watch", watched="recall", part=part, after=bad, pinned=bad)
-    assert page.calm, page.words()
-    assert page.test.query_params == {"watched": "recall", "part": part}
-    assert open_page("watch", watched=bad, part=bad).calm
 
 
 def test_a_failed_run_says_why_and_shows_its_log(runs, open_page):
@@ -106,39 +94,6 @@ def test_a_dead_worker_is_interrupted_and_can_resume(runs, open_page, monkeypatc
     assert "ended without a word" in page.test.error[0].value
 
 
-def test_a_run_of_a_cluster_waits_is_tried_again_and_resumes_there(runs, open_page, monkeypatch):
-    given, stopped = [], []
-    monkeypatch.setattr("lab.launchers.send", lambda some, to: given.append(([run.name for run in some], to)))
-    monkeypatch.setattr("app.shared.queueing.stop", stopped.append)
-    monkeypatch.setattr(location, "_installed", lambda library: library == "ray")
-    monkeypatch.setenv("RAY_ADDRESS", "head:6379")
-    run, cluster = lab.runs.open(runs / "recall"), Sent("ray", "head:6379")
-    detached.hand_over(run, cluster, Worker.this(), False)
-    page = open_page("watch", watched="recall")
-    assert page.calm and "Waits for the Ray cluster at head" in page.words()
-    next(b for b in page.test.button if b.label == "Stop").click().run()
-    assert stopped == ["recall"] and "Kill now" not in [b.label for b in page.test.button]
-
-    detached.hand_over(run, cluster, Worker("another-machine", 1, 1.0), False)
-    page = open_page("watch", watched="recall")
-    labels = [b.label for b in page.test.button]
-    assert "Waits for the Ray cluster at head" in page.words() and "Stop" in labels and "Resume" not in labels
-
-    detached.hand_over(run, cluster, Worker.this(), False)
-    status = read_json(run.path / "status.json")
-    write_json(run.path / "status.json", {**status, "state": RUNNING, "phase": "training"})  # and nobody holds it
-    page = open_page("watch", watched="recall")
-    assert page.calm and "tries again" in page.words() and "Resume" not in [b.label for b in page.test.button]
-
-    Writer(run).status("stopped", sentence="Stopped after step 3.")
-    detached.sign(run, Sent("ray", "head:6379", {"retries": 7}), Worker.this(), False)
-    page = open_page("watch", watched="recall")
-    assert "retries 7" in page.words()
-    assert next(s for s in page.test.selectbox if s.label == "Where to resume").value == "ray"
-    next(b for b in page.test.button if b.label == "Resume").click().run()
-    assert given == [(["recall"], cluster)] and given[0][1].knobs == {"retries": 7}
-
-
 def step(number: int, **values) -> str:
     return json.dumps({"kind": "stepped", "step": number, "loss": 1 / number, "lr": 0.1, **values}) + "\n"
 
@@ -173,16 +128,6 @@ def test_several_runs_stand_on_one_chart_for_the_quantities_that_were_chosen(run
     assert page.calm and "smooth" not in page.test.query_params.get("also", []), "a run that was deleted meanwhile"
 
 
-def test_what_has_no_logarithm_stays_linear_and_says_so(runs, open_page):
-    with open(runs / "recall" / "metrics.jsonl", "a") as more:
-        more.write(step(99, loss=-0.5))
-    page = open_page("watch", watched="recall", quantity=["loss", "lr"], logvalues="yes")
-    assert page.calm, page.words()
-    axes = {title: one["layout"]["yaxis"].get("type") for title, one in zip(titles(page), drawn(page), strict=True)}
-    assert axes == {"loss": None, "learning rate": "log"}
-    assert "values below 0: loss." in page.words().replace("\\", "")
-
-
 def test_smoothing_is_tensorboards():
     """Its loop, as TensorBoard's line chart has it, against ours."""
     values = [None if at % 7 == 3 else math.sin(at) + 2 for at in range(60)]
@@ -195,40 +140,6 @@ def test_smoothing_is_tensorboards():
     assert charts.smooth(values, 0) is values and charts.smooth(values[:30], 0.8)[:30] == values[:30]
     raw, line = charts.curves({"loss": (list(range(60)), values)}, "loss", smoothing=0.8).data
     assert list(raw.y) == values and raw.opacity < 0.5 and list(line.y) == expected
-
-
-@pytest.mark.parametrize(
-    ("values", "tick"),
-    [((1.2, 1.23), "L0.01"), ((1, 45), "D2"), ((1, 1e17), 3)],
-)
-def test_a_logarithmic_axis_has_ticks_that_can_be_read(values, tick):
-    drawn = charts.curves({"loss": ([1, 10], list(values))}, "loss", log=True, log_x=True)
-    assert drawn.layout.yaxis.type == "log" and drawn.layout.yaxis.dtick == tick
-    marked = charts.mark(drawn, 10, "best")
-    assert marked.layout.shapes[0].x0 == 10 and marked.layout.annotations[0].x == 1, "words go by their logarithm"
-
-
-def test_a_single_point_stands_on_axes_from_zero():
-    """Else the axes would go half a step, and below zero, around it."""
-    one = charts.curves({"r@1": ([120], [0.3]), "r@2": ([120], [0.4])}, "validation").layout
-    assert one.xaxis.rangemode == one.yaxis.rangemode == "tozero"
-    two = charts.curves({"r@1": ([60, 120], [0.3, 0.4])}, "validation").layout
-    assert two.xaxis.rangemode is None and two.yaxis.rangemode is None
-
-
-def test_the_load_of_this_machine_is_shown_while_a_run_works_here(runs, open_page, monkeypatch):
-    writer = Writer(lab.runs.open(runs / "recall"))
-    writer.claim()
-    writer.status(RUNNING, phase="training", step=3, steps=10, eta_seconds=3_700.0)
-    gpu = machine.Gpu("H100", 12_000_000_000, 80_000_000_000, 97)
-    busy = machine.Load(87.4, 2, 4_100_000_000, 16_000_000_000, 3.25, (gpu,))
-    monkeypatch.setattr(machine, "load", lambda: busy)
-    page = open_page("watch", watched="recall")
-    assert page.calm, page.words()
-    shown = {metric.label: metric.value for metric in page.test.metric}
-    assert shown == {"Processor": "87 %", "Memory": "4.1 GB of 16 GB", "GPU 0 memory": "12 GB of 80 GB"}
-    assert re.search(r"1 h 02 min to go, until about (\w+ )?\d\d\\:\d\d$", page.test.get("progress")[0].proto.text)
-    assert not open_page("watch", watched="smooth").test.metric, "a finished run loads nothing"
 
 
 def test_a_run_that_waits_is_looked_at_again_and_comes_first(runs, open_page, monkeypatch):

@@ -30,7 +30,7 @@ def run(*words):
 def test_the_script_is_sound_and_covers_everything_in_one_call():
     assert run("bash", "-n", str(SCRIPT)).returncode == 0
     text = SCRIPT.read_text()
-    assert all(name in text for name in ("triton_checks.py", "gpu_checks.py", "gpu_ddp.py", "gpu_bench.py"))
+    assert all(name in text for name in ("triton_checks.py", "gpu_checks.py", "gpu_bench.py"))
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU, so the script would measure it")

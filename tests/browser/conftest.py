@@ -27,7 +27,7 @@ FLAGS = (
     "--no-first-run",
 )
 TOKEN = "what-these-tests-chose"
-PATIENCE = 180_000
+PATIENCE = 900_000
 """Milliseconds that a page of a busy machine is given; they only guard against waiting for ever."""
 
 expect.set_options(timeout=PATIENCE)
@@ -116,7 +116,7 @@ def jupyter(tmp_path_factory):
 def wait_for():
     """Wait until a condition holds; the seconds only guard against waiting for ever."""
 
-    def wait(condition, what: str, seconds: float = 900) -> None:
+    def wait(condition, what: str, seconds: float = 1_800) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, f"{what} did not happen within {seconds:.0f} s"

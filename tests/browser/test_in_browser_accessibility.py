@@ -28,19 +28,21 @@ STILL = """() => {
 """The page's script has ended, nothing that it drew is faded, and no colour is on its way from one theme to the other;
 what turns for ever may turn. Looked at twice, for a slow browser draws some frames after the script's end."""
 PAGES = {
-    "browse": ("", ".query-title"),
+    "home": ("", ".st-key-doors"),
+    "browse": ("browse", ".query-title"),
     "asked": (
-        "?query={0}&click=why&pair={1}&like={2}&unlike={3}&part=0.1,0.1,0.6,0.7&rival=two-stage:1",
+        "browse?query={0}&click=why&pair={1}&like={2}&unlike={3}&part=0.1,0.1,0.6,0.7&rival=rerank:contextual",
         ".regions canvas",
     ),
     "check": ("check", "[data-testid='stDataFrame']"),
     "label errors": ("check?show=labels", ".card"),
     "two maps": ("map?split=validation&beside=step:5&view=one", ".legend .entry"),
+    "images": ("grid", ".card"),
     "inspect": ("inspect", ".query-title"),
     "figures": ("figures", ".js-plotly-plot"),
     "watch": ("watch", ".js-plotly-plot"),
     "runs": ("runs", "[data-testid='stDataFrame']"),
-    "train": ("train?mine=yes", "[data-testid='stTabs']"),
+    "train": ("train?settings=yes", "[data-testid='stTabs']"),
     "two-stage": ("two_stage", ".query-title"),
 }
 

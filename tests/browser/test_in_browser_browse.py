@@ -6,19 +6,20 @@ import re
 
 import pytest
 from playwright.sync_api import expect
+from test_in_browser_accessibility import settled
 
 pytestmark = pytest.mark.browser
 
 
 def test_click_a_neighbour_and_it_becomes_the_query(dashboard, tab):
-    page = tab(dashboard.url)
+    page = tab(f"{dashboard.url}/browse")
     title = page.locator(".query-title")
     expect(title).to_be_visible()
     cards = page.locator(".section.normal .card")
     expect(cards.nth(5)).to_be_visible()
 
     wanted = page.locator(".section.normal .card.wrong").first
-    name, label = wanted.locator(".title").inner_text(), wanted.locator(".spoken").text_content()
+    name, label = wanted.locator(".title").inner_text(), wanted.locator(".spoken:not(.chosen)").text_content()
     assert re.match(r"rank \d+, wrong, ", label)
     expect(page).to_have_url(re.compile(r"run=recall&query=\d+"))
     before = page.url
@@ -31,23 +32,18 @@ def test_click_a_neighbour_and_it_becomes_the_query(dashboard, tab):
     again = tab(page.url)
     expect(again.locator(".query-title")).to_have_text(name)
 
-    # So does the page's own name, which leads to the first page.
-    query = page.url.partition("?")[2]
-    again.goto(page.url.replace("/?", "/browse?"))
-    expect(again.locator(".query-title")).to_have_text(name)
-    expect(again).to_have_url(re.compile(rf"/\?{re.escape(query)}$"))
-
     # Right and wrong differ by border style and mark, not by colour alone.
     for verdict, style, mark in (("right", "solid", "✓"), ("wrong", "dashed", "✗")):
         card = again.locator(f".section.normal .card.{verdict}").first
         assert card.locator(".frame").evaluate("e => getComputedStyle(e).borderTopStyle") == style
         assert card.locator(".mark").inner_text() == mark
-    assert all(again.locator(".card .spoken").all_text_contents()), "a card's name says what its picture shows"
+    names = again.locator(".card .spoken:not(.chosen)").all_text_contents()
+    assert all(names), "a card's name says what its picture shows"
     assert again.locator(".query-image").get_attribute("alt")
 
 
 def test_the_keyboard_walks_the_grid_and_picks(dashboard, tab):
-    page = tab(dashboard.url)
+    page = tab(f"{dashboard.url}/browse")
     cards = page.locator(".section.normal .card")
     expect(cards.nth(5)).to_be_visible()
     expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible()
@@ -56,12 +52,30 @@ def test_the_keyboard_walks_the_grid_and_picks(dashboard, tab):
     page.keyboard.press("ArrowRight")
     expect(cards.nth(2)).to_be_focused()
     page.keyboard.press("ArrowDown")
-    chosen = page.evaluate("document.activeElement.shadowRoot.activeElement.querySelector('.spoken').textContent")
-    title = re.match(r"rank \d+, (?:right|wrong), (.*), [\d.]+$", chosen).group(1)
+    name = "document.activeElement.shadowRoot.activeElement.querySelector('.spoken:not(.chosen)').textContent"
+    chosen = page.evaluate(name)
+    title = re.match(r"rank \d+, (?:right|wrong), (.*), cosine [\d.]+$", chosen).group(1)
     page.keyboard.press("Enter")
     expect(page.locator(".query-title")).to_have_text(title)
     # The place is kept: the first card of the new list has the focus.
     expect(cards.nth(0)).to_be_focused()
+
+
+FOCUSED = "() => (document.activeElement.shadowRoot?.activeElement ?? document.activeElement).textContent"
+
+
+def test_the_results_are_a_few_stops_of_tab_away(dashboard, tab):
+    page = tab(f"{dashboard.url}/browse")
+    cards = page.locator(".section.normal .card")
+    expect(cards.nth(5)).to_be_visible()
+    settled(page)
+    page.keyboard.press("Tab")
+    assert page.evaluate(FOCUSED) == "Skip to results"
+    page.keyboard.press("Enter")
+    assert page.evaluate(FOCUSED).startswith("rank 1, ")
+    for _ in range(2):  # the whole list is one stop
+        page.keyboard.press("Tab")
+        assert not re.match(r"rank [2-9],", page.evaluate(FOCUSED))
 
 
 PAINTED = """() => {
@@ -73,7 +87,7 @@ PAINTED = """() => {
 
 
 def test_why_two_are_alike_and_a_part_of_the_picture(dashboard, tab):
-    page = tab(f"{dashboard.url}/?click=why")
+    page = tab(f"{dashboard.url}/browse?click=why")
     card = page.locator(".section.normal .card").nth(2)
     expect(card).to_be_visible()
     query = page.locator(".query-title").inner_text()
@@ -100,27 +114,6 @@ def test_why_two_are_alike_and_a_part_of_the_picture(dashboard, tab):
     expect(page.get_by_text("Only the part of the picture that you drew is searched with.")).to_be_visible()
 
 
-def test_names_that_look_like_html_are_shown_as_text(serve, tab, train_tiny, tmp_path):
-    import numpy as np
-    from PIL import Image
-
-    wild = ['<img src=x onerror="window.hurt=1">', "<b>bold & $x^2$ **md** :red[x]"]
-    random = np.random.default_rng(0)
-    for at, name in enumerate(["train/plain", "train/plain too", *(f"test/{name}" for name in wild)]):
-        for copy in range(6):
-            file = tmp_path / "images" / name / f"{copy}.png"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            Image.fromarray(random.integers(60 * at, 60 * at + 60, (16, 16, 3), dtype=np.uint8)).save(file)
-    data = {"name": "class_folders", "root": str(tmp_path / "images")}
-    train_tiny(tmp_path / "runs", "wild", data=data, sampler={"batch_size": 8})
-    page = tab(serve(tmp_path / "runs").url)
-    expect(page.locator(".query-title")).to_be_visible()
-    shown = set(page.locator(".card .title").all_inner_texts())
-    assert shown == set(wild)
-    assert page.evaluate("window.hurt") is None
-    assert page.locator("b", has_text="bold").count() == 0
-
-
 def test_a_page_stands_still_while_it_opens(dashboard, tab):
     """The text is not pushed aside by the sidebar, nor by a style that comes late: layout shifts add up to little."""
     page = tab(f"{dashboard.url}/figures")
@@ -138,3 +131,24 @@ def test_a_page_stands_still_while_it_opens(dashboard, tab):
     assert page.get_by_test_id("stSidebar").bounding_box()["width"] == pytest.approx(281, abs=2), (
         "as page_style.css says"
     )
+
+
+def test_names_that_look_like_html_are_shown_as_text(serve, tab, train_tiny, tmp_path):
+    import numpy as np
+    from PIL import Image
+
+    wild = ['<img src=x onerror="window.hurt=1">', "<b>bold & $x^2$ **md** :red[x]"]
+    random = np.random.default_rng(0)
+    for at, name in enumerate(["train/plain", "train/plain too", *(f"test/{name}" for name in wild)]):
+        for copy in range(6):
+            file = tmp_path / "images" / name / f"{copy}.png"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(random.integers(60 * at, 60 * at + 60, (16, 16, 3), dtype=np.uint8)).save(file)
+    data = {"name": "class_folders", "root": str(tmp_path / "images")}
+    train_tiny(tmp_path / "runs", "wild", data=data, sampler={"batch_size": 8})
+    page = tab(f"{serve(tmp_path / 'runs').url}/browse")
+    expect(page.locator(".query-title")).to_be_visible()
+    shown = set(page.locator(".card .title").all_inner_texts())
+    assert shown == set(wild)
+    assert page.evaluate("window.hurt") is None
+    assert page.locator("b", has_text="bold").count() == 0

@@ -87,12 +87,3 @@ def test_points_move_change_class_and_add(mount, drag):
     assert len(said(page, "x")) == 4 and len(said(page, "classes")) == 4
     drag(page, page.get_by_role("slider", name="point 2 of class A"), -30, -60)
     assert said(page, "x")[1] < 1 and said(page, "y")[1] > 0
-
-
-def test_fixed_points_only_move(mount):
-    page = mount(Dots, x=[0, 1], y=[0, 1], classes="AB", fixed=True)
-    assert page.get_by_role("button").count() == 0
-    page.get_by_role("slider", name="point 1 of class A").focus()
-    page.keyboard.press("Delete")
-    page.keyboard.press("Enter")
-    assert said(page, "classes") == "AB" and len(said(page, "x")) == 2

@@ -30,4 +30,4 @@ def test_figures_draw_move_and_say_what_is_wrong(tmp_path, tab, monkeypatch):
     expect(moving.locator(".main-svg").first).not_to_have_attribute("style", ground)
     unreadable.scroll_into_view_if_needed()
     expect(unreadable.locator(".words")).to_have_text("The figure's file could not be read.")
-    expect(missing.locator(".words")).to_contain_text("lab figures h_minus")
+    expect(missing.locator(".words")).to_contain_text("lab papers figure h_minus")

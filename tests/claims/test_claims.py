@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from scipy import stats
 
 import lab.claims
@@ -20,9 +19,11 @@ import lab.data
 from lab import trials
 from lab.__main__ import main
 from lab.claims import _data, _report, _study, _sweep, _train
-from lab.claims._study import TESTED, Claim, Contrast, DataSetup, Point, Study, Training, merged
+from lab.claims._study import TESTED, Claim, Contrast, DataSetup, Point, Study, Training
 from lab.claims._verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED, Judged, among_all, finding, holm, judged
+from lab.core import arrays
 from lab.data import Split
+from lab.runs.config import merged
 from lab.trials import Scores, Trial, interval, key_of
 
 ROOT = Path(__file__).parents[2]
@@ -52,19 +53,19 @@ def shrunk(dataset, classes: int = 8):
 
 @pytest.mark.parametrize("name", lab.claims.names())
 def test_the_points_of_a_study_are_configurations_and_take_a_step(name, rows, monkeypatch):
-    """All are configurations of losses that exist; the last trains, of frozen features the first, too."""
+    """All are configurations of losses that exist; the last trains."""
     study = lab.claims.get(name)
     whole = _data.prepared
     monkeypatch.setattr(_train, "prepared", lambda *given: shrunk(whole(*given)))
     for point in study.points:
         Training(study, point, study.lrs[0], 0).config  # noqa: B018  as declared, it is a configuration
-    for point in (study.points[0], study.points[-1])[study.tier != "head" or len(study.points) == 1 :]:
-        per_class = point.config.get("sampler", {}).get("per_class", 4)
-        small = {"training": {"steps": 1}, "sampler": {"batch_size": 4 * per_class}, "encoder": {"dim": WIDTH}}
-        tiny = dataclasses.replace(point, config=merged(point.config, small))
-        trial = _train.run(Training(study, tiny, study.lrs[0], 0), rows)
-        assert not trial.failed and trial.setting == point.setting
-        assert list(trial.validation) == [study.column] and 0 <= trial.test[study.column] <= 1
+    point = study.points[-1]
+    per_class = point.config.get("sampler", {}).get("per_class", 4)
+    small = {"training": {"steps": 1}, "sampler": {"batch_size": 4 * per_class}, "encoder": {"dim": WIDTH}}
+    tiny = dataclasses.replace(point, config=merged(point.config, small))
+    trial = _train.run(Training(study, tiny, study.lrs[0], 0), rows)
+    assert not trial.failed and trial.setting == point.setting
+    assert list(trial.validation) == [study.column] and 0 <= trial.test[study.column] <= 1
     declared = {key for point in study.points for key in point.setting}
     read = set()
 
@@ -131,11 +132,12 @@ class Backwards:
 def test_a_killed_sweep_goes_on_where_it_was(tmp_path, rows, monkeypatch):
     cache, folder = tmp_path / "cache", tmp_path / "results"
     cache.mkdir()
-    np.save(cache / "emoji7-efficientnet_lite0-128.npy", rows.astype(np.float16))
+    path = _data.place(cache, f"efficientnet_lite0 {_data.SIZE} half", lab.data.create("emoji7"))
+    arrays.write(path, {"vectors": rows, "items": np.arange(len(rows))})
     monkeypatch.setenv("LAB_CACHE", str(cache))
     path = folder / "two_stage.jsonl"
     flags = f"--only two_stage --seeds 2 --folder {folder}".split()
-    command = [sys.executable, "-m", "lab", "claims", "run", *flags, "--machine", "a test"]
+    command = [sys.executable, "-m", "lab", "papers", "claims", "run", *flags]
     process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, stderr=subprocess.DEVNULL)
     try:
         until = time.monotonic() + 300
@@ -150,14 +152,15 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path, rows, monkeypatch):
         file.write('{"setting":{"loss":"class anch')  # as if the kill had fallen into a write
     assert trials.read(path) == before
 
-    records = [r for r in _sweep.sweep(["two_stage"], folder, 2, "a test") if isinstance(r, _sweep.Ran)]
+    records = [r for r in _sweep.sweep(["two_stage"], folder, 2) if isinstance(r, _sweep.Ran)]
     assert [r.done for r in records] == list(range(len(before.trials) + 1, 5)) and records[-1].eta == 0
     after = trials.read(path)
     assert after.trials[: len(before.trials)] == before.trials
     assert len({t.key for t in after.trials}) == len(after.trials) == 4
-    assert [s["machine"] for s in after.sessions] == ["a test"] and "torch" in after.sessions[0]["versions"]
-    assert not list(_sweep.sweep(["two_stage"], folder, 2, "a test")), "nothing is made twice"
-    elsewhere = _sweep.sweep(["two_stage"], tmp_path / "elsewhere", 1, "a test", launcher=Backwards())
+    (session,) = after.sessions
+    assert "cores" in session["machine"] and "torch" in session["versions"]
+    assert not list(_sweep.sweep(["two_stage"], folder, 2)), "nothing is made twice"
+    elsewhere = _sweep.sweep(["two_stage"], tmp_path / "elsewhere", 1, launcher=Backwards())
     assert [r.done for r in elsewhere] == [1, 2]
     made = {t.key: t.test for t in trials.read(tmp_path / "elsewhere" / "two_stage.jsonl").trials}
     assert len(made) == 2 and all({t.key: t.test for t in after.trials}[key] == test for key, test in made.items())
@@ -166,8 +169,6 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path, rows, monkeypatch):
 def test_a_sweep_refuses_what_it_cannot_do(tmp_path, rows):
     with pytest.raises(ValueError, match="no study 'loses'.*Did you mean 'losses'"):
         _sweep.select(["loses"])
-    with pytest.raises(ValueError, match="of the tier cnn"):
-        _sweep.select(["losses"], "cnn")
     with pytest.raises(ValueError, match="at least one seed"):
         next(_sweep.sweep(["losses"], tmp_path, 0))
     from filelock import FileLock
@@ -183,65 +184,16 @@ def test_a_sweep_refuses_what_it_cannot_do(tmp_path, rows):
     ("words", "said"),
     [
         (["--seeds", "0"], "--seeds must be from 1 to 1,000, got 0."),
-        (["--minutes", "-1"], "--minutes must be above 0, got -1."),
         (["--only", "x"], "There is no study 'x'."),
-        (["tau1"], "Name one study to show: lab claims show STUDY"),
+        (["tau1"], "Name one study to show: lab papers claims show STUDY"),
         (["--device", "cuda:99"], "There is no device cuda:99 here"),
-        (["--device", "auto", "--on", "local"], "say what trains there with --machine WORDS."),
         (["--device", "gpu9"], "device must be auto, cpu, cuda or cuda:N, got 'gpu9'."),
     ],
 )
 def test_bad_flags_get_a_sentence(words, said, capsys, tmp_path):
     action = "run" if "--device" in words else "status"
-    assert main(["claims", action, *words, "--folder", str(tmp_path)]) == 2
+    assert main(["papers", "claims", action, *words, "--folder", str(tmp_path)]) == 2
     assert said in capsys.readouterr().err
-
-
-def test_the_device_of_a_sweep_is_that_of_its_trainings(tmp_path, monkeypatch):
-    seen = []
-
-    def trained(training, features, device):
-        seen.append(device)
-        return Trial(dict(training.point.setting), training.lr, training.seed, training.digest)
-
-    monkeypatch.setattr(_train, "run", trained)
-    monkeypatch.setattr(_sweep, "_rows", lambda data: None)
-    monkeypatch.setattr("lab.kernels.devices.device_of", lambda device: torch.device("cuda:3"))
-    monkeypatch.setattr("lab.install.environment.device_name", lambda device: "a GPU")
-    assert len(list(_sweep.sweep(["two_stage"], tmp_path, 1, launcher=Backwards(), device="cuda:3"))) == len(seen) == 2
-    assert set(seen) == {"cuda:3"}
-    path = tmp_path / "two_stage.jsonl"
-    made = trials.read(path)
-    assert made.device == "cuda" and {s["device_name"] for s in made.sessions} == {"a GPU"}
-    with pytest.raises(ValueError, match="holds trainings of the device cuda, .* the device cpu must not be compared"):
-        list(_sweep.sweep(["two_stage"], tmp_path, 2, launcher=Backwards(), device="cpu"))
-    assert len(seen) == 2, "refused before anything trains"
-    monkeypatch.setattr("lab.kernels.devices.device_of", lambda device: torch.device("cpu"))
-    with pytest.raises(ValueError, match="choose another folder, or the device cuda"):
-        list(_sweep.sweep(["two_stage"], tmp_path, 2, launcher=Backwards(), device="auto"))  # a node without a GPU
-    assert trials.read(path) == made, "and nothing of it is kept"
-    path.write_text(path.read_text() + trials.BUNDLED.joinpath("two_stage.jsonl").read_text())
-    with pytest.raises(ValueError, match="two_stage.jsonl mixes trainings of the devices cpu and cuda"):
-        trials.read(path)
-
-
-def test_a_sitting_that_a_kill_left_without_a_trial_binds_no_other_to_its_device(tmp_path):
-    """The first sittings name no device and took the processor."""
-    assert trials.bundled("two_stage").device == "cpu" and trials.read(tmp_path / "none.jsonl").device == ""
-    path, trial = tmp_path / "tau1.jsonl", Trial({"loss": "triplet"}, 0.1, 0, "d", {"r@1": 0.5}, {"r@1": 0.5}).as_json()
-    cuda, cpu = (json.dumps({"session": {"device": device}}) for device in ("cuda", "cpu"))
-    path.write_text(cuda + "\n" + trial[:20])
-    assert trials.read(path).device == "", "no other device is refused"
-    path.write_text("\n".join([cuda, cpu, trial, ""]))
-    held = trials.read(path)
-    assert held.device == "cpu" and held.sessions == ({"device": "cpu"},) and len(held.trials) == 1
-
-
-def test_a_trial_that_was_declared_otherwise_does_not_count():
-    training = lab.claims.get("tau1").trainings(1)[0]
-    mine = Trial(dict(training.point.setting), training.lr, 0, training.digest)
-    both = trials.Results((mine, dataclasses.replace(mine, digest="00000000")))
-    assert _sweep.current(training.study, both) == [mine]
 
 
 # ------------------------------------------------------------------------------------------- the statistics
@@ -271,7 +223,7 @@ def test_the_rate_is_chosen_on_validation_by_each_seed():
     ]  # fmt: skip
     both = {key_of({"loss": name}): {(1.0, "d"), (2.0, "d")} for name in "ab"}
     scores = Scores(made, "m", both)
-    assert scores.by_seed(loss="a") == {0: 0.1, 1: 0.4} and [t.lr for t in scores.chosen_of(loss="a")] == [1.0, 2.0]
+    assert scores.by_seed(loss="a") == {0: 0.1, 1: 0.4}
     assert scores.by_seed("other", loss="a") == {0: -0.1, 1: -0.4}
     assert scores.by_seed(loss="b") == {0: 0.5, 1: 0.2}
     assert scores.paired(lambda s: s(loss="a") - s(loss="b")) == pytest.approx({0: -0.4, 1: 0.2})
@@ -297,27 +249,6 @@ def test_verdicts_follow_the_interval(expects, mean, spread, verdict):
     contrast = Contrast("c", lambda s: 0.0, expects)
     assert finding(contrast, values).verdict == verdict
     assert finding(contrast, values[:4]).verdict == NOT_RUN
-
-
-@pytest.mark.parametrize(
-    ("expects", "mean"), [("positive", 0.03), ("positive", -0.03), ("none", 0.04), ("none", 0.001)]
-)
-def test_so_many_seeds_as_needed_would_tell(expects, mean):
-    """Were mean and deviation as found: one seed fewer would not."""
-    contrast = Contrast("c", lambda s: 0.0, expects)
-    found = finding(contrast, mean + 0.025 * np.array([-1.2, -0.6, 0.0, 0.6, 1.2]))
-    needed = found.seeds_needed(shared=0)
-
-    def told(n: int) -> bool:
-        half = stats.t.ppf(0.975, n - 1) * found.spread / np.sqrt(n)
-        low, high = mean - half, mean + half
-        if expects == "positive":
-            return low > 0 or high < 0.005
-        return (low > -0.005 and high < 0.005) or low > 0.005 or high < -0.005
-
-    assert found.effect == pytest.approx(mean / np.std(0.025 * np.array([-1.2, -0.6, 0.0, 0.6, 1.2]), ddof=1))
-    assert needed > 2 and told(int(needed)) and not told(int(needed) - 1)
-    assert found.seeds_needed() == np.inf > needed, "seeds that share classes"
 
 
 def test_a_claim_holds_if_all_of_it_does():
@@ -347,22 +278,6 @@ def test_widened_intervals_cover_the_truth_over_other_classes(weight, protocol):
             found = interval(means, shared=shared)
             covered[shared] += found.low <= 0 <= found.high
     assert covered[shares] / 400 > 0.93 > 0.9 > covered[0.0] / 400
-
-
-def test_a_study_knows_what_its_seeds_share():
-    def tested(name: str) -> tuple:
-        study = lab.claims.get(name)
-        whole = study.trainings(1)[0].config.data.create()
-        made = _data.prepared(whole, study.points[0].task, 0)
-        return study, made, made.splits["test"].query
-
-    study, emoji, test = tested("losses")
-    assert study.shared == 1 and len(np.unique(emoji.labels[test])) / len(np.unique(emoji.labels)) == pytest.approx(0.5)
-    study, emoji, test = tested("two_stage")
-    enough = np.bincount(emoji.labels) >= _data.SEEN_IMAGES
-    assert study.shared == pytest.approx(len(test) / (enough.sum() - len(test)))
-    study, digits, test = tested("digits_precision")
-    assert study.shared == pytest.approx(len(test) / (len(digits.labels) - len(test)), rel=0.01)
 
 
 def test_holm_raises_probabilities_step_by_step():
@@ -416,7 +331,7 @@ def test_the_report_tells_made_up_results_rightly(tmp_path, monkeypatch):
     (tmp_path / "made_up.jsonl").write_text("\n".join(lines) + "\n")
     page = _report.report(["made_up"], tmp_path)
     assert "Of 4 claims 1 hold, 1 do not hold here, 1 cannot be told, 1 were not run." in page
-    assert "To run the rest: `lab claims run --only made_up`." in page
+    assert "To run the rest: `lab papers claims run --only made_up`." in page
     assert "| made_up: Made up (099, table 1) | **First wins.** | **Second wins.** | Who knows. | Later. |" in page
     text = _report.section("made_up", _report.judgements(["made_up"], tmp_path)["made_up"])
     assert "15 of 20 trainings were run (15 CPU seconds)" in text
@@ -426,7 +341,7 @@ def test_the_report_tells_made_up_results_rightly(tmp_path, monkeypatch):
 
 def test_the_page_tells_the_bundled_results():
     written = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
-    assert written == _report.report(lab.claims.names(), trials.BUNDLED), "write it again: lab claims report"
+    assert written == _report.report(lab.claims.names(), trials.BUNDLED), "write it again: lab papers claims report"
 
 
 def test_bundled_results_are_small_and_readable():
@@ -444,16 +359,16 @@ def test_a_sweep_never_writes_into_the_package(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LAB_RUNS", str(tmp_path / "runs"))
     asked = []
     monkeypatch.setattr(_sweep, "sweep", lambda names, folder, *_: asked.append(folder) or iter(()))
-    assert main(["claims", "run", "--only", "two_stage", "--quiet"]) in (0, None)
+    assert main(["papers", "claims", "run", "--only", "two_stage", "--quiet"]) in (0, None)
     assert asked == [tmp_path / "claims"]
     before = {path: path.stat().st_mtime_ns for path in trials.BUNDLED.iterdir()}
-    assert main(["claims", "status", "--only", "two_stage"]) in (0, None)
+    assert main(["papers", "claims", "status", "--only", "two_stage"]) in (0, None)
     assert str(trials.BUNDLED) in capsys.readouterr().err, "without results of one's own those of the package are read"
     (tmp_path / "claims").mkdir()
     shutil.copy(trials.BUNDLED / "two_stage.jsonl", tmp_path / "claims")
     monkeypatch.setattr(lab.claims, "names", lambda: ("two_stage",))  # not to judge them all
-    assert main(["claims", "show", "two_stage"]) in (0, None)
+    assert main(["papers", "claims", "show", "two_stage"]) in (0, None)
     assert "| half less the share of comparisons | +0." in capsys.readouterr().out
-    assert main(["claims", "status", "--only", "two_stage"]) in (0, None)
+    assert main(["papers", "claims", "status", "--only", "two_stage"]) in (0, None)
     assert str(tmp_path / "claims") in capsys.readouterr().err
     assert before == {path: path.stat().st_mtime_ns for path in trials.BUNDLED.iterdir()}

@@ -3,7 +3,7 @@
 import nbformat
 import pytest
 
-from lab.cli._classroom import answers, prepare, unsolved
+from lab.cli._classroom import answers, prepare
 from lab.install import shipped
 
 ORIGINALS = shipped.folder("notebooks")
@@ -56,13 +56,6 @@ def test_a_class_is_never_overwritten(folder):
         prepare(ORIGINALS, folder)
 
 
-def test_a_solution_that_nobody_waits_for_is_named():
-    cell = nbformat.v4.new_markdown_cell("```python\nx = 1\n```", metadata={"tags": ["solution-exercise-9"]})
-    with pytest.raises(ValueError, match="No cell is tagged exercise-9"):
-        answers(nbformat.v4.new_notebook(cells=[cell]))
-    assert unsolved(nbformat.v4.new_notebook(cells=[cell])).cells == []
-
-
 def test_a_hidden_test_fails_where_a_check_only_says_so(folder):
     teacher = nbformat.read(folder / "teacher" / "01_ranking_and_measuring.ipynb", as_version=4)
     graded = [cell.source for cell in teacher.cells if cell.metadata.get("nbgrader", {}).get("grade")]
@@ -111,23 +104,3 @@ def test_slides_hold_figures_that_live_and_ask_nobody_for_anything(tmp_path, mon
     assert 'alt="a drawing"' in page
     with pytest.raises(ValueError, match="no notebook '99'; there are 02_"):
         _slides.write(tmp_path, "99")
-
-
-def test_a_class_that_could_not_be_written_leaves_nothing(tmp_path, monkeypatch):
-    (tmp_path / "notebooks").mkdir()
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# One")])
-    nbformat.write(notebook, tmp_path / "notebooks" / "01_one.ipynb")
-    (tmp_path / "notebooks" / "SYLLABUS.md").write_text("one")
-    write = nbformat.write
-
-    def full(notebook, path):
-        if "teacher" in str(path):
-            raise OSError(28, "No space left on device", str(path))
-        write(notebook, path)
-
-    with monkeypatch.context() as disk:
-        disk.setattr("nbformat.write", full)
-        with pytest.raises(OSError, match="No space"):
-            prepare(tmp_path / "notebooks", tmp_path / "class")
-    assert list((tmp_path / "class").iterdir()) == []
-    assert prepare(tmp_path / "notebooks", tmp_path / "class") == ["01_one.ipynb"]

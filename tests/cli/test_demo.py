@@ -1,4 +1,5 @@
-"""The demo's two trainings at once; tests/install/test_distribution.py runs all of it, a short one."""
+"""The demo's two trainings at once; tests/install/test_distribution.py runs all of it, a short one, and
+tests/browser/test_in_browser_first_minute.py with its dashboard."""
 
 import os
 
@@ -11,7 +12,7 @@ from lab.runs.launching import detached
 
 @pytest.fixture
 def runs(tmp_path):
-    return {name: lab.runs.create(lab.runs.RunConfig.of({}), tmp_path, name) for name in ("one", "two")}
+    return [lab.runs.create(lab.runs.RunConfig.of({}), tmp_path, name) for name in ("one", "two")]
 
 
 @pytest.fixture
@@ -23,30 +24,29 @@ def told(monkeypatch):
     return told
 
 
-def test_the_second_training_runs_beside_the_first_where_there_is_a_core(runs, told, monkeypatch):
-    monkeypatch.setattr("psutil.Process.cpu_affinity", lambda self: [0, 1])
-    with demo._at_once(runs, None) as beside:
-        assert beside == [runs["two"]] and told == [("launch", "two", {"OMP_NUM_THREADS": "1"})]
-    monkeypatch.setattr("psutil.Process.cpu_affinity", lambda self: [0])
-    for cores_and_steps in ((runs, None), (runs, demo.SHORT)):
-        with demo._at_once(*cores_and_steps) as beside:
-            assert not beside
+@pytest.mark.parametrize("cores", [1, 2, 16])
+def test_as_many_train_side_by_side_as_there_are_cores(runs, told, cores):
+    one, two = (("launch", name, {"OMP_NUM_THREADS": "1"}) for name in ("one", "two"))
+    with demo._at_work(runs, cores) as begin:
+        assert told == [one, two][:cores]
+        for run in runs:
+            begin(run)
+        assert told == [one, two], "each once"
 
 
-def test_when_the_first_ends_badly_the_second_is_asked_to_stop(runs, told, monkeypatch):
-    monkeypatch.setattr("psutil.Process.cpu_affinity", lambda self: [0, 1, 2])
-    with pytest.raises(KeyboardInterrupt), demo._at_once(runs, None):
+def test_when_the_first_ends_badly_those_that_have_begun_are_asked_to_stop(runs, told):
+    with pytest.raises(KeyboardInterrupt), demo._at_work(runs, 2):
         raise KeyboardInterrupt
-    assert [words[:2] for words in told] == [("launch", "two"), ("stop", "two")]
+    assert [words[:2] for words in told] == [("launch", "one"), ("launch", "two"), ("stop", "one"), ("stop", "two")]
 
 
-def test_the_other_one_is_followed_to_its_scores_or_its_sentence(tmp_path, train_tiny, runs, capsys):
+def test_a_training_is_followed_to_its_scores_or_its_sentence(tmp_path, train_tiny, runs, capsys):
     finished = train_tiny(tmp_path, "finished")
-    row = demo._trained("contrastive", finished, beside=True)
+    row = demo._followed("contrastive", finished)
     assert row["model"] == "contrastive" and row["r@1"] == round(finished.scores("test")["values"]["r@1"], 4)
     assert 0 < row["seconds"] < 600 and row["run"] == os.fspath(finished.path)
-    with lab.runs.Writer(runs["two"]) as writer:
+    with lab.runs.Writer(runs[1]) as writer:
         writer.status("failed", sentence="There was no room.")
     with pytest.raises(SystemExit):
-        demo._trained("contrastive", runs["two"], beside=True)
+        demo._followed("contrastive", runs[1])
     assert "There was no room. Go on with `lab train --resume" in capsys.readouterr().err

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.cli.learn import reset, working_copy
+from lab.cli.learn import working_copy
 
 
 @pytest.fixture
@@ -24,19 +24,8 @@ def test_copies_once_and_keeps_what_the_reader_wrote(originals, tmp_path):
     assert (copy / "01_a.ipynb").read_text() == "my answer"
 
 
-def test_reset_brings_the_original_back_and_keeps_mine(originals, tmp_path):
-    copy = tmp_path / "mine"
-    working_copy(originals, copy)
-    (copy / "01_a.ipynb").write_text("my answer")
-    reset(originals, copy, "01_a.ipynb")
-    assert (copy / "01_a.ipynb").read_text() == "one"
-    assert (copy / "01_a.mine1.ipynb").read_text() == "my answer"
-
-
 def test_mistakes_are_sentences(originals, tmp_path):
     with pytest.raises(ValueError, match="no notebooks in"):
         working_copy(tmp_path / "nowhere", tmp_path / "mine")
     with pytest.raises(ValueError, match="another folder"):
         working_copy(originals, originals)
-    with pytest.raises(ValueError, match="no notebook 'x.ipynb'"):
-        reset(originals, tmp_path, "x.ipynb")

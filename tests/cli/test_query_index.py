@@ -1,7 +1,6 @@
 """`lab query --index`: a saved index, by our command, by Python or by faiss itself, is searched with pictures."""
 
 import json
-import shutil
 
 import faiss
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 import lab.runs
 from lab import exporters, search
 from lab.__main__ import main
-from lab.core import arrays
 from lab.core.results import EmbeddingSet
 
 
@@ -83,14 +81,6 @@ def test_an_index_of_another_encoder_is_refused_in_one_sentence(run, other, pict
     status, told = asked(run, picture[0], saved(kind, other, tmp_path), capsys)
     assert status == 2 and "\n" not in told
     assert "was embedded by another encoder (run" in told and "embed it again with this one" in told
-
-
-def test_weights_that_were_trained_on_since_made_nothing(run, tmp_path):
-    shutil.copytree(run.path, tmp_path / "copy")
-    path = tmp_path / "copy" / "embeddings" / "test.safetensors"
-    arrays.write(path, arrays.read(path), {**arrays.header(path), "step": 1})
-    folder = saved("flat", lab.runs.open(tmp_path / "copy"), tmp_path)
-    assert json.loads((folder / "keys.json").read_text())["made_by"] is None
 
 
 def test_what_does_not_fit_is_one_sentence(run, picture, tmp_path, capsys):

@@ -1,13 +1,13 @@
-"""logs, watch, rename, trash, note, and what `lab runs` and `lab query` can choose from."""
+"""logs, watch, rename, trash, mark, and what `lab runs` and `lab query` can choose from."""
 
 import json
 
+import numpy as np
 import pytest
 
 import lab.runs
 from lab.__main__ import main
 from lab.cli import _following
-from lab.core.records import Stepped
 
 
 @pytest.fixture(scope="module")
@@ -45,49 +45,50 @@ def test_runs_are_filtered_and_sorted(answer):
     assert "No run matches." in answer("runs", "--loss", "nope").out
 
 
-def test_a_note_is_written_shown_and_removed(answer):
-    assert answer("note", "one").out == "No note.\n"
-    answer("note", "one", "the first", "--tag", "baseline")
-    answer("note", "one", "--tag", "small")
-    assert answer("note", "one").out == "the first\n#baseline #small\n"
-    told = json.loads(answer("note", "one", "", "--no-tags", "--json").out)
-    assert told == {"run": "one", "note": "", "tags": [], "group": ""}
-    assert "at most 40 characters" in answer("note", "one", "--tag", "x" * 41, status=2).err
+def test_runs_are_marked_together(answer, root):
+    def marked(*words):
+        return json.loads(answer("runs", "mark", *words, "--json").out)
 
-
-def test_runs_are_tagged_and_grouped_together(answer, root):
-    assert "2 runs with the tag best" in answer("runs", "tag", "best", "one", "two").err
-    answer("runs", "group", "first tries", "one", "two")
+    assert marked("one") == [{"run": "one", "note": "", "tags": [], "group": ""}]
+    marked("one", "two", "--tag", "best", "small", "--group", "first tries")
+    assert marked("one", "--note", "the first")[0]["note"] == "the first"
     assert listed(answer, "--tag", "best", "--group", "first tries") == listed(answer)
     assert listed(answer, "--tag", "nope") == [] and "first tries" in answer("runs").out
-    assert answer("note", "one").out == "#best\ngroup first tries\n"
-    assert "no run" in answer("runs", "tag", "other", "one", "x", status=2).err
+    assert "one\tthe first\tbest small\tfirst tries" in answer("runs", "mark", "one").out
+    assert "no run" in answer("runs", "mark", "one", "x", "--tag", "other", status=2).err
     assert listed(answer, "--tag", "other") == [], "all runs are found before one is changed"
-    answer("runs", "tag", "best", "one", "two", "--remove")
-    answer("runs", "group", "another", "one", "--remove")
+    assert "at most 40 characters" in answer("runs", "mark", "one", "--tag", "x" * 41, status=2).err
+    marked("one", "two", "--tag", "best", "--remove")
+    marked("one", "--group", "another", "--remove")
     assert listed(answer, "--tag", "best") == [] and len(listed(answer, "--group", "first tries")) == 2
-    answer("runs", "group", "first tries", "one", "two", "--remove")
+    marked("one", "two", "--tag", "small", "--group", "first tries", "--note", "", "--remove")
     assert "group" not in answer("runs").out.splitlines()[0], "a column of nothing"
-    assert "lab runs tag TAG RUN" in answer("runs", "tag", "best", status=2).err
-    assert "--remove belongs to" in answer("runs", "--remove", status=2).err
 
 
 def test_a_run_is_renamed_thrown_away_and_brought_back(answer, root):
-    answer("rename", "two", "three")
-    assert "already" in answer("rename", "three", "one", status=2).err
-    assert "lab trash --restore three" in answer("trash", "three").err
+    answer("runs", "rename", "two", "three")
+    assert "already" in answer("runs", "rename", "three", "one", status=2).err
+    assert "lab runs trash --restore three" in answer("runs", "trash", "three").err
     assert listed(answer) == ["one"]
-    assert "three" in answer("trash").out
-    answer("trash", "--restore", "three")
-    answer("rename", "three", "two")
-    assert sorted(listed(answer)) == ["one", "two"] and answer("trash").out == "The trash is empty.\n"
-    assert "no run 'x' in the trash" in answer("trash", "--restore", "x", status=2).err
+    assert "three" in answer("runs", "trash").out
+    answer("runs", "trash", "--restore", "three")
+    answer("runs", "rename", "three", "two")
+    assert sorted(listed(answer)) == ["one", "two"] and answer("runs", "trash").out == "The trash is empty.\n"
+    assert "no run 'x' in the trash" in answer("runs", "trash", "--restore", "x", status=2).err
+    lab.runs.from_embeddings(np.eye(4, dtype=np.float32), name="thrown", runs=root)
+    answer("runs", "trash", "thrown")
+    assert "leave out the runs" in answer("runs", "trash", "one", "--empty", status=2).err
+    assert (
+        "1 run deleted." in answer("runs", "trash", "--empty").err
+        and answer("runs", "trash").out == "The trash is empty.\n"
+    )
+    assert sorted(listed(answer)) == ["one", "two"]
 
 
 def test_an_ended_run_is_watched_at_once(answer):
-    captured = answer("watch", "one")
+    captured = answer("runs", "watch", "one")
     assert "step 10/10" in captured.err and "one: finished." in captured.err
-    lines = [json.loads(line) for line in answer("watch", "one", "--json").out.splitlines()]
+    lines = [json.loads(line) for line in answer("runs", "watch", "one", "--json").out.splitlines()]
     assert lines[-1]["kind"] == "evaluated"
 
 
@@ -115,18 +116,11 @@ def test_what_a_run_says_is_followed_until_it_ends(tmp_path, monkeypatch):
 
 
 def test_logs_shows_the_end(answer, root):
-    assert "one has no log; `lab watch one`" in answer("logs", "one").err
+    assert "one has no log; `lab runs watch one`" in answer("runs", "logs", "one").err
     (root / "one" / "log.txt").write_text("\n".join(map(str, range(100))) + "\n")
-    assert answer("logs", "one", "-n", "2").out == "98\n99\n"
-    assert answer("logs", "one", "-f", "-n", "0").out == ""
+    assert answer("runs", "logs", "one", "-n", "2").out == "98\n99\n"
+    assert answer("runs", "logs", "one", "-f", "-n", "0").out == ""
     (root / "one" / "log.txt").unlink()
-
-
-def test_a_line_of_another_version_is_passed_over():
-    assert _following.record_of({"kind": "stepped", "step": 1}) is None
-    assert _following.record_of({"kind": "dreamt"}) is None
-    line = Stepped(1, 2, float("nan"), 0.1, 1.0, 1.0, 1.0, 1, 1.0).as_json()
-    assert _following.record_of({**line, "at": 3.0}).step == 1
 
 
 def test_several_pictures_find_themselves_in_a_folder_a_run_and_the_split(answer, root, tmp_path):
@@ -156,18 +150,3 @@ def test_several_pictures_find_themselves_in_a_folder_a_run_and_the_split(answer
     lab.runs.from_embeddings(vectors, name="unknown", runs=root)
     assert "is not written down" in answer("query", "one", asked[0], "--gallery", "unknown", "--k", "1").err
     assert "neither a folder of images nor a run" in answer("query", "one", asked[0], "--gallery", "x", status=2).err
-
-
-def test_a_training_says_what_it_trains_before_the_first_step(tmp_path, capsys):
-    words = (
-        "train --loss contrastive --sampler.batch_size 32 --training.steps 2 --augmentation.size 16 --encoder.width 4"
-    )
-    words += (
-        f" --data.test 0.04 --data.validation 0.04 --training.device cpu --evaluation.splits none --runs {tmp_path}"
-    )
-    main(words.split())
-    said = capsys.readouterr().err
-    line = next(line for line in said.splitlines() if line.startswith("Training "))
-    assert said.index(line) < said.index("step 2/2")
-    for part in ("small_cnn with contrastive on emoji7", "images of", "classes", "2 steps of 32 images", "on cpu"):
-        assert part in line

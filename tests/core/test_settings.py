@@ -30,19 +30,3 @@ def test_variables_win_over_the_file_and_the_file_over_defaults(written, monkeyp
     assert lab.runs.default_root() == Path.home() / "mine" and files.cache_folder() == Path("/somewhere")
     monkeypatch.setenv("LAB_RUNS", "theirs")
     assert lab.runs.default_root() == Path("theirs")
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("- runs", "is none of them"),
-        ("run: x", "'run' is none of them"),
-        ("runs: 3", "no text"),
-        ("a: [", "cannot be read"),
-    ],
-)
-def test_what_the_file_may_not_hold_is_one_sentence(written, text, sentence):
-    written(text)
-    with pytest.raises(ValueError, match=rf"config.yaml .*{sentence}") as refused:
-        lab.runs.default_root()
-    assert "\n" not in str(refused.value)

@@ -1,6 +1,5 @@
 """Pieces of work among threads: all are done, in turns where they share something, and no failure is lost."""
 
-import _thread
 import threading
 import time
 
@@ -57,13 +56,6 @@ def test_helpers_record_no_gradient_and_write_to_tensors_of_inference(count):
     assert total.tolist() == list(range(8))
 
 
-@pytest.mark.parametrize("size", [0, 1, 10])
-def test_parts_cover_a_range_once(size, count):
-    places = []
-    threads.parts(size, lambda first, last: places.extend(range(first, last)))
-    assert sorted(places) == list(range(size))
-
-
 @pytest.mark.parametrize("blocks", [1, 2, 7])
 def test_turns_keep_the_order_of_every_block(blocks, count):
     places = threads.in_rounds((i, j) for i in range(blocks) for j in range(i, blocks))
@@ -85,25 +77,6 @@ def test_turns_keep_the_order_of_every_block(blocks, count):
         assert order == [place for place in places if block in place]
 
 
-@pytest.mark.parametrize("blocks", [1, 2, 3, 4, 7, 8])
-def test_rounds_are_those_of_a_tournament(blocks):
-    triangle = [(i, j) for i in range(blocks) for j in range(i, blocks)]
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(1)
-        assert threads.in_rounds(triangle) == triangle
-        torch.set_num_threads(2)
-        order = threads.in_rounds(triangle)
-    finally:
-        torch.set_num_threads(before)
-    assert sorted(order) == triangle
-    assert [i == j for i, j in order] == sorted(i == j for i, j in order)  # the diagonal is last
-    games = blocks // 2
-    for start in range(0, len(order) - blocks, max(1, games)):
-        named = [block for place in order[start : start + games] for block in place]
-        assert len(set(named)) == len(named)
-
-
 @pytest.mark.parametrize("where", ["prepare", "settle", "finish"])
 def test_a_failure_ends_all_waiting_and_is_raised(where, count):
     places = threads.in_rounds((i, j) for i in range(5) for j in range(i, 5))
@@ -117,46 +90,3 @@ def test_a_failure_ends_all_waiting_and_is_raised(where, count):
 
     with pytest.raises(ValueError, match="the fifth"):
         threads.in_turns(places, failing("prepare"), failing("finish"), failing("settle"))
-
-
-@pytest.mark.parametrize("blocks", [2, 5])
-def test_an_interrupt_ends_all_waiting_and_is_raised(blocks, count):
-    """Ctrl-C reaches the main thread, in the middle of whatever it does: it must hold no piece that others wait for."""
-    places = threads.in_rounds((i, j) for i in range(blocks) for j in range(i, blocks))
-    main, begun, interrupted = threading.main_thread(), [], threading.Event()
-
-    def prepare(place):
-        begun.append(threading.current_thread())
-        if place == places[0]:
-            _thread.interrupt_main()
-            interrupted.wait(0.05)  # the others wait for this one's turn meanwhile
-
-    with pytest.raises(KeyboardInterrupt):
-        threads.in_turns(places, prepare, lambda *_: None)
-        time.sleep(60)  # the interrupt may come a little later
-    if count > 1:
-        assert main not in begun
-    done = []
-    threads.each(range(10), done.append)
-    assert sorted(done) == list(range(10)), "the helpers can be used again"
-
-
-def test_a_late_helper_leaves_torch_its_threads(count, monkeypatch):
-    """A helper sets the number with which new threads begin to one; that must be put back after it, not before."""
-    begin, late = threads._begin, threading.Event()
-
-    def slowly():
-        late.wait(0.2)
-        begin()
-
-    monkeypatch.setattr(threads, "_helpers", {})
-    monkeypatch.setattr(threads, "_begin", slowly)
-    threads.each(range(count), lambda piece: None)
-    late.set()
-    for pool in threads._helpers.values():
-        pool.shutdown()
-    seen = []
-    another = threading.Thread(target=lambda: seen.append(torch.get_num_threads()))
-    another.start()
-    another.join()
-    assert seen == [count]

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.io import savemat
 
 import lab
-from lab.data._published import PublishedSet
+from lab.data._published import Published
 
 from .conftest import write_image
 
@@ -232,5 +232,5 @@ def _writer(name: str) -> Callable[[Path], Path]:
     return here or importlib.import_module(f"tests.data.test_{name}").miniature
 
 
-WRITERS = {name: _writer(name) for name, entry in lab.data.entries().items() if issubclass(entry, PublishedSet)}
+WRITERS = {name: _writer(name) for name, entry in lab.data.entries().items() if issubclass(entry, Published)}
 """Published set to the function that writes its miniature below a folder and returns the official top folder."""

@@ -1,5 +1,4 @@
 import io
-import os
 
 import numpy as np
 import pytest
@@ -107,13 +106,6 @@ def test_train_and_test_beside_other_folders_are_ambiguous(tmp_path, image_file)
         image_file(tmp_path / key)
     with pytest.raises(ValueError, match="train and test folders and also 'extra'"):
         create(tmp_path)
-
-
-def test_a_name_that_is_no_text_is_left_out(folders):
-    source = folders / "ant" / "0.png"
-    source.rename(os.fsdecode(os.fsencode(folders / "ant") + b"/caf\xe9.png"))
-    found = create(folders)
-    assert len(found) == 11 and len(found.problems) == 1 and "caf\\udce9.png" in found.problems[0]
 
 
 def test_a_missing_folder_is_refused(tmp_path):

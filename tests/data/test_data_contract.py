@@ -9,7 +9,7 @@ import pytest
 import lab
 from lab.core.knobs import describe
 from lab.data import ImageSet
-from lab.data._published import PublishedSet
+from lab.data._published import Published
 
 
 @pytest.mark.parametrize("name", lab.data.names())
@@ -22,7 +22,7 @@ def test_entry_declares_its_knobs(name):
         lab.data.create(name, nonsense=1, **{knob.name: "x" for knob in describe(entry.Knobs) if knob.required})
 
 
-PUBLISHED = {name for name, entry in lab.data.entries().items() if issubclass(entry, PublishedSet)}
+PUBLISHED = {name for name, entry in lab.data.entries().items() if issubclass(entry, Published)}
 
 
 @pytest.fixture(params=sorted(set(lab.data.names()) - PUBLISHED))

@@ -81,16 +81,6 @@ def test_an_interrupted_download_goes_on(server, archive, tmp_path, ranges):
     assert (tmp_path / "food-101.tar.gz").read_bytes() == archive
 
 
-def test_a_connection_that_breaks_off_keeps_what_came(server, archive, tmp_path):
-    server.break_after = 60
-    with pytest.raises(ValueError, match="60 bytes are kept in .*the same command continues"):
-        list(lab.data.download("food101", str(tmp_path)))
-    assert (tmp_path / "food-101.tar.gz.part").read_bytes() == archive[:60]
-    server.break_after = None
-    list(lab.data.download("food101", str(tmp_path)))
-    assert server.asked[-1] == "bytes=60-"
-
-
 def test_another_file_is_refused_and_removed(server, archive, tmp_path):
     server.content = archive[:-1] + b"!"
     with pytest.raises(ValueError, match="not the published file and is removed"):

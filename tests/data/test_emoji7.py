@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import lab
-from lab.data import emoji7
 
 PIXELS = "6c7149b55f46a3d30bbf84142526d18f687f493655cd32ab34a99a75e24afc68"
 """SHA-256 of the uint8 array [6105 64 64 3] that the vendors' packages render to."""
@@ -20,22 +19,6 @@ def emoji():
 def test_every_pixel_is_as_rendered(emoji):
     assert emoji.pixels.shape == (6105, 64, 64, 3) and emoji.pixels.dtype == np.uint8
     assert hashlib.sha256(emoji.pixels.tobytes()).hexdigest() == PIXELS
-
-
-def test_pixels_are_decoded_once_and_again_where_their_copy_is_damaged(emoji, tmp_path, monkeypatch):
-    decoded = []
-    monkeypatch.setattr(emoji7, "_decode", lambda stored: decoded.append(1) or emoji.pixels.copy())
-    monkeypatch.setenv("LAB_CACHE", str(tmp_path))
-    for _ in range(2):
-        pixels = emoji7._decoded.__wrapped__()
-        assert len(decoded) == 1 and np.array_equal(pixels, emoji.pixels) and not pixels.flags.writeable
-    (kept,) = tmp_path.iterdir()
-    with open(kept, "r+b") as file:
-        file.seek(50_000_000)
-        file.write(b"flipped")
-    assert np.array_equal(emoji7._decoded.__wrapped__(), emoji.pixels) and len(decoded) == 2
-    monkeypatch.setenv("LAB_CACHE", str(kept))  # no folder: nothing can be kept
-    assert np.array_equal(emoji7._decoded.__wrapped__(), emoji.pixels) and len(decoded) == 3
 
 
 def test_classes_vendors_and_hierarchy(emoji):

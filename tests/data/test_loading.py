@@ -1,13 +1,9 @@
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 import torch
 
 import lab
 from lab.data.images import crops, loading, transforms
-
-from .conftest import write_image
 
 
 @pytest.fixture(scope="module")
@@ -51,37 +47,6 @@ def test_workers_change_nothing(emoji, folders, random):
         assert equal(expected, batches(image_set, items, workers=2))
 
 
-@pytest.mark.parametrize(
-    ("on_gpu", "in_memory", "cores", "among", "part", "expected"),
-    [
-        (False, True, 2, 1, 0, 0),  # a small data set on a small processor: cropped between two steps
-        (False, False, 2, 1, 0, 0),
-        (False, True, 16, 1, 0, 0),
-        (False, False, 16, 1, 0, 4),
-        (False, False, 64, 1, 0, 4),
-        (True, True, 16, 1, 0, 8),  # beside a GPU
-        (True, False, 2, 1, 0, 1),
-        (True, False, 1, 1, 0, 0),
-        (True, False, 16, 4, 0, 3),  # one of four processes of a training
-        (True, False, 16, 1, 150 * 10**6, 2),  # two parts each of 150 MB, and a quarter of 4 GB for all of them
-        (True, False, 16, 1, 10**9, 0),
-    ],
-)
-def test_processes_that_load_ahead_suit_the_machine(on_gpu, in_memory, cores, among, part, expected, monkeypatch):
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(cores)), raising=False)
-    monkeypatch.setattr("psutil.virtual_memory", lambda: type("M", (), {"available": (4 if part else 64) * 10**9})())
-    monkeypatch.setenv("LOCAL_WORLD_SIZE", str(among))
-    monkeypatch.setattr(loading, "forks", lambda: True)
-    assert loading.num_workers(on_gpu, in_memory, part) == expected
-    with loading.reserved(1):  # a cluster keeps a process from no other core
-        assert loading.num_workers(on_gpu, in_memory, part) == 0
-    assert loading.num_workers(on_gpu, in_memory, part) == expected
-    with ThreadPoolExecutor(1) as thread:
-        assert thread.submit(loading.num_workers, on_gpu, in_memory, part).result() == 0, "a copy keeps others' locks"
-    monkeypatch.setattr(loading, "forks", lambda: False)
-    assert loading.num_workers(on_gpu, in_memory, part) == 0, "started anew each takes seconds"
-
-
 def test_loading_leaves_the_random_state_of_the_process_alone(emoji):
     torch.manual_seed(3)
     expected = torch.rand(2)
@@ -109,7 +74,7 @@ def test_an_image_that_vanished_is_named_once_also_by_workers(folders):
 
 
 def test_a_batch_of_emoji_is_cut_from_decoded_pixels_in_one_go(emoji, monkeypatch):
-    """What makes it quick; `lab bench interaction` measures how quick."""
+    """What makes it quick."""
     opened, cut, crop = [], [], crops.Crops.__call__
     monkeypatch.setattr(type(emoji), "load", lambda *given: opened.append(given))
     monkeypatch.setattr(crops.Crops, "__call__", lambda self, *given: cut.append(1) or crop(self, *given))
@@ -131,22 +96,3 @@ def test_a_streamed_batch_is_the_whole_batch_in_parts_and_the_same_twice(emoji, 
     loader.share = (1, 2)
     (second,) = loader.streamed([items], first_step=3)
     assert torch.equal(torch.cat(list(second.images.parts(second.images.split(2)))), whole.images[6:])
-
-
-def test_whole_images_come_one_by_one_or_not_at_all(folders):
-    found = lab.data.create("class_folders", root=str(folders))
-    loader = loading.Loader(found, transforms.training(24, crop="whole"))
-    with pytest.raises(ValueError, match="--training.stream true --training.chunk 1"):
-        list(loader.batches([np.arange(3)]))
-    (batch,) = loader.streamed([np.arange(3)])
-    assert all(max(part.shape[2:]) <= 24 for part in batch.images.parts(batch.images.split(1)))
-
-
-def test_a_streamed_batch_cannot_leave_an_image_out(tmp_path):
-    for label in "ab":
-        write_image(tmp_path / label / "0.png")
-    found = lab.data.create("class_folders", root=str(tmp_path), validation=0.0, test=0.0)
-    (tmp_path / "b" / "0.png").write_bytes(b"damaged since")
-    (batch,) = loading.Loader(found, transforms.training(16)).streamed([np.arange(2)])
-    with pytest.raises(loading.ImageError, match="cannot leave it out; take the image out"):
-        list(batch.images.parts([slice(0, 2)]))

@@ -118,14 +118,3 @@ def test_an_image_listed_twice_counts_once(write):
 def test_bad_manifests_get_a_sentence(write, text, sentence):
     with pytest.raises(ValueError, match=sentence):
         create(write(text))
-
-
-def test_files_that_are_no_manifests_get_a_sentence(tmp_path):
-    with pytest.raises(ValueError, match="There is no file"):
-        create(str(tmp_path / "none.csv"))
-    (tmp_path / "list.parquet").write_bytes(b"no parquet")
-    with pytest.raises(ValueError, match="is not a Parquet file"):
-        create(str(tmp_path / "list.parquet"))
-    (tmp_path / "latin.csv").write_bytes("path,label\né.png,x\n".encode("latin-1"))
-    with pytest.raises(ValueError, match="is not UTF-8"):
-        create(str(tmp_path / "latin.csv"))

@@ -69,12 +69,3 @@ def test_mistakes_are_sentences(folders, tmp_path):
     (tmp_path / "flipped.parquet").write_bytes(whole)
     with pytest.raises(ValueError, match="flipped.parquet is damaged and cannot be read"):
         lab.data.create("parquet_images", root=str(tmp_path / "flipped.parquet"))
-
-
-def test_one_row_group_is_kept(folders, monkeypatch):
-    images, read = made(folders), []
-    group = pq.ParquetFile.read_row_group
-    monkeypatch.setattr(pq.ParquetFile, "read_row_group", lambda *a, **k: read.append(a[1]) or group(*a, **k))
-    for i in [i for i in range(len(images)) if images.keys[i].startswith("images.parquet/0/")]:
-        assert images.load(i).mode == "RGB"
-    assert read == [0]

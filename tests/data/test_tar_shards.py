@@ -13,7 +13,6 @@ import lab
 from lab.data.images import transforms
 from lab.data.images.loading import Loader
 from lab.data.images.reading import ImageError
-from lab.data.streams import index as indexes
 
 
 def made(folder):
@@ -96,52 +95,22 @@ def test_the_index_is_built_once_and_anew_for_other_files(stored, monkeypatch):
     first.index.path.write_bytes(first.index.path.read_bytes()[:50])  # cut short: made again, not a failure
 
 
-def test_batches_by_class_are_those_of_plain_labels_and_decoded_in_workers(folders, caches):
+def test_batches_are_decoded_in_workers(folders, caches):
     images = made(folders)
-    classes = len(images.class_names)
-    everything = indexes.ImageIndex(images.index.path)
-    sizes = np.diff(everything.bounds)
-    knobs = dict(batch_size=4, per_class=2)
-    plain = lab.samplers.create("m_per_class", **knobs).bind(images.labels, seed=3)
-    lazy = lab.samplers.create("m_per_class", **knobs).bind_classes(everything.bounds[:-1], sizes, seed=3)
-    assert len(plain) == len(lazy) and classes > 1
-    for step in range(6):
-        np.testing.assert_array_equal(plain.batch(step), lazy.batch(step))
+    sampler = lab.samplers.create("m_per_class", batch_size=4, per_class=2).bind(images.labels, seed=3)
     seen = transforms.testing(8, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
-    batches = [[*Loader(images, seen, workers=w).batches([lazy.batch(0), lazy.batch(1)])] for w in (0, 2)]
+    batches = [[*Loader(images, seen, workers=w).batches([sampler.batch(0), sampler.batch(1)])] for w in (0, 2)]
     for one, other in zip(*batches, strict=True):
         assert torch.equal(one.images, other.images) and torch.equal(one.labels, other.labels)
-    with pytest.raises(ValueError, match="classes have fewer"):
-        lab.samplers.create("m_per_class", batch_size=200, per_class=100).bind_classes(everything.bounds[:-1], sizes)
-    with pytest.raises(ValueError, match="needs the label of every image"):
-        lab.samplers.create("uniform").bind_classes(everything.bounds[:-1], sizes)
 
 
-def test_a_run_trains_on_shards_without_a_list_of_their_images(pictures, train_tiny, tmp_path, monkeypatch):
-    from lab.data.streams.streamed_set import ClassSplit
-    from lab.runs.building.parts import parts_of
-
+def test_a_run_trains_on_shards(pictures, train_tiny, tmp_path):
     with tarfile.open(tmp_path / "all.tar", "w") as archive:
         archive.add(pictures, "pictures")
     data = {"name": "tar_shards", "root": str(tmp_path / "all.tar"), "test": 0.25, "validation": 0.25}
     sampler = {"name": "m_per_class", "batch_size": 16}
     run = train_tiny(tmp_path, "tars", data=data, sampler=sampler, augmentation={"size": 16}, training={"steps": 2})
     assert run.scores()["queries"] == 16
-    listed = parts_of(run.config.changed("sampler", {"name": "uniform", "batch_size": 16})).items
-    train, whole = len(listed), ClassSplit.query
-
-    def query(split):
-        assert len(split) != train, "the images for training were listed"
-        return whole.fget(split)
-
-    monkeypatch.setattr(ClassSplit, "query", property(query))
-    parts = parts_of(run.config)
-    plain = lab.samplers.create("m_per_class", batch_size=16).bind(
-        run.dataset().labels[listed], seed=parts.sampler.seed
-    )
-    for step in range(5):  # the same images as from a list, though the classes are not side by side
-        np.testing.assert_array_equal(parts.items[parts.sampler.batch(step)], listed[plain.batch(step)])
-    assert len(parts.items) == train and len(np.unique(np.diff(parts.classes))) > 1
 
 
 def test_mistakes_are_sentences(tmp_path, stored):

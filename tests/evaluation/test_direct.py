@@ -29,11 +29,6 @@ def test_it_measures_what_the_long_way_measures(form):
     assert set(found.values) == {"MAP@R", "r@1", "r@3"}
 
 
-def test_one_metric_with_several_knobs():
-    kinds = [lab.metrics.create("hit_rate_at_k", k=(k,)) for k in (1, 3)]
-    assert set(lab.evaluate(*made(), kinds).values) == {"r@1", "r@3"}
-
-
 def test_names_as_labels_and_a_gallery():
     vectors, labels = made()
     names = np.array([f"class {label}" for label in labels])
@@ -99,3 +94,44 @@ def test_torchmetrics_counts_the_same():
     found.update(torch.from_numpy(vectors), torch.from_numpy(labels))
     (value,) = found.compute().values()
     assert float(value) == pytest.approx(float(expected), abs=1e-6)
+
+
+def test_one_object_for_vectors_goes_everywhere(tmp_path):
+    vectors, labels = made()
+    images = lab.EmbeddingSet(torch.from_numpy(vectors), labels.tolist())
+    assert lab.evaluate(images).values == lab.evaluate(vectors, labels).values
+    among = lab.evaluate(images, gallery=lab.EmbeddingSet(vectors, labels)).values
+    assert among == lab.evaluate(vectors, labels, gallery=vectors, gallery_labels=labels).values
+    index = lab.search.Exact(k=3).build(vectors, labels)
+    np.testing.assert_array_equal(
+        index.neighbours(vectors)[1], lab.search.Exact(k=3).build(images).neighbours(vectors)[1]
+    )
+    run = lab.runs.from_embeddings(images, normalise=True, runs=tmp_path)
+    assert run.scores()["values"]["MAP@R"] == pytest.approx(lab.evaluate(images).values["MAP@R"])
+    with pytest.raises(ValueError, match="has no split 'tset'; scores are there of: test"):
+        run.scores("tset")
+
+
+def test_what_has_no_labels_matches_nothing():
+    vectors, labels = made(6)
+    unknown = lab.EmbeddingSet(vectors)
+    assert unknown.unlabelled and not lab.EmbeddingSet(vectors, labels).unlabelled
+    ranking = lab.search.Exact().build(unknown).rank(lab.EmbeddingSet(vectors), same_source=False)
+    assert not ranking.num_positives.any(), "two sets without labels share no class"
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda v, y: lab.evaluate(lab.EmbeddingSet(v)), "needs the class of each vector"),
+        (lambda v, y: lab.evaluate(lab.EmbeddingSet(v, y), y), "labels of its own; leave labels out"),
+        (lambda v, y: lab.search.Exact().build(lab.EmbeddingSet(v, y), y), "labels of its own"),
+        (lambda v, y: lab.search.Exact().build(v, anchors=v), "Exact takes no anchors"),
+        (lambda v, y: lab.metrics.MapAtR()(lab.search.Exact().build(v, y)), "measures evidence, .* got Exact"),
+        (lambda v, y: lab.runs.RunConfig.of({"lr": 0.1}), "did you mean the knob lr of optimiser"),
+        (lambda v, y: lab.runs.RunConfig.of({"step": 1}), "did you mean the knob steps of training"),
+    ],
+)
+def test_a_wrong_call_ends_in_a_sentence(call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call(*made(6))

@@ -10,8 +10,7 @@ import lab
 from lab.core.streams import result_of
 from lab.data.images import transforms
 from lab.data.images.loading import Loader
-from lab.data.images.reading import ImageError
-from lab.evaluation.embedding import NothingEmbedded, embed
+from lab.evaluation.embedding import embed
 
 
 @pytest.fixture
@@ -42,22 +41,3 @@ def test_pieces_side_by_side_are_the_same_in_the_same_order(two_threads, monkeyp
     assert len(who) == 2 and [record.done for record in told] == [*range(8, 90, 8), 90]
     assert found.items.tolist() == items.tolist() and np.array_equal(found.labels, images.labels[items])
     np.testing.assert_allclose(found.vectors, one.vectors, atol=1e-6)
-
-
-def test_pictures_that_cannot_be_read_are_left_out_side_by_side_too(two_threads, monkeypatch):
-    images = lab.data.create("emoji7")
-    lost = {3, 40, 41}
-
-    def load(self, i):
-        if i in lost:
-            raise ImageError(f"{i} is missing.")
-        return whole(self, i)
-
-    whole = type(images).load
-    monkeypatch.setattr(type(images), "load", load)
-    monkeypatch.setattr(type(images), "pixels", None)
-    encoder, loader = lab.encoders.create("small_cnn", width=4, dim=8), Loader(images, transforms.testing(16))
-    found = result_of(embed(encoder, loader, np.arange(48), batch_size=2, abreast=8))
-    assert found.items.tolist() == [i for i in range(48) if i not in lost] and len(loader.problems) == 3
-    with pytest.raises(NothingEmbedded, match="none of 3 can be read: 3 is missing"):
-        result_of(embed(encoder, loader, np.array(sorted(lost)), what="pictures", abreast=2))

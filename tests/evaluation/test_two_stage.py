@@ -71,7 +71,8 @@ def test_losers_come_with_what_they_lose(inverted):
     items, lost = inverted.losers(2, k=10)
     assert (np.diff(lost) <= 0).all() and (lost > 0).all()
     for item, count in list(zip(items.tolist(), lost.tolist(), strict=True))[:5]:
-        assert len(inverted.cost(item, 2, 10).lost) == count
+        cost = inverted.cost(item, 2, 10)
+        assert cost.brute.hits[0, cost.lost].sum() == count
     assert len(inverted.losers(9, k=10)[0]) == 0
 
 
@@ -81,3 +82,11 @@ def test_class_means_stand_in():
     assert not anchors.learnt
     assert anchors.labels.tolist() == [4, 7, 9]
     assert anchors.vectors.tolist() == [[1, 0], [0, 2], [2, 2]]
+
+
+def test_enough_anchors_are_the_fewest_that_find_a_share(inverted):
+    items = inverted.collection.query.items[inverted.sample].tolist()
+    missed = [sum(len(inverted.cost(item, probes, 10).lost) for item in items) for probes in range(1, 10)]
+    for share in (0.5, 0.95, 1.0):
+        first = next(at for at, lost in enumerate(missed) if lost <= (1 - share) * 10 * len(items) + 1e-6)
+        assert inverted.enough(10, share) == first + 1

@@ -5,9 +5,7 @@ tests lacks it: there a stand-in writes down what it is told, and the command ha
 `docs/exports.md` says when the real one last read these numbers back.
 """
 
-import sys
 from importlib.util import find_spec
-from types import ModuleType, SimpleNamespace
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -16,7 +14,6 @@ import lab.runs
 from lab import exporters
 from lab.__main__ import main
 from lab.core.records import Note
-from lab.exporters import _curves
 
 FLAGS = (
     *("--data.test", "0.04", "--data.validation", "0.04", "--augmentation.size", "32", "--sampler.batch_size", "32"),
@@ -106,13 +103,6 @@ def test_what_cannot_be_followed_is_told_before_a_run_is_made(tmp_path, capsys, 
     assert sentence in capsys.readouterr().err and not list(tmp_path.iterdir())
 
 
-@pytest.fixture
-def stand_in(monkeypatch):
-    monkeypatch.setattr("lab.exporters._base.find_spec", lambda module: module)
-
-    return lambda module: monkeypatch.setitem(sys.modules, module.__name__, module) or module
-
-
 def exported(run, where: str, *words: str) -> tuple[int, str]:
     """The status of `lab export`, and what it complained about."""
     from contextlib import redirect_stderr
@@ -122,7 +112,7 @@ def exported(run, where: str, *words: str) -> tuple[int, str]:
         return main(["export", str(run.path), "--to", where, *words]), said.getvalue()
 
 
-def test_mlflow_itself_gives_every_number_back_and_what_it_did_not_take_whole_is_deleted(run, tmp_path, monkeypatch):
+def test_mlflow_itself_gives_every_number_back(run, tmp_path):
     from mlflow import MlflowClient
 
     store = f"sqlite:///{tmp_path / 'runs.db'}"
@@ -139,18 +129,6 @@ def test_mlflow_itself_gives_every_number_back_and_what_it_did_not_take_whole_is
     first = client.get_metric_history(kept.info.run_id, "training/loss")[0]
     assert first.timestamp == round(run.metrics("stepped")[0]["at"] * 1000)
 
-    log_batch = MlflowClient.log_batch
-
-    def gone(self, number, metrics=(), params=()):
-        if metrics:
-            raise ConnectionError("the server is gone")
-        log_batch(self, number, params=params)
-
-    monkeypatch.setattr(MlflowClient, "log_batch", gone)
-    with pytest.raises(ConnectionError):
-        exporters.create("mlflow").export(run, store)
-    assert [one.info.run_id for one in client.search_runs([number])] == [kept.info.run_id]
-
 
 def test_trackio_itself_gives_every_number_back(run, tmp_path, monkeypatch):
     monkeypatch.setenv("TRACKIO_DIR", str(tmp_path))
@@ -166,46 +144,3 @@ def test_trackio_itself_gives_every_number_back(run, tmp_path, monkeypatch):
     logs = SQLiteStorage.get_logs("rankscope", run="tiny", run_id=kept.id)
     for name, points in curves_of(run).items():
         assert sorted((one["step"], one[name]) for one in logs if name in one) == points, name
-
-
-class FakeTrackio(ModuleType):
-    """Writes down what trackio is asked to do, and talks, as the real one does."""
-
-    def __init__(self):
-        super().__init__("trackio")
-        self.told, self.utils = [], SimpleNamespace(TRACKIO_DIR="its folder")
-
-    def init(self, **given):
-        print("* Trackio project initialized")
-        self.told.append(("init", given))
-
-    def log(self, values, step):
-        self.told += [(name, value, step) for name, value in values.items()]
-
-    def finish(self):
-        self.told.append(("finish",))
-
-
-def test_trackio_is_told_every_number_and_keeps_out_of_our_output(run, stand_in, capsys):
-    fake = stand_in(FakeTrackio())
-    assert main(["export", str(run.path), "--to", "trackio"]) == 0
-    assert capsys.readouterr().out == "its folder\n"
-    told = fake.told[0][1]
-    assert (told["project"], told["name"], told["embed"]) == ("rankscope", "tiny", False)
-    assert told["config"]["loss.name"] == "recall_at_k" and fake.told[-1] == ("finish",)
-    for name, points in curves_of(run).items():
-        assert [(one[2], one[1]) for one in fake.told[1:-1] if one[0] == name] == points
-    assert main(["export", str(run.path), "--to", "trackio", "--output", "elsewhere"]) == 2
-    assert "set TRACKIO_DIR" in capsys.readouterr().err
-
-
-def test_a_number_that_is_none_is_no_point():
-    class Kept(_curves.Log):
-        def scalars(self, step, values, at):
-            self.found = (step, dict(values))
-
-    log = Kept()
-    log.take({"kind": "stepped", "step": 3, "loss": None, "lr": 0.5})
-    assert log.found == (3, {"training/lr": 0.5})
-    log.take({"kind": "evaluated", "split": "test", "values": {"r@1": 0.25, "r@2": None}})
-    assert log.found == (3, {"test/r@1": 0.25})

@@ -7,16 +7,12 @@ from pathlib import Path
 
 import faiss
 import numpy as np
-import onnxruntime
 import pyarrow.parquet as pq
 import pytest
-import torch
 
 from lab import exporters
 from lab.__main__ import main
 from lab.exporters import ExportRows
-from lab.runs.building import parts
-from lab.runs.building.trained import FromPixels, open_trained
 
 
 @pytest.fixture
@@ -74,33 +70,22 @@ def test_projector_files_fit_together_and_tensorboard_finds_the_pictures(export,
     from PIL import Image
     from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig
 
-    folder, images = export("projector", "--export.splits", "test", "--export.sprite", "16"), run.dataset()
+    folder, images = export("projector", "--export.splits", "test"), run.dataset()
     np.testing.assert_array_equal(np.loadtxt(folder / "tensors.tsv", np.float32, delimiter="\t"), test_split[0].vectors)
     lines = [line.split("\t") for line in (folder / "metadata.tsv").read_text(encoding="utf-8").splitlines()]
     assert lines[0] == ["key", "class", "split", "part"] and [row[0] for row in lines[1:]] == test_split[1]
     config = text_format.Parse((folder / "projector_config.pbtxt").read_text(), ProjectorConfig())
     (told,) = config.embeddings
     assert all((folder / name).is_file() for name in (told.tensor_path, told.metadata_path, told.sprite.image_path))
-    assert list(told.sprite.single_image_dim) == [16, 16]
+    assert list(told.sprite.single_image_dim) == [48, 48]
     sheet = Image.open(folder / told.sprite.image_path)
-    across = sheet.width // 16
-    assert sheet.size == (across * 16, across * 16) and (across - 1) ** 2 < len(test_split[1]) <= across**2
+    across = sheet.width // 48
+    assert sheet.size == (across * 48, across * 48) and (across - 1) ** 2 < len(test_split[1]) <= across**2
     for place in (0, across + 1, len(test_split[1]) - 1):
-        left, top = place % across * 16, place // across * 16
+        left, top = place % across * 48, place // across * 48
         picture = images.load(int(test_split[0].items[place]))
-        small = picture.resize((16, 16), Image.Resampling.BILINEAR, reducing_gap=2)
-        np.testing.assert_array_equal(sheet.crop((left, top, left + 16, top + 16)), small)
-    bare = exporters.create("projector", sprite=0).export(run, folder.parent / "bare")
-    assert not (bare / "sprite.png").exists() and "sprite" not in (bare / "projector_config.pbtxt").read_text()
-
-
-def test_vectors_without_pictures_have_no_sheet(tmp_path):
-    import lab.runs
-
-    vectors = np.eye(6, dtype=np.float32)
-    run = lab.runs.from_embeddings(vectors, ["a", "b"] * 3, name="bare", runs=tmp_path)
-    path = exporters.create("projector").export(run, tmp_path / "out")
-    assert sorted(one.name for one in path.iterdir()) == ["metadata.tsv", "projector_config.pbtxt", "tensors.tsv"]
+        small = picture.resize((48, 48), Image.Resampling.BILINEAR, reducing_gap=2)
+        np.testing.assert_array_equal(sheet.crop((left, top, left + 48, top + 48)), small)
 
 
 def test_places_on_a_kept_map_are_columns(export, run, tmp_path):
@@ -137,41 +122,6 @@ def test_faiss_finds_each_image_and_its_key(export, test_split, kind):
     assert told["keys"] == keys and told["labels"] == found.labels.tolist()
     np.testing.assert_allclose(scores[:, 0], 1, atol=1e-5)
     assert (places[:, 0] == np.arange(len(found))).mean() > 0.95  # images may be equal, and the graph may miss
-
-
-def cropped(run, test_split):
-    """The first seven test images as the run sees them, uint8 [7 3 s s], and their stored embeddings."""
-    images, seen = run.dataset(), parts.testing_transform(run.config, open_trained(run).encoder)
-    pixels = torch.stack([seen.geometry(images.load(int(item))) for item in test_split[0].items[:7]])
-    assert pixels.dtype == torch.uint8
-    return pixels, test_split[0].vectors[:7]
-
-
-@pytest.mark.filterwarnings("error:No complete tensor")
-def test_the_program_embeds_as_the_run_does(export, run, test_split):
-    extra = {"rankscope.json": ""}
-    program = torch.export.load(export("torch"), extra_files=extra).module()
-    told, (pixels, vectors) = json.loads(extra["rankscope.json"]), cropped(run, test_split)
-    assert pixels.shape[-1] == told["size"] == 32 and told["step"] == 2
-    for count in (1, 7):
-        np.testing.assert_allclose(program(pixels[:count]).detach(), vectors[:count], atol=1e-4)
-
-
-def test_onnx_embeds_as_the_run_does(export, run, test_split):
-    session = onnxruntime.InferenceSession(export("onnx"))
-    told = json.loads(session.get_modelmeta().custom_metadata_map["rankscope"])
-    pixels, vectors = cropped(run, test_split)
-    assert pixels.shape[-1] == told["size"] == 32 and told["step"] == 2 and told["dim"] == 128
-    for count in (1, 7):
-        (found,) = session.run(["embeddings"], {"images": pixels[:count].numpy()})
-        np.testing.assert_allclose(found, vectors[:count], atol=1e-4)
-
-
-def test_a_program_that_embeds_otherwise_is_not_written(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(FromPixels, "forward", lambda self, images: self.encoder(images.float() / 255))
-    with pytest.raises(ValueError, match="embeds otherwise than the encoder, by up to .* nothing was written"):
-        exporters.create("torch").export(run, tmp_path / "it.pt2")
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", [name for name in exporters.names() if exporters.get(name).needs])

@@ -72,12 +72,6 @@ def test_a_grid_that_is_too_large_loses_stops(monkeypatch):
     assert 4 <= len(few["frames"]) < 60
 
 
-def test_knobs_that_contradict_each_other_say_so_instead_of_a_picture():
-    body = read(page_of(lab.figures.create("two_batches"), ["beta"]))
-    said = [picture.get("refused") for picture in rebuilt(body)]
-    assert any(words and "beta must be below alpha" in words for words in said) and None in said
-
-
 def test_what_cannot_move_is_a_sentence():
     with pytest.raises(ValueError, match="'scores' cannot move in a saved page; those that can"):
         page_of(lab.figures.create("recall_strip"), ["scores"])

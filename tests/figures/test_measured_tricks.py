@@ -59,7 +59,7 @@ def test_one_seed_says_nothing_of_chance(tmp_path):
     ("text", "metric", "sentence"),
     [
         (None, "MAP@R", "No such file"),
-        ("{", "MAP@R", "is no outcome of `lab protocol tricks`"),
+        ("{", "MAP@R", "is no outcome of `lab papers protocol tricks`"),
         ('{"protocol": "few_shot"}', "MAP@R", "one of the protocol few_shot"),
         (json.dumps(outcome()), "r@9", "holds no waterfall of 'r@9'; it has MAP@R"),
         ('{"protocol": "tricks", "rows": []}', "MAP@R", "it has no scores of tricks"),

@@ -87,12 +87,6 @@ def test_ap_strip_shows_what_any_loss_does_to_a_list():
         lab.losses._catalog._added.pop("lazy", None)
 
 
-@pytest.mark.parametrize("pattern", ["", "++", "+-+-+-+x", "--------"])
-def test_strips_name_a_bad_pattern(pattern):
-    with pytest.raises(ValueError, match="pattern (must|needs)"):
-        numbers("recall_strip", scores=SCORES, pattern=pattern)
-
-
 def test_h_minus_numbers_are_those_of_the_issue():
     paper = numbers("h_minus")
     assert paper["slope_before"] == pytest.approx(0.665, abs=1e-3) and paper["slope_after"] == 100
@@ -143,16 +137,6 @@ def test_cached_gradients_meter_tells_what_breaks_equality(knobs, equal):
     assert numbers("cached_gradients", **knobs)["equality"].holds is equal
 
 
-def test_tiles_take_more_than_a_small_matrix_and_less_than_a_large_one():
-    found = numbers("loss_cost", largest=4096, per_class=4, dim=128)
-    [tiled] = [line for name, line in found["gigabytes"].items() if "tiles" in name]
-    n, whole = found["sizes"], found["gigabytes"]["similarities, n²"]
-    assert whole == pytest.approx(4e-9 * n.astype(float) ** 2) and n[-1] == 4096
-    assert found["gigabytes"]["rank tensor of all pairs, n³"][-1] == pytest.approx(4e-9 * 4096**3)
-    assert tiled[-1] * 1e9 == pytest.approx(8.8 * 4096 * 128 + (19 << 20) + 450 * 4096 + (2 << 20), rel=1e-6)
-    assert tiled[0] > whole[0] and tiled[-1] < whole[-1], "a small batch is one tile, with its gradient"
-
-
 def test_two_batches_gap_is_a_brute_force_one():
     found = numbers("two_batches", batches=3, shift=0.213)
     merged = [(s, r) for scores in found["scores"] for s, r in zip(scores, found["relevant"], strict=True)]
@@ -189,16 +173,6 @@ def test_protocol_counts_equal_a_loop():
     assert cheating["hit_rate"] == 1 and cheating["own"][:, 0].all()
 
 
-def test_default_settings_of_run_figures_are_there():
-    """Their default axes name what every run has, so that they draw own runs without a word from the reader."""
-    from lab.figures._runs import flat
-    from lab.runs import RunConfig
-
-    there = flat(RunConfig.of({"loss": "contextual"}).as_dict())
-    sweep, heat = figures.get("run_sweep").Knobs(), figures.get("run_map").Knobs()
-    assert {sweep.axis, sweep.group, heat.x, heat.y} <= set(there)
-
-
 def test_two_stage_map_is_the_accuracy_of_nearest_anchors():
     """Where the gallery lies in its own cells, as training images do, AP is 1 for a right anchor and 0 for a wrong."""
     for seed in range(5):
@@ -216,24 +190,6 @@ def test_reranking_takes_the_simplified_similarity():
     share = np.array([[len(near[i] & near[j]) / k if j in near[i] else 0 for j in range(30)] for i in range(30)])
     np.fill_diagonal(share, -np.inf)
     assert (np.argsort(-share, axis=1, kind="stable")[:, :-1] == found["after"]).all()
-
-
-def test_tables_of_the_deck_are_shown_as_printed():
-    scaled = numbers("tricks", table="temperature")
-    assert (scaled["names"][2], scaled["values"][2], scaled["deviations"][2]) == ("class sampling", 54.8, 6.2)
-    assert numbers("tricks", table="Group Loss, at inference", score="SOP r@1")["values"] == [75.1, 75.9, 78.1, 75.7]
-    assert len(numbers("tricks", table="Group Loss, at inference", score="SOP NMI")["names"]) == 3, "a cell is empty"
-    published = numbers("reference_scores", dataset="VehicleID")["published"]
-    assert ("RS@k, ViT-B/16, 512, large", pytest.approx(94.7)) in [row[:2] for row in published]
-
-
-def test_the_reality_check_over_years_shows_papers_climb_and_reality_stand():
-    drawn = lab.figures.create("reality_check").figure()
-    papers, fair = (trace for trace in drawn.data if trace.mode == "markers")
-    assert len(fair.x) == 14 and len(papers.x) == 7 and "Proxy Anchor" in papers.text
-    slopes = [np.polyfit(trace.x, trace.y, 1)[0] for trace in (papers, fair)]
-    assert slopes[0] > 3 and abs(slopes[1]) < 0.3
-    assert "<b>+4.9</b>" in drawn.layout.title.subtitle.text and "<b>0.0</b>" in drawn.layout.title.subtitle.text
 
 
 def test_picking_on_test_classes_is_measured_by_a_loop_over_all_orders():
@@ -267,13 +223,6 @@ def test_precision_counter_by_hand():
     assert found["AP"] == pytest.approx((1 + 2 / 3 + 3 / 4) / 3)
     short = numbers("precision_counter", pattern="+-", missing=1)["metrics"]
     assert short == {"r@1": 1.0, "R-precision": 0.5, "MAP@R": 0.5, "AP": 0.5}
-
-
-def test_feedback_inflates_only_what_is_picked_on_the_test_set():
-    found = numbers("picked_on_the_test_set", merit=0.0, trials=200)
-    assert found["reported, picked on test"][-1] > 1.5
-    assert abs(found["true, picked on test"][-1]) < 1e-12
-    assert abs(found["reported, picked on validation"][-1]) < 0.15
 
 
 def test_anchor_sandbox_descends_and_its_forces_are_the_gradient_of_the_loss():
@@ -399,16 +348,6 @@ def test_run_figures_name_what_is_missing(runs):
         figures.create("retrieved_lists", query=24).numbers(runs)
     with pytest.raises(ValueError, match="has no ndcg a query; it has mAP"):
         figures.create("query_changes", metric="ndcg").numbers(runs)
-
-
-def test_trick_switchboard_adds_what_is_switched_on():
-    off = dict.fromkeys(("wider", "gem", "cooler", "flip", "beta_normalise", "rerank"), False)
-    base = numbers("trick_switchboard", steps=5, **off)
-    assert base["names"] == ["base"] and len(base["scores"]) == 1
-    two = numbers("trick_switchboard", steps=5, **{**off, "flip": True, "rerank": True}, blend=0.0)
-    assert two["names"] == ["base", "two views", "re-ranked, 0"]
-    assert two["scores"][0] == base["scores"][0]
-    assert two["scores"][2] == pytest.approx(two["scores"][1]), "a blend of 0 keeps the order"
 
 
 def test_a_mixed_similarity_is_worked_out_for_the_pair_that_is_chosen():

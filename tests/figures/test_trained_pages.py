@@ -82,12 +82,3 @@ def test_the_page_says_what_was_trained_and_where_the_rest_is():
         assert live_page.trained_words(untrained).startswith(beforehand), "its other stops are trained"
     assert live_page.trained_words(lab.figures.create("embeddings_2d", steps=0), ["m"]) == ""
     assert live_page.trained_words(lab.figures.create("h_minus")) == ""
-
-
-def test_a_page_that_trains_where_it_shows_the_toy_alone_says_so():
-    """Every other stop shows what was measured."""
-    toys = [n for n in lab.figures.names() if lab.figures.create(n).training_steps() and n not in TRAINS]
-    assert len(toys) == 6
-    for name in toys:
-        assert live_page.trained_words(lab.figures.create(name)).startswith("Where it shows the toy, it trains"), name
-    assert live_page.trained_words(lab.figures.create("tau1_sweep", data="Emoji-7")) == ""

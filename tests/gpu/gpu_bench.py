@@ -270,9 +270,9 @@ def cell(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def main(target: Path, device: torch.device, sizes: Sizes, also: Path | None = None) -> int:
-    """How many sections failed. also: a file of rows that another script wrote, which come first."""
-    rows, failed = json.loads(also.read_text())["rows"] if also and also.exists() else [], 0
+def main(target: Path, device: torch.device, sizes: Sizes) -> int:
+    """How many sections failed."""
+    rows, failed = [], 0
     about = bench.machine()
     for section in (of_losses, of_large_batches, of_recipes, of_forecast, of_search):
         begin = time.perf_counter()
@@ -304,10 +304,9 @@ def command(words: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("target", nargs="?", type=Path, default=Path("gpu-bench.json"))
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--also", type=Path, help="rows of another script, for the table")
     given = parser.parse_args(words)
     chosen = Sizes() if given.device == "cuda" else REHEARSAL
-    return min(1, main(given.target, torch.device(given.device), chosen, given.also))
+    return min(1, main(given.target, torch.device(given.device), chosen))
 
 
 if __name__ == "__main__":

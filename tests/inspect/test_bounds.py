@@ -149,15 +149,3 @@ def test_gap_equals_a_brute_force_computation(make):
     assert found.gap[0, 0] == pytest.approx(np.mean(means) - np.mean(whole))
     assert np.allclose(found.gap[1], 0), "one batch of everything has no gap"
     assert found.gap[0].mean() > 0.05
-
-
-def test_gap_stays_below_its_bound_where_the_batches_are_perfect(make):
-    for spread in (0.5, 1.0, 2.0):
-        found = decomposability(*make(n=48, spread=spread), batch_sizes=(6, 12), splits=4)
-        assert (found.perfect > 0).all() or spread == 2, "no query meets the assumption, so nothing is tried"
-        assert (found.broken == 0).all()
-        assert (found.broken == 0).all(), "neither eq. 8 nor eq. 9"
-        assert (found.refined >= 0).all() and (found.bound <= 1).all()
-        frame = found.to_frame()
-        assert len(frame) == 8 and {"gap", "bound", "refined", "perfect"} <= set(frame.columns)
-    assert found.figure().data and "gap" in found.summary

@@ -67,36 +67,10 @@ def test_the_most_confused_query_of_a_pair(ranked):
     assert data_checks.most_confused(ranking, K, 99, other) is None
 
 
-def test_suspects_have_more_neighbours_of_another_class(ranked):
-    ranking, labels, _ = ranked
-    found = data_checks.suspects(ranking, K)
-    expected = {}
-    for row in range(72):
-        near = Counter(labels[ranking.neighbours[row, :K]].tolist())
-        label = near.pop(int(labels[row]), 0)
-        best = max(near.values(), default=0)
-        if best > label:
-            expected[row] = (min(label for label, count in near.items() if count == best), (best - label) / K)
-    assert {
-        r: (s, pytest.approx(c)) for r, s, c in zip(found.rows, found.suggested, found.confidence, strict=True)
-    } == expected
-    assert (np.diff(found.confidence) <= 0).all() and len(found.rows)
-
-
-def test_duplicates_come_once_and_most_similar_first(ranked):
-    ranking, _, vectors = ranked
-    pairs, scores = data_checks.duplicates(ranking, 0.9)
-    assert pairs[0].tolist() == [7, 30] and scores[0] > 0.999
-    assert (np.diff(scores) <= 0).all() and (pairs[:, 0] < pairs[:, 1]).all()
-    near = [(i, j) for i in range(72) for j in range(i + 1, 72) if vectors[i] @ vectors[j] >= 0.9]
-    kept = {tuple(sorted((i, int(j)))) for i in range(72) for j in ranking.neighbours[i]}
-    assert {tuple(pair) for pair in pairs.tolist()} == {pair for pair in near if pair in kept}
-
-
-def test_scores_of_classes_have_intervals():
+def test_scores_of_slices_have_intervals():
     values = np.array([0.0, 0.5, 1.0, 0.2, np.nan, 0.9])
-    found = data_checks.class_scores(values, np.array([0, 0, 0, 1, 1, 2]))
-    assert found.labels.tolist() == [1, 0, 2] and found.queries.tolist() == [1, 3, 1]
+    found = data_checks.slice_scores(values, np.array(["a", "a", "a", "b", "b", "c"]))
+    assert found.names.tolist() == ["b", "a", "c"] and found.queries.tolist() == [1, 3, 1]
     np.testing.assert_allclose(found.mean, [0.2, 0.5, 0.9])
     assert np.isnan(found.low[[0, 2]]).all()
     assert found.low[1] == 0.0 and found.high[1] == 1.0, "0.5 ± 1.24, kept within 0 to 1"

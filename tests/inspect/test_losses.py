@@ -70,7 +70,7 @@ def test_smooth_ap_lets_a_far_positive_die_and_sup_ap_does_not():
 
 @pytest.mark.parametrize("name", ["sup_ap", "triplet_margin"])
 def test_any_number_of_pairs_takes_the_same_few_calls(name, make, monkeypatch):
-    """What makes it quick: the loss is not asked pair by pair; `lab bench interaction` measures how quick."""
+    """What makes it quick: the loss is not asked pair by pair."""
     kind, calls = losses.get(name), []
     loss, forward = losses.create(name), kind.forward
     monkeypatch.setattr(kind, "forward", lambda self, *given: calls.append(len(given[0])) or forward(self, *given))

@@ -10,6 +10,7 @@ import torch
 
 import lab
 from lab.inspect import alike_regions, integrated_gradients
+from lab.inspect.regions import MATCHES
 
 
 def two(size: int = 32) -> torch.Tensor:
@@ -45,6 +46,23 @@ def test_the_parts_sum_to_the_similarity(knobs):
     for one, rest in zip(found.maps, found.left_over, strict=True):
         assert one.sum() + rest == pytest.approx(found.similarity, abs=1e-6)
     assert found.similarity == pytest.approx(cosine(encoder, two()), abs=1e-6)
+
+
+def test_the_best_matches_are_those_of_a_plain_loop():
+    encoder = lab.encoders.create("small_cnn", width=8, pooling="avg", dim=16).eval()
+    found = alike_regions(encoder, *two())
+    with torch.no_grad():
+        parts, constant = encoder.parts(two())
+        lengths = (parts.sum((2, 3)) + constant).norm(dim=1).tolist()
+    one, other = (part.flatten(1).T.tolist() for part in parts)
+    pairs = {
+        (p, q): sum(a * b for a, b in zip(one[p], other[q], strict=True)) / lengths[0] / lengths[1]
+        for p, q in itertools.product(range(16), range(16))
+    }
+    for p, q, share in found.matches:
+        assert share == pytest.approx(pairs[p, q], abs=1e-5) and share == pytest.approx(max(pairs.values()), abs=1e-5)
+        pairs = {pair: value for pair, value in pairs.items() if pair[0] != p and pair[1] != q}
+    assert len(found.matches) == MATCHES
 
 
 def test_a_place_is_worth_what_a_plain_loop_says():

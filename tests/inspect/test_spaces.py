@@ -34,19 +34,3 @@ def test_ways_are_in_spreads_of_the_first_map(random):
     spread = np.sqrt(np.mean([(x - middle[0]) ** 2 + (y - middle[1]) ** 2 for x, y in before]))
     expected = [np.hypot(*(b - a)) / spread for a, b in zip(before, after, strict=True)]
     np.testing.assert_allclose(spaces.ways(before, after), expected)
-
-
-def test_groups_are_those_that_moved_alike_and_bear_their_name(random):
-    before = random.normal(size=(400, 2))
-    after = before + 0.02 * random.normal(size=(400, 2))
-    before[:40], before[40:70] = [3, 0] + 0.1 * random.normal(size=(40, 2)), [-3, 2] + 0.1 * random.normal(size=(30, 2))
-    after[:40], after[40:70] = before[:40] + [0, 4], before[40:70] + [-2, 0]
-    kinds = np.array(["food"] * 38 + ["tool"] * 2 + ["flag"] * 30 + ["tool"] * 330)
-    vendor = np.array(["a", "b"])[np.arange(400) % 2]
-    first, second, *rest = spaces.moved_together(before, after, {"kind": kinds, "vendor": vendor})
-    assert set(first.rows) == set(range(40)) and (first.field, first.value) == ("kind", "food")
-    assert first.share == pytest.approx(38 / 40) and first.all_of == 1
-    assert set(second.rows) == set(range(40, 70)) and second.value == "flag"
-    assert first.far == pytest.approx(spaces.ways(before, after)[:40].mean())
-    assert all(group.far < 0.2 for group in rest), "what hardly moved comes last"
-    assert len(spaces.moved_together(before, after, {}, most=1)) == 1

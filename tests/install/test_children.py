@@ -1,7 +1,6 @@
 """What a person's folder holds is never taken for ours: `lab.py`, `app.py`, a folder `lab` or `app`, a `torch.py`."""
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -13,8 +12,6 @@ import lab.runs
 from lab.__main__ import main
 from lab.install import children
 from lab.runs.launching.queue import Queue
-
-ROOT = Path(__file__).parents[2]
 
 TRAP = "import pathlib\npathlib.Path(__file__).with_name('caught').touch()\nraise SystemExit('no Rankscope')\n"
 PROGRAM = "import lab; print('rankscope', lab.__version__)"
@@ -49,13 +46,6 @@ def test_a_child_runs_this_package(occupied, words):
     assert not caught(occupied)
 
 
-def test_a_checkout_that_was_not_installed_is_found(occupied, monkeypatch):
-    monkeypatch.delenv("PYTHONPATH", raising=False)
-    assert children.environment({"A": "b"})["PYTHONPATH"] == str(ROOT) and "PYTHONPATH" not in os.environ
-    monkeypatch.setenv("PYTHONPATH", f"/elsewhere{os.pathsep}{ROOT}")
-    assert children.environment()["PYTHONPATH"] == f"/elsewhere{os.pathsep}{ROOT}", "it is named already"
-
-
 def test_the_queue_trains_in_a_folder_that_holds_lab(occupied, tiny, tmp_path):
     """The queue's worker and the training that it starts are processes of their own, with this current folder."""
     config = tmp_path / "config.yaml"
@@ -70,9 +60,3 @@ def test_the_queue_trains_in_a_folder_that_holds_lab(occupied, tiny, tmp_path):
     log = tmp_path / "runs" / ".queue.log"
     assert run.state == "finished", f"{run.status}\n{log.read_text()}"
     assert not caught(occupied)
-
-
-def test_nothing_is_started_in_another_way():
-    """`sys.executable` stands in one file: every process of Python's is started through it."""
-    files = [p for p in (ROOT / "lab").rglob("*.py") if "sys.executable" in p.read_text(encoding="utf-8")]
-    assert files == [ROOT / "lab" / "install" / "children.py"]

@@ -93,7 +93,7 @@ def test_the_wheel_is_the_package_with_its_tutorials_documents_and_dashboard(whe
         found = {name for name in archive.namelist() if ".dist-info/" not in name}
         assert sorted(found) == sorted(inside)
         assert not [name for name, source in inside.items() if archive.read(name) != (ROOT / source).read_bytes()]
-    assert wheel.stat().st_size < 16e6
+    assert wheel.stat().st_size < 21e6  # 5 of them are the example runs
 
 
 def test_what_it_says_of_itself(wheel):
@@ -103,7 +103,7 @@ def test_what_it_says_of_itself(wheel):
     assert about["Name"] == "rankscope" and about["Author"] and about["Keywords"] and about.get_all("Classifier")
     assert len(about.get_all("Project-URL")) >= 4
     page = about.get_payload()
-    assert "## Two commands" in page and "CONTRIBUTING.md" in page
+    assert "## Two commands, from a checkout" in page and "CONTRIBUTING.md" in page
     targets = re.findall(r"\]\(([^)]*)\)", page)
     assert not [target for target in targets if not target.startswith(("https://", "#"))], "a link that leads nowhere"
 
@@ -196,10 +196,10 @@ def test_a_picture_is_searched(installed, place, runs):
 
 
 def test_figures_and_claims_are_written_here(installed, place):
-    saved = installed.run(place, "figures", "precision_counter", "--save", "figure.html")
+    saved = installed.run(place, "papers", "figure", "precision_counter", "--save", "figure.html")
     assert saved.strip() == "figure.html"
     assert "<script src=" not in (place / "figure.html").read_text(encoding="utf-8")
-    assert installed.run(place, "claims", "report").strip() == "claims.md"
+    assert installed.run(place, "papers", "claims", "report").strip() == "claims.md"
     assert (place / "claims.md").read_text(encoding="utf-8") == (ROOT / "docs" / "claims.md").read_text(
         encoding="utf-8"
     )

@@ -29,10 +29,6 @@ def commit(folder) -> None:
     git(folder, "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "--quiet", "-m", "theirs")
 
 
-def test_the_commit_of_somebody_elses_project_is_not_ours(project):
-    assert environment.git_revision() is None
-
-
 def test_a_source_that_the_repository_holds_has_its_revision(project):
     git(project, "add", "venv")
     commit(project)
@@ -40,10 +36,3 @@ def test_a_source_that_the_repository_holds_has_its_revision(project):
     assert environment.git_revision() == revision
     (project / "venv" / "environment.py").write_text("changed")
     assert environment.git_revision() == revision + "+"
-
-
-def test_a_hook_of_git_changes_nothing(project, monkeypatch):
-    """Git tells its hooks by variables which repository is meant; a training that one starts still looks here."""
-    monkeypatch.setenv("GIT_DIR", str(project / ".git"))
-    monkeypatch.setenv("GIT_WORK_TREE", str(project / "venv"))
-    assert environment.git_revision() is None

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from lab import doctor
 from lab.install import installation
 
 ROOT = Path(__file__).parents[2]
@@ -74,20 +73,23 @@ def made(environment: dict[str, int], monkeypatch) -> installation.Installation:
 )
 def test_the_installation_is_told(environment, name, monkeypatch):
     found = made(environment, monkeypatch)
+    monkeypatch.setattr("lab.install.shipped.checkout", lambda: None)
+    assert "make" not in made(environment, monkeypatch).change, "a wheel has no Makefile"
     assert found.name == name and found.detail.startswith(name) and "make clean" in found.change
     assert ("3 GB" in found.detail or "3.0 GB" in found.detail) == (name == "ordinary"), found.detail
 
 
-def test_the_doctor_says_it():
-    (found,) = doctor._installation()
-    assert found.state == "ok" and found.advice == installation.current().change
-    assert (ROOT / "docs" / "installation.md").is_file(), "the advice names it"
-
-
 @pytest.fixture
-def folder(tmp_path):
-    """A checkout as far as make needs it, with a Python that installs nothing."""
-    for file in ("Makefile", "pyproject.toml", "scripts/light_requirements.py", "scripts/need-space"):
+def folder(tmp_path, monkeypatch):
+    """A checkout as far as make needs it, with a Python that installs nothing, and without uv."""
+    monkeypatch.setenv("UV", "0")
+    for file in (
+        "Makefile",
+        "pyproject.toml",
+        "scripts/light_requirements.py",
+        "scripts/need-space",
+        "scripts/install",
+    ):
         (tmp_path / file).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / file, tmp_path / file)
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
@@ -113,47 +115,24 @@ def test_make_makes_the_light_installation_and_remembers_it(folder):
     assert mixed.returncode and "make clean" in mixed.stdout
 
 
-@pytest.fixture
-def disks(folder, monkeypatch):
-    """Give `df` what it shall say: a disk's name and its free GB, for here and for temporary files."""
-    shams = folder / "shams"
-    shams.mkdir()
-    monkeypatch.setenv("PATH", f"{shams}:{os.environ['PATH']}")
-    monkeypatch.setenv("TMPDIR", "/elsewhere")
-
-    def give(here: tuple[str, int], there: tuple[str, int]) -> None:
-        lines = [f"echo '{name} 1 1 {gb * 10**9 // 1024 + 1} 1% /'" for name, gb in (here, there)]
-        (shams / "df").write_text(f'#!/bin/sh\necho head\nif [ "$2" = . ]; then {lines[0]}; else {lines[1]}; fi\n')
-        (shams / "df").chmod(0o755)
-
-    return give
+UV = """#!/bin/sh
+[ "$1" = --version ] && exit
+echo "uv $@ from ${UV_DEFAULT_INDEX:-the usual index}" >> said
+exit %d
+"""
 
 
-@pytest.mark.parametrize(
-    ("here", "there", "said"),
-    [
-        (("/dev/a", 14), ("/dev/a", 14), None),
-        (("/dev/a", 13), ("/dev/a", 13), "needs 14 GB of free disk space in {folder}, and 13 GB are free"),
-        (("/dev/a", 10), ("/dev/b", 3), "needs 4 GB of free disk space in /elsewhere, and 3 GB are free"),
-    ],
-)
-def test_a_disk_too_small_is_told_before_anything_is_installed(folder, disks, here, there, said):
-    disks(here, there)
-    done = make(folder, ".venv/.ready-dev")
-    assert (folder / "said").exists() == (said is None) == (done.returncode == 0)
-    assert said is None or said.format(folder=folder) in done.stderr
-
-
-def test_an_environment_that_is_there_asks_for_no_room(folder, disks):
-    disks(("/dev/a", 1), ("/dev/a", 1))
-    (folder / ".venv" / ".ready-app").touch()
-    assert make(folder, ".venv/.ready-dev").returncode == 0
-
-
-def test_make_mixes_no_installations(folder):
-    (folder / ".venv" / ".ready-app").touch()
-    done = make(folder, "demo", "LIGHT=1", "TORCH_INDEX=file:///index")
-    assert done.returncode and "make clean" in done.stdout and not (folder / "said").exists()
+@pytest.mark.parametrize("fails", [False, True])
+def test_uv_installs_where_it_can_and_pip_where_it_cannot(folder, monkeypatch, fails):
+    (folder / "uv").write_text(UV % fails)
+    (folder / "uv").chmod(0o755)
+    for name, value in {"UV": "1", "PATH": f"{folder}:{os.environ['PATH']}", "PIP_INDEX_URL": "file:///mirror"}.items():
+        monkeypatch.setenv(name, value)
+    done = make(folder, ".venv/.ready-app")
+    said = [line for line in (folder / "said").read_text().splitlines() if "config get" not in line]
+    assert done.returncode == 0 and said[0].endswith("--python .venv/bin/python -e .[app] from file:///mirror")
+    assert len(said) == 1 + fails and ("pip tries now" in done.stderr) == fails
+    assert not fails or said[1].endswith("install --quiet --no-compile -e .[app]")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the ordinary torch has no CUDA libraries")

@@ -60,17 +60,6 @@ def test_without_numba_plain_tensors_give_the_same(without):
         pass
 
 
-def test_a_broken_compiler_breaks_nothing(monkeypatch, afresh):
-    from lab.kernels.ranks import compiled
-
-    def fail():
-        raise RuntimeError("first line\nno such target")
-
-    monkeypatch.setattr(compiled, "warm_up", fail)
-    assert path("cpu") == "plain" and "RuntimeError: no such target" in paths.unavailable("compiled")
-    assert ranked().shape == (900,)
-
-
 def test_without_triton_a_gpu_takes_plain_tensors(monkeypatch, without):
     without("triton")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)

@@ -302,24 +302,6 @@ def test_a_second_backward_finds_the_same(path):
     torch.testing.assert_close(first, second)
 
 
-@pytest.mark.parametrize("n", [1, 31, 64, 300])
-def test_a_symmetric_product_is_its_mirror(n, monkeypatch):
-    """Written half by half, turned block by block."""
-    from lab.kernels.ranks import tiles, transpose
-
-    monkeypatch.setattr(tiles, "STRIP", 40)
-    rows = torch.randn(n, 16, generator=torch.Generator().manual_seed(0))
-    whole = tiles.symmetric(rows)
-    assert torch.equal(whole, whole.T)
-    torch.testing.assert_close(whole, rows @ rows.T)
-    wide = torch.randn(n, 33)
-    assert torch.equal(torch.from_numpy(transpose.transposed(wide.numpy())), wide.T)
-    folded = torch.randn(n, n, generator=torch.Generator().manual_seed(1))
-    expected = folded + folded.T
-    transpose.fold(folded.numpy())
-    assert torch.equal(folded, expected)
-
-
 def test_autocast_does_not_reach_the_products():
     x, labels = batch([4] * 8, d=64, dtype=torch.float32)
     pairs = positives_of(labels)

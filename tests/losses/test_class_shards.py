@@ -4,8 +4,8 @@ import pytest
 import torch
 
 import lab
-from lab.losses import _class_shards, class_anchor_margin
-from lab.training.processes import class_shards, gradient_norm
+from lab.losses import class_anchor_margin
+from lab.training.processes import class_shards
 from tests import several
 
 from .test_gathered import start
@@ -48,7 +48,7 @@ def a_step(case, number, loss, optimiser, held, rank=None, shares=()):
     optimiser.zero_grad()
     value = called(rows.requires_grad_(), labels)
     value.backward()
-    norm = gradient_norm.norm(list(loss.parameters()), held.weights.values())
+    norm = class_shards.norm(list(loss.parameters()), held.weights.values())
     optimiser.step()
     return {"value": value.detach(), "grad": rows.grad, "norm": norm}
 
@@ -116,20 +116,6 @@ def test_the_whole_is_the_loss_of_the_catalogue(case, monkeypatch):
     torch.testing.assert_close(slopes(loss, *batch), slopes(plain, *batch), atol=1e-6, rtol=1e-6)
     torch.testing.assert_close(loss.per_query(*batch), plain.per_query(*batch), atol=1e-6, rtol=1e-6)
     assert (loss.mean_of_queries, loss.shares_add_up) == (plain.mean_of_queries, plain.shares_add_up)
-
-
-def test_weights_begin_block_by_block_as_they_would_as_one(monkeypatch):
-    monkeypatch.setattr(_class_shards, "BLOCK", 4)
-    anchors = lab.losses.sharded(class_anchor_margin.ClassAnchorMargin, num_classes=11, dim=12, m=3).loss.anchors
-    assert torch.equal(anchors, class_anchor_margin.base_vectors(11, 12, 3))
-    centres = lab.losses.sharded(
-        lab.losses.get("soft_triple"), num_classes=11, dim=12, centers_per_class=5
-    ).loss.inner.fc
-    assert 0.9 * 55**-0.5 < centres.abs().max() <= 55**-0.5  # the library's bound is one over the root of all centres
-    proxies = lab.losses.sharded(lab.losses.get("proxy_anchor"), num_classes=11, dim=400).loss.inner.proxies
-    assert proxies.std().item() == pytest.approx((2 / 11) ** 0.5, rel=0.1)
-    with pytest.raises(ValueError, match="got 11 classes in 6 dimensions"):
-        lab.losses.sharded(class_anchor_margin.ClassAnchorMargin, num_classes=11, dim=6)
 
 
 def test_a_process_alone_and_other_losses_are_refused(found):

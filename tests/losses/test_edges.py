@@ -8,8 +8,7 @@ from pytorch_metric_learning import losses as library
 from torch import nn
 
 from lab import losses
-from lab.kernels import paths, unit, unit_rows
-from lab.losses.recall_at_k import recall_values
+from lab.kernels import paths, unit
 
 from .test_contract import PAIRED, batch, build, every_loss, value_and_gradient, with_variants
 
@@ -21,23 +20,6 @@ RANKING = [
     "blackbox_ap", "calibration", "contextual", "fast_ap", "recall_at_k", "roadmap", "smooth_ap", "softbin_ap",
     "sup_ap",
 ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("mined", "words"),
-    [
-        ((torch.tensor([0]), torch.tensor([1])), "three for triplets .* got torch.int64 \\[1\\], torch.int64"),
-        (([0], [1], [2]), "got list, list, list"),
-        ((torch.tensor([0.0]),) * 3, "got torch.float32"),
-        ((torch.tensor([0]), torch.tensor([1]), torch.tensor([4])), "names rows 4 to 4 of a batch of 4"),
-        ((torch.tensor([-1]), torch.tensor([1])) * 2, "names rows -1 to -1 of a batch of 4"),
-    ],
-)
-def test_mined_pairs_of_another_batch_are_named(mined, words):
-    rows, labels = batch([0, 0, 1, 1])
-    for name in ("contrastive", "triplet_margin"):
-        with pytest.raises(ValueError, match=words):
-            build(name)(rows, labels, mined)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -52,14 +34,6 @@ def test_signal_to_noise_of_equal_rows_is_the_librarys(dtype):
     torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=0)
     gradients = [torch.autograd.grad(x, rows)[0] for x in (ours, theirs)]
     torch.testing.assert_close(*gradients, rtol=1e-3, atol=1e-5)
-
-
-def test_a_row_without_signal_is_named():
-    rows, labels = batch(PAIRED)
-    rows = rows.detach()
-    rows[3] = 2.0
-    with pytest.raises(ValueError, match="row 3 of embeddings holds 6 equal numbers, so its signal is zero"):
-        losses.create("signal_to_noise_ratio_contrastive")(rows, labels)
 
 
 @pytest.mark.parametrize(("name", "knobs"), [p for p in with_variants() if p.values[0] in RANKING])
@@ -134,19 +108,6 @@ def test_very_long_and_very_short_rows_have_their_directions(name, dtype):
             torch.testing.assert_close(*gradients, rtol=2e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("torch_has_the_operator", [True, False])
-@pytest.mark.parametrize("shape", [(5, 3), (0, 3), (3, 0)])
-def test_unit_rows_of_a_transposed_matrix(shape, torch_has_the_operator, monkeypatch):
-    if not torch_has_the_operator:
-        monkeypatch.setattr(unit_rows, "_fused", lambda: None)
-    rows = torch.randn(shape[::-1], generator=torch.Generator().manual_seed(0), dtype=torch.float64).T.requires_grad_()
-    weights = torch.randn(shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    (by_hand,) = torch.autograd.grad((unit(rows) * weights).sum(), rows)
-    (expected,) = torch.autograd.grad((nn.functional.normalize(rows, dim=1) * weights).sum(), rows)
-    torch.testing.assert_close(unit(rows), nn.functional.normalize(rows, dim=1))
-    torch.testing.assert_close(by_hand, expected)
-
-
 @pytest.mark.parametrize("temperature", [1e-8, 1.9e-5, 0.01, 1 / 9, 1.0])
 def test_proxy_nca_in_logarithms(temperature):
     loss = build("proxy_nca", temperature=temperature)
@@ -217,20 +178,3 @@ def test_equal_rows_tie_wherever_they_stand(name, knobs, dtype):
         again, moved = value_and_gradient(loss, rows.detach()[order].requires_grad_(), labels[order])
         torch.testing.assert_close(again, total)
         torch.testing.assert_close(moved, gradient[order], rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("path", ["plain", "compiled"])
-def test_ranks_far_beyond_the_short_list_give_no_subnormal_numbers(path):
-    """With those among its factors, an Intel Xeon needs five times as long for a product."""
-    above = torch.linspace(0, 400, 801).requires_grad_()
-    recall_values(above, torch.arange(801), 801, (1, 8), 1.0).sum().backward()
-    slopes = above.grad[above.grad != 0].abs()
-    assert slopes.min() > 1e-26 and len(slopes) > 100, "too small to be multiplied, or nothing is left"
-    with paths.force(path):
-        rows = nn.functional.normalize(torch.randn(600, 16, generator=torch.Generator().manual_seed(0)), dim=1)
-        leaf = rows.clone().requires_grad_()
-        labels = torch.arange(600) // 2
-        losses.create("recall_at_k", k=(1,))(leaf, labels).backward()
-        exact = rows.double().requires_grad_()
-        losses.create("recall_at_k", k=(1,))(exact, labels).backward()
-    assert float((leaf.grad - exact.grad).abs().max()) < 1e-4 * float(exact.grad.abs().max())

@@ -113,13 +113,3 @@ def test_sums_references_draws_and_bad_input_in_two_processes(found):
     torch.testing.assert_close(torch.cat([one["grad"] for one in found]), rows.grad, atol=1e-6, rtol=1e-6)
     assert found[0]["drawn"] == found[1]["drawn"]
     assert found[0]["said"] == found[1]["said"]
-
-
-def test_bad_use_is_told():
-    with pytest.raises(ValueError, match="gathered needs a loss to wrap, got str"):
-        losses.gathered("smooth_ap")
-    with pytest.raises(ValueError, match="mean or sum, got 'max'"):
-        losses.gathered(losses.create("smooth_ap"), reduction="max")
-    rows, labels = a_batch()
-    with pytest.raises(ValueError, match="takes no mined pairs"):
-        losses.gathered(losses.create("smooth_ap"))(rows, labels, (labels,) * 3)

@@ -25,6 +25,7 @@ WRAPPED = {
         "with_contrastive",
         loss=lab.wrappers.create("cross_batch_memory", loss=lab.losses.create("recall_at_k"), size=60, dim=6),
     ),
+    "margins": lambda: lab.wrappers.create("threshold_consistent_margin", loss=lab.losses.create("smooth_ap")),
     "mixed recall": lambda: lab.losses.create("recall_at_k", simix=True),
     "released blackbox": lambda: lab.losses.create("blackbox_ap", variant="released"),
     "lifted ties": lambda: lab.losses.create("sup_ap", lift_ties=True),

@@ -2,15 +2,13 @@
 
 from contextlib import contextmanager
 from functools import lru_cache
-from itertools import permutations
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lab import metrics, search
-from lab.core.results import EmbeddingSet, Evidence
+from lab import metrics
 from lab.metrics import decomposability_gap
 from lab.metrics.decomposability_gap import (
     BatchCounts,
@@ -43,19 +41,6 @@ def test_gap_by_loops(batch_size, make_random):
             inside = batch[(batch >= 0) & (batch != i)]
             parts.append(average_precision(similarity[i][inside], labels[inside] == labels[i]))
         assert found[i] == pytest.approx(np.nanmean(parts) - whole, abs=1e-6)
-
-
-@pytest.mark.parametrize("similarity", ["cosine", "euclidean"])
-def test_batches_are_ranked_as_the_search_ranks(similarity):
-    """By its similarity, and ties by position: of small whole numbers many are equally similar."""
-    random = np.random.default_rng(0)
-    images = EmbeddingSet(random.integers(1, 4, (60, 3)).astype(np.float32), random.integers(0, 5, 60), np.arange(60))
-    ranking = search.create("exact", similarity=similarity).build(images).rank(images, same_source=True)
-    evidence = Evidence(ranking, images, images, similarity=similarity)
-    one = metrics.create("decomposability_gap", batch_size=60)(evidence).per_query["DG"]
-    np.testing.assert_allclose(one, 0, atol=1e-12)
-    found = metrics.create("decomposability_gap", batch_size=2)(evidence).values
-    assert (found["DG bound (eq. 9)"] == found["DG bound (eq. 8)"]) is (similarity == "euclidean")
 
 
 def counts_of(positives, negatives, high_positives=None, high_negatives=None):
@@ -151,30 +136,3 @@ def test_no_gap_of_perfect_batches_exceeds_what_is_called_a_bound(lists, one, ot
         for way in ways:
             assert gap <= largest_bound_8(counts)[0] + 1e-12, way
             assert gap <= largest_bound_9(counts)[0] + 1e-12, way
-
-
-@settings(max_examples=60)
-@given(st.lists(st.tuples(*[st.integers(0, 4)] * 4), min_size=1, max_size=5))
-def test_the_largest_bound_is_that_of_the_worst_order(cells):
-    cells = np.array(cells)
-    positives, negatives = cells[:, 0] + cells[:, 1], cells[:, 2] + cells[:, 3]
-    assume(positives.sum())
-    every = [BatchCounts(*(x[None, list(o)] for x in (positives, negatives, positives * 0.0, cells[:, 0], cells[:, 2])))
-             for o in permutations(range(len(cells)))]  # fmt: skip
-    assert largest_bound_9(every[0])[0] == pytest.approx(max(bound_9(counts)[0] for counts in every))
-    assert largest_bound_8(every[0])[0] == pytest.approx(max(bound_8(counts)[0] for counts in every))
-
-
-def test_queries_with_few_and_with_many_batches_stand_side_by_side(monkeypatch):
-    random = np.random.default_rng(0)
-    positives, negatives = random.integers(0, 3, (50, 12)), random.integers(0, 4, (50, 12))
-    high, loud = random.integers(0, positives + 1), random.integers(0, negatives + 1)
-    positives[0] = 0
-    counts = BatchCounts(positives, negatives, positives * 0.0, np.minimum(high, positives), loud)
-    whole = largest_bound_9(counts)
-    assert np.isnan(whole[0]) and not np.isnan(whole[1:]).any()
-    monkeypatch.setattr(decomposability_gap, "ROWS", 7)
-    np.testing.assert_array_equal(largest_bound_9(counts), whole)
-    alone = [largest_bound_9(counts.of(slice(q, q + 1)))[0] for q in range(50)]
-    np.testing.assert_allclose(alone, whole)
-    assert (whole[1:] >= bound_9(counts)[1:] - 0.05).all() and (largest_bound_8(counts) >= bound_8(counts))[1:].all()

@@ -120,14 +120,6 @@ def test_stored_figures_say_what_they_say_today(path):
         assert before == pytest.approx(now, rel=0.02, abs=2e-3), f"render {path.name}: {cell.source}"
 
 
-def test_what_02_says_of_the_rings_is_what_its_figure_shows():
-    cells = read(PATHS[1]).cells
-    place = next(i for i, cell in enumerate(cells) if cell.source.startswith('show("concentric_circles"'))
-    scores = re.findall(r"\d\.\d{3}", cells[place].outputs[0].data["text/plain"])
-    quoted = re.findall(r"\b0\.\d\d\b", cells[place + 1].source)[:3]
-    assert [float(score) for score in quoted] == pytest.approx([float(score) for score in scores], abs=0.006)
-
-
 def test_the_count_of_claims_is_that_of_the_report():
     page = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
     counts = re.search(r"Of (\d+) claims (\d+) hold, (\d+) do not hold here, (\d+) cannot be told", page).groups()

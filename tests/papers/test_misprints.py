@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-import lab.papers.tables
 from lab.papers.tables import rows
 
 PAGE = Path(__file__).parents[2] / "docs" / "misprints.md"
@@ -55,25 +54,3 @@ def of(source, name, data, column, **also):
     found = [r for r in rows(data=(data,)) if (r.source, r.method) == (source, name)]
     (row,) = [r for r in found if all(getattr(r, key) == value for key, value in also.items())]
     return 100 * row.values[column]
-
-
-def test_differences_that_the_text_tells_are_those_of_the_tables():
-    best = of("RS@k, table 2", "RS@k", "sop", "r@1", dim=512, encoder="ResNet-50")
-    before = of("RS@k, table 2", "ProxyNCA++", "sop", "r@1")
-    reduced = 100 * lab.papers.tables.error_reduction(best / 100, before / 100)
-    assert f"{best - before:.1f} points and {reduced:.1f} %" in line("RS@k, section 4.3, SOP")
-    gain = of("ROADMAP, table 3", "SupAP", "cub200", "r@1") - of("ROADMAP, table 3", "SmoothAP", "cub200", "r@1")
-    assert gain == pytest.approx(0.8) and "62.9 and 62.1" in line("0.9 points above SmoothAP")
-    one, other = (of(f"ROADMAP, table {n}", "SmoothAP", "inaturalist2018", "r@1") for n in (1, 3))
-    assert f"r@1 {one:.1f}" in line("SmoothAP on iNaturalist", f"its table 3: {other:.1f}")
-
-
-def test_two_stage_search_is_as_much_faster_as_the_page_says():
-    times = {}
-    for row in rows():
-        if row.source == "CAM, table 2":
-            times.setdefault((row.data, row.encoder), {})[row.method] = row.milliseconds[0]
-    factors = [one["CAM, brute force"] / one["CAM, two-stage"] for one in times.values()]
-    assert f"from {min(factors):.1f} times" in line("CAM, section 4.6") and f"to {max(factors):.1f} " in line(
-        "CAM, section 4.6"
-    )

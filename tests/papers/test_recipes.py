@@ -4,7 +4,6 @@ import copy
 import json
 import math
 import re
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -132,16 +131,13 @@ def test_a_checkpoint_is_chosen_by_the_accuracy_of_the_class_weights(name, sets,
     assert again["step"] == 1 and again["values"][column] == pytest.approx(measured[0])
 
 
-BACKBONES = {r.sections["encoder"]["backbone"]: name for name, r in reversed(RECIPES.items())}
-
-
-STEPPED = [(name, None) for name in sorted(BACKBONES.values())]
+STEPPED = [(name, None) for name in {family(recipe): name for name, recipe in reversed(RECIPES.items())}.values()]
 OTHERS = [(name, small) for name, one in RECIPES.items() if (small := SMALL[family(one)]) and name not in KINDS]
 
 
 @pytest.mark.parametrize("name, backbone", STEPPED + [pytest.param(*one, marks=pytest.mark.soak) for one in OTHERS])
 def test_a_recipe_makes_a_step(name, backbone, sets):
-    """Each backbone as published; every recipe that is not trained above, on the miniature of its family."""
+    """One of each family as published; every recipe that is not trained above, on the miniature of its family."""
     recipe = RECIPES[name]
     config = smaller(recipe, sets(recipe.sections["data"]["name"]), backbone)
     parts = parts_of(config)
@@ -207,19 +203,6 @@ def test_the_papers_settings_stand_in_the_recipes():
     assert RECIPES["contextual_cars196_r50_512_224"].sections["sampler"]["batch_size"] == 64
 
 
-def test_recipes_whose_step_was_measured_say_so():
-    """The table of docs/benchmarks.md, of one H100."""
-    page = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text(encoding="utf-8")
-    table = re.findall(r"^\| (\w+_\w+)[^|]*\| [\d,]+ \| [\d.]+ \| ([\d,]+) \| ([\d.]+ GB) \|$", page, re.M)
-    told = {}
-    for name, milliseconds, memory in table:
-        seconds, steps = int(milliseconds.replace(",", "")) / 1e3, RECIPES[name].sections["training"]["steps"]
-        told[name] = f"{seconds:.3g} s a step of random images and {memory}, so {seconds * steps / 3600:.2g} h for"
-    heads = {name: " ".join(recipe.head.split()) for name, recipe in RECIPES.items()}
-    assert len(told) == 8 and set(told) == {name for name, head in heads.items() if "Measured on one H100" in head}
-    assert all(f"Measured on one H100 of 80 GB: {words}" in heads[name] for name, words in told.items())
-
-
 def test_cost_is_work_over_rate():
     given = {
         "training": {"steps": 100, "chunk": 8},
@@ -248,12 +231,12 @@ def test_the_work_of_an_image_is_what_torch_counts(name):
 
 
 def test_the_command_lists_prints_and_tells(capsys):
-    assert main(["recipes", "--json"]) == 0
+    assert main(["list", "recipes", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert [one["recipe"] for one in listed] == list(RECIPES)
     assert all(one["hours (estimated)"] > 0 for one in listed)
-    assert main(["recipes", "rsk_sop_r50_512"]) == 0
+    assert main(["list", "recipes", "rsk_sop_r50_512"]) == 0
     assert capsys.readouterr().out == lab.papers.recipes.path("rsk_sop_r50_512").read_text()
-    assert main(["recipes", "rsk_sop_r50_512", "--json"]) == 0
+    assert main(["list", "recipes", "rsk_sop_r50_512", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["published"][0]["values"]["r@1"] == 0.828 and told["config"]["sampler"]["batch_size"] == 4000

@@ -1,7 +1,5 @@
 """Protocols that judge one run, on miniature sets: values by hand, or by plain loops over chosen embeddings."""
 
-import csv
-
 import numpy as np
 import pytest
 import torch
@@ -52,20 +50,6 @@ def test_queries_are_searched_in_the_gallery_alone(trained, place, tmp_path):
     assert found["r@1"] == 0.5 and found["r@10"] == found["r@50"] == 1
     assert found["mAP"] == pytest.approx((1 / 2 + 1) / 2)
     assert "2 queries in a gallery of 2" in outcome.notes[0]
-
-
-def test_a_query_without_its_class_in_the_gallery_is_counted(trained, place, squares, tmp_path):
-    rows = [("class00/0.png", "a", "train", ""), ("class00/1.png", "a", "train", "")]
-    rows += [("class01/0.png", "b", "train", ""), ("class01/1.png", "b", "train", "")]
-    rows += [("class02/0.png", "c", "test", "query"), ("class02/1.png", "c", "test", "gallery")]
-    rows += [("class03/0.png", "d", "test", "query")]
-    with open(tmp_path / "list.csv", "w", newline="") as file:
-        csv.writer(file).writerows([("path", "label", "split", "query_gallery"), *rows])
-    knobs = {"path": str(tmp_path / "list.csv"), "validation": 0.0}
-    run = trained("manifest", squares, knobs=knobs)
-    place({"class02/0.png": 0, "class02/1.png": 30, "class03/0.png": 20})
-    outcome = judged("query_gallery", run)
-    assert values(outcome.rows[0])["r@1"] == 1.0 and "1 queries have no image" in outcome.notes[1]
 
 
 # VehicleID: vehicles of three images
@@ -167,17 +151,6 @@ def test_a_set_without_super_classes_is_refused(tmp_path, knobs, text, sentence)
         (tmp_path / "t.csv").write_text(text)
     with pytest.raises(ValueError, match=sentence):
         lab.protocols.create("hierarchical_ap", **knobs).check(dataset)
-
-
-def test_the_super_class_is_the_coarse_level(trained, place, tmp_path):
-    """Products 1 and 2 are of two kinds: at the coarse level nothing else is relevant."""
-    run = trained("sop", WRITERS["sop"](tmp_path))
-    dataset = run.dataset()
-    test = [dataset.keys[i] for i in dataset.splits["test"].items]
-    place(dict(zip(test, (0.0, 50.0, 12.0, 20.0), strict=True)))
-    found = values(judged("hierarchical_ap", run).rows[0])
-    assert set(found) >= {"AP-fine", "AP-coarse", "r@1"} and found["AP-coarse"] == found["AP-fine"]
-    assert found["AP-fine"] == pytest.approx((1 / 3 + 1 / 3 + 1 + 1) / 4)
 
 
 # Revisited Oxford, and what whitens
@@ -362,19 +335,6 @@ def test_a_set_for_another_protocol_is_refused_in_a_sentence(tmp_path, protocol,
         lab.protocols.create(protocol).check(dataset)
 
 
-def test_single_images_leave_no_query(tmp_path):
-    root = WRITERS["cub200"](tmp_path)
-    dataset = lab.data.create("cub200", root=str(root))
-    test = dataset.splits["test"].items
-    keep = test[np.unique(dataset.labels[test], return_index=True)[1]]
-    dataset.splits["test"] = type(dataset.splits["test"])(keep)
-    with pytest.raises(ValueError, match="single image, so a gallery leaves no query"):
-        lab.protocols.create("random_galleries").check(dataset)
-    del dataset.splits["test"]
-    with pytest.raises(ValueError, match="has none .its splits: train."):
-        lab.protocols.create("random_galleries").check(dataset)
-
-
 def test_an_encoder_of_fixed_size_cannot_see_whole_photographs(trained, squares, tmp_path):
     vit = {"name": "timm_model", "backbone": "test_vit", "pretrained": False, "dim": 4}
     made = config({"name": "class_folders", "root": str(squares)}).changed("encoder", vit)
@@ -396,11 +356,3 @@ def test_a_trained_run_is_used_otherwise_by_command(trained, squares, capsys):
     examiner = Evaluator(open_trained(run, config=run.config_of("test")))
     again, _ = finish(examiner.split("test"))
     np.testing.assert_allclose(again[0].vectors, run.embeddings("test").vectors, atol=1e-6)
-
-
-def test_a_hierarchy_is_asked_for_before_training(squares, tmp_path):
-    made = config({"name": "class_folders", "root": str(squares)}).changed("metrics", ["hierarchical_ap"])
-    run = lab.runs.create(made, tmp_path, "none")
-    with pytest.raises(ValueError, match="hierarchical_ap measures at coarser levels"):
-        finish(lab.runs.execute(run))
-    assert not run.metrics("stepped")

@@ -14,7 +14,6 @@ def config(tau=0.1, loss="roadmap", seed=0, width=32) -> dict:
         "encoder": {"name": "small_cnn", "width": width},
         "training": {"steps": 10, "seed": seed, "device": "cpu"},
         "wrappers": [{"name": "memory", "size": 64}] if loss == "roadmap" else [],
-        "sentence": "no section",
     }
 
 
@@ -23,7 +22,7 @@ def test_only_knobs_that_differ_are_listed_and_the_seed_is_none_of_them():
     found = knobs.varying([config(tau=0.1), config(tau=0.2, loss="smooth_ap")])
     assert found == {
         "loss.name": ["roadmap", "smooth_ap"], "loss.tau": [0.1, 0.2],
-        "wrappers.memory.name": ["memory", None], "wrappers.memory.size": [64, None],
+        "wrappers.memory.on": [True, None], "wrappers.memory.size": [64, None],
     }  # fmt: skip
     assert knobs.varying([]) == {} == knobs.varying([config()])
 

@@ -112,22 +112,8 @@ def test_axes_have_round_ends_that_hold_everything():
 
 def test_the_command_writes_one_file_and_never_over_another(runs, tmp_path, capsys):
     place = tmp_path / "report.html"
-    words = ["report", *(str(run.path) for run in runs), "--html", str(place)]
+    words = ["runs", "report", *(str(run.path) for run in runs), "--html", str(place)]
     assert main(words) == 0 and capsys.readouterr().out.strip() == str(place)
     before = place.read_text()
     assert before.startswith("<!doctype html>") and "Made with Rankscope" in before
     assert main(words) == 2 and "is there already" in capsys.readouterr().err and place.read_text() == before
-
-
-def test_a_page_that_no_mail_takes_is_not_written(runs, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(page, "MOST", 1000)
-    assert main(["report", str(runs[0].path), "--html", str(tmp_path / "it.html")]) == 2
-    assert "name fewer runs" in capsys.readouterr().err and not list(tmp_path.iterdir())
-
-
-def test_pictures_that_may_not_be_shown_are_a_sentence(runs):
-    def refuse(run):
-        raise ValueError("It lies elsewhere.")
-
-    made = page.of(runs[:1], images=refuse)
-    assert "The pictures cannot be shown: It lies elsewhere." in made and "<img" not in made

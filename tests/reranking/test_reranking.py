@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from lab import metrics, reranking
 from lab.core.knobs import describe
 from lab.core.results import EmbeddingSet, Evidence
-from lab.reranking import k_reciprocal
 from lab.reranking._base import nodes
 from lab.reranking.k_reciprocal import distances
-from lab.search import exact
 
 FILES = sorted((Path(__file__).parents[1] / "golden" / "rerank_kreciprocal").glob("*.npz"))
 HYPER = {"q5_g30_k1_20_k2_6": (20, 6, 0.3), "q6_g26_k1_8_k2_3": (8, 3, 0.3), "q6_g18_k1_5_k2_1": (5, 1, 0.5)}
@@ -80,57 +78,6 @@ def test_k_reciprocal_by_loops_within_one_set(k1, k2, lam, make_set, make_rankin
         .numpy()
     )
     np.testing.assert_allclose(found, expected, atol=1e-9)
-
-
-def assert_compiled_is_plain(before, query, gallery, monkeypatch, duplicates=False, **knobs):
-    """Plain tensors put duplicates into any order, by what their products round off."""
-    again = reranking.create("k_reciprocal", device="cpu", **knobs)
-    plain = again.rerank(before, query, gallery)
-    with monkeypatch.context() as patch:
-        patch.setattr(exact, "WORTH_COMPILING", 1)
-        patch.setattr(k_reciprocal, "distances", None)  # the plain way is shut
-        fast = again.rerank(before, query, gallery)
-    np.testing.assert_allclose(fast.scores, plain.scores, atol=2e-7)
-    for name, expected in vars(plain).items():
-        if name != "scores" and not (duplicates and name in ("neighbours", "positive_items")):
-            np.testing.assert_array_equal(getattr(fast, name), expected, err_msg=name)
-
-
-KINDS = {
-    "clusters": dict(classes=90, noise=0.5),
-    "noise": dict(classes=90, noise=20),
-    "many positives": dict(classes=3, noise=1),
-    "duplicates": dict(classes=40, noise=0),
-    "long rows": dict(classes=40, noise=0.5, scale=300),
-}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_compiled_loops_give_the_plain_ranking(kind, make_ranking, monkeypatch):
-    from lab.reranking import _compiled
-
-    monkeypatch.setattr(_compiled, "TILE", 64)  # several tiles and blocks, with ragged ends, from few images
-    monkeypatch.setattr(_compiled, "ITEMS", 150)
-    monkeypatch.setattr(_compiled, "BLOCK_BYTES", 4 * 400 * 37)
-    rng, known = np.random.default_rng(5), KINDS[kind]
-    labels = rng.integers(0, known["classes"], 400)
-    centres = rng.normal(size=(known["classes"], 12))
-    vectors = known.get("scale", 1) * (centres[labels] + known["noise"] * rng.normal(size=(400, 12)))
-    images = EmbeddingSet(vectors.astype(np.float32), labels, np.arange(400))
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        alike = known["noise"] == 0
-        assert_compiled_is_plain(make_ranking(images, k=30), images, images, monkeypatch, alike)
-        if kind == "clusters":
-            query = EmbeddingSet(images.vectors[:60], labels[:60], np.arange(60))
-            rest = EmbeddingSet(images.vectors[30:], labels[30:], np.arange(30, 400))  # half of the queries are in it
-            some = make_ranking(query, rest, k=500)
-            assert_compiled_is_plain(some, query, rest, monkeypatch, k1=7, k2=1, lam=0.6)
-            assert_compiled_is_plain(make_ranking(images, k=1), images, images, monkeypatch, k1=3, k2=9, lam=0.0)
-            assert_compiled_is_plain(make_ranking(images, k=9), images, images, monkeypatch, k1=1, k2=1, lam=1.0)
-    finally:
-        torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("k", [2, 7, 40])

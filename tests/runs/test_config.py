@@ -14,16 +14,16 @@ REFUSED = [
     ({"loss": {"tau1": -1}}, "0 < tau1, got -1"),
     ({"loss": ["recall_at_k"]}, "a name or a mapping"),
     ({"loss": {"name": "cross_entropy", "num_classes": 3}}, "follows from the data and the encoder"),
-    ({"training": {"steps": 0}}, "1 <= steps"),
+    ({"training": {"steps": -1}}, "0 <= steps"),
     ({"training": {"steps": float("nan")}}, "steps"),
-    ({"training": {"precision": "int8"}}, "one of float32, bfloat16, float16"),
+    ({"training": {"precision": "int8"}}, "one of auto, float32, bfloat16, float16"),
     ({"training": "fast"}, "mapping"),
     ({"metrics": "map_at_r"}, "must be a list"),
     ({"metrics": ["map_at_r", "map_at_r"]}, "names map_at_r twice"),
     ({"wrappers": [{"size": 3}]}, "needs a name"),
     ({"optimiser": {"name": "sgd", "betas": [0.9, 0.9]}}, "no knob 'betas'"),
     ({"data": {"name": "class_folders"}}, "needs root"),
-    ({"training": {"steps": True}}, "steps must satisfy 1 <= steps"),
+    ({"training": {"steps": True}}, "steps must satisfy 0 <= steps"),
     ({"training": {"device": "meta"}}, "device must be auto, cpu, cuda or cuda:N"),
     ({"loss": {1: 2}}, "has no knob '1'"),
     ([1], "made of sections"),
@@ -127,8 +127,3 @@ def test_every_preset_is_legal_and_says_what_it_is_for(name):
     RunConfig.of(given)
     first = presets()[name].read_text().splitlines()[0]
     assert first.startswith("# ") and len(first) > 20
-
-
-def test_numbers_in_yaml_are_what_people_mean(tmp_path):
-    (tmp_path / "c.yaml").write_text("a: 1e-3\nb: 1:30\nc: 90\nd: -.5\ne: true\n")
-    assert read_yaml(tmp_path / "c.yaml") == {"a": 0.001, "b": "1:30", "c": 90, "d": -0.5, "e": True}

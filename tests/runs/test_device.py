@@ -46,9 +46,3 @@ def test_a_run_on_the_cpu_and_its_pages_never_ask_for_the_gpu(somebodys_gpu, mad
     reranked("contextual", whole)
     InvertedGallery(whole, Anchors.means(query)).prepare()
     assert of_run.sheet(made, "test").nearest_right.dtype == bool
-
-
-@pytest.mark.parametrize("name", lab.reranking.names())
-def test_a_reranker_takes_its_device_too(name, somebodys_gpu):
-    assert lab.reranking.create(name, device="cpu").device.type == "cpu"
-    assert lab.reranking.create(name).device.type == "cuda"

@@ -16,7 +16,7 @@ from lab.core import arrays
 from lab.core.files import read_json, write_json
 from lab.core.records import Note, Stepped
 from lab.data.images import loading
-from lab.runs import RunConfig, check
+from lab.runs import RunConfig
 from lab.runs.execute import execute
 from lab.training import checkpoint
 from lab.training.loop import Stopped
@@ -67,7 +67,7 @@ def test_a_run_leaves_everything_behind(whole):
     scores = whole.scores("test")
     assert scores["values"]["r@1"] == pytest.approx(np.nanmean(whole.per_query("test")["r@1"]))
     assert scores["step"] in (4, 8) and scores["queries"] == len(test)
-    assert set(whole.batches()) == set(whole.frames()) == {4, 8}
+    assert set(whole.batches()) == {4, 8} and set(whole.frames()) == {0, 4, 8}, "before the first step, too"
     assert (
         arrays.read(whole.batches()[4])["embeddings"].shape == (8, 8) and arrays.header(whole.batches()[4])["step"] == 4
     )
@@ -199,6 +199,8 @@ def test_what_is_not_finite_stops_the_run_before_the_weights_change_and_keeps_th
     forward, calls, updates = module.RecallAtK.forward, [], []
 
     def exploding(self, embeddings, labels):
+        if embeddings.dtype is torch.float64 or not torch.is_grad_enabled():  # a check-up
+            return forward(self, embeddings, labels)
         calls.append(1)
         if len(calls) == 4 and what == "grad":
             embeddings.register_hook(lambda grad: grad * float("inf"))
@@ -217,19 +219,6 @@ def test_what_is_not_finite_stops_the_run_before_the_weights_change_and_keeps_th
     batch = arrays.read(run.failure)
     assert batch["embeddings"].shape == (8, 8) and arrays.header(run.failure)["step"] == 4
     assert np.array_equal(run.dataset().labels[batch["items"]], batch["labels"])
-
-
-def test_a_full_disk_is_one_sentence_and_the_run_stays_readable(forked, tiny, tmp_path):
-    (tmp_path / "c.yaml").write_text(yaml.safe_dump(tiny))
-    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))\n"
-    done = forked(limit + COMMAND, "train", "--config", tmp_path / "c.yaml", "--runs", tmp_path, "--name", "r")
-    assert done.wait() == 1
-    assert "disk is full" in done.err.splitlines()[-1] and "Traceback" not in done.err
-    run = lab.runs.open(tmp_path / "r")
-    assert run.state == "failed" and "disk is full" in run.status["sentence"]
-    assert run.metrics("stepped") and run.config.loss.name == "recall_at_k"
-    list(execute(run))
-    assert run.state == "finished"
 
 
 def test_a_run_keeps_its_images_when_more_come_into_their_folder(tmp_path):
@@ -263,7 +252,7 @@ def test_a_run_keeps_its_images_when_more_come_into_their_folder(tmp_path):
     with pytest.raises(ValueError, match=r"list of the images is damaged.*delete it"):
         again.dataset()
     listed.write_text("{")
-    with pytest.raises(ValueError, match=r"images\.json is no JSON object: .*`lab runs check RUN --repair`"):
+    with pytest.raises(ValueError, match=r"images\.json is no JSON object: .*Delete it"):
         again.dataset()
-    list(check.repair(again))
+    listed.unlink()
     assert "a/0.png" in again.dataset().keys, "without a list the folder is read anew"

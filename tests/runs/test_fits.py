@@ -86,7 +86,7 @@ def test_data_is_found_from_another_folder(tmp_path, monkeypatch):
 
 
 def test_a_split_is_asked_as_it_was_embedded(plain):
-    assert main(["evaluate", str(plain.path), "--evaluation.flip", "true", "--evaluation.beta", "0.5"]) == 0
+    assert main(["evaluate", str(plain.path), "--evaluation.flip", "--evaluation.beta", "0.5"]) == 0
     assert plain.config_of("test").similarity == "euclidean" and plain.config.similarity == "cosine"
     stored, dataset = plain.embeddings("test"), plain.dataset()
     again = result_of(evaluator_of(plain, "test").embed_of(dataset, stored.items[:5]))

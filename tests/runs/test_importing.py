@@ -124,25 +124,6 @@ def test_a_file_becomes_a_run_like_any_other(tmp_path, vectors, write):
     assert lab.runs.open("it", tmp_path / "runs").origin().words == "made elsewhere"
 
 
-def test_a_hugging_face_data_set(tmp_path, vectors):
-    import datasets
-
-    features = datasets.Features(
-        {"key": datasets.Value("string"), "label": datasets.ClassLabel(names=[f"class {i}" for i in range(8)]),
-         "embedding": datasets.Sequence(datasets.Value("float32"))}
-    )  # fmt: skip
-    rows = {"key": KEYS, "label": [i // 4 for i in range(32)], "embedding": vectors.tolist()}
-    whole = datasets.Dataset.from_dict(rows, features=features)
-    parts = datasets.DatasetDict({"test": whole.select(range(0, 20)), "train": whole.shuffle(0).select(range(8))})
-    with pytest.raises(ValueError, match="the same key"):
-        parts.save_to_disk(tmp_path / "twice")
-        imported(tmp_path, tmp_path / "twice")
-    whole.select(range(31, -1, -1)).save_to_disk(tmp_path / "saved")
-    run = imported(tmp_path, tmp_path / "saved")
-    np.testing.assert_allclose(run.embeddings().vectors, vectors[::-1], atol=1e-6)
-    assert run.dataset().class_names[0] == "class 7" and run.dataset().keys[0] == "image 31"
-
-
 @pytest.mark.parametrize("kind", ["frame", "arrow", "tensor", "bfloat16", "lists"])
 def test_what_is_in_memory(tmp_path, vectors, kind):
     if kind in ("frame", "arrow"):
@@ -201,7 +182,7 @@ def test_an_export_comes_back_and_is_compared_with_its_run(tmp_path, train_tiny,
     rows = trained.embeddings().vectors
     in_order = lab.runs.from_embeddings(rows, like=trained, name="in-order", runs=root)
     assert in_order.scores()["values"] == pytest.approx(trained.scores()["values"])
-    assert main(["report", *(str(root / n) for n in ("trained", "back"))]) == 0
+    assert main(["runs", "report", *(str(root / n) for n in ("trained", "back"))]) == 0
     assert main(["runs", "check", "back", "--runs", str(root)]) == 0
     assert main(["evaluate", "back", "--metrics", "mean_average_precision", "--runs", str(root)]) == 0
     assert "mAP" in back.scores()["values"]
@@ -281,41 +262,32 @@ def test_files_that_cannot_be_read_are_one_sentence(tmp_path, capsys):
         imported(tmp_path, tmp_path / "bad" / "pickled.npy")
 
 
-def test_gaps_and_mixed_columns_of_a_data_frame(tmp_path, vectors):
-    pandas = pytest.importorskip("pandas")
-    labels = pandas.Series([None, *LABELS[1:]], dtype="string")
-    run = imported(tmp_path, vectors, labels, name="gaps")
-    assert run.scores()["excluded"] == 1 and run.dataset().class_names[run.dataset().labels[0]] == ""
-    with pytest.raises(ValueError, match="no table whose columns have one type each .*column mixed") as told:
-        imported(tmp_path, vectors, metadata=pandas.DataFrame({"mixed": ["a", 1] * 16}))
-    assert "('" not in str(told.value)
-    with pytest.raises(ValueError, match="no table whose columns"):
-        imported(tmp_path, vectors, metadata=LABELS)
-
-
 def test_the_command_counts_both_parts_and_says_why_nothing_is_measured(tmp_path, vectors, capsys):
     np.save(tmp_path / "v.npy", vectors)
     (tmp_path / "t.csv").write_text("label,query_gallery\n" + "".join(f"{c},gallery\n{c},query\n" for c in range(16)))
     words = ["import", str(tmp_path / "v.npy"), "--runs", str(tmp_path / "runs")]
     assert main([*words, "--table", str(tmp_path / "t.csv")]) == 0
     assert "16 queries and a gallery of 16 in the test split" in capsys.readouterr().out
-    assert main(words) == 0 and "measured: no class has two images" in capsys.readouterr().out
-    assert main([*words, "--table", str(tmp_path / "t.csv"), "--measure", "no"]) == 0
+    assert main(words) == 0 and "measured: the rows have no labels" in capsys.readouterr().out
+    assert main([*words, "--table", str(tmp_path / "t.csv"), "--no-measure"]) == 0
     assert "Nothing was measured; `lab evaluate" in capsys.readouterr().out
 
 
-def test_rows_are_never_held_twice(tmp_path, vectors):
-    """Blocks come from the memory map one after the other; the whole is asked for nowhere."""
-    from lab.runs.importing.vectors import BLOCK, CheckedRows
-
-    asked = []
-
-    class Rows:
-        shape, dtype = (3 * BLOCK + 5, 6), np.dtype(np.float16)
-
-        def __getitem__(self, rows):
-            asked.append(len(rows))
-            return np.resize(vectors, (len(rows), 6)).astype(np.float16)
-
-    list(CheckedRows(Rows(), np.arange(3 * BLOCK + 5), None).blocks())
-    assert asked == [BLOCK, BLOCK, BLOCK, 5]
+def test_tensors_pairs_and_tables_without_names(tmp_path, vectors, capsys):
+    torch.save({"vectors": torch.from_numpy(vectors), "labels": LABELS}, tmp_path / "held.pt")
+    torch.save(torch.from_numpy(vectors), tmp_path / "bare.pt")
+    np.save(tmp_path / "X.npy", vectors)
+    np.save(tmp_path / "y.npy", np.unique(LABELS, return_inverse=True)[1])
+    np.savetxt(tmp_path / "rows.tsv", vectors, delimiter="\t")
+    expected = imported(tmp_path, vectors, LABELS, name="expected").scores()["values"]["MAP@R"]
+    assert imported(tmp_path, tmp_path / "held.pt").scores()["values"]["MAP@R"] == expected
+    for file in ("bare.pt", "X.npy", "rows.tsv"):
+        run = imported(tmp_path, tmp_path / file, metadata=tmp_path / "y.npy")
+        assert run.scores()["values"]["MAP@R"] == pytest.approx(expected, abs=1e-6), file
+    words = ["import", str(tmp_path / "X.npy"), "--table", str(tmp_path / "y.npy"), "--runs", str(tmp_path / "runs")]
+    assert main(words) == 0
+    told = capsys.readouterr().out
+    assert "label is column label" in told and "MAP@R" in told
+    torch.save(torch.nn.Linear(2, 2), tmp_path / "module.pt")
+    with pytest.raises(ValueError, match="holds more than tensors"):
+        imported(tmp_path, tmp_path / "module.pt")

@@ -36,15 +36,6 @@ def test_what_is_not_given_stays(run):
             management.annotate(run, group=bad)
 
 
-@pytest.mark.parametrize(
-    ("note", "tags"), [("x" * 5001, []), ("", ["t"] * 0 + ["y" * 41]), ("", list("abcdefghijklmnopqrstuv"))]
-)
-def test_too_much_is_refused(run, note, tags):
-    with pytest.raises(ValueError, match="at most"):
-        management.annotate(run, note, tags)
-    assert management.notes(run) == {"note": "", "tags": [], "group": ""}
-
-
 @pytest.mark.parametrize("name", ["", "../out", ".hidden", "a" * 101, "one"])
 def test_bad_and_taken_names_are_refused(run, tmp_path, name):
     with pytest.raises(ValueError):

@@ -1,72 +1,97 @@
-"""Marks of images: kept with the run, taken back, exported."""
+"""Marks of images: kept beside the runs by content, taken back, turned into corrections."""
 
 from __future__ import annotations
 
-import csv
-import io
-from concurrent.futures import ThreadPoolExecutor
+import json
+import shutil
 
 import pytest
 
-import lab.runs
-from lab.runs import RunConfig, marks
+import lab
+from lab.runs import marks
+from lab.runs.marks import Mark
+
+
+def folder(root):
+    return lab.data.create("class_folders", root=str(root), validation=0.5, test=0.25)
 
 
 @pytest.fixture
-def run(tmp_path):
-    return lab.runs.create(RunConfig.of(), tmp_path, "marked")
+def own(pictures, tmp_path):
+    """The root of a folder of pictures that a test may change, beside a folder of runs."""
+    return shutil.copytree(pictures, tmp_path / "own")
 
 
-def test_marks_are_kept_and_taken_back(run):
-    assert marks.read(run) == {}
-    marks.mark(run, "cats/1.jpg", "wrong label")
-    marks.mark(run, "dogs/=2.jpg", "skip")
-    marks.mark(run, "cats/1.jpg", "duplicate")
-    assert marks.read(run) == {"cats/1.jpg": "duplicate", "dogs/=2.jpg": "skip"}
-    table = marks.as_csv(marks.read(run), {"cats/1.jpg": "cats, big"})
-    assert table == 'image,label,mark\ncats/1.jpg,"cats, big",duplicate\ndogs/=2.jpg,,skip\n'
-    marks.mark(run, "cats/1.jpg", None)
-    assert marks.read(run) == {"dogs/=2.jpg": "skip"}
-    with pytest.raises(ValueError, match="one of wrong label, duplicate, skip"):
-        marks.mark(run, "cats/1.jpg", "ugly")
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "runs").mkdir()
+    return tmp_path / "runs"
 
 
-def test_no_cell_of_the_table_is_a_formula():
-    given = {f"{start}cmd|' /C calc'!A0": "skip" for start in ("=", "+", "-", "@", "\t=", "\r=", "cat\r=", " =")}
-    table = marks.as_csv(given, dict.fromkeys(given, '=HYPERLINK("x")'))
-    _, *rows = csv.reader(io.StringIO(table, newline=""))
-    assert len(rows) == len(given) and all(len(row) == 3 for row in rows)
-    assert not any(cell.lstrip().startswith(("=", "+", "-", "@")) for row in rows for cell in row)
+def test_what_is_written_is_read_and_writing_back_is_undo(own, root):
+    images = folder(own)
+    name = images.class_names[0]
+    given = {0: Mark("relabel", label=name, tags=("mine",)), 3: Mark("duplicate", of=images.keys[0]), 4: Mark("keep")}
+    assert marks.write(root, images, given) == dict.fromkeys(given)
+    assert marks.read(root, images) == marks.read(root, folder(own)) == given
+    before = marks.write(root, images, {3: None, 4: Mark("drop"), 5: Mark("drop"), 6: None})
+    assert before == {3: given[3], 4: given[4], 5: None, 6: None}
+    assert marks.read(root, images) == {0: given[0], 4: Mark("drop"), 5: Mark("drop")}
+    marks.write(root, images, before)
+    assert marks.read(root, images) == given
+    assert len(json.loads((root / marks.FILE).read_text())["marks"]) == 3
 
 
-def test_verdicts_are_of_a_query_and_an_image(run):
-    assert marks.verdicts(run) == {}
-    marks.judge(run, "cats/1.jpg", "dogs/1.jpg", "right")
-    marks.judge(run, "cats/1.jpg", "cats/2.jpg", "wrong")
-    marks.judge(run, "dogs/1.jpg", "cats/1.jpg", "right")
-    marks.judge(run, "dogs/1.jpg", "cats/1.jpg", None)
-    assert marks.verdicts(run) == {"cats/1.jpg": {"dogs/1.jpg": "right", "cats/2.jpg": "wrong"}}
-    assert marks.read(run) == {}, "marks of images are another thing"
-    table = marks.verdicts_as_csv(marks.verdicts(run), {"cats/1.jpg": "cats", "cats/2.jpg": "cats"})
-    assert table.splitlines() == [
-        "query,query_label,image,label,verdict",
-        "cats/1.jpg,cats,cats/2.jpg,cats,wrong",
-        "cats/1.jpg,cats,dogs/1.jpg,,right",
-    ]
-    with pytest.raises(ValueError, match="right or wrong for a query, got 'perhaps'"):
-        marks.judge(run, "cats/1.jpg", "dogs/1.jpg", "perhaps")
+@pytest.mark.parametrize("wrong", [{"answer": "ugly"}, {"answer": "relabel"}])
+def test_what_is_no_answer_is_refused(wrong):
+    with pytest.raises(ValueError, match="An image is"):
+        Mark(**wrong)
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"a": "ugly", "b": {}}'])
-def test_a_damaged_file_says_nothing(run, text):
-    (run.path / marks.FILE).write_text(text)
-    assert marks.read(run) == {}
+def test_marks_follow_the_content_of_moved_and_renamed_images(own, root, tmp_path):
+    images = folder(own)
+    marks.write(root, images, {0: Mark("drop"), 5: Mark("keep")})
+    first, second = (own / images.keys[item] for item in (0, 5))
+    first.rename(first.with_name("zzz.png"))
+    moved = folder(shutil.move(own, tmp_path / "elsewhere"))
+    known = {moved.keys[item]: mark.answer for item, mark in marks.read(root, moved).items()}
+    assert known == {f"{first.parent.name}/zzz.png": "drop", images.keys[5]: "keep"}
+    (moved.root / images.keys[5]).write_bytes((moved.root / images.keys[6]).read_bytes())
+    answers = [mark.answer for mark in marks.read(root, folder(moved.root)).values()]
+    assert answers == ["drop"], "another picture of that name is not marked"
 
 
-def test_people_who_mark_at_once_lose_nothing(run):
-    """Each mark is read, added and written again."""
-    several = [f"{who} {number}" for who in "abcd" for number in range(8)]
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda key: marks.mark(run, key, "skip"), several))
-        list(pool.map(lambda key: marks.judge(run, "query", key, "right"), several))
-    assert marks.read(run).keys() == marks.verdicts(run)["query"].keys() == set(several)
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"marks": [{"key": "a"}]}', '{"marks": 3}'])
+def test_a_damaged_file_is_a_sentence_and_stays(own, root, text):
+    (root / marks.FILE).write_text(text)
+    images = folder(own)
+    for attempt in (lambda: marks.read(root, images), lambda: marks.write(root, images, {0: Mark("drop")})):
+        with pytest.raises(ValueError, match="is damaged .* Bring back a copy"):
+            attempt()
+    assert (root / marks.FILE).read_text() == text
+
+
+def test_marks_become_corrections_that_later_marks_change(own, root):
+    images = folder(own)
+    to = images.class_names[-1]
+    table = marks.corrections(images, {0: Mark("drop"), 1: Mark("relabel", to), 2: Mark("keep"), 3: Mark(tags=("a",))})
+    assert table == {images.keys[0]: "", images.keys[1]: to}
+    before = marks.save_corrections(root, table)
+    assert before == marks.save_corrections(root, table) and before.parent == root / marks.CORRECTIONS
+    later = marks.corrections(images, {0: Mark("keep"), 5: Mark("duplicate", of=images.keys[1])}, str(before))
+    assert later == {images.keys[1]: to, images.keys[5]: ""}
+
+
+def test_the_corrected_set_leaves_the_lab_as_a_manifest(own, tmp_path):
+    images = folder(own)
+    train, test = (images.splits[name].items for name in ("train", "test"))
+    to = images.class_names[images.labels[test[0]]]
+    given = {int(train[0]): Mark("relabel", to), int(test[1]): Mark("drop")}
+    (tmp_path / "own.csv").write_text(marks.as_manifest(images, given))
+    read = lab.data.create("manifest", path=str(tmp_path / "own.csv"), root=str(own))
+    at = {key: item for item, key in enumerate(read.keys)}
+    assert images.keys[test[1]] not in at and len(read) == len(images) - 1
+    moved = at[images.keys[train[0]]]
+    assert moved in read.splits["test"].items and read.class_names[read.labels[moved]] == to
+    with pytest.raises(ValueError, match="are no files"):
+        marks.as_manifest(lab.data.create("digits"), {})

@@ -11,7 +11,6 @@ import pytest
 
 import lab.runs
 from lab.__main__ import main
-from lab.runs import marks
 from lab.runs.execute import execute
 
 KEPT = Path(__file__).parent.parent / "fixtures" / "v0_2"
@@ -51,19 +50,18 @@ def test_what_stands_beside_the_numbers_reads_equal(root, capsys):
     run = lab.runs.open(root / "finished")
     assert run.config.loss.name == "recall_at_k" and [w.name for w in run.config.wrappers] == ["simix"]
     assert run.meta["versions"]["rankscope"] == "0.2.0" and list(run.batches()) == list(run.frames()) == [5, 10]
-    assert list(marks.read(run).values()) == ["duplicate"]
-    assert [list(images.values()) for images in marks.verdicts(run).values()] == [["right"]]
+    assert (run.path / "relevance.json").is_file(), "version 0.3 reads it no more, and leaves it where it is"
     for values in (run.meta, run.status, run.scores("test"), *run.metrics()):
         assert "crc32" not in values, "0.2 wrote a checksum into its JSON files; readers pass over it"
-    assert main(["note", str(run.path)]) == 0
-    assert capsys.readouterr().out.split("\n")[:3] == ["made by version 0.2", "#kept", "group fixtures"]
+    assert main(["runs", "mark", str(run.path)]) == 0
+    assert capsys.readouterr().out.split("\n")[1] == "finished\tmade by version 0.2\tkept\tfixtures"
 
 
 def test_runs_are_listed_and_compared(root, capsys):
     assert main(["runs", "--runs", str(root), "--json"]) == 0
     states = {row["run"]: row["state"] for row in json.loads(capsys.readouterr().out)}
     assert states == {"finished": "finished", "imported": "finished", "interrupted": "interrupted"}
-    main(["report", str(root / "finished"), str(root / "imported"), "--json"])
+    main(["runs", "report", str(root / "finished"), str(root / "imported"), "--json"])
     lines = json.loads(capsys.readouterr().out)["lines"]
     for line in lines:
         expected = EXPECTED[line["runs"][0]]["scores"]["test"]

@@ -59,27 +59,6 @@ def test_what_cannot_be_recorded_is_one_sentence(tmp_path):
     assert not (tmp_path / "other").exists()
 
 
-@pytest.mark.parametrize(
-    "variables", [{"RANK": "1"}, {"NODE_RANK": "0", "LOCAL_RANK": "1"}, {"NODE_RANK": "1", "LOCAL_RANK": "0"},
-                  {"SLURM_PROCID": "3"}],
-)  # fmt: skip
-def test_a_process_that_is_not_the_first_takes_the_same_calls_in_silence(tmp_path, monkeypatch, variables):
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    with lab.runs.record("own", {"lr": 0.1}, runs=tmp_path) as run:
-        run.log(2, loss=0.5)
-        run.embeddings(3, points(), LABELS)
-        run.batch(points(), LABELS, range(8))
-        with pytest.raises(ValueError, match="steps must not go back"):
-            run.log(1, loss=0.5)
-    assert run.step == 3 and run.run is None and not list(tmp_path.iterdir())
-    with pytest.raises(ValueError, match="A run's name"):
-        lab.runs.record("../own", runs=tmp_path)
-    with lab.runs.record("own", runs=tmp_path, rank=0) as run:
-        run.log(1, loss=0.5)
-    assert run.run.state == "finished", "whoever says so writes"
-
-
 class Toy(torch.utils.data.Dataset):
     def __len__(self):
         return 8

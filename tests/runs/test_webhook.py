@@ -37,6 +37,7 @@ def listener(monkeypatch):
     server = HTTPServer(("127.0.0.1", 0), Listener)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     monkeypatch.setenv("LAB_WEBHOOK", f"http://127.0.0.1:{server.server_port}/secret?a=b")
+    monkeypatch.setattr(webhook, "PATIENCE", 300.0)  # a busy machine is no fault of the message
     yield Listener
     Listener.hangs.set()
     server.shutdown()
@@ -65,7 +66,8 @@ def test_an_end_is_told_once_and_a_sign_of_life_is_not(run, listener):
     with Writer(run) as writer:
         writer.status(RUNNING, sentence="")
         writer.status(FINISHED, scores={"test": {"MAP@R": 0.5}})
-    assert listener.told[-1][2]["scores"] == {"test": {"MAP@R": 0.5}} and len(listener.told) == 2
+    assert len(listener.told) == 2, (run.path / "log.txt").read_text()
+    assert listener.told[-1][2]["scores"] == {"test": {"MAP@R": 0.5}}
     assert listener.told[-1][2]["text"] == "Run one finished."
 
 

@@ -60,9 +60,3 @@ def test_a_run_starts_so_once_and_not_again_when_it_is_resumed(pictures, tmp_pat
     assert calls == [1] and run.state == "finished"
     # The training split is measured when asked for, and no other then.
     assert set(run.scores("train")["values"]) >= {"r@1", "MAP@R"} and run.scores("test") is None
-
-
-def test_a_head_without_a_last_layer_cannot_start_from_whitening(emoji):
-    config = RunConfig.of({**GIVEN, "encoder": {**GIVEN["encoder"], "dim": None}})
-    with pytest.raises(ValueError, match="which encoder.dim none leaves out"):
-        list(start_from_whitening(config, emoji, parts_of(config, emoji)))

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lab
-from lab.samplers._base import released_epoch
 
 NAMES = lab.samplers.names()
 
@@ -41,6 +40,15 @@ def test_m_per_class_takes_m_of_each(per_class):
     for step in range(10):
         drawn = labels[sampler.batch(step)].reshape(-1, per_class)
         assert (drawn == drawn[:, :1]).all() and len(np.unique(drawn)) == 16 // per_class
+
+
+def test_m_per_class_fills_the_batch_where_classes_are_few():
+    labels = np.repeat(np.arange(10), [40] * 9 + [6])  # 128 images with 4 of each class would need 32 classes
+    sampler = lab.samplers.create("m_per_class").bind(labels)
+    for step in range(5):
+        shown, counts = np.unique(labels[sampler.batch(step)], return_counts=True)
+        assert len(shown) == 8 and (counts == 16).all()
+    assert len(np.unique(lab.samplers.create("m_per_class").bind(np.repeat(np.arange(32), 6)).batch(0) // 6)) == 32
 
 
 def test_m_per_class_gives_every_class_its_turn():
@@ -78,17 +86,6 @@ def test_hierarchical_takes_half_from_each_of_two_super_classes(sizes, step, see
         assert (drawn == drawn[:, :1]).all() and drawn[0, 0] != drawn[1, 0]
 
 
-def test_hierarchical_gives_super_classes_their_share():
-    """Six classes against three and three: the large one is in every batch, each class once a lap."""
-    supers_of_class = np.repeat([0, 1, 2], [6, 3, 3])
-    labels = np.repeat(np.arange(12), 2)
-    sampler = lab.samplers.create("hierarchical", batch_size=4, per_class=2).bind(labels, supers_of_class[labels])
-    for lap in range(4):
-        batches = [sampler.batch(step) for step in range(6 * lap, 6 * lap + 6)]
-        assert all(0 in supers_of_class[labels[batch]] for batch in batches)
-        assert len(np.unique(np.concatenate([labels[batch] for batch in batches]))) == 12
-
-
 def test_hierarchical_by_pairs_shows_every_pair_alike_whatever_their_sizes():
     """Super-classes of 40, 6, 3 and 2 classes; six pairs, each once a lap of six batches (the code of 001)."""
     supers_of_class = np.repeat([0, 1, 2, 3], [40, 6, 3, 2])
@@ -107,14 +104,6 @@ def test_short_classes_with_replacement_draw_each_image_by_itself():
     of_three = [b[SHORT[b] == 3] for b in (sampler.batch(step) for step in range(60)) if 3 in SHORT[b]]
     assert all(len(b) == 4 for b in of_three) and {12, 13} == set(np.concatenate(of_three))
     assert any(sorted(b) != [12, 12, 13, 13] for b in of_three), "that would be repeat"
-
-
-def test_an_epoch_of_the_released_code_ends_when_no_batch_is_left():
-    # Cars196: its smallest training class has 59 images, so 392 = 98 x 4 can be filled 14 times, not 8,054 // 392 = 20.
-    sizes = np.full(98, 83)
-    sizes[13] = 59
-    assert released_epoch(sizes, 392, 4) == 14
-    assert released_epoch(np.full(10, 8), 40, 4) == 2 and released_epoch(np.full(9, 8), 40, 4) == 0
 
 
 SHORT = np.repeat([0, 1, 2, 3], [4, 4, 4, 2])
@@ -136,6 +125,7 @@ def test_classes_with_too_few_images():
     [
         ("m_per_class", {"batch_size": 10}, SHORT, None, "multiple of per_class, got 10 and 4"),
         ("m_per_class", {"batch_size": 32, "per_class": 2}, SHORT, None, "needs 16 classes, but only 4"),
+        ("m_per_class", {"batch_size": 32}, SHORT[:12], None, "Lower batch_size to 12"),  # larger than the whole set
         ("m_per_class", {"per_class": 0}, SHORT, None, "1 <= per_class"),
         ("hierarchical", {"batch_size": 12}, SHORT, None, "multiple of twice per_class"),
         ("hierarchical", {"batch_size": 8}, SHORT, None, "no super-classes|has none"),

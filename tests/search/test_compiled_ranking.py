@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lab import search
 from lab.core.results import EASY, HARD, EmbeddingSet, Relevance
 from lab.kernels import products
-from lab.search import _fast, _scans, _tile_scans, exact
+from lab.search import _fast
 
 
 def unit(vectors):
@@ -68,24 +68,12 @@ def test_same_source(case, product):
     assert_same(clustered(**CASES[case]))
 
 
-def test_rows_with_many_positives_beside_columns_with_few(product, monkeypatch):
+def test_rows_with_many_positives_beside_columns_with_few(product):
     """A tile that serves both sides counts for its rows by bins and for its columns one by one."""
-    mixed, scan = [], _tile_scans.scan
-
-    def watched(tile, first_row, first_column, both, *rest):
-        mixed.append(both and first_row == 0)
-        return scan(tile, first_row, first_column, both, *rest)
-
-    monkeypatch.setattr(_tile_scans, "scan", watched)
     labels = np.concatenate([np.zeros(130, int), 1 + np.arange(390) // 3])  # more than the first 128 are alike
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(131, 16))[labels] + rng.normal(size=(520, 16))
     assert_same(EmbeddingSet(unit(vectors), labels, np.arange(520)))
-    assert any(mixed)
-
-
-def test_all_images_alike(product):
-    assert_same(EmbeddingSet(unit(np.ones((200, 24))), np.arange(200) % 7, np.arange(200)))
 
 
 @pytest.mark.parametrize("k", [1, 1000])
@@ -116,12 +104,6 @@ def test_judged_relevance(product):
     items = np.concatenate([np.random.default_rng(i).permutation(300)[:30] for i in range(3)])
     relevant = Relevance(np.array([0, 30, 60, 60, 90]), items, np.tile([EASY, HARD], 45))
     assert_same(gallery, query, relevant=relevant)
-
-
-def test_more_doubts_than_room(product, monkeypatch):
-    monkeypatch.setattr(_fast, "DOUBTFUL", 3)
-    assert_same(clustered(n=300, d=2, classes=60, noise=1))
-    assert_same(clustered(n=300, d=2, classes=4, noise=1))
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -164,22 +146,3 @@ def test_no_score_is_farther_off_than_the_margin(kind):
     exact = rows.astype(np.float64) @ rows.astype(np.float64).T
     error = np.abs(products.product(tensor, tensor).numpy() - exact).max(1)
     assert (error < _fast.margins_of(tensor)).all() and _fast.margins_of(tensor).max() < 5e-5
-
-
-@pytest.mark.parametrize("trouble", ["no numba", "no compiler"])
-def test_no_compiler_breaks_nothing(trouble, monkeypatch):
-    images = clustered(n=60, d=8, classes=3, noise=1)
-    expected = search.create("exact", path="plain").build(images).rank(images, True)
-    if trouble == "no numba":
-        monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    else:
-        monkeypatch.setattr(_fast, "warm_up", lambda: _scans.no_such_function)
-    monkeypatch.setattr(exact, "WORTH_COMPILING", 1)
-    exact._why_not_numba.cache_clear()
-    try:
-        with pytest.raises(ValueError, match="numba (is not installed|does not compile here)"):
-            search.create("exact", path="compiled").build(images).rank(images, True)
-        found = search.create("exact").build(images).rank(images, True)
-    finally:
-        exact._why_not_numba.cache_clear()
-    np.testing.assert_array_equal(found.positive_ranks, expected.positive_ranks)

@@ -62,16 +62,3 @@ def test_judged_relevance(make_set):
 def test_bad_judgements(relevant, message, make_set):
     with pytest.raises(ValueError, match=message):
         search.create("exact").build(make_set(n=40)).rank(make_set(n=3, seed=4), False, relevant)
-
-
-def test_faiss_and_torch_share_a_process(make_set):
-    """Both bring an OpenMP runtime; with the wrong pair the second to start crashes or hangs."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        for _ in range(2):
-            torch.ones(900, 900) @ torch.ones(900, 900)
-            gallery = make_set(n=900, d=16)
-            assert len(search.create("faiss_ivf").build(gallery).rank(gallery, True)) == 900
-    finally:
-        torch.set_num_threads(before)

@@ -46,20 +46,6 @@ def test_a_grown_index_ranks_like_one_of_the_whole(name, make_set, anchors, tmp_
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_names_are_kept_until_there_is_another_gallery(name, make_set, anchors, tmp_path):
-    whole, called = make_set(n=40), [f"picture ä{number}" for number in range(30)]
-    about = {"made_by": {"words": "me", "weights": "11"}}
-    saved = build(name, part(whole, slice(0, 30)), anchors).save(tmp_path / "it", called, about)
-    grown = search.open(saved).add(part(whole, slice(30, 40)))
-    again = search.open(grown.save(tmp_path / "it"))
-    assert again.names == called and again.about == about and len(again.gallery) == 40
-    with pytest.raises(ValueError, match="There are 41 names for 40 items"):
-        again.save(tmp_path / "it", ["a"] * 41)
-    again.build(whole, **({"anchors": anchors} if name == "two_stage" else {}))
-    assert not again.names and not again.about
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_bad_use_is_told(name, make_set, anchors, tmp_path):
     gallery = make_set(n=40)
     for call in (lambda: search.create(name).save(tmp_path / "it"), lambda: search.create(name).add(gallery)):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lab import search
-from lab.core.results import UNRANKED, EmbeddingSet
+from lab.core.results import UNRANKED
 
 
 def test_visits_only_the_nearest_files(make_set, anchors):
@@ -23,20 +23,6 @@ def test_visits_only_the_nearest_files(make_set, anchors):
             np.testing.assert_array_equal(ranks == UNRANKED, ~inside[items])
             place = {int(j): p + 1 for p, j in enumerate(found)}
             assert all(place[int(j)] == r for j, r in zip(items, ranks, strict=True) if r != UNRANKED)
-
-
-def test_filed_by_label(make_set, anchors):
-    gallery = make_set(n=60)
-    names = np.arange(9) + 100
-    named = EmbeddingSet(gallery.vectors, gallery.labels + 100, gallery.items)
-    index = search.create("two_stage", k=60, filed_by="label").build(named, anchors=anchors, anchor_labels=names)
-    scores, positions = index.neighbours(anchors[4])
-    found = positions[positions >= 0]
-    assert set(named.labels[found]) == {104} and len(found) == (named.labels == 104).sum()
-    with pytest.raises(ValueError, match="Gallery label 10[0-9] has no anchor"):
-        search.create("two_stage", filed_by="label").build(named, anchors=anchors, anchor_labels=np.arange(9))
-    with pytest.raises(ValueError, match="label of each of the 9 anchors"):
-        search.create("two_stage", filed_by="label").build(named, anchors=anchors, anchor_labels=np.arange(4))
 
 
 def test_bad_anchors(make_set, anchors):

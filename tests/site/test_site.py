@@ -55,23 +55,6 @@ def test_lessons_show_live_figures_and_typeset_formulas(site):
     assert lessons.shown("x = 1") is None and lessons.shown("show(") is None
 
 
-def test_figures_that_were_not_computed_say_so_and_are_counted(site):
-    assert not list((site / "live" / "figures").iterdir()), "an empty file would be read as a broken one"
-    assert "was built without the pictures" in (site / "index.md").read_text()
-    figures = Figures(site / "no cache", compute=False)
-    assert 'class="live-figure missing"' in figures.live("rank_plus") and figures.missing == 1
-    assert "trained beforehand" not in figures.live("concentric_circles"), "where no stop is shown"
-
-
-def test_a_link_without_a_page_keeps_its_words_alone():
-    text = (
-        "[the code](lab/losses/sup_ap.py), [claims](docs/claims.md#tau), ![](docs/images/map.png), [web](https://a.b)"
-    )
-    wanted = "the code, [claims](results/claims.md#tau), ![](images/map.png), [web](https://a.b)"
-    assert places.rewritten(text, "README.md", "index.md") == wanted
-    assert places.rewritten("```\n[a](lab/x.py)\n```", "README.md", "index.md") == "```\n[a](lab/x.py)\n```"
-
-
 def test_dead_links_and_other_hosts_are_found(tmp_path):
     (tmp_path / "a.md").write_text("# A b\n[there](#a-b), [gone](b.md), [nowhere](#c)")
     assert links.in_markdown(tmp_path) == ["a.md: b.md leads nowhere", "a.md: #c leads nowhere"]
@@ -112,10 +95,6 @@ def test_parameters_told_together_are_told_apart(monkeypatch):
     twice = "    a: numbers,\n        both.\n    b: numbers,\n        both."
     assert change(before) == before.replace("    a, b: numbers,\n        both.", twice)
     assert change("Do.\n\nExample:\n    >>> 1\n    1") == "Do.\n\nExamples:\n    >>> 1\n    1"
-
-
-def test_doctests_of_a_part_are_code():
-    assert ":\n    >>>" not in reference.pages()["reference/exporters.md"]
 
 
 def test_the_page_says_with_what_a_claim_was_tried():

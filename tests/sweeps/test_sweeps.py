@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 
 import pytest
 import yaml
@@ -15,7 +14,6 @@ from lab.__main__ import main
 from lab.launchers._base import Launcher
 from lab.launchers._work import train_here
 from lab.runs import management
-from lab.runs.launching import stop_request
 from lab.sweeps import Plan
 
 
@@ -73,7 +71,6 @@ def test_random_settings_lie_in_their_spans_and_repeat_with_the_seed():
         ({"search": "guess"}, "search must satisfy one of grid, random, tpe"),
         ({"colour": 1}, "has no knob 'colour'"),
         ({"name": "../x"}, "A run's name"),
-        ({"prune": True}, "with search: tpe alone"),
         ({"vary": {"training.seed": list(range(101)), "loss.tau2": [0.1] * 100}}, "at most 10,000"),
     ],
 )
@@ -112,28 +109,6 @@ def test_tpe_asks_for_the_next_with_the_scores_of_those_before(base, tmp_path):
     assert later[0].values == pytest.approx(trials[0].values)
 
 
-def test_a_run_behind_the_median_is_asked_to_stop(base, tmp_path):
-    optuna = pytest.importorskip("optuna")
-    from lab.sweeps.search import Tpe
-
-    vary = {"training.seed": {"low": 0, "high": 99}}
-    plan = Plan.of({"name": "p", "config": base, "vary": vary, "search": "tpe", "trials": 9, "prune": True})
-    search = Tpe(plan)
-    for _ in range(6):
-        trial = search.study.ask(search.distributions)
-        trial.report(0.9, 2)
-        search.study.tell(trial, 0.9)
-    run = lab.runs.create(plan.configured(search.ask(tmp_path / "p-7")), tmp_path, "p-7")
-    with lab.runs.Writer(run) as writer:
-        writer.append({"kind": "validated", "step": 2, "values": {"MAP@R": 0.1}})
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for _ in range(2):  # a second look tells Optuna nothing twice
-            search.look()
-    assert (run.path / stop_request.FILE).is_file()
-    assert optuna.trial.TrialState.PRUNED.name == "PRUNED"
-
-
 def test_the_command_shows_the_runs_trains_them_and_ranks_them(base, tmp_path, capsys, monkeypatch):
     file = tmp_path / "plan.yaml"
     file.write_text(yaml.safe_dump({"name": "c", "config": base, "vary": {"training.seed": [0, 1]}}))
@@ -166,16 +141,3 @@ def test_train_hands_a_run_a_seed_to_a_launcher(base, tmp_path, capsys, monkeypa
         assert main([*command, *flags]) == 2
         assert words in capsys.readouterr().err
     assert len(here.trained) == 2
-
-
-def test_a_run_that_was_pruned_is_not_trained_on_when_the_sweep_is_begun_again(base, tmp_path):
-    pytest.importorskip("optuna")
-    vary = {"training.seed": {"low": 0, "high": 99}}
-    plan = Plan.of({"name": "p", "config": base, "vary": vary, "search": "tpe", "trials": 2, "prune": True})
-    pruned = lab.runs.create(plan.configured({"training.seed": 3}), tmp_path, "p-1")
-    list(lab.runs.execute(pruned, stop=lambda: True))
-    assert pruned.state == "stopped"
-    here = Here()
-    trials = [trial for trial in lab.sweeps.carry_out(plan, tmp_path, here, at_once=1) if trial]
-    assert here.trained == ["p-2"] and [trial.new for trial in trials] == [False, True]
-    assert trials[0].values == {"training.seed": 3} and pruned.state == "stopped"

@@ -41,18 +41,23 @@ def images():
     return dataset
 
 
-def assert_trains(given, images):
+def assert_trains(given, images, twice=True):
     first, weights = steps(given, images)
-    again, same = steps(given, images)
     assert [r.step for r in first] == [1, 2]
     assert all(np.isfinite(r.loss) and r.gradient_norm > 0 for r in first)
-    assert [(r.loss, r.gradient_norm) for r in first] == [(r.loss, r.gradient_norm) for r in again]
-    assert weights.keys() == same.keys() and all(torch.equal(weights[k], same[k]) for k in weights)
+    if twice:
+        again, same = steps(given, images)
+        assert [(r.loss, r.gradient_norm) for r in first] == [(r.loss, r.gradient_norm) for r in again]
+        assert weights.keys() == same.keys() and all(torch.equal(weights[k], same[k]) for k in weights)
+
+
+REPRODUCED = ("recall_at_k", "contextual", "proxy_anchor", "triplet_margin", "memory_contrastive")
+"""One of each kind."""
 
 
 @pytest.mark.parametrize("name", lab.losses.names())
 def test_every_loss_trains_and_reproduces(name, images):
-    assert_trains(tiny(loss=name), images)
+    assert_trains(tiny(loss=name), images, twice=name in REPRODUCED)
 
 
 @pytest.mark.parametrize("name", lab.wrappers.names())

@@ -1,6 +1,5 @@
 """Several processes on the CPU: their step is the step of one, ragged shares included, whatever dies on the way."""
 
-import os
 import subprocess
 import sys
 import textwrap
@@ -13,16 +12,13 @@ import yaml
 
 import lab.runs
 import lab.runs.check
-from lab.core.streams import result_of
 from lab.runs import RunConfig
-from lab.runs.evaluate import evaluator_of
 from lab.runs.execute import execute
 from lab.training import checkpoint
 from lab.training.distributed import Processes
 from lab.training.steps import gradients
 from tests import several
 
-from .test_shared_processes import free_port
 from .toys import ToyEncoder, ToyLoss, toy_batch
 
 
@@ -113,14 +109,7 @@ GIVEN = {
 }
 
 
-SHARDED = {**GIVEN, "training": {**GIVEN["training"], "class_weights": "sharded", "encoder_weights": "sharded"}}
-REMEMBERS = {
-    **GIVEN,
-    "loss": "contrastive",
-    "wrappers": [{"name": "cross_batch_memory", "size": 7000, "unique": True}],
-    "training": {**GIVEN["training"], "steps": 8},
-}
-"""A loss that remembers images of earlier batches, one by one."""
+SHARDED = {**GIVEN, "training": {**GIVEN["training"], "class_weights": "sharded"}}
 
 
 def alone(config, root):
@@ -161,59 +150,3 @@ def test_two_processes_that_share_all_weights_and_of_which_one_dies_are_one(tmp_
     (whole,), shares = (sorted(r.checkpoint("last").parent.glob("last.classes.00000004.*")) for r in (one, both))
     (expected,), found = ([checkpoint.load(p)["weights"]["loss.inner.W"] for p in ps] for ps in ([whole], shares))
     assert len(found) == 2 and torch.allclose(torch.cat(found, 1), expected, atol=2e-5)
-
-
-FOUR = """
-    import os, signal, sys, time
-    from pathlib import Path
-
-    import pytorch_metric_learning.losses
-    from lab.__main__ import main
-    from lab.runs.building import parts
-    from lab.runs.evaluate import evaluate_run
-    from lab.training import checkpoint, distributed
-    from lab.training.loop import Trainer
-
-    run, ports = sys.argv[1], sys.argv[2:]
-    mishap, step, clock = "", Trainer._step, time.time
-
-    def stepping(self, batch, number, watch):
-        if mishap == "killed" and number == 4 and self.processes.rank == 2:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return step(self, batch, number, watch)
-
-    def process(rank):
-        os.environ.update(RANK=str(rank), WORLD_SIZE="4", MASTER_ADDR="127.0.0.1", MASTER_PORT=ports.pop())
-        if mishap == "clocks":  # an hour and a half before to an hour and a half after
-            time.time = lambda: clock() + 3600 * (rank - 1.5)
-        os._exit(main(["train", "--resume", run, "--quiet"]))
-
-    Trainer._step = stepping
-    for mishap in ("killed", "clocks"):
-        children = [os.fork() or process(rank) for rank in range(4)]
-        ends = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
-        last = checkpoint.load(Path(run) / "checkpoints/last.safetensors")["progress"]["step"]
-        print("told", mishap, *ends, last, flush=True)
-        ports.pop()
-"""
-
-
-def test_four_processes_lose_one_and_go_on_with_clocks_apart(tmp_path):
-    """They are forked from one that has imported everything, so that eight of them cost what one does."""
-    one, four = alone(REMEMBERS, tmp_path), lab.runs.create(RunConfig.of(REMEMBERS), tmp_path, "four")
-    (tmp_path / "four.py").write_text(textwrap.dedent(FOUR))
-    ports = [str(free_port()) for _ in range(2)]
-    done = subprocess.run(
-        [sys.executable, str(tmp_path / "four.py"), str(four.path), *ports],
-        capture_output=True, text=True, timeout=240, env={**os.environ, "LAB_KERNELS": "plain"},
-    )  # fmt: skip
-    assert [line for line in done.stdout.splitlines() if line.startswith("told")] == [
-        "told killed 1 1 -9 1 2",
-        "told clocks 0 0 0 0 8",
-    ], done.stdout + done.stderr[-6000:]
-    assert "Another process of this training ended" in done.stderr
-    assert_same(one, four)
-    (query, _) = result_of(evaluator_of(four, "test").split("test"))
-    np.testing.assert_array_equal(four.embeddings("test").items, query.items)
-    np.testing.assert_allclose(four.embeddings("test").vectors, query.vectors, atol=1e-6)  # another process, other bits
-    assert not lab.runs.check.check(four)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from lab.core.streams import followed, result_of
+import lab.runs
 from lab.evaluation.embedding import beta_normalised
 from lab.evaluation.precision import Precision
 from lab.training import checkpoint, optimisers, schedules
@@ -92,26 +92,15 @@ def test_last_layer_and_pooling_have_rates_of_their_own():
         optimisers.create("adam", pooling_lr=1.0).build(plain, nn.Identity())
 
 
-def test_float16_scales_and_its_state_survives_a_checkpoint(tmp_path):
-    with pytest.raises(ValueError, match="float32, bfloat16, float16"):
-        Precision("half")
-    weights = nn.Parameter(torch.ones(3))
-    precision = Precision("float16", "cpu")
-    optimiser = torch.optim.SGD([weights], lr=1.0)
-    precision.backward((weights * torch.tensor([1.0, 2.0, 2.0])).sum())
-    assert weights.grad[0] == precision.scaler.get_scale() > 1
-    assert precision.clip(optimiser, [weights], 0.3) == pytest.approx(3.0)
-    assert weights.grad.norm() == pytest.approx(0.3, abs=1e-5)
-    precision.step(optimiser)
-    weights.grad = torch.full((3,), float("inf"))
-    before, scale = weights.detach().clone(), precision.scaler.get_scale()
-    precision.clip(optimiser, [weights], None)
-    precision.step(optimiser)
-    assert torch.equal(weights, before) and precision.scaler.get_scale() == scale / 2
-    checkpoint.save(tmp_path / "c.safetensors", {"scaler": precision.state_dict()})
-    again = Precision("float16", "cpu")
-    again.load_state_dict(checkpoint.load(tmp_path / "c.safetensors")["scaler"])
-    assert again.scaler.get_scale() == scale / 2
+def test_auto_is_chosen_once_by_what_the_processor_computes_with(tmp_path, tiny, monkeypatch):
+    auto = lab.runs.RunConfig.of(tiny).changed("training.precision", "auto")
+    for native, name in ((True, "bfloat16"), (False, "float32")):
+        monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: native)  # noqa: B023
+        monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
+        assert Precision("auto").name == name
+        run = lab.runs.create(auto, tmp_path, f"made with {name}".replace(" ", "-"))
+        monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: not native)  # noqa: B023
+        assert run.config.training.knobs.precision == name, "kept on another machine"
 
 
 @pytest.mark.parametrize("make", [torch.optim.Adam, torch.optim.AdamW, lambda p, lr: torch.optim.SGD(p, lr, 0.9)])
@@ -133,28 +122,6 @@ def test_a_checkpoint_gives_back_every_tensor_number_and_key(make, tmp_path):
         for key in a:
             assert torch.equal(torch.as_tensor(a[key]), torch.as_tensor(b[key]))
     assert all(torch.equal(loaded["model"][k], v) for k, v in model.state_dict().items())
-
-
-def test_a_checkpoint_holds_no_pickle_and_refuses_what_is_none(tmp_path):
-    path = tmp_path / "c.safetensors"
-    with pytest.raises(TypeError, match="a is a object"):
-        checkpoint.save(path, {"a": object()})
-    assert not path.exists()
-    with pytest.raises(FileNotFoundError):
-        checkpoint.load(path)
-    for content in (b"", b"not a checkpoint", b"\x80\x04]\x94."):
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match="cannot be read"):
-            checkpoint.load(path)
-    from safetensors.torch import save_file
-
-    save_file({"a": torch.zeros(1)}, path)
-    with pytest.raises(ValueError, match="no checkpoint of this version"):
-        checkpoint.load(path)
-    checkpoint.save(path, {"a": torch.zeros(100)})
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(ValueError, match="cannot be read"):
-        checkpoint.load(path)
 
 
 def test_seeds_depend_on_every_part_of_the_key():
@@ -199,22 +166,18 @@ def test_replay_draws_again_and_gives_the_state_back():
     assert torch.equal(torch.rand(4), after)
 
 
-def test_following_a_callback():
-    def work(progress):
-        progress(1, 2)
-        progress(2, 2)
-        return "done"
-
-    def broken(progress):
-        raise ValueError("no")
-
-    seen = []
-    assert result_of(followed(work, lambda *report: report), seen.append) == "done" and seen == [(1, 2), (2, 2)]
-    with pytest.raises(ValueError, match="no"):
-        result_of(followed(broken, lambda *report: report))
-
-
 def test_beta_normalisation_is_the_decks_formula():
     features = torch.tensor([[3.0, 4.0], [0.6, 0.8]])
     assert torch.allclose(beta_normalised(features, 0.5), torch.tensor([[2.1, 2.8], [0.9, 1.2]]))
     assert torch.allclose(beta_normalised(features, 0.0), torch.tensor([[0.6, 0.8], [0.6, 0.8]]))
+
+
+def test_a_checkpoint_holds_no_pickle_and_what_is_damaged_is_a_sentence(tmp_path):
+    path = tmp_path / "c.safetensors"
+    with pytest.raises(TypeError, match="a is a object"):
+        checkpoint.save(path, {"a": object()})
+    checkpoint.save(path, {"a": torch.zeros(100)})
+    for content in (b"", b"\x80\x04]\x94.", path.read_bytes()[:-20]):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="cannot be read"):
+            checkpoint.load(path)

@@ -1,6 +1,5 @@
 """What several processes share besides the loss: batch normalisation, embedding, and waiting for the first."""
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from types import SimpleNamespace
 
@@ -14,9 +13,7 @@ from lab.core.explain import explain
 from lab.core.results import EmbeddingSet
 from lab.training import distributed
 from lab.training.distributed import Processes
-from lab.training.loop import freeze
 from lab.training.processes import batchnorm as shared_batchnorm
-from lab.training.processes.meeting import start_name
 from tests import several
 
 SHARES = (5, 3)
@@ -89,28 +86,6 @@ def test_layers_of_timm_go_on_with_their_activation():
         dist.destroy_process_group()
 
 
-def test_a_frozen_layer_stays_frozen():
-    model = a_model()
-    freeze(model)
-    before = model[1].running_mean.clone()
-    model.train()(an_input()[0])
-    assert model[2].training and torch.equal(model[1].running_mean, before)
-
-
-def test_a_start_has_a_name_that_no_earlier_one_had():
-    """Machines count their own deaths alone; what a process that died has left in the store means nothing."""
-    store, patience = dist.HashStore(), timedelta(seconds=30)
-    names = []
-    for left in ({}, {"lab/arrived/2": "dead", "lab/answer/1": "old name"}, {}):
-        for key, value in left.items():
-            store.set(key, value)
-        with ThreadPoolExecutor() as pool:
-            names.append({*pool.map(lambda rank: start_name(store, rank, 4, patience), (3, 1, 0, 2))})
-    assert all(len(name) == 1 for name in names) and len(set.union(*names)) == 3
-    with pytest.raises(RuntimeError, match="Process 1 of 2 waited"):
-        start_name(dist.HashStore(), 1, 2, timedelta(seconds=0.2))
-
-
 def test_a_first_process_that_is_gone_or_silent_ends_the_others_with_a_sentence(monkeypatch):
     def gone(keys):
         raise dist.DistNetworkError("connection reset")
@@ -124,11 +99,3 @@ def test_a_first_process_that_is_gone_or_silent_ends_the_others_with_a_sentence(
             other.from_first("")
         silent = "The first process has said nothing for 0:00:00.1"
         assert (silent if patience < 1 else "Another process of this training ended") in explain(error.value)
-
-
-def free_port():
-    import socket
-
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]

@@ -4,12 +4,10 @@ import contextlib
 
 import pytest
 import torch
-from torch import nn
 
 from lab.evaluation.precision import Precision
 from lab.training.randomness import RandomState
 from lab.training.steps import Diverged, gradients
-from lab.training.stopwatch import PARTS, REST, Stopwatch
 
 from .toys import ToyEncoder, ToyLoss, toy_batch
 
@@ -165,29 +163,3 @@ def test_a_frozen_encoder_still_trains_the_proxies():
     gradients(encoder, loss, images, labels, chunk=5)
     assert torch.allclose(loss.proxies.grad, expected, atol=1e-7) and expected.abs().max() > 1e-3
     assert all(p.grad is None for p in encoder.parameters())
-
-
-def test_somebody_elses_autocast_stays_on_and_loses_no_gradient():
-    """As in Lightning's bf16-mixed: the autocast is around the whole call, and it caches."""
-    images, labels = toy_batch()
-    (plain, plain_loss), (encoder, loss) = built(dropout=0), built(dropout=0)
-    torch.manual_seed(1)
-    graph_of_all_chunks(plain, plain_loss, images, labels, 4, Precision("bfloat16", "cpu"))
-    torch.manual_seed(1)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        result = gradients(encoder, loss, images, labels, chunk=4)
-        expected = encoder(images)
-    torch.testing.assert_close(result.embeddings, expected.detach(), atol=0, rtol=0)
-    assert not torch.equal(expected, encoder(images)), "it was on"
-    largest = max(p.grad.abs().max().item() for p in plain.parameters())
-    assert largest_difference(plain, encoder) < 0.02 * largest  # rounding: the loss was computed under it, too
-
-
-def test_a_step_says_what_its_time_went_into():
-    torch.manual_seed(0)
-    encoder = nn.Sequential(nn.Flatten(), nn.Linear(12, 4))
-    watch = Stopwatch(torch.device("cpu"))
-    gradients(encoder, lambda e, _: e.square().sum(), torch.randn(6, 3, 2, 2), torch.zeros(6), chunk=2, watch=watch)
-    spent = watch.seconds(1e3)
-    assert set(spent) == {*PARTS, REST} and all(spent[part] > 0 for part in ("encoder", "loss", "backward"))
-    assert spent["optimiser"] == 0 and sum(spent.values()) == pytest.approx(1e3)

@@ -5,12 +5,13 @@ Right is blue, a check mark and a solid border; wrong is vermillion, a cross and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import streamlit as st
 
-from app.components import component
+from app.components import component, told
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,9 @@ class Bar:
 
 @dataclass(frozen=True)
 class Card:
-    """One image. `src` is a data URI; `right` is None where there is no right or wrong; strings are shown as text.
+    """One image. `right` is None where there is no right or wrong; strings are shown as text.
 
-    cut: the list is cut after this card (it stands at rank k).
+    src: a data URI, or an address of `app.served`. cut: the list is cut after this card (it stands at rank k).
     """
 
     id: int
@@ -80,23 +81,100 @@ class Query:
     facts: Sequence[tuple[str, str, str]] = field(default_factory=tuple)
 
 
+@dataclass(frozen=True)
+class Frame:
+    """What is shown while the card `id` is judged: one or two large pictures, and rows of others.
+
+    suggested: name of the class that it may be of, or nothing. repeats: words of the answer that it is a duplicate.
+    """
+
+    id: int
+    shown: Sequence[Query]
+    sections: Sequence[CardSection]
+    suggested: str
+    repeats: str
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a person did to the cards `ids`: keep, relabel, drop, duplicate, undo, or go to another. label: the class
+    that was typed, or nothing for the suggested one. at: the card that is judged next. last: all are judged."""
+
+    does: str
+    ids: tuple[int, ...]
+    label: str
+    at: int
+    last: bool
+
+
+@dataclass(frozen=True)
+class Judging:
+    """frames: of the current card, and of those that come next. marks: card to its answer and the class of a new label.
+    classes: names that may be typed; none: any. undoable: there is an answer to take back. on_tell: called once for
+    everything that a person did, before the page is drawn again."""
+
+    frames: Sequence[Frame]
+    marks: Mapping[int, tuple[str, str]]
+    classes: Sequence[str]
+    undoable: bool
+    on_tell: Callable[[Told], None]
+
+    def data(self, key: str) -> dict[str, Any]:
+        """What the browser is given. key: of the gallery."""
+        given = {name: getattr(self, name) for name in ("marks", "classes", "undoable")}
+        return given | {"frames": [asdict(one) for one in self.frames], "heard": st.session_state.get(f"{key} told", 0)}
+
+    def hear(self, key: str, shown: Set[int]) -> None:
+        """Read what the browser tells: everything that it does not know to be heard, each with its number."""
+        for entry in told(key, "told").get("log", ()):
+            if entry["n"] > st.session_state.get(f"{key} told", 0):
+                st.session_state[f"{key} told"] = entry["n"]
+                ids = tuple(one for one in entry.get("ids") or () if one in shown)
+                if entry["at"] in shown:
+                    last = bool(entry.get("last"))
+                    self.on_tell(Told(entry["does"], ids, entry.get("label", ""), entry["at"], last))
+
+
 def gallery(
     sections: Sequence[CardSection],
     *,
     key: str,
-    on_pick: Callable[[str, int], None],
+    on_pick: Callable[[str, int], None] | None = None,
+    on_select: Callable[[list[int]], None] | None = None,
+    selected: Collection[int] = (),
     query: Query | None = None,
-    columns: bool = False,
+    stacked: bool = False,
+    judging: Judging | None = None,
 ) -> None:
-    """Draw sections of cards, beside the query when there is one, side by side when `columns`.
+    """Draw sections of cards, beside the query when there is one.
 
-    `on_pick(section id, card id)` runs before the page is drawn again, after a click or Enter on a card.
+    Args:
+        on_pick: called with the ids of section and card, before the page is drawn again, after a click or Enter on a
+            card.
+        on_select: called with the ids of all shown cards that are selected, before the page is drawn again, after that
+            has changed: by the box of a card or X, with Shift for all cards since the last one. Without `on_pick` a
+            click on a card does so, too.
+        selected: ids of the selected cards, and maybe of others.
+        stacked: the first two sections are two lists, one above the other, with lines between the same images.
+        judging: the cards of the one section are judged, with the panel for its current card above.
     """
+    shown = {card.id for section in sections for card in section.cards}
 
     def picked() -> None:
-        value = st.session_state[key]["picked"]
-        if isinstance(value, dict) and isinstance(value.get("id"), int):
-            on_pick(str(value.get("section", "")), value["id"])
+        if on_pick is not None:
+            on_pick(told(key, "picked")["section"], told(key, "picked")["id"])
 
-    data = {"sections": [asdict(s) for s in sections], "query": asdict(query) if query else None, "columns": columns}
-    component("gallery")(key=key, data=data, on_picked_change=picked)
+    def chosen() -> None:
+        if on_select is not None:
+            st.session_state[f"{key} count"] = told(key, "chosen")["count"]
+            on_select([one for one in told(key, "chosen")["ids"] if one in shown])
+
+    data: dict[str, Any] = {"sections": [asdict(s) for s in sections], "stacked": stacked}
+    data["query"] = asdict(query) if query else None
+    if on_select is not None:
+        heard = st.session_state.get(f"{key} count", 0)
+        data |= {"selected": sorted(shown & set(selected)), "heard": heard, "picks": on_pick is not None}
+    more: dict[str, Any] = {}
+    if judging is not None:
+        data["judge"], more = judging.data(key), {"on_told_change": lambda: judging.hear(key, shown)}
+    component("gallery", "judge")(key=key, data=data, on_picked_change=picked, on_chosen_change=chosen, **more)

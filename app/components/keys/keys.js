@@ -2,7 +2,7 @@
 // text. What the palette offers comes from the server; until that has answered, what is there already is narrowed down.
 
 const KINDS = { page: "Page", run: "Run", class: "Class", image: "Image", help: "Help" };
-const HELP = { kind: "help", name: "", title: "Keyboard shortcuts", note: "" };
+const HELP = { kind: "help", title: "Keyboard shortcuts", note: "" };
 const PAUSE = 150; // milliseconds without a key until the server is asked
 const SEQUENCE = 1500; // milliseconds that a G waits for its letter
 const OFF = "rankscope: single keys";
@@ -48,11 +48,23 @@ class Keys {
   }
 
   show(data, send) {
-    const { places, words } = this.data ?? { places: [], words: null };
+    const { places, words, drawn } = this.data ?? { places: [], words: null };
     this.data = data.words === null ? { ...data, places, words } : data;
     this.send = send;
     if (!this.help.open) this.drawHelp();
     if (this.palette.open) this.list();
+    if (data.drawn === drawn) return;
+    this.away = false;
+    if (this.palette.open) this.ask();
+  }
+
+  // Streamlit follows the address as it does at Back. Whatever is said on the old page until the new one comes would
+  // bring the old one back, so that nothing is asked before; nor does the server turn the page: it could be too late.
+  leave(address) {
+    clearTimeout(this.pause);
+    this.away = true;
+    history.pushState(null, "", new URL(address, location.href));
+    dispatchEvent(new PopStateEvent("popstate"));
   }
 
   // --- the palette ------------------------------------------------------------------------------------------------
@@ -101,6 +113,7 @@ class Keys {
   }
 
   ask() {
+    if (this.away) return;
     if (this.words !== this.asked) this.send("asked", { words: this.words });
     this.asked = this.words;
   }
@@ -154,7 +167,7 @@ class Keys {
     if (!place) return;
     this.palette.close();
     if (place.kind === "help") this.help.showModal();
-    else this.send("chosen", { kind: place.kind, name: place.name });
+    else this.leave(place.address);
   }
 
   // --- the list of shortcuts ------------------------------------------------------------------------------------
@@ -172,6 +185,9 @@ class Keys {
       [["?"], "This list"],
       [["N"], "Next query, where a page offers queries"],
       [["P"], "Previous query"],
+      [["1", "2", "3", "4"], "On Check: keep, it is the suggested class, drop, duplicate"],
+      [["/"], "On Check: it is another class"],
+      [["U"], "On Check: undo the last answer"],
       [["← → ↑ ↓"], "From picture to picture in a list; Enter clicks"],
       ...this.data.pages.map(({ letter, title: page }) => [["G", letter.toUpperCase()], `${page}: first G, then ${letter.toUpperCase()}`]),
     ];
@@ -216,11 +232,12 @@ class Keys {
     else if (key === "g") this.sequence = event.timeStamp + SEQUENCE;
     else if (key === "n" || key === "p")
       document.dispatchEvent(new CustomEvent("rankscope-turn", { detail: key === "n" ? 1 : -1 }));
+    else if (!document.dispatchEvent(new CustomEvent("rankscope-key", { detail: key, cancelable: true }))) taken(event);
   }
 
   go(letter) {
     const page = this.data.pages.find((one) => one.letter === letter);
-    if (page) this.send("chosen", { kind: "page", name: page.name });
+    if (page) this.leave(page.address);
     return page;
   }
 }

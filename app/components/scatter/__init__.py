@@ -14,10 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
-import streamlit as st
 
 from app import served
-from app.components import component
+from app.components import component, told
 
 MARKS = ("circle", "square", "triangle", "diamond", "plus", "cross", "star", "pentagon")
 """Shapes of the first categories; what comes after them shares the dot."""
@@ -88,31 +87,23 @@ class MapPoints:
     def files(self, selected: np.ndarray) -> dict[str, str]:
         """The addresses of the long columns, by name. selected: bool [n]."""
         maps = (self.flat,) if self.pair is None else (self.flat, self.pair.before)
-        # A click sends the same points again: what takes long to make of them is made once.
-        files = {
-            name: served.offer_once(maps[at:] + maps[:at], _scaled)
-            for at, name in enumerate(("after", "before")[: len(maps)])
-        }
-        files |= {name: served.offer_once((getattr(self, name),), _whole) for name in ("ids", "names")}
         columns = {
+            **{name: _scaled(flat, *maps) for name, flat in zip(("after", "before"), maps, strict=False)},
+            **{name: getattr(self, name).astype(np.int32) for name in ("ids", "names")},
             "categories": self.categories.astype(np.uint8),
             "known": np.frombuffer(json.dumps(list(self.known)).encode(), np.uint8),
         }
         if selected.any():
             columns["selected"] = np.packbits(selected)
         columns |= {f"filter {one.name}": one.codes.astype(np.uint8) for one in self.filters}
-        return files | {name: served.offer(column) for name, column in columns.items()}
+        return {name: served.offer(column) for name, column in columns.items()}
 
 
-def _scaled(flat: np.ndarray, *others: np.ndarray) -> np.ndarray:
-    """Places float32 [n 2] of one map, moved and shrunk so that it and the others lie between -1 and 1."""
-    sides = [[(flat[:, axis].min(), flat[:, axis].max()) for axis in (0, 1)] for flat in (flat, *others)]
+def _scaled(flat: np.ndarray, *maps: np.ndarray) -> np.ndarray:
+    """Places float32 [n 2] of one of several maps, moved and shrunk so that all lie between -1 and 1."""
+    sides = [[(flat[:, axis].min(), flat[:, axis].max()) for axis in (0, 1)] for flat in maps]
     low, high = np.min(sides, axis=(0, 2)), np.max(sides, axis=(0, 2))
     return ((flat - (low + high) / 2) / max(float((high - low).max()) / 2, 1e-12)).astype(np.float32)
-
-
-def _whole(numbers: np.ndarray) -> np.ndarray:
-    return numbers.astype(np.int32)
 
 
 def scatter(
@@ -136,23 +127,19 @@ def scatter(
         picked: id of the point whose lines are drawn.
         kept: the words of `KEPT`, with which a map that is drawn for the first time begins.
         on_select: called with the ids int64 [s] that were lassoed, before the page is drawn again; empty when the
-            lasso is cleared. They come from a browser: check them.
+            lasso is cleared.
         on_pick: called with the id of a clicked point.
     """
 
-    def reported(name: str) -> dict:
-        value = st.session_state[key].get(name)
-        return value if isinstance(value, dict) else {}
-
     def lassoed() -> None:
-        ids = _sent(reported("lassoed"), points.ids)
-        if ids is not None:
-            on_select(ids)
-
-    def clicked() -> None:
-        one = reported("picked").get("id")
-        if isinstance(one, int):
-            on_pick(one)
+        """They come as a list, or as one bit for each point where they are many."""
+        report = told(key, "lassoed")
+        if "ids" in report:
+            on_select(np.array(report["ids"], np.int64))
+            return
+        bits = np.frombuffer(base64.b64decode(report["bits"]), np.uint8)
+        if len(bits) == -(-len(points.ids) // 8):  # else they are of the points before
+            on_select(points.ids[np.unpackbits(bits, count=len(points.ids)).astype(bool)])
 
     data = {
         "of": points.of,
@@ -169,15 +156,6 @@ def scatter(
         "lines": [asdict(one) for one in lines],
         "kept": dict(kept),
     }
-    component("scatter")(key=key, data=data, on_lassoed_change=lassoed, on_picked_change=clicked)
-
-
-def _sent(report: dict, ids: np.ndarray) -> np.ndarray | None:
-    """The ids int64 that a browser reports, as a list, or as one bit for each point where they are many."""
-    if isinstance(report.get("ids"), list):
-        return np.array([one for one in report["ids"] if isinstance(one, int) and abs(one) < 2**62], np.int64)
-    try:
-        bits = np.frombuffer(base64.b64decode(report.get("bits", "?"), validate=True), np.uint8)
-    except (ValueError, TypeError):
-        return None
-    return ids[np.unpackbits(bits, count=len(ids)).astype(bool)] if len(bits) == -(-len(ids) // 8) else None
+    component("scatter")(
+        key=key, data=data, on_lassoed_change=lassoed, on_picked_change=lambda: on_pick(told(key, "picked")["id"])
+    )

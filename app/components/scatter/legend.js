@@ -106,6 +106,16 @@ export const Legend = (Base) => class extends Base {
     add("+", "Zoom in", () => this.zoom(1.5));
     add("−", "Zoom out", () => this.zoom(1 / 1.5));
     add("Fit", "Show the whole map", () => { this.reset(); this.moving(); });
+    const shown = (name, words, what) => {
+      const button = add(name, words, () => {
+        this[what] = !this[what];
+        button.setAttribute("aria-pressed", String(this[what]));
+        this.draw();
+      });
+      button.setAttribute("aria-pressed", "true");
+    };
+    shown("Pictures", "Show pictures in place of points", "pictured");
+    shown("Names", "Show the names of classes that lie close together", "named");
     this.contours = add("Contours", "Show how densely the points lie", () => {
       this.contoured = !this.contoured;
       this.contours.setAttribute("aria-pressed", String(this.contoured));

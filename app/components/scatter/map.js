@@ -15,6 +15,7 @@ const HINT = {
   move: "Drag to move · click a point for its neighbours · Ctrl + wheel zooms",
 };
 const FRAME = 33; // milliseconds; while the map moves, fewer points are drawn when a frame takes longer
+const CROWDED = 1_000; // points from which they are drawn without outlines, and let others shine through
 const FEWEST = 30_000; // points that are drawn even so, a random sample
 const LISTED = 2_000; // points of a selection up to which their ids are sent, else a bit for each point
 const TYPES = { f4: Float32Array, i4: Int32Array, u1: Uint8Array, u2: Uint16Array };
@@ -56,6 +57,7 @@ export class Scatter extends Overlay(Legend(Filters(Memory(Object)))) {
     this.root = root;
     this.mode = "lasso";
     this.mixed = 1;
+    this.pictured = this.named = true;
     this.brushed = new Map(); // filter's name to the values that it lets through
     this.stage = make("div", "stage");
     this.ground = make("div", "ground");
@@ -337,7 +339,8 @@ export class Scatter extends Overlay(Legend(Filters(Memory(Object)))) {
       pen.clip();
       if (this.contoured) this.drawDensity(pen, ink, pane);
       if (this.trailed) this.drawTrails(pen, ink, pane);
-      if (!this.inMotion) this.drawPictures(pen, ink, pane);
+      this.drawPictures(pen, ink, pane);
+      this.drawNames(pen, ink, pane);
       this.drawLines(pen, ink, pane);
       this.drawLasso(pen, ink, pane);
       pen.restore();
@@ -348,14 +351,15 @@ export class Scatter extends Overlay(Legend(Filters(Memory(Object)))) {
 
   paintPoints(ink, most) {
     const { painter, data, dense } = this, { legend } = data;
-    const [strong, light] = [parts(ink), data.count > 50_000 ? 0.6 : 0.9];
+    const crowded = data.count > CROWDED; // outlines would hide how densely the points lie
+    const [strong, light] = [parts(ink), data.count > 50_000 ? 0.35 : crowded ? 0.6 : 0.9];
     const grey = [...strong.slice(0, 3), 0.42];
     painter.clear();
     for (const pane of this.panes())
       painter.draw({
         pane: { left: Math.round(pane.left * dense), width: Math.round(pane.width * dense), height: painter.canvas.height },
         middle: [this.view.x, this.view.y], scale: this.view.scale * dense, mixed: pane.mixed, size: 2.4 * this.size * dense,
-        faint: 0.16, ink: strong, most,
+        faint: 0.16, ink: strong, outline: crowded ? 0 : 0.55, most,
         colours: legend.map((one) => (one.colour ? [...parts(one.colour).slice(0, 3), light] : grey)),
         marks: legend.map((one) => MARKS.indexOf(one.mark)),
       });
@@ -494,6 +498,24 @@ export class Scatter extends Overlay(Legend(Filters(Memory(Object)))) {
     event.preventDefault();
   }
 
+  // Beside the mouse where it covers no line, else in a corner.
+  placeTip(x, y) {
+    const { offsetWidth: wide, offsetHeight: high } = this.tip, pane = this.paneAt(x);
+    const from = this.data.picked === null ? undefined : this.rowOf(this.data.picked);
+    const ends = from === undefined ? [] : this.data.lines.map((line) => this.rowOf(line.to)).filter((at) => at !== undefined);
+    const points = [];
+    for (const to of ends) {
+      const [[a, b], [c, d]] = [this.onScreen(from, pane), this.onScreen(to, pane)];
+      for (let share = 0; share <= 1; share += 0.02) points.push([a + (c - a) * share, b + (d - b) * share]);
+    }
+    const [right, low] = [this.width - wide - 6, this.height - high - 6];
+    const beside = [[x + 14, y + 14], [x - 14 - wide, y + 14], [x + 14, y - 14 - high], [x - 14 - wide, y - 14 - high]];
+    const places = [...beside.filter(([u, v]) => u >= 6 && v >= 6 && u <= right && v <= low), [right, low], [6, low], [6, 6], [right, 6]];
+    const covered = ([u, v]) => points.filter(([px, py]) => px > u - 4 && px < u + wide + 4 && py > v - 4 && py < v + high + 4).length;
+    const [left, top] = places.reduce((best, one) => (covered(one) < covered(best) ? one : best));
+    Object.assign(this.tip.style, { left: `${left}px`, top: `${top}px` });
+  }
+
   hover(x, y) {
     if (!this.view) return;
     const at = this.near(x, y);
@@ -509,7 +531,6 @@ export class Scatter extends Overlay(Legend(Filters(Memory(Object)))) {
       Object.assign(picture, { src: address, alt: "", onerror: () => picture.remove() });
       this.tip.replaceChildren(...(address ? [picture] : []), words);
     }
-    this.tip.style.left = `${Math.min(x + 14, this.width - 200)}px`;
-    this.tip.style.top = `${Math.min(y + 14, this.height - (address ? 150 : 40))}px`;
+    this.placeTip(x, y);
   }
 }

@@ -1,10 +1,11 @@
-// What lies above the points: contours of their density, trails, pictures, lines to neighbours, the lasso.
+// What lies above the points: contours of their density, trails, pictures, names, lines to neighbours, the lasso.
 
 import { TAU } from "./marks.js";
 import { contours } from "./vendor.min.js";
 
 const RIGHT = "#0072b2", WRONG = "#d55e00";
-const PICTURES = 120; // points on screen up to which pictures are shown in their place
+const PICTURES = 6_000; // points up to which pictures are shown in their place
+const FEW = 200; // the same where there are more points, of those on screen
 export const TRAILS = 200; // points that moved most, whose way is drawn
 const GRID = 160; // cells across the map for its density
 
@@ -78,40 +79,122 @@ export const Overlay = (Base) => class extends Base {
     pen.globalAlpha = 1;
   }
 
-  // Zoomed in until few are left, each point is its picture, framed in its colour.
+  // Each point is its picture, framed in its colour, as far as pictures find room beside each other; the others stay
+  // points. Zooming in makes room for more. Of many points only those on screen count, and only when they rest.
   drawPictures(pen, ink, pane) {
     const { data } = this;
-    if (!data.pictures || this.view.scale < 1.5 * this.view.fit) return;
-    const seen = [];
-    for (let at = 0; at < data.count; at++) {
-      if (!this.passing[at]) continue;
+    if (!data.pictures || !this.pictured) return;
+    const many = data.count > PICTURES, seen = [];
+    if (many && (this.inMotion || this.view.scale < 1.5 * this.view.fit)) return;
+    for (const at of many ? this.order : this.spread(pane)) {
+      if (many && !this.passing[at]) continue;
       const [x, y] = this.onScreen(at, pane);
-      if (x < pane.left || y < 0 || x > pane.left + pane.width || y > this.height) continue;
-      if (seen.length === PICTURES) return;
+      if (x < pane.left - 40 || y < -40 || x > pane.left + pane.width + 40 || y > this.height + 40) continue;
+      if (many && seen.length === FEW) return;
       seen.push([at, x, y]);
     }
-    const side = Math.min(72, Math.max(26, 0.5 * Math.sqrt(pane.width * this.height / Math.max(1, seen.length))));
+    const side = this.side(pane, many ? seen.length : data.count), lit = this.chosenCount ? new Set() : this.picked();
     this.images ??= new Map();
-    for (const [at, x, y] of seen) {
+    for (const [at, x, y] of seen.reverse()) {
       const address = `${data.pictures}${this.ids[at]}`;
       if (!this.images.has(address)) {
         const image = new Image();
         image.onload = () => this.draw();
         image.src = address;
         this.images.set(address, image);
-        if (this.images.size > 600) this.images.delete(this.images.keys().next().value);
+        if (this.images.size > PICTURES) this.images.delete(this.images.keys().next().value);
       }
       const image = this.images.get(address);
       if (!image.complete || !image.naturalWidth) continue;
       const grow = side / Math.max(image.naturalWidth, image.naturalHeight);
       const [w, h] = [image.naturalWidth * grow, image.naturalHeight * grow];
-      pen.globalAlpha = this.chosenCount && !this.chosen[at] ? 0.3 : 1;
+      pen.globalAlpha = (this.chosenCount && !this.chosen[at]) || (lit.size && !lit.has(at)) ? 0.3 : 1;
       pen.drawImage(image, x - w / 2, y - h / 2, w, h);
       pen.strokeStyle = data.legend[this.columns.categories[at]].colour || ink;
       pen.lineWidth = 2;
       pen.strokeRect(x - w / 2, y - h / 2, w, h);
     }
     pen.globalAlpha = 1;
+  }
+
+  // Pixels of a picture's longer side: more where there are fewer, and where one has zoomed in.
+  side(pane, count) {
+    const room = Math.sqrt(pane.width * this.height / Math.max(1, count));
+    return Math.min(72, Math.max(24, 0.7 * room) * Math.max(1, this.view.scale / this.view.fit) ** 0.35);
+  }
+
+  // The points whose pictures do not hide each other: what is picked and selected first, then always the same ones. It
+  // is told in places of the map, so that nothing changes while one moves it.
+  spread(pane) {
+    const zoom = 2 ** (Math.round(4 * Math.log2(this.view.scale)) / 4);
+    const about = [this.to, this.passing, this.chosen, this.data.picked, this.data.lines, zoom, pane.mixed === 0, this.width];
+    if (this.spreads?.[pane.left]?.about.every((one, at) => one === about[at])) return this.spreads[pane.left].rows;
+    const cell = 1.08 * this.side(pane, this.data.count) / zoom, taken = new Map(), rows = [];
+    const places = pane.mixed === 0 ? this.from : this.to, picked = this.picked();
+    const first = [...picked, ...this.order.filter((at) => this.chosen[at])];
+    for (const at of [...first, ...this.order]) {
+      if (!this.passing[at]) continue;
+      const [x, y] = [places[2 * at], places[2 * at + 1]], [column, row] = [Math.floor(x / cell), Math.floor(y / cell)];
+      let free = true;
+      for (let dx = -1; free && dx < 2; dx++) for (let dy = -1; free && dy < 2; dy++) {
+        const other = taken.get(`${column + dx},${row + dy}`);
+        free = other === undefined || Math.abs(places[2 * other] - x) >= cell || Math.abs(places[2 * other + 1] - y) >= cell;
+      }
+      if (!free) continue;
+      taken.set(`${column},${row}`, at);
+      rows.push(at);
+    }
+    (this.spreads ??= {})[pane.left] = { about, rows };
+    return rows;
+  }
+
+  // Names of the classes that lie close together, below their middle, as far as they find room beside each other.
+  drawNames(pen, ink, pane) {
+    if (!this.named) return;
+    if (this.middles?.of !== this.to || this.middles.passing !== this.passing) this.middles = this.findMiddles();
+    const ground = getComputedStyle(this.root).getPropertyValue("--st-background-color"), boxes = [];
+    pen.font = `600 12px ${getComputedStyle(this.root).fontFamily}`;
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    pen.lineJoin = "round";
+    const below = this.pictured && this.data.count <= PICTURES ? this.side(pane, this.data.count) / 2 + 4 : 0;
+    for (const { name, before, after } of this.middles.list) {
+      const [x, top] = this.inPane([0, 1].map((axis) => before[axis] + (after[axis] - before[axis]) * pane.mixed), pane);
+      const y = top + below, wide = pen.measureText(name).width / 2 + 6;
+      if (x - wide < pane.left || x + wide > pane.left + pane.width || y < 40 || y > this.height - 34) continue;
+      if (boxes.some(([u, v, w]) => Math.abs(x - u) < wide + w && Math.abs(y - v) < 18 + 1.5 * below)) continue;
+      boxes.push([x, y, wide]);
+      pen.strokeStyle = ground;
+      pen.lineWidth = 4;
+      pen.strokeText(name, x, y);
+      pen.fillStyle = ink;
+      pen.fillText(name, x, y);
+    }
+    pen.textAlign = "start";
+    pen.textBaseline = "alphabetic";
+  }
+
+  findMiddles() {
+    const { columns, known, passing } = this, rows = new Map();
+    for (let at = 0; at < columns.names.length; at++) {
+      if (!passing[at]) continue;
+      if (!rows.has(columns.names[at])) rows.set(columns.names[at], []);
+      rows.get(columns.names[at]).push(at);
+    }
+    const middle = (places, some) => [0, 1].map((axis) => some.map((at) => places[2 * at + axis]).sort((a, b) => a - b)[some.length >> 1]);
+    const spread = (places, some, [x, y]) =>
+      some.map((at) => Math.hypot(places[2 * at] - x, places[2 * at + 1] - y)).sort((a, b) => a - b)[some.length >> 1];
+    const all = this.order.filter((at) => passing[at]).slice(0, 2_000), list = [];
+    const whole = all.length ? spread(this.to, [...all], middle(this.to, [...all])) : 0;
+    for (const [code, some] of rows) {
+      if (some.length < 3 || !known[code]) continue;
+      const after = middle(this.to, some), far = spread(this.to, some, after);
+      if (far > 0.3 * whole) continue; // scattered: a name in its middle would lie
+      const name = known[code].length > 24 ? `${known[code].slice(0, 23)}…` : known[code];
+      list.push({ name, before: middle(this.from, some), after, worth: some.length / (far + 0.02 * whole + 1e-9) });
+    }
+    list.sort((a, b) => b.worth - a.worth);
+    return { of: this.to, passing, list };
   }
 
   drawDivide(pen, ink) {

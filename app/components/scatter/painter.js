@@ -29,7 +29,7 @@ void main() {
 const FRAGMENT = `#version 300 es
 precision highp float;
 flat in vec4 colour; flat in float mark;
-uniform float size; uniform vec4 ink; uniform bool shaped;
+uniform float size, outline; uniform vec4 ink; uniform bool shaped;
 out vec4 shade;
 const float FIFTH = 1.2566371;
 float bars(vec2 p) { p = abs(p); return min(max(p.x - .9, p.y - .3), max(p.y - .9, p.x - .3)); }
@@ -52,7 +52,7 @@ void main() {
     float pixel = 2. / size, far = outside(vec2(p.x, -p.y));
     if (far > pixel) discard;
     alpha *= 1. - smoothstep(0., pixel, far);
-    if (mark > .5) tint = mix(tint, ink.rgb, .55 * smoothstep(-1.4 * pixel, -.4 * pixel, far));
+    if (mark > .5) tint = mix(tint, ink.rgb, outline * smoothstep(-1.4 * pixel, -.4 * pixel, far));
   }
   shade = vec4(tint * alpha, alpha);
 }`;
@@ -105,7 +105,7 @@ export class Painter {
   }
 
   // pane: left, width and height in pixels of the canvas, whose places are `mixed`. most: points that are drawn.
-  draw({ pane, middle, scale, mixed, size, faint, colours, marks, ink, most }) {
+  draw({ pane, middle, scale, mixed, size, faint, colours, marks, ink, outline, most }) {
     const { gl } = this;
     gl.viewport(pane.left, 0, pane.width, pane.height);
     gl.enable(gl.SCISSOR_TEST); // a point at the edge would reach into the other pane
@@ -118,7 +118,7 @@ export class Painter {
     setBuffersAndAttributes(gl, this.program, this.buffers);
     const padded = Array.from({ length: 4 * LINES }, (_, at) => colours[at >> 2]?.[at & 3] ?? 0);
     setUniforms(this.program, {
-      middle, scale: [2 * scale / pane.width, 2 * scale / pane.height], mixed, size, faint, ink, colours: padded,
+      middle, scale: [2 * scale / pane.width, 2 * scale / pane.height], mixed, size, faint, ink, outline, colours: padded,
       marks: Array.from({ length: LINES }, (_, at) => marks[at] ?? 0), shaped: size >= SHAPED,
     });
     drawBufferInfo(gl, this.buffers, gl.POINTS, Math.min(most, this.count));

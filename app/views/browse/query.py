@@ -17,16 +17,9 @@ from app.components.gallery import CardSection, Query, gallery
 from app.components.inputs import Box, checked, crop
 from app.results import cache, cards, pictures
 from app.shared import address, background, page_frame
-from app.views.browse import explain
 from app.views.browse.scene import PAIR, Scene, page_key, search_with, turn_pages
 from lab.evaluation.collection import Collection
 
-TOGETHER = {
-    "rocchio": "Towards liked, away from disliked",
-    "mean": "Mean of the query and the liked",
-    "best": "Best match of the query or any liked",
-}
-SEVERAL = {"mean": "Mean of the pictures", "best": "Best match of any picture"}
 LIKE, UNLIKE, PART, OF = "like", "unlike", "part", "refined query"
 """In the session's state: images, the part of the picture, and which query all of that belongs to."""
 MOST = 100
@@ -37,12 +30,11 @@ PICTURES = upload_limit.KEPT
 
 @dataclass(frozen=True)
 class Refined:
-    """What was changed: images that are liked and disliked, the part of the picture, how it is put together."""
+    """What was changed: images that are liked and disliked, and the part of the picture."""
 
     like: tuple[int, ...] = ()
     unlike: tuple[int, ...] = ()
     part: Box | None = None
-    together: str = "rocchio"
 
     def __bool__(self) -> bool:
         return bool(self.like or self.unlike or self.part)
@@ -92,14 +84,12 @@ def _turn(which: str, item: int) -> None:
     st.session_state[which] = [one for one in mine if one != item] if item in mine else [*mine, item][-MOST:]
 
 
-def on_pick(scene: Scene, query: int | None) -> Callable[[str, int], None]:
+def on_pick(scene: Scene) -> Callable[[str, int], None]:
     """What the gallery of results calls after a click."""
 
     def pick(_section: str, item: int) -> None:
         if scene.click == "why":
             st.session_state[PAIR] = item
-        elif scene.click == "judge" and query is not None:
-            explain.judge(scene, query, item)
         elif scene.click in (LIKE, UNLIKE):
             _turn(scene.click, item)
         else:
@@ -120,44 +110,32 @@ def ask_part(source: str, alt: str, part: Box | None) -> None:
         st.button("The whole picture", on_click=lambda: state.pop(PART, None), **look)
 
 
-def show(scene: Scene, refined: Refined) -> Refined:
+def show(scene: Scene, refined: Refined) -> None:
     """The liked and disliked images above the results; a click takes one away again."""
     if not refined:
-        return refined
+        return
     sections = []
     for name, title, items in ((LIKE, "More like", refined.like), (UNLIKE, "Less like", refined.unlike)):
         if listed := [cards.card(scene.view, item) for item in items]:
             sections.append(CardSection(name, title, listed, "click one to remove it", size="small"))
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            if refined.like:
-                refined = replace(refined, together=_ask_together("together", TOGETHER))
             part = " Only the part of the picture that you drew is searched with." if refined.part else ""
             st.markdown(f"**The query was changed.**{part}")
             st.button("Back to the original query", on_click=forget, icon=":material/undo:")
         if sections:
             gallery(sections, key="refined", on_pick=_turn)
-    return refined
-
-
-def _ask_together(key: str, ways: dict[str, str], ask: Callable[..., str] = page_frame.select) -> str:
-    return ask("Search with", ways, key=key, link=key)
 
 
 def vectors(whole: Collection, refined: Refined, unrefined: Sequence[np.ndarray]) -> np.ndarray:
-    """What to search with, float32 [n d], the best of which counts.
-
-    Args:
-        unrefined: vectors [d] of the query, or of each picture of it.
+    """What to search with, float32 [1 d]: the mean of the query's vectors [d], moved towards the liked images and away
+    from the disliked ones.
 
     Raises:
         ValueError: liked and disliked images cancel the query out.
     """
     like, unlike = whole.vectors_of(refined.like), whole.vectors_of(refined.unlike)
-    queries, together = np.stack(unrefined), "best"
-    if len(like) and refined.together != "rocchio":
-        queries, like, together = np.concatenate([queries, like]), like[:0], refined.together
-    return lab.search.compose(queries, like, unlike, together, unit=whole.similarity == "cosine")  # type: ignore[arg-type]
+    return lab.search.compose(np.stack(unrefined), like, unlike, "mean", unit=whole.similarity == "cosine")
 
 
 def refined_vectors(scene: Scene, item: int, refined: Refined) -> tuple[np.ndarray | None, bool]:
@@ -193,11 +171,7 @@ def ask_upload(scene: Scene) -> None:
     found = _embedded(scene, files, words, refined)
     if found is None:
         return
-    if len(found) > 1:
-        together = _ask_together("several", SEVERAL, page_frame.choice)
-        if together == "mean":
-            found = [lab.search.mean_query(np.stack(found), view.whole.similarity == "cosine")]
-    refined = show(scene, refined)
+    show(scene, refined)
     panel = cards.uploaded(images[0]) if images else Query("", "", words, ["your words"])
     if len(images) > 1:
         alt, title = "the first of the uploaded pictures", f"Your {len(images)} pictures"
@@ -260,5 +234,5 @@ def _answer(scene: Scene, found: np.ndarray, panel: Query) -> None:
     note = f"of {len(whole.gallery):,} images by {whole.similarity}"
     note += "; an upload has no class, so nothing is right or wrong"
     section = CardSection("neighbours", title, listed, note, "No neighbour passes the filter.")
-    gallery([section], key="results", on_pick=on_pick(scene, None), query=panel)
+    gallery([section], key="results", on_pick=on_pick(scene), query=panel)
     turn_pages("upload", len(positions), scene.size)

@@ -1,1 +1,1 @@
-TITLE, ICON, PLACE = "Check", ":material/fact_check:", 55
+TITLE, ICON, PLACE = "Check", ":material/fact_check:", 35

@@ -1,23 +1,22 @@
-"""Classes: which are confused, as a matrix and as a list of pairs, and how each scores; and scores of slices."""
+"""Classes: which are confused, as a matrix and as a list of pairs; and scores of classes and other slices."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from app.answers.ranked_answer import ONE_QUERY
-from app.components.displays import Matrix, matrix
+from app.components.displays import matrix
 from app.components.gallery import CardSection, gallery
 from app.results import cache, cards
 from app.shared import background, page_frame
 from app.views.check.scene import DEPTH, ITEM, Scene, ask_k, choose
 from lab.core.results import Ranking
-from lab.evaluation.filters import Filter, slicing_fields
+from lab.evaluation.filters import CLASS, Filter, slicing_fields
 from lab.inspect import data_checks
 from lab.inspect.data_checks import Confusion
-from lab.inspect.slices import Slice, slices_of, worst_slices
 
 PAIRS = 500
 """Rows of the list."""
@@ -27,8 +26,6 @@ CHOSEN = 20
 """Classes that a person may choose."""
 _GOAL = "matrix goal"
 """In the session's state: the row and column of the cell that was just clicked."""
-SEARCH = ""
-"""What stands for the search among the fields."""
 
 
 def confused(scene: Scene) -> None:
@@ -68,8 +65,9 @@ def _matrix(scene: Scene, ranking: Ranking, confusion: Confusion, k: int, size: 
         "images are of the column's class."
     )
     names = [str(scene.names[label]) for label in labels]
-    drawn = Matrix(names, counted.counts.tolist(), counted.looked.tolist(), "Confusion matrix", note)
-    matrix(drawn, key="confusion matrix", on_pick=lambda row, column: st.session_state.update({_GOAL: (row, column)}))
+    pick = lambda row, column: st.session_state.update({_GOAL: (row, column)})  # noqa: E731
+    cells, looked = counted.counts.tolist(), counted.looked.tolist()
+    matrix(names, cells, looked, key="confusion matrix", on_pick=pick, title="Confusion matrix", note=note)
     goal = st.session_state.pop(_GOAL, None)
     if goal is not None:
         label, other = (int(labels[at]) for at in goal)
@@ -94,12 +92,15 @@ def _pairs(scene: Scene, ranking: Ranking, confusion: Confusion, k: int) -> None
             "class": [str(scene.names[label]) for label in labels],
             "taken for": [str(scene.names[label]) for label in others],
             "share of neighbours": confusion.share[:PAIRS].round(2),
+            "the other way": _other_way(confusion)[:PAIRS].round(2),
             "neighbours": confusion.count[:PAIRS],
         }
     )
     more = f"; the first {PAIRS} are listed" if count > PAIRS else ""
+    share = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
     st.markdown(f"**{count:,} pairs of classes are confused, the worst first{more}.** Select a row to see it.")
-    shares = {"share of neighbours": st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)}
+    st.caption("Two classes that are taken for each other, both ways, are confused; their labels need not be wrong.")
+    shares = {"share of neighbours": share, "the other way": share}
     alt = "Pairs of classes that are confused, the worst first"
     at = page_frame.choose_row(table, key=f"pairs {_about(scene)}", column_config=shares, alt=alt)
     if at is not None:
@@ -109,41 +110,17 @@ def _pairs(scene: Scene, ranking: Ranking, confusion: Confusion, k: int) -> None
         _show(scene, label, other)
 
 
+def _other_way(confusion: Confusion) -> np.ndarray:
+    """How much the other class of each pair is taken for the first, as `share` says it: float64 [p]."""
+    shares = dict(
+        zip(zip(confusion.label.tolist(), confusion.other.tolist(), strict=True), confusion.share, strict=True)
+    )
+    pairs = zip(confusion.other.tolist(), confusion.label.tolist(), strict=True)
+    return np.array([shares.get(pair, 0.0) for pair in pairs])
+
+
 def _about(scene: Scene) -> str:
     return f"{scene.view.run.name} {scene.view.split}"
-
-
-def _ask_score(scene: Scene) -> str:
-    titles = {column: ONE_QUERY.get(column, column) for column in scene.view.whole.columns}
-    return page_frame.select("Score", titles, key="check by", initial="MAP@R", link="by")
-
-
-def _choose_row(scene: Scene, table: dict[str, Any], score: str, what: str) -> int | None:
-    """A table of means with their intervals, of which a row can be chosen. what: the rows are."""
-    import pandas as pd
-
-    numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in (score, "low", "high")}
-    key, alt = f"{what} {_about(scene)} {score} {len(table[score])}", f"Mean {score} of {what}, the worst first"
-    return page_frame.choose_row(pd.DataFrame(table), key=key, column_config=numbers, placeholder="", alt=alt)
-
-
-def scores(scene: Scene) -> None:
-    """The mean score of each class with its interval, the worst first."""
-    score = _ask_score(scene)
-    measured = background.or_wait(cache.measured(scene.view))
-    means = data_checks.class_scores(measured[score], scene.view.whole.query.labels)
-    if not len(means.labels):
-        st.info("No image here has another one of its class, so no class has a score.")
-        return
-    st.caption(
-        f"Mean {score} of the images of each class, the worst first, with its 95% interval (Student's t). "
-        "Classes of one image have none. Select a row to see the class."
-    )
-    table = {"class": [str(scene.names[label]) for label in means.labels], score: means.mean}
-    table |= {"low": means.low, "high": means.high, "images": means.queries}
-    row = _choose_row(scene, table, score, "classes")
-    if row is not None:
-        _show(scene, int(means.labels[row]))
 
 
 def _show(scene: Scene, *labels: int) -> None:
@@ -163,52 +140,33 @@ def _show(scene: Scene, *labels: int) -> None:
 
 
 def slices(scene: Scene) -> None:
-    """Scores by what is known of the images, and the slices that a search found to be the worst."""
-    columns = slicing_fields(scene.view.images, scene.view.whole.query.items)
-    if not columns:
-        st.info(
-            "Nothing is known of these images besides their class. A table of images (`--data manifest`) may bring "
-            "more columns, such as the camera or the shop, and each becomes a way to slice the scores."
-        )
-        return
+    """The mean score of each class, or of the images with each value of another field, the worst first."""
+    import pandas as pd
+
+    whole, titles = scene.view.whole, {column: ONE_QUERY.get(column, column) for column in scene.view.whole.columns}
+    columns = slicing_fields(scene.view.images, whole.query.items)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        score = _ask_score(scene)
-        named = {SEARCH: "The worst, by one field or two together"} | {one: f"By {one}" for one in columns}
+        score = page_frame.select("Score", titles, key="check by", initial="MAP@R", link="by")
+        named = {field: f"By {field}" for field in columns}
         field = page_frame.select("Slices", named, key="slice field", link="field")
-    measured = background.or_wait(cache.measured(scene.view))[score]
-    if field != SEARCH:
-        st.caption(
-            f"Mean {score} of the queries with each value, the worst first, with its 95% interval (Student's t). "
-            "Select a row to browse these queries."
-        )
-        _slice_table(scene, slices_of(measured, field, columns[field]), score)
+    found = data_checks.slice_scores(background.or_wait(cache.measured(scene.view))[score], columns[field])
+    if not len(found.names):
+        st.info("No image here has another one of its class, so there is no score.")
         return
-    most = max(3, min(1000, len(measured) // 2))
-    words, first = "Queries that a slice must have", min(10, most)
-    least = page_frame.slide(words, 2, most, key="slice least", initial=first, link="least", width=280)
-    worst = worst_slices(measured, columns, least)
-    if not worst.slices:
-        st.info(f"No slice has {least} queries; lower that number.")
-        return
-    sure = sum(one.high < worst.overall for one in worst.slices)
-    st.markdown(
-        f"**{sure} of the {len(worst.slices)} listed slices are surely below the mean of all queries, "
-        f"{worst.overall:.3f}.**"
-    )
     st.caption(
-        f"All {worst.tried:,} slices of one or two fields with at least {least} queries were tried. They are ordered "
-        "by the upper end of their interval, so that what is surely bad comes first; the intervals hold for all slices "
-        "together (95%, Student's t, Bonferroni). Two fields are listed where they are worse than each alone."
+        f"Mean {score} of the queries with each value, the worst first, with its 95% interval (Student's t), which "
+        "takes two queries. Select a row to browse these queries. Further columns of a table of images "
+        "(`--data manifest`), such as the camera or the shop, are further ways to slice."
     )
-    _slice_table(scene, worst.slices, score)
-
-
-def _slice_table(scene: Scene, listed: Sequence[Slice], score: str) -> None:
-    table = {"slice": [" and ".join(f"{field}: {value}" for field, value in one.where) for one in listed]}
-    columns = {score: "mean", "low": "low", "high": "high", "queries": "queries"}
-    table |= {name: [getattr(one, fact) for one in listed] for name, fact in columns.items()}
-    row = _choose_row(scene, table, score, "slices")
+    table = {field: found.names, score: found.mean, "low": found.low, "high": found.high, "queries": found.queries}
+    numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in (score, "low", "high")}
+    look: dict[str, Any] = {"column_config": numbers, "placeholder": ""}
+    key, alt = f"{field} {_about(scene)} {score}", f"Mean {score} by {field}, the worst first"
+    row = page_frame.choose_row(pd.DataFrame(table), key=key, alt=alt, **look)
     if row is not None:
-        chosen = Filter({field: frozenset([value]) for field, value in listed[row].where}, side="queries")
+        value = str(found.names[row])
+        chosen = Filter({field: frozenset([value])}, side="queries")
         query = {"queries": "worst", "filter": chosen.as_address or "", "side": "queries"}
         scene.view.link("Browse the worst queries of this slice", **query)
+        if field == CLASS:
+            _show(scene, int(whole.query.labels[columns[CLASS] == value][0]))

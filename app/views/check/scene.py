@@ -1,29 +1,29 @@
-"""What the Check page is about, the neighbours that it looks at, and the image that was clicked."""
+"""What the Check page is about, what it looks at, and the image that was clicked."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import streamlit as st
 
-import lab.search
+from app.results import cache
 from app.results.cache import SplitView
 from app.shared import background, page_frame
-from lab.core.results import Ranking
+from lab.core.results import EmbeddingSet, Ranking
+from lab.inspect.near_duplicates import near_duplicates
+from lab.report import same_queries
+from lab.runs import Run
 
 DEPTH = 20
 """Neighbours that are kept of every image."""
-NEAREST_TRAINED = 3
-"""Training images that are looked at for each image."""
-SIDE = 16
-"""Pixels a side of the small pictures that are compared."""
 ITEM = "check item"
 """In the session's state: the image that was clicked."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What the page shows: a split of a run."""
+    """What the page shows: a split of a run, or all images of its data set."""
 
     view: SplitView
 
@@ -36,24 +36,32 @@ class Scene:
         """The first `DEPTH` of the gallery for every query; while they are looked for, the page ends here."""
         return background.or_wait(_neighbours(self.view))
 
+    def whole(self) -> EmbeddingSet:
+        """Features of unit length of all images, whatever their split; while they are made, the page ends here."""
+        return background.or_wait(cache.features(self.view))
+
+    def duplicates(self, least: float) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs of images of any splits that are at least so similar, items int64 [p 2], and how similar, [p]; the most
+        similar first."""
+        whole = self.whole()
+        pairs, similarities = background.or_wait(_alike(self.view, least, whole))
+        return whole.items[pairs], similarities
+
+
+@background.job("Looking for images that come twice", keep=8)
+def _alike(view: SplitView, least: float, _whole: EmbeddingSet) -> tuple[np.ndarray, np.ndarray]:
+    return near_duplicates(_whole.vectors, least)
+
 
 @background.job("Looking for the neighbours of every image", keep=4)
 def _neighbours(view: SplitView) -> Ranking:
     return view.whole.exact(DEPTH).rank(view.whole.query, same_source=view.whole.same_source)
 
 
-@background.job("Comparing every image with those that were trained on", keep=4)
-def trained_neighbours(view: SplitView, train: SplitView | None) -> Ranking:
-    """The nearest training images of every query of a split, by the run's embeddings, or by small pictures where the
-    training images are not embedded."""
-    whole, images = view.whole, view.images
-    if train is not None:
-        gallery = train.whole.gallery
-        index = lab.search.create("exact", device=whole.device, k=min(NEAREST_TRAINED, len(gallery)))
-        return index.build(gallery).rank(whole.query, same_source=False)
-    from lab.evaluation.pixels import nearest_by_pixels  # with torchvision, which takes a second to load
-
-    return nearest_by_pixels(images, whole.query.items, images.splits["train"].items, SIDE, NEAREST_TRAINED)
+@background.job("Comparing with the run before the corrections", keep=8)
+def effect(view: SplitView, name: str, _before: Run) -> str:
+    """What a run has gained over the one that it repeats with other corrections, in words."""
+    return same_queries.effect(_before, view.run.folder, view.split)
 
 
 def ask_k() -> int:

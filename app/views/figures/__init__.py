@@ -1,1 +1,1 @@
-TITLE, ICON, PLACE = "Figures", ":material/function:", 80
+TITLE, ICON, PLACE = "Figures", ":material/function:", 60

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
-from functools import partial
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
@@ -70,14 +69,15 @@ def figures() -> None:
     topics = figure_topics.topics()
     topic_of = {name: topic for topic, names in topics.items() for name in names}
     address.adopt("figure", str, topic_of)
+    titles = {one: lab.figures.get(one).title for one in topic_of}
+    page_frame.need("figure", titles, f"There is no figure {address.missing('figure')}. Choose another.")
     state = st.session_state
     chosen = state.get("figure", "")
     if topic_of.get(chosen) not in (None, state.get("topic")) and state.get("drawn") != chosen:
         state["topic"] = topic_of[chosen]  # a new address brings its topic
     with st.sidebar:
         topic = page_frame.select("Topic", list(topics), key="topic")
-        titles = {one: lab.figures.get(one).title for one in topics[topic]}
-        name = page_frame.select("Figure", titles, key="figure")
+        name = page_frame.select("Figure", {one: titles[one] for one in topics[topic]}, key="figure")
         st.divider()
         scene = Scene(name)
         _adopt_knobs(scene)
@@ -112,15 +112,8 @@ def _show(scene: Scene, values: dict[str, Any]) -> None:
         return
     words = drawn.layout.meta["alt"]
     with room, st.container(key="figure room"):  # as wide as a figure needs: on a phone it is pushed sideways
-        st.plotly_chart(
-            charts.on_page(drawn),
-            theme=None,
-            key=f"drawn {name}",
-            alt=words,
-            config={"displaylogo": False},
-            on_select=partial(_pick_code, f"drawn {name}") if kind.shows_code else "ignore",
-            selection_mode="points",
-        )
+        look: dict[str, Any] = {"theme": None, "config": {"displaylogo": False}}
+        st.plotly_chart(charts.on_page(drawn), key=f"drawn {name}", alt=words, **look)
     if kind.shows_code:
         _show_code(drawn)
     if kind.source != figure_topics.MORE:
@@ -162,14 +155,8 @@ def _watch(key: str, training: background.FigureTraining) -> None:
         st.rerun()
 
 
-def _pick_code(chart: str) -> None:
-    """Choose the box that was clicked."""
-    for point in st.session_state[chart]["selection"]["points"]:
-        st.session_state["code of"] = str(point["customdata"])
-
-
 def _show_code(drawn: go.Figure) -> None:
-    """The source behind the box that was clicked, or chosen from a list by those who do not click."""
+    """The source behind the box that is chosen."""
     names = [name for trace in drawn.data for name in trace.customdata or ()]
     options = {"": "Choose a box"} | {name: name for name in names}
     name = page_frame.select("Code behind a box", options, key="code of", link="box")

@@ -1,1 +1,1 @@
-TITLE, ICON, PLACE = "Inspect", ":material/troubleshoot:", 70
+TITLE, ICON, PLACE = "Inspect", ":material/troubleshoot:", 50

@@ -11,21 +11,18 @@ import streamlit as st
 
 import lab.losses
 from app.forms import knob_forms, sliders
+from app.results import run_choice
 from app.results.cache import SplitView
-from app.shared import address, background, page_frame
-from lab.core.knobs import Knob, describe
+from app.shared import background, page_frame
+from lab.core.knobs import describe
 from lab.core.knobs.labels import entry_in_words
-from lab.maps.of_run import stratified
 from lab.runs import Run
 from lab.runs.building import batches
 from lab.runs.building.batches import ChosenLoss, InspectedBatch, loss_for
 from lab.runs.config import SECTIONS, derived_knobs
 
 if TYPE_CHECKING:
-    from lab.inspect import DeadGradients, Decomposability, MetricBound, PairGradients, WrongDirection
-
-SPREAD = 1_000
-"""Images of a split on which the gap between batches and the whole is measured."""
+    from lab.inspect import DeadGradients, MetricBound, PairGradients, WrongDirection
 
 
 @dataclass(frozen=True)
@@ -44,15 +41,6 @@ class Findings:
     weights: str
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """Metric to whether the loss bounds its error, and where the class weights of the loss come from, as in
-    `Findings`."""
-
-    of: dict[str, MetricBound]
-    weights: str
-
-
 def choose_loss(run: Run) -> ChosenLoss:
     """Draw the loss and its knobs; the run's own first, with its knobs."""
     config = run.config
@@ -67,36 +55,19 @@ def choose_loss(run: Run) -> ChosenLoss:
     knobs = [knob for knob in describe(declared) if knob.name not in derived]
     root = f"inspect.{run.name}.{name}"
     sliders.adopt(config.loss, name, knobs, root)
-    values = _variant(knobs, root)
     with page_frame.fold("Settings of this loss", link="settings"):
-        values |= sliders.panel([knob for knob in knobs if knob.name != "variant"], root)
-    trained_with = name == config.loss.name
+        values = sliders.panel(knobs, root)
     sliders.tell(config.loss, name, values)
-    if not (config.wrappers and trained_with):
-        return ChosenLoss(name, values)
-    key = f"{root} wrapped"
-    address.adopt("wrapped", str, ("yes", "no"))
-    if given := st.session_state.pop("wrapped", None):
-        st.session_state[key] = given == "yes"
-    wrappers = ", ".join(one.name for one in config.wrappers)
-    return ChosenLoss(name, values, page_frame.toggle("With the run's wrappers", key=key, initial=True, help=wrappers))
+    wrapped = bool(config.wrappers) and name == config.loss.name
+    if wrapped:
+        page_frame.say(f"With the run's wrappers: {', '.join(one.name for one in config.wrappers)}.")
+    return ChosenLoss(name, values, wrapped)
 
 
-def as_address(run: Run, chosen: ChosenLoss) -> dict[str, str | None]:
-    """What of a loss goes into the page's address besides its knobs: its name, and wrappers taken off."""
-    bare = chosen.name == run.config.loss.name and run.config.wrappers and not chosen.wrapped
-    return {"loss": chosen.name, "wrapped": "no" if bare else None}
-
-
-def _variant(knobs: list[Knob], root: str) -> dict[str, Any]:
-    """The switch between the paper's formula and what the released code computes, where there is one."""
-    knob = next((knob for knob in knobs if knob.name == "variant"), None)
-    if knob is None:
-        return {}
-    words = {"paper": "Paper", "released": "Released code", "released_224": "Released code for 224 pixels"}
-    ask = page_frame.choice if len(knob.choices) < 3 else page_frame.few  # three buttons do not fit side by side
-    titles = {one: words.get(one, one) for one in knob.choices}
-    return {"variant": ask("Formula", titles, key=f"{root}.variant")}
+def on_pairs(run: Run) -> bool:
+    """Whether the run's loss compares embeddings with each other, so that its pairs have gradients."""
+    name = run_choice.chosen_name(run_choice.described(run), "loss")
+    return name in lab.losses.names() and lab.losses.get(name).family not in ("classification", "proxy")
 
 
 def check(batch: InspectedBatch) -> None:
@@ -144,15 +115,17 @@ def plain(chosen: ChosenLoss) -> ChosenLoss:
 
 
 @background.job("Comparing the loss with the metrics", keep=32)
-def bounds(view: SplitView, about: str, code: str, _chosen: ChosenLoss, _batch: InspectedBatch) -> Bounds:
-    """Whether the loss, see `plain`, bounds the metrics' errors, query by query.
+def bounds(
+    view: SplitView, about: str, code: str, _chosen: ChosenLoss, _batch: InspectedBatch
+) -> dict[str, MetricBound]:
+    """Whether the loss, see `plain`, bounds the metrics' errors, query by query: by metric.
 
     Raises:
         ValueError: the loss has no value per query.
     """
     from lab import inspect
 
-    loss, labels, weights = loss_for(view.run.folder, plain(_chosen), _batch, view.split)
+    loss, labels, _ = loss_for(view.run.folder, plain(_chosen), _batch, view.split)
     vectors = _batch.embedded.vectors
     try:
         by_metric = {"AP": inspect.metric_bound(loss, vectors, labels)}
@@ -161,31 +134,7 @@ def bounds(view: SplitView, about: str, code: str, _chosen: ChosenLoss, _batch: 
     for k in (1, 4):
         by_metric[f"recall@{k}"] = inspect.metric_bound(loss, vectors, labels, "recall_at_k", k)
     named = entry_in_words(_chosen.name)
-    return Bounds({metric: replace(bound, name=named) for metric, bound in by_metric.items()}, weights)
-
-
-@background.job("Splitting into batches", keep=8)
-def gap(view: SplitView, size: int) -> Decomposability:
-    """How far the AP of random batches of this size flatters the AP of a split (a sample of it where it is large)."""
-    from lab import inspect
-
-    pool = view.whole.gallery
-    rows = stratified(pool.labels, SPREAD)
-    return inspect.decomposability(pool.vectors[rows], pool.labels[rows], (min(size, len(rows)),), splits=3)
-
-
-def list_problem(chosen: ChosenLoss) -> str:
-    """Why a similarity of this loss cannot be changed alone; empty when it can."""
-    from lab import inspect
-
-    if chosen.name in inspect.list_losses():
-        return ""
-    words = entry_in_words(chosen.name)
-    others = ", ".join(map(entry_in_words, inspect.list_losses()[:6]))
-    return (
-        f"For {words} one similarity cannot change alone: it looks at more than the query's own list (class weights, "
-        f"lengths, or what the images have in common with each other). Choose another loss, such as {others}."
-    )
+    return {metric: replace(bound, name=named) for metric, bound in by_metric.items()}
 
 
 def read_batch(view: SplitView, code: str, draw: int, item: int | None) -> tuple[InspectedBatch, str]:

@@ -1,7 +1,8 @@
-"""Inspect: what a loss does to every pair of a batch, shown on the images; and what changes if one similarity does."""
+"""Inspect: what a loss does to every pair of a batch, shown on the images."""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 import lab.losses
-from app.components.displays import Meter, meters
+from app import served
 from app.components.gallery import Bar, Card, CardSection, Query, gallery
 from app.results import cards, run_choice
 from app.results.cache import SplitView
@@ -22,20 +23,18 @@ from lab.runs.building.batches import InspectedBatch
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from lab.inspect import ListGradients, MetricBound
+    from lab.inspect import MetricBound
 
 
 PARTS = {
     "images": "Images of a query",
     "wrong": "Wrong direction",
     "dead": "Dead gradients",
-    "bounds": "Bound and gap",
-    "change": "Change one similarity",
+    "bounds": "Bound on a metric",
 }
 """What the page can show, by the word in its address."""
 MOTION = "pair_motion shows what one step does to the pairs instead."  # the inspector's advice to who writes code
 NEAREST = 40
-FIRST = 12
 PAIRS = 18
 CHART = {"displaylogo": False}
 
@@ -68,17 +67,19 @@ class Scene:
     "The gradient of any loss on every pair of a batch: which pairs it pulls together, pushes apart or ignores.",
 )
 def inspect() -> None:
-    view = run_choice.choose_split(run_choice.choose_run())
+    view = run_choice.choose_split(run_choice.choose_run(fits=inspector.on_pairs))
     run_choice.need_classes(view)
     folder = view.run.folder
     offered = batches.offered(folder)
     address.adopt("loss", str, lab.losses.names())
     with st.sidebar:
-        address.adopt("query", int)
         code = page_frame.select("Batch", offered, key="batch", link="batch")
+        came = address.adopt("query", int, lambda item: code != batches.QUERY or view.whole.row(item) is not None)
         if code == batches.DRAWN:
             page_frame.keep("sampled", 0, lambda draw: 0 <= draw < 2**31, link="sampled")
-            st.button("Draw another batch", icon=":material/casino:", on_click=_draw_another, width="stretch")
+            another = {"sampled": st.session_state["sampled"] + 1}
+            look: dict[str, Any] = {"icon": ":material/casino:", "width": "stretch"}
+            st.button("Draw another batch", on_click=lambda: st.session_state.update(another), **look)
         chosen = inspector.choose_loss(folder)
         st.divider()
         part = page_frame.few("Show", PARTS, key="show", link="show")
@@ -87,22 +88,21 @@ def inspect() -> None:
         item = st.session_state["query"] = int(view.whole.query.items[0])
     batch, about = inspector.read_batch(view, code, st.session_state.get("sampled", 0), item)
     _say(view, batch, offered[code])
+    if came and item not in batch.embedded.items:
+        address.refuse("query")
     inspector.check(batch)
     findings = background.or_wait(inspector.find(view, about, chosen.code, chosen, batch))
     at = _query_of(batch, findings, code, item)
-    for name, value in (inspector.as_address(folder, chosen) | {"query": int(batch.embedded.items[at])}).items():
-        address.tell(name, value)
+    address.tell("loss", chosen.name)
+    address.tell("query", int(batch.embedded.items[at]))
     scene = Scene(view, batch, about, chosen, findings, at)
     if findings.limits:
         words = findings.limits.replace(MOTION, "Shown instead is what one step does to the pairs.")
         st.info(page_frame.as_text(words))
+        st.button("Show recall@k on these embeddings", on_click=lambda: st.session_state.update(loss="recall_at_k"))
     if findings.weights:
         page_frame.say(findings.weights)
-    {"images": _images, "wrong": _wrong, "dead": _dead, "bounds": _bound_and_gap, "change": _change}[part](scene)
-
-
-def _draw_another() -> None:
-    st.session_state["sampled"] = st.session_state.get("sampled", 0) + 1
+    {"images": _images, "wrong": _wrong, "dead": _dead, "bounds": _bound}[part](scene)
 
 
 def _query_of(batch: InspectedBatch, findings: Findings, code: str, item: int | None) -> int:
@@ -149,6 +149,21 @@ def _images(scene: Scene) -> None:
         sections.append(CardSection("late", "Same class, further down", further))
     gallery(sections, key="inspected", on_pick=_pick, query=_panel(scene))
     st.text(findings.pairs.summary)
+    st.link_button("Play with this batch", _playground(scene), icon=":material/sports_esports:")
+
+
+def _playground(scene: Scene) -> str:
+    """The address of the ranking playground on the batch, with the loss where it has it."""
+    from lab import playground
+
+    name, values = scene.loss.name, scene.loss.values
+    known = name in playground.loss_names()
+    start = {"loss": name, "knobs": values, "query": scene.at} if known else {}
+    batch, images = scene.batch.embedded, scene.view.images
+    code = hashlib.blake2b(
+        f"{scene.view.run.name}/{scene.about}/{scene.loss.code}/{scene.at}".encode(), digest_size=8
+    ).hexdigest()
+    return served.playground(code, lambda: playground.of_batch(batch, images, start))
 
 
 def _strip(scene: Scene) -> None:
@@ -241,15 +256,12 @@ def _dead(scene: Scene) -> None:
 
 
 def _pair_gallery(scene: Scene, pairs: tuple[np.ndarray, np.ndarray], title: str, note: str, empty: str) -> None:
-    count, first = len(pairs[0]), np.stack(pairs, 1)[:PAIRS]
-    ends = scene.items[first].tolist()
-    shown = [replace(_pair_card(scene, i, j), id=at) for at, (i, j) in enumerate(first.tolist())]
-    part = f"{note}; {len(shown)} of {count:,} shown, click one to change its similarity" if count else ""
+    count, first = len(pairs[0]), np.stack(pairs, 1)[:PAIRS].tolist()
+    shown = [replace(_pair_card(scene, i, j), id=at) for at, (i, j) in enumerate(first)]
+    part = f"{note}; {len(shown)} of {count:,} shown, click one to see all pairs of its left image" if count else ""
 
     def pick(section: str, at: int) -> None:
-        if 0 <= at < len(ends):
-            st.session_state["query"], st.session_state["other"] = ends[at]
-            st.session_state["show"] = "change"
+        st.session_state["query"], st.session_state["show"] = int(scene.items[first[at][0]]), "images"
 
     gallery([CardSection("pairs", title, shown, part, empty, "pairs")], key=f"pairs {title}", on_pick=pick)
 
@@ -261,11 +273,8 @@ def _pair_card(scene: Scene, i: int, j: int) -> Card:
     return cards.pair(scene.view, int(scene.items[i]), int(scene.items[j]), same, value=value, bar=bar)
 
 
-# --- bound and gap -------------------------------------------------------------------------------------------------
-
-
-def _bound_and_gap(scene: Scene) -> None:
-    st.subheader("Does the loss bound the metric's error?", anchor=False)
+def _bound(scene: Scene) -> None:
+    """Whether the loss bounds the metric's error."""
     if scene.loss.values.get("simix") or scene.loss.wrapped:
         st.caption("Computed without wrappers and SiMix: a mixture of two images has no true metric.")
     try:
@@ -275,11 +284,7 @@ def _bound_and_gap(scene: Scene) -> None:
         st.info(page_frame.as_text(str(error)))
     else:
         if bounds is not None:
-            _draw_bounds(bounds.of)
-            if bounds.weights:
-                page_frame.say(bounds.weights)
-    st.subheader("How much better do scores look inside a batch?", anchor=False)
-    _gap(scene)
+            _draw_bounds(bounds)
 
 
 def _draw_bounds(bounds: dict[str, MetricBound]) -> None:
@@ -293,119 +298,9 @@ def _draw_bounds(bounds: dict[str, MetricBound]) -> None:
     st.text(bounds[chosen].summary)
 
 
-def _gap(scene: Scene) -> None:
-    gaps = background.if_ready(inspector.gap(scene.view, len(scene.batch)))
-    if gaps is None:
-        return
-    inside, gap = float(gaps.batch_ap.mean()), float(gaps.gap.mean())
-    bound = float(np.nanmean(gaps.bound))
-    words = (
-        "AP in batches minus AP over all images: what a loss that only sees batches misses. Where every batch is "
-        f"ranked perfectly it is at most the bound, as for {gaps.perfect.mean():.0%} of the queries."
-    )
-    random = f"Mean over random batches of {int(gaps.batch_sizes[0])} images of the split."
-    bars = [
-        Meter("AP inside a batch", inside, random, gaps.global_ap, "AP over all images"),
-        Meter("Decomposability gap", gap, words, bound, "bound (eq. 8)"),
-    ]
-    meters(bars, key="gap")
-
-
 def _chart(figure: go.Figure, alt: str, key: str) -> None:
     figure.update_layout(title=None, margin={"t": 30})
     st.plotly_chart(charts.on_page(figure), theme=None, key=f"inspect {key}", alt=alt, config=CHART)
-
-
-# --- change one similarity -----------------------------------------------------------------------------------------
-
-
-def _change(scene: Scene) -> None:
-    from lab.inspect import list_gradients
-
-    problem = inspector.list_problem(scene.loss)
-    if problem:
-        st.info(problem)
-        return
-    at = scene.at
-    similarities = scene.findings.pairs.similarities[at]
-    others = _others(similarities, at)
-    relevant = scene.labels[others] == scene.labels[at]
-    _strip(scene)
-    if not relevant.any():
-        st.info("This query has no other image of its class in the batch, so no loss moves anything; choose another.")
-        return
-    items, scores = scene.items[others].tolist(), similarities[others]
-    last = items[int(np.flatnonzero(relevant)[-1])]  # the match that stands furthest behind
-    other = address.follow("other", int, items, default=last)
-    place, name = items.index(other), cards.named(scene.view.images, other)
-    now = float(np.clip(scores[place], -1, 1))
-    look: dict[str, Any] = {"key": f"similarity {scene.about} {scene.items[at]} {other}", "link": "cosine"}
-    look["help"] = "Only this one similarity changes; the query's other similarities stay."
-    words = page_frame.as_text(f"Cosine of the query and the marked {name}")
-    moved = page_frame.slide(words, -1.0, 1.0, initial=round(now, 3), step=0.005, format="%.3f", **look)
-    loss = lab.losses.create(scene.loss.name, **inspector.plain(scene.loss).values)  # as it looks at a single list
-    changed = scores.copy()
-    if abs(moved - now) > 5e-4:
-        changed[place] = moved
-    before: ListGradients = list_gradients(loss, scores, relevant)
-    after: ListGradients = list_gradients(loss, changed, relevant)
-    _tell_change(before, after, place)
-    scale = max(before.scale, after.scale)
-    sections = [
-        _list_section(scene, others, before, scale, place, "before"),
-        _list_section(scene, others, after, scale, place, "after", before),
-    ]
-    pick = lambda _, item: st.session_state.update(other=item)  # noqa: E731
-    gallery(sections, key="changed", on_pick=pick, query=_panel(scene), columns=True)
-    st.caption(
-        "Click an image to change its similarity instead. The loss above is of this one list alone, without wrappers "
-        "and SiMix; that beside the query's picture is of the query within its batch."
-    )
-
-
-def _tell_change(before: ListGradients, after: ListGradients, place: int) -> None:
-    from lab.inspect import average_precision
-
-    old_ap, new_ap = (average_precision(one.similarities, one.relevant) for one in (before, after))
-    values: dict[str, tuple[Any, Any, str]] = {
-        "Loss of this list alone": (before.value, after.value, "{:.4f}"),
-        "AP": (old_ap, new_ap, "{:.3f}"),
-        "Rank of the marked image": (int(_ranks(before)[place]), int(_ranks(after)[place]), "{:d}"),
-        "Its gradient": (before.gradients[place], after.gradients[place], "{:.3g}"),
-    }
-    for column, (name, (old, new, pattern)) in zip(st.columns(4), values.items(), strict=True):
-        text = pattern.format(new) if new == old else f"{pattern.format(old)} → {pattern.format(new)}"
-        column.metric(name, text)
-
-
-def _ranks(gradients: ListGradients) -> np.ndarray:
-    """int64 [g]: the 1-based place of every image in a list."""
-    ranks = np.empty(len(gradients.similarities), np.int64)
-    ranks[np.argsort(-gradients.similarities, kind="stable")] = np.arange(1, len(ranks) + 1)
-    return ranks
-
-
-def _list_section(
-    scene: Scene,
-    others: np.ndarray,
-    grads: ListGradients,
-    scale: float,
-    place: int,
-    key: str,
-    before: ListGradients | None = None,
-) -> CardSection:
-    ranks = _ranks(grads)
-    order = np.argsort(ranks)
-    places = order[(ranks[order] <= FIRST) | grads.relevant[order] | (order == place)]
-    known = None if before is None else dict(zip(scene.items[others].tolist(), _ranks(before).tolist(), strict=True))
-    listed = []
-    for one in places:
-        right, value = bool(grads.relevant[one]), f"{grads.similarities[one]:.3f}"
-        bar = _bar(float(grads.gradients[one]), scale, right)
-        card = scene.card(int(others[one]), rank=int(ranks[one]), right=right, value=value, bar=bar)
-        listed.append(card if known is None else cards.moved(card, known))
-    note = f"the first {FIRST} and every match; {grads.carriers} images carry nine tenths of the gradient"
-    return CardSection(key, key.capitalize(), listed, note, current=int(scene.items[others[place]]))
 
 
 inspect()

@@ -1,1 +1,1 @@
-TITLE, ICON, PLACE = "Map", ":material/bubble_chart:", 60
+TITLE, ICON, PLACE = "Map", ":material/bubble_chart:", 45

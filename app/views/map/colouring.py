@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import streamlit as st
 
 from app.components.scatter import COLOURS, MARKS, Category, Histogram
-from app.results import cache, text_search
+from app.results import cache
 from app.shared import background
 from app.views.map.scene import Scene
 from lab.data import ImageSet
@@ -16,9 +14,6 @@ from lab.evaluation import filters
 from lab.evaluation.collection import Collection
 from lab.maps.kept import KEPT_FROM
 from lab.maps.of_run import Sheet
-
-if TYPE_CHECKING:
-    import pyarrow
 
 NEAREST = "nearest is right"
 """Colouring that no data set has to know: whether the nearest image in the full space is of the same class."""
@@ -34,18 +29,16 @@ HISTOGRAMS = 8
 """Fields that the map can be filtered by at most."""
 
 
-def fields(collection: Collection, count: int, over_time: bool = False) -> list[str]:
-    """What points can be coloured by, the most telling first: what divides the images into a few groups.
-
-    count: images that are searched; among very many nobody waits for the nearest one of each.
-    """
+def fields(collection: Collection) -> list[str]:
+    """What points can be coloured by, the most telling first: what divides the images into a few groups. Among very
+    many nobody waits for the nearest one of each."""
     images = collection.images
     named = filters.fields(images)
     first = [name for name in (filters.SUPER,) if name in named]
     if not any(images.class_names):  # nothing is right or wrong
         return [*first, *images.attributes, filters.CLASS]
-    nearest = [NEAREST] if count <= KEPT_FROM else []
-    if nearest and not over_time and collection.judged and "mAP" in collection.columns:
+    nearest = [NEAREST] if len(collection.gallery) <= KEPT_FROM else []
+    if nearest and collection.judged and "mAP" in collection.columns:
         nearest.append(PRECISION)
     return [*first, *nearest, *(name for name in named if name not in first)]
 
@@ -71,18 +64,7 @@ def coded(
 
 def coded_by(scene: Scene, field: str) -> tuple[list[str], np.ndarray]:
     """`coded`, of the points on screen."""
-    return coded(*scene.key, field, len(scene.sheet.rows), scene.view.images, scene.sheet)
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def lines(
-    name: str, split: str, stamp: float, step: int | None, _images: ImageSet, _sheet: Sheet
-) -> pyarrow.LargeBinaryArray:
-    """What is known of each point in words: its file, its class and every column."""
-    items = _sheet.on_map.items
-    columns = [filters.column(_images, field, items).tolist() for field in filters.fields(_images)]
-    keys = [str(_images.keys[item]) for item in items.tolist()]
-    return text_search.known("\n".join(words) for words in zip(keys, *columns, strict=True))
+    return coded(*scene.view.key, field, len(scene.sheet.rows), scene.view.images, scene.sheet)
 
 
 @background.job("Looking for the nearest image of every point", keep=8)
@@ -165,7 +147,7 @@ def categories(scene: Scene, selected: np.ndarray) -> tuple[list[Category], np.n
     sheet, count = scene.sheet, len(scene.sheet.rows)
     not_yet = [Category("not known yet", count)], np.zeros(count, int)
     if scene.field == NEAREST:
-        right = background.if_ready(_right(*scene.key, sheet))
+        right = background.if_ready(_right(*scene.view.key, sheet))
         return not_yet if right is None else verdicts(right)
     if scene.field == PRECISION:
         measured = background.if_ready(cache.measured(scene.view))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import streamlit as st
 
@@ -10,39 +12,31 @@ from app import served
 from app.components.displays import Meter, meters
 from app.components.gallery import CardSection, Query, gallery
 from app.components.scatter import MapPoints, scatter
-from app.results import cache, cards, run_choice, text_search
-from app.shared import address, autoplay, background, page_frame
+from app.results import cache, cards, run_choice, selection
+from app.results.cache import SplitView
+from app.shared import background, page_frame
 from app.views.map import colouring, pair
 from app.views.map import scene as scenes
-from app.views.map.scene import NOBODY, Scene
+from app.views.map.scene import Scene
 from lab.core.explain import explain
 from lab.evaluation import filters
 from lab.maps.kept import Chart
 from lab.maps.of_run import BEHIND, LAID_OUT, MOST, NEAREST, OVER_TIME, Map
-from lab.runs import Run
 
 NAMES = {"pca": "PCA", "umap": "UMAP", "tsne": "t-SNE"}
 ON_A_PAGE = 48
 LOOK_EVERY = 1.0  # seconds between two looks at a map that is being drawn
-STEP = "map step"
-BEAT = 1.2  # seconds a moment stays while they play: half of it the points are on their way
-LONGEST = 200  # letters of a search
-FOUND = "map found"  # in the session's state: which selection and words were last looked for, and how many they found
-KEPT = -1  # in the place of a step: the model that was kept and evaluated
-ROWS = 10_000  # of the table at most
 
 
 @page_frame.page(
     "Map", "An overview in two dimensions. Neighbours always come from the full space, never from the map."
 )
 def show() -> None:
-    view = run_choice.choose_split(run_choice.choose_run())
-    split, folder = view.split, view.run.folder
+    view = run_choice.choose_split(run_choice.choose_run(film=True), film=True)
     with st.sidebar:
-        method = page_frame.choice("Map", NAMES, key="map", link="map")
+        method = _choose_method(view)
         both = pair.choose(view)
-        over_time = both is None and split == "validation" and _asks_time(list(folder.frames()))
-        fields = colouring.fields(view.whole, len(view.whole.gallery), over_time)
+        fields = colouring.fields(view.whole)
         if both is not None:
             left_out = (colouring.NEAREST, colouring.PRECISION)
             fields = [pair.OVERLAP, *(field for field in fields if field not in left_out)]
@@ -51,54 +45,41 @@ def show() -> None:
     if both is not None:
         pair.show(view, both, method, field)
         return
-    stamp = scenes.newest_frame(folder) if over_time else view.run.stamp
-    drawn, shown_method = _map_of(folder, OVER_TIME if over_time else split, method, stamp)
-    step = _moment(drawn) if over_time else None
-    sheet = scenes.sheet(folder.name, split, stamp, step)
-    address.tell("step", step)
+    drawn, shown_method = _map_of(view, method)
+    sheet = scenes.sheet(*view.key, view.whole)
     item = scenes.adopt_item(lambda one: sheet.row(one) is not None)
-    key = (folder.name, split, stamp, step, sheet)
+    key = (*view.key, sheet)
     if item is not None and len(sheet.whole) >= cache.MANY and background.if_ready(scenes.prepared(*key)) is None:
         item = None  # it is shown with its neighbours as soon as they can be searched
-    flat, honesty = drawn.at(KEPT if step is None else step)
-    scene = Scene(view, stamp, step, sheet, flat, shown_method, field, item, k)
+    flat, honesty = drawn.at(run_choice.THE_END if view.step is None else view.step)
+    scene = Scene(view, sheet, flat, shown_method, field, item, k)
     _say(scene)
-    with st.sidebar:
-        _search(scene)
-    selected, linked = scenes.adopt_lasso(scene.lasso_key, sheet.on_map.items)
+    selected = np.isin(scene.items, selection.read(view.run))
     _draw(scene, selected)
     _draw_honesty(honesty, NAMES[shown_method])
-    _draw_images(scene, sheet.on_map.items[selected], linked)
+    _draw_images(scene, scene.items[selected])
     scenes.prepared(*key)
 
 
-def _asks_time(steps: list[int]) -> bool:
-    """Whether the validations over time are to be shown, where a run has kept them."""
-    if not steps:
-        return False
-    if address.adopt("step", int, steps, key=STEP, default=None):  # a new address wants to see this moment, or none
-        st.session_state["over time"] = st.session_state[STEP] is not None
-    help = "The validation images after each stored validation of the training"
-    return page_frame.toggle("Over time", key="over time", help=help)
+def _about(view: SplitView) -> str:
+    """What the map is of, as `Chart` calls it: all moments of a training share one map."""
+    return view.split if view.step is None else OVER_TIME
 
 
-def _moment(drawn: Map) -> int:
-    """The step on a slider over the stored validations, which can play."""
-    steps = drawn.steps.tolist()
-    if st.session_state.get(STEP) not in steps:
-        st.session_state[STEP] = steps[-1]
-    if len(steps) == 1:
-        return steps[0]
-    autoplay.advance(STEP, steps)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        autoplay.button(STEP, steps, BEAT)
-        return st.select_slider("After step", steps, key=STEP, format_func=lambda step: f"{step:,}")
+def _choose_method(view: SplitView) -> lab.maps.Method:
+    """Draw the choice of the map. It opens on UMAP where that has been laid out, as it is when a run ends."""
+    chart = Chart(view.run.folder, _about(view), "umap")
+    there = chart.read() is not None or chart.progress["state"] == "working"
+    key = f"map of {view.run.name} {chart.split}"
+    return page_frame.choice("Map", NAMES, key=key, initial="umap" if there else "pca", link="map")
 
 
-def _map_of(folder: Run, of: str, method: lab.maps.Method, stamp: float) -> tuple[Map, str]:
+def _map_of(view: SplitView, method: lab.maps.Method) -> tuple[Map, str]:
     """The map that was asked for, or PCA until it is there, and which of them it is."""
+    of, moments = _about(view), (written for _, written in view.run.moments)
+    stamp = view.run.stamp if view.step is None else max(moments)
     if method in BEHIND:
-        chart = Chart(folder, of, method)
+        chart = Chart(view.run.folder, of, method)
         drawn = chart.read()
         if drawn is not None:
             return drawn, method
@@ -115,7 +96,7 @@ def _map_of(folder: Run, of: str, method: lab.maps.Method, stamp: float) -> tupl
             page_frame.say_error(f"{NAMES[method]} could not be drawn, so PCA is shown. {progress['sentence']}")
             again = page_frame.guarded(chart.start)
             st.button("Try again", icon=":material/refresh:", on_click=again)
-    return background.or_wait(scenes.pca(folder.name, of, stamp)), "pca"
+    return background.or_wait(scenes.pca(view.run.name, of, stamp)), "pca"
 
 
 def _wait(chart: Chart) -> None:
@@ -132,8 +113,7 @@ def _wait(chart: Chart) -> None:
 
 def _say(scene: Scene) -> None:
     view, total, count = scene.view, len(scene.sheet.whole), len(scene.sheet.rows)
-    what = f"{view.split}, {view.provenance}" if scene.step is None else f"validation after step {scene.step:,}"
-    page_frame.say(f"{view.run.summary} · {what}, {total:,} images")
+    page_frame.say(f"{view.run.summary} · {view.split}, {view.provenance}, {total:,} images")
     if count < total:
         st.info(
             f"{count:,} of {total:,} images are on the map: a random sample, the same every time, that takes its share "
@@ -146,35 +126,12 @@ def _say(scene: Scene) -> None:
         )
 
 
-def _search(scene: Scene) -> None:
-    """A field for words: the images on the map that have all of them are selected, as if somebody drew around them."""
-    look = {"placeholder": "file, class or column"}
-    look["help"] = "Selects the images whose file name, class or columns have every word."
-    words = page_frame.text("Find on the map", key="map words", most=LONGEST, link="find", **look)
-    if not words.strip():
-        if st.session_state.pop(FOUND, None):
-            _select_found(scene.lasso_key, NOBODY)
-        return
-    search = (scene.lasso_key, words)
-    if st.session_state.get(FOUND, (None, 0))[0] != search:
-        lines = colouring.lines(*scene.key, scene.view.images, scene.sheet)
-        rows = text_search.holding(lines, words)
-        st.session_state[FOUND] = search, len(rows)
-        _select_found(scene.lasso_key, scene.sheet.on_map.items[rows])
-    if not st.session_state[FOUND][1]:
-        st.caption("No image on this map has these words.")
-
-
-def _select_found(key: str, items: np.ndarray) -> None:
-    st.session_state[key] = items
-    st.session_state.pop("selection page", None)
-
-
 def _draw(scene: Scene, selected: np.ndarray) -> None:
-    on_map, item, (name, split, stamp) = scene.sheet.on_map, scene.item, scene.view.key
+    on_map, item, run = scene.sheet.on_map, scene.item, scene.view.run
     legend, line_of = colouring.categories(scene, selected)
     known, names = colouring.coded_by(scene, filters.CLASS)
-    of, pictures, histograms = f"{name}/{split}/{stamp}", served.pictures(name, stamp), colouring.histograms(scene)
+    of, pictures = f"{run.name}/{scene.view.split}/{len(on_map)}/{run.stamp}", served.pictures(run.name, run.stamp)
+    histograms = colouring.histograms(scene)
     points = MapPoints(of, on_map.items, scene.flat, names, known, line_of, legend, pictures, histograms)
     nearest = scene.field == colouring.NEAREST
     scatter(
@@ -185,24 +142,11 @@ def _draw(scene: Scene, selected: np.ndarray) -> None:
         "selected",
         selected=selected,
         picked=item,
-        lines=[] if item is None else scenes.links_to(*_near(scene, item)),
+        lines=[] if item is None else scenes.links_to(*scene.near[:2]),
         kept=scenes.kept_in_address(points.of),
-        on_select=lambda ids: _select(scene.lasso_key, ids),
+        on_select=partial(scenes.select, scene.view, scene.items),
         on_pick=scenes.pick,
     )
-
-
-def _near(scene: Scene, item: int) -> tuple[np.ndarray, np.ndarray]:
-    """The true neighbours of an image, int64 [k], and which of them are of its class."""
-    others, sheet = scene.sheet.neighbours(item, scene.k)[0], scene.sheet
-    return others, np.array([sheet.label(other) == sheet.label(item) for other in others.tolist()], bool)
-
-
-def _select(key: str, ids: np.ndarray) -> None:
-    """Points were drawn around, so that words do not select any more."""
-    _select_found(key, ids)
-    st.session_state["map words"] = ""
-    st.session_state.pop(FOUND, None)
 
 
 def _draw_honesty(honesty: dict[str, float], method: str) -> None:
@@ -225,17 +169,19 @@ def _draw_honesty(honesty: dict[str, float], method: str) -> None:
     meters([agreeing, Meter("Trustworthiness", trust, true, 0.5, "random map")], key="honesty")
 
 
-def _draw_images(scene: Scene, chosen: np.ndarray, linked: bool) -> None:
+def _draw_images(scene: Scene, chosen: np.ndarray) -> None:
     """The clicked image with its neighbours, and those that are selected, int64 [s]."""
+    selection.bar(scene.view.run)
     item, sections = scene.item, [] if scene.item is None else [_neighbours(scene, scene.item)]
     if len(chosen):
-        sections.append(_selection(scene, chosen, linked))
+        sections.append(_selection(scene, chosen))
     if not sections:
         st.info("Draw around points to list their images here, or click a point to see its true neighbours.")
         return
     st.space("small")
     panel = _picked(scene, item) if item is not None else None
-    gallery(sections, key="map images", on_pick=lambda _, one: scenes.pick(one), query=panel)
+    pick, choice = (lambda _, one: scenes.pick(one)), selection.choosable(scene.view.run, sections)
+    gallery(sections, key="map images", on_pick=pick, query=panel, **choice)
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         if item is not None:
             with st.container(horizontal=True, width="content"):
@@ -244,42 +190,26 @@ def _draw_images(scene: Scene, chosen: np.ndarray, linked: bool) -> None:
                     scene.view.link("Inspect", "inspect", query=str(item), batch="query")
                 scenes.deselect()
         page_frame.turn("selection page", len(chosen), ON_A_PAGE)
-    if len(chosen):
-        _table(scene, chosen)
-
-
-def _table(scene: Scene, chosen: np.ndarray) -> None:
-    """What is selected as a table, for keyboard and screen reader."""
-    with page_frame.fold("The selection as a table", link="table"):
-        if not page_frame.is_open("table"):
-            return
-        items, images = chosen[:ROWS], scene.view.images
-        columns = {name: filters.column(images, name, items) for name in filters.fields(images)}
-        st.dataframe({"image": items, "file": [images.keys[item] for item in items], **columns}, hide_index=True)
-        if len(chosen) > ROWS:
-            st.caption(f"The first {ROWS:,} of {len(chosen):,}.")
 
 
 def _neighbours(scene: Scene, item: int) -> CardSection:
-    values = [f"{score:.3f}" for score in scene.sheet.neighbours(item, scene.k)[1]]
-    near = scenes.neighbours(scene.view, item, *_near(scene, item), values)
+    near = scenes.neighbours(scene.view, item, *scene.near[:2], [f"{score:.3f}" for score in scene.near[2]])
     note = f"in the full space, by {scene.sheet.similarity}; lines lead to them on the map"
     return CardSection("neighbours", f"The {len(near)} true neighbours", near, note)
 
 
-def _selection(scene: Scene, chosen: np.ndarray, linked: bool) -> CardSection:
+def _selection(scene: Scene, chosen: np.ndarray) -> CardSection:
     labels, count = scene.view.images.labels[chosen], len(chosen)
     here = page_frame.part("selection page", count, ON_A_PAGE)
     part = f", {here.start + 1:,} to {here.stop:,} shown" if count > ON_A_PAGE else ""
     note = f"{count:,} image{'s' * (count > 1)} of {len(np.unique(labels)):,} classes, by class{part}"
-    note += "" if linked else "; too many to be kept in the link"
     listed = chosen[np.argsort(labels, kind="stable")][here].tolist()
     shown = [cards.card(scene.view, one) for one in listed]
     return CardSection("selection", "Selected on the map", shown, note, current=scene.item)
 
 
 def _picked(scene: Scene, item: int) -> Query:
-    sheet, (others, right) = scene.sheet, _near(scene, item)
+    sheet, (others, right, _) = scene.sheet, scene.near
     facts = []
     if cards.has_class(scene.view.images, item):
         facts.append(("same class", f"{right.sum()} of {len(others)}", "of its true neighbours"))

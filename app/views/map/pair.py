@@ -1,7 +1,8 @@
-"""Two spaces of the same images on one map: another run, or the same run after an earlier step."""
+"""Two spaces of the same images on one map: another run, or the same run after another step."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,27 +13,21 @@ import lab.maps
 from app import served
 from app.components.gallery import CardSection, gallery
 from app.components.scatter import Category, Histogram, MapPoints, Pair, scatter
-from app.results import cache, cards, run_choice
-from app.results.cache import RunView, SplitView
+from app.results import cache, cards, run_choice, selection
+from app.results.cache import SplitView
+from app.results.run_choice import THE_END
 from app.shared import background, page_frame
 from app.views.map import colouring
 from app.views.map import scene as scenes
-from lab.core.results import EmbeddingSet
-from lab.core.streams import result_of
-from lab.data import ImageSet
 from lab.evaluation import filters
 from lab.inspect import spaces
 from lab.maps import of_run
 from lab.maps.of_run import TwoMaps
-from lab.runs import Run
-from lab.runs.building.batches import frame
 
 OVERLAP = "neighbour overlap"
 NEIGHBOURS = (5, 10, 20, 50)
 VIEWS = {"side": "Side by side", "one": "One after the other"}
 LISTED = 24
-EVALUATED = -1
-"""In the place of a step: the model that was kept and evaluated."""
 SHARES = (
     ("0 to 20%", "cross", "#D55E00"),
     ("over 20 to 40%", "triangle", "#E69F00"),
@@ -44,50 +39,26 @@ SHARES = (
 
 
 @dataclass(frozen=True)
-class MappedSpace:
-    """One of the two. step: of the stored validation, or None for the run as it was evaluated.
-
-    checkpoint: `best` or `last`, whose embeddings are not stored, so that the images are embedded now.
-    """
-
-    run: RunView
-    split: str
-    step: int | None
-    stamp: float
-    name: str
-    checkpoint: str = ""
-
-    def read(self) -> EmbeddingSet:
-        run = self.run.folder
-        if self.step is not None:
-            return frame(run.frames()[self.step])
-        whole = of_run.sheet(run, self.split).whole
-        if not self.checkpoint:
-            return whole
-        from lab.runs.building.trained import open_trained  # torchvision and what it loads take seconds
-        from lab.runs.evaluate import Evaluator
-
-        evaluator = Evaluator(open_trained(run, self.checkpoint))
-        loader = evaluator.trained.loader_of(cache.images(self.run.name, self.stamp))
-        return result_of(evaluator.embed(loader, whole.items))
-
-
-@dataclass(frozen=True)
 class PairScene:
     """What the page shows of two spaces. shares: float64 [n], of the k nearest of each image those that both have.
-    selected: bool [n]. key: where the selected images stand in the session's state."""
+    selected: bool [n]."""
 
     view: SplitView
-    first: MappedSpace
-    second: MappedSpace
+    both: tuple[SplitView, SplitView]
     two: TwoMaps
-    method: str
     field: str
     k: int
     shares: np.ndarray
     item: int | None
     selected: np.ndarray
-    key: str
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Of the two spaces."""
+        first, second = (
+            one.run.name if one.step is None else f"{one.run.name}, step {one.step:,}" for one in self.both
+        )
+        return first, second
 
     @property
     def row(self) -> int:
@@ -106,86 +77,55 @@ class PairScene:
         return known.tolist(), codes
 
 
-def choose(view: SplitView) -> tuple[MappedSpace, MappedSpace] | None:
+def choose(view: SplitView) -> tuple[SplitView, SplitView] | None:
     """Draw the choice of what to compare the run with; None while nothing is to be compared."""
-    run, split, folder = view.run, view.split, view.run.folder
-    steps = list(folder.frames()) if split == "validation" else []
+    run, split = view.run, view.split
+    steps = list(dict(run.moments)) if split == run_choice.VALIDATION else []
     options = {"": "nothing"} | run_choice.on_the_same_images(view)
-    options |= {f"step:{step}": f"this run after step {step:,}" for step in steps}
-    options |= {f"kept:{one}": f"this run, its {one} checkpoint" for one in _unused(folder, split)}
-    help = "Another run on the same images, another checkpoint of this run, or, of validation images, an earlier step."
-    chosen = page_frame.select("Compare with", options, key="beside", link="beside", help=help)
-    if not chosen:
+    if view.step is not None and split in run.splits:
+        options[f"step:{THE_END}"] = "this run as evaluated"
+    options |= {f"step:{step}": f"this run after step {step:,}" for step in steps if step != view.step}
+    help = "Another run on the same images, or, of validation images, another stored step of this run."
+    kind, _, name = page_frame.select("Compare with", options, key="beside", link="beside", help=help).partition(":")
+    if not kind:
         return None
-    at = EVALUATED
-    if steps:
-        moments = {EVALUATED: "as evaluated"} | {step: f"after step {step:,}" for step in steps}
-        at = page_frame.select("This run", moments, key="beside at", link="at")
-    else:
-        st.caption(
-            "This run stored no embeddings of earlier steps, so they cannot be compared."
-            if split == "validation"
-            else "Earlier steps of the training can be compared on the split Validation only."
-        )
-    kind, _, name = chosen.partition(":")
-    first = _space(run, split, at)
     if kind == "run":
-        return first, _space(run_choice.view(run_choice.library()[name]), split, EVALUATED)
-    if kind == "kept":
-        return first, MappedSpace(run, split, None, run.stamp, f"{run.name}, {name} checkpoint", name)
+        return view, run_choice.at_the_same_step(view, name)
+    other = cache.split_view(run, split, None if int(name) == THE_END else int(name))
     # Time goes from left to right: an earlier step is the first of the two.
-    second = _space(run, split, int(name))
-    return (second, first) if at == EVALUATED or int(name) < at else (first, second)
+    return (view, other) if _time(view) < _time(other) else (other, view)
 
 
-def _unused(run: Run, split: str) -> list[str]:
-    """The checkpoints that the stored embeddings of a split are not of."""
-    if run.config.outside:
-        return []
-    return [one for one in ("best", "last") if run.checkpoint(one) and one != run.origin(split).checkpoint]
-
-
-def _space(run: RunView, split: str, step: int) -> MappedSpace:
-    if step == EVALUATED:
-        return MappedSpace(run, split, None, run.stamp, run.name)
-    return MappedSpace(run, split, step, scenes.newest_frame(run.folder), f"{run.name}, step {step:,}")
+def _time(view: SplitView) -> float:
+    return math.inf if view.step is None else view.step
 
 
 @background.job("Laying out both maps", keep=4)
-def _laid_out(first: MappedSpace, second: MappedSpace, method: lab.maps.Method) -> TwoMaps:
-    return of_run.two_maps(first.read(), second.read(), method)
+def _laid_out(first: SplitView, second: SplitView, method: lab.maps.Method) -> TwoMaps:
+    one, other = (of_run.sheet(each.run.folder, each.split, each.step).whole for each in (first, second))
+    return of_run.two_maps(one, other, method)
 
 
-@background.job("Looking for images that moved together", keep=8)
-def _groups(
-    first: MappedSpace, second: MappedSpace, method: str, _two: TwoMaps, _images: ImageSet
-) -> list[spaces.Group]:
-    fields = {name: filters.column(_images, name, _two.items) for name in filters.fields(_images)}
-    return spaces.moved_together(_two.before, _two.after, fields)
-
-
-def show(view: SplitView, both: tuple[MappedSpace, MappedSpace], method: lab.maps.Method, field: str) -> None:
+def show(view: SplitView, both: tuple[SplitView, SplitView], method: lab.maps.Method, field: str) -> None:
     """Draw both maps and what follows from them."""
-    first, second = both
     with st.container(horizontal=True, vertical_alignment="bottom"):
         look = page_frame.choice("View", VIEWS, key="pair view", link="view")
         k = page_frame.choice("Neighbours compared", NEIGHBOURS, key="pair near", link="k")
-    two = background.or_wait(_laid_out(first, second, method))
+    two = background.or_wait(_laid_out(*both, method))
     k = min(k, two.near[0].shape[1])
     shares = spaces.overlap(two.near[0][:, :k], two.near[1][:, :k])
+    item = scenes.adopt_item(lambda one: one in two.items)
+    selected = np.isin(two.items, selection.read(view.run))
+    scene = PairScene(view, both, two, field, k, shares, item, selected)
     sample = f", a random sample of the {two.total:,} that both have" if len(two.items) < two.total else ""
     page_frame.say(
-        f"{first.name} and {second.name} · {len(two.items):,} images{sample}. Of an image's {k} nearest, "
+        f"{' and '.join(scene.names)} · {len(two.items):,} images{sample}. Of an image's {k} nearest, "
         f"{shares.mean():.0%} are the same in both; {np.mean(shares < 0.2):.0%} of the images keep less than a fifth. "
         f"The second map is aligned with the first. Of the {of_run.NEAREST} nearest on the maps, "
         f"{two.agreement[0]:.0%} and {two.agreement[1]:.0%} are true ones."
     )
-    item = scenes.adopt_item(lambda one: one in two.items)
-    key = f"lasso of two {first.name} {second.name}"
-    selected, _ = scenes.adopt_lasso(key, two.items)
-    scene = PairScene(view, first, second, two, method, field, k, shares, item, selected, key)
     _draw(scene, look)
-    _draw_groups(scene)
+    selection.bar(view.run)
     _draw_images(scene)
 
 
@@ -198,7 +138,7 @@ def _colours(scene: PairScene) -> tuple[list[Category], np.ndarray]:
 
 
 def _draw(scene: PairScene, look: str) -> None:
-    first, second, two = scene.first, scene.second, scene.two
+    two, run = scene.two, scene.view.run
     legend, line_of = _colours(scene)
     known, names = scene.values(filters.CLASS)
     shown = filters.fields(scene.view.images)[: colouring.HISTOGRAMS - 2]
@@ -207,20 +147,19 @@ def _draw(scene: PairScene, look: str) -> None:
         colouring.number_bars("distance moved", spaces.ways(two.before, two.after)),
         *(colouring.bars(name, *scene.values(name)) for name in shown),
     ]
-    pictures = served.pictures(first.run.name, first.run.stamp)
-    both = Pair(two.before, (first.name, second.name), look)
-    of = f"{first}/{second}/{scene.method}"
-    points = MapPoints(of, two.items, two.after, names, known, line_of, legend, pictures, histograms, both)
+    pictures = served.pictures(run.name, run.stamp)
+    pair, of = Pair(two.before, scene.names, look), "/".join(str(one.key) for one in scene.both)
+    points = MapPoints(of, two.items, two.after, names, known, line_of, legend, pictures, histograms, pair)
     scatter(
         points,
         key="two maps drawn",
         title="Share of neighbours in common" if scene.field == OVERLAP else scene.field.capitalize(),
-        alt=f"Two maps of {len(two.items):,} images, {first.name} and {second.name}, coloured by {scene.field}",
+        alt=f"Two maps of {len(two.items):,} images, {' and '.join(scene.names)}, coloured by {scene.field}",
         selected=scene.selected,
         picked=scene.item,
         lines=[] if scene.item is None else scenes.links_to(*scene.near(1)),
         kept=scenes.kept_in_address(points.of),
-        on_select=partial(_select, scene.key),
+        on_select=partial(scenes.select, scene.view, two.items),
         on_pick=scenes.pick,
     )
 
@@ -232,35 +171,12 @@ def _overlap_bars(shares: np.ndarray, k: int) -> Histogram:
     return Histogram(OVERLAP, [f"{one} of {k}" for one in range(k + 1)], np.rint(shares * k).astype(int))
 
 
-def _select(key: str, ids: np.ndarray) -> None:
-    st.session_state[key] = ids
-
-
-def _draw_groups(scene: PairScene) -> None:
-    groups = background.if_ready(_groups(scene.first, scene.second, scene.method, scene.two, scene.view.images))
-    if groups is None:
-        return
-    st.subheader("Images that moved together", anchor=False)
-    if not groups:
-        st.caption("No group of images moved together from the first map to the second.")
-        return
-    st.caption(
-        "Found by where they were and how they moved on these maps. A map can tear apart what is close: judge a group "
-        "by its images."
-    )
-    with st.container(horizontal=True):
-        for place, group in enumerate(groups):
-            what = f"{group.share:.0%} {group.field} {group.value}" if group.field else "nothing in common"
-            words = f"{len(group.rows):,} images: {what}, moved {group.far:.1f} × the map's spread"
-            select = partial(_select, scene.key, scene.two.items[group.rows])
-            words = page_frame.as_text(words)
-            st.button(words, key=f"moved {place}", help="Select these images", on_click=select)
-
-
 def _draw_images(scene: PairScene) -> None:
     sections, item, query = [], scene.item, None
     if item is not None:
-        sections = [_neighbours(scene, space, at) for at, space in enumerate((scene.first, scene.second))]
+        for at, name in enumerate(scene.names):
+            listed = scenes.neighbours(scene.view, item, *scene.near(at))
+            sections.append(CardSection(name, f"Nearest in {name}", listed, "in the full space"))
         same = f"{scene.shares[scene.row] * scene.k:.0f} of {scene.k}"
         facts = [("same neighbours", same, "that are among the nearest in both spaces")]
         query = cards.query(scene.view, item, facts)
@@ -271,12 +187,12 @@ def _draw_images(scene: PairScene) -> None:
         return
     gallery(sections, key="two maps images", on_pick=lambda _, one: scenes.pick(one), query=query)
     if item is not None:
-        _links(scene, item)
-
-
-def _neighbours(scene: PairScene, space: MappedSpace, at: int) -> CardSection:
-    listed = scenes.neighbours(scene.view, int(scene.two.items[scene.row]), *scene.near(at))
-    return CardSection(space.name, f"Nearest in {space.name}", listed, "in the full space")
+        other = next(one for one in scene.both if one is not scene.view).run.name
+        rival = {} if other == scene.view.run.name else {"rival": f"run:{other}"}
+        with st.container(horizontal=True):
+            if scene.view.whole.row(item) is not None:
+                scene.view.link("Browse both runs" if rival else "Browse", query=str(item), **rival)
+            scenes.deselect()
 
 
 def _selection(scene: PairScene) -> CardSection:
@@ -286,16 +202,3 @@ def _selection(scene: PairScene) -> CardSection:
     note = f"{len(rows):,} images, those with the fewest neighbours in common first"
     note += f"; {LISTED} shown" if len(rows) > LISTED else ""
     return CardSection("selection", "Selected on the map", listed, note, current=scene.item)
-
-
-def _links(scene: PairScene, item: int) -> None:
-    first, other = scene.first.run.name, scene.second.run.name
-    rival = {} if first == other else {"rival": f"run:{other}"}
-    with st.container(horizontal=True):
-        if scene.view.whole.row(item) is not None:
-            scene.view.link("Browse both runs" if rival else "Browse", query=str(item), **rival)
-        scenes.deselect()
-    if not rival:
-        st.caption(
-            "Browse shows the run as it was evaluated; other steps and checkpoints can be seen on this map only."
-        )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import streamlit as st
@@ -13,29 +12,25 @@ import streamlit as st
 import lab.runs
 from app.components.gallery import Card
 from app.components.scatter import KEPT, MapLine
-from app.results import cache, cards
+from app.results import cache, cards, selection
 from app.results.cache import SplitView
 from app.shared import address, background
+from lab.evaluation.collection import Collection
 from lab.maps import kept, of_run
 from lab.maps.of_run import Map, Sheet
-from lab.runs import Run
 
 LONGEST = 500
 """Characters of one thing that the browser keeps in the address."""
-NOBODY = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
 class Scene:
     """What the page shows: the images of `sheet` at the places `flat`, float32 [n 2].
 
-    stamp: changes when the embeddings do. step: of the stored validation on screen; None for the run as it was
-    evaluated. method: that the map was drawn by. field: that colours it. item: the clicked image. k: its neighbours.
+    method: that the map was drawn by. field: that colours it. item: the clicked image. k: its neighbours.
     """
 
     view: SplitView
-    stamp: float
-    step: int | None
     sheet: Sheet
     flat: np.ndarray
     method: str
@@ -44,22 +39,23 @@ class Scene:
     k: int
 
     @property
-    def key(self) -> tuple[str, str, float, int | None]:
-        """Tells the embeddings on screen from all others."""
-        return self.view.run.name, self.view.split, self.stamp, self.step
+    def items(self) -> np.ndarray:
+        """Those on the map, int64 [n]."""
+        return self.sheet.on_map.items
 
-    @property
-    def lasso_key(self) -> str:
-        """Where the selected images stand in the session's state."""
-        return f"lasso {self.view.run.name} {self.view.split}"
+    @cached_property
+    def near(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The true neighbours of the clicked image, int64 [k], which of them are of its class, and how similar."""
+        assert self.item is not None
+        others, scores = self.sheet.neighbours(self.item, self.k)
+        label = self.sheet.label(self.item)
+        return others, np.array([self.sheet.label(other) == label for other in others.tolist()], bool), scores
 
 
-@st.cache_resource(max_entries=24, show_spinner="Reading the embeddings ...")
-def sheet(name: str, split: str, stamp: float, step: int | None = None) -> Sheet:
+@st.cache_resource(max_entries=24, show_spinner=False)
+def sheet(name: str, split: str, stamp: float, step: int | None, _whole: Collection) -> Sheet:
     """The images of a split, or the validation images after a step, and which of them are shown."""
-    whole = cache.collection(name, split, stamp) if step is None else None
-    known = () if whole is None else (whole.query, whole.gallery)
-    return of_run.sheet(lab.runs.open(cache.run_path(name)), split, step, known)
+    return of_run.sheet(lab.runs.open(cache.run_path(name)), split, step, (_whole.query, _whole.gallery))
 
 
 @background.job("Laying out the map", keep=8)
@@ -72,11 +68,6 @@ def pca(name: str, split: str, stamp: float) -> Map:
 def prepared(name: str, split: str, stamp: float, step: int | None, _sheet: Sheet) -> bool:
     """Have the index of the full space at hand, so that the first click does not wait for it."""
     return _sheet.prepare()
-
-
-def newest_frame(run: Run) -> float:
-    """When the stored validations last changed; 0 without any."""
-    return max((path.stat().st_mtime for path in run.frames().values()), default=0.0)
 
 
 def kept_in_address(of: str) -> dict[str, str]:
@@ -95,32 +86,10 @@ def adopt_item(known: Callable[[int], bool]) -> int | None:
     return address.follow("item", int, known)
 
 
-def adopt_lasso(key: str, items: np.ndarray) -> tuple[np.ndarray, bool]:
-    """Which of the images int64 [n] are selected, bool [n], and whether the address can hold them."""
-    address.adopt("lasso", lambda text: items[unpacked(text, len(items))], key=key, default=NOBODY)
-    selected = np.isin(items, st.session_state.get(key, NOBODY))
-    return selected, address.tell("lasso", packed(selected) if selected.any() else None)
-
-
-def packed(selected: np.ndarray) -> str:
-    """Which points are selected, bool [n], in few characters, above all where it comes in long runs."""
-    return base64.urlsafe_b64encode(zlib.compress(np.packbits(selected).tobytes(), 9)).decode().rstrip("=")
-
-
-def unpacked(text: str, count: int) -> np.ndarray:
-    """The bool [n] of `packed`.
-
-    Raises:
-        ValueError: the text is none of its, or of another number of points.
-    """
-    room = -(-count // 8)
-    try:
-        data = zlib.decompressobj().decompress(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), room + 1)
-    except zlib.error:
-        raise ValueError("This is not a valid selection.") from None
-    if len(data) != room:
-        raise ValueError("This selection is of another map.")
-    return np.unpackbits(np.frombuffer(data, np.uint8), count=count).astype(bool)
+def select(view: SplitView, items: np.ndarray, chosen: np.ndarray) -> None:
+    """Select these of the images on the map, int64 [n], and no others of them; what is not on it stays as it is."""
+    selection.chooser(view.run, items)(np.intersect1d(chosen, items))
+    st.session_state.pop("selection page", None)
 
 
 def pick(item: int) -> None:

@@ -1,1 +1,1 @@
-TITLE, ICON, PLACE = "Runs", ":material/table_rows:", 30
+TITLE, ICON, PLACE = "Runs", ":material/table_rows:", 25

@@ -1,30 +1,38 @@
-"""Runs against each other: curves, settings, means over seeds, and what their knobs have to do with their scores."""
+"""Runs against each other: scores, settings, means over seeds, and what their knobs have to do with their scores."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import streamlit as st
 
 from app.components.displays import Meter, meters
-from app.forms import curve_options
-from app.results.run_choice import data_of, described
+from app.components.gallery import CardSection, gallery
+from app.results import cache, run_choice
+from app.results.cache import RunView
+from app.results.cards import of_image
+from app.results.run_choice import data_of, described, library
 from app.shared import background, charts, page_frame
 from app.views.runs.management import Row
 from lab.core import style
+from lab.data import ImageSet
 from lab.report import knobs
 from lab.report import rows as tables
-from lab.report.curves import Journal, journal, scaled, title
+from lab.report.same_queries import SameQueries, predecessor, same_queries
 from lab.runs import Run, difference
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 MAX_COMPARED = 12
-"""Runs whose curves and settings stand side by side; knobs and seeds are looked at over all that are selected."""
-VIEWS = ("Curves", "Configuration", "Seeds", "Knobs")
+"""Runs whose scores and settings stand side by side; knobs and seeds are looked at over all that are selected."""
+VIEWS = ("Same queries", "Configuration", "Seeds", "Knobs")
+DISAGREEING = 12
+"""Queries that are shown where the runs disagree."""
 AXES = 6
 """Knobs that are drawn until somebody chooses: more do not fit beside each other."""
 WIDE = 30.0
@@ -35,56 +43,111 @@ SCALE = ((0.0, style.VERMILLION), (0.5, "#9A9A9A"), (1.0, style.BLUE))
 """From low scores to high ones, seen on a light and on a dark page; the last axis says the same."""
 
 
-def compare(chosen: Sequence[Run], rows: Sequence[Row]) -> None:
-    """Draw the runs against each other. rows: of the table, one a run."""
+def compare(chosen: Sequence[Run], rows: Sequence[Row], split: str) -> None:
+    """Draw the runs against each other. rows: of the table, one a run. split: whose scores the table shows."""
     st.subheader(f"{len(chosen)} runs compared", anchor=False)
     with st.container(horizontal=True, vertical_alignment="center"):
         one, other = chosen[0], chosen[-1]
         if len(chosen) == 2 and data_of(one) == data_of(other) and set(one.splits) & set(other.splits):
             page_frame.link_to("browse", "Browse both", {"run": one.name, "rival": f"run:{other.name}"})
         first, *others = [run.name for run in chosen[:MAX_COMPARED]]  # their charts go on there while these train
-        page_frame.link_to("watch", "Watch together", [("watched", first), *(("also", name) for name in others)])
-    view = page_frame.choice("What to compare", VIEWS, key="compared", link="compared", **page_frame.BARE)
-    if view in ("Curves", "Configuration") and len(chosen) > MAX_COMPARED:
+        page_frame.link_to("watch", "Their curves", [("watched", first), *(("also", name) for name in others)])
+    embedded = all(split in one.splits for one in chosen)
+    views = VIEWS if embedded else VIEWS[1:]
+    view = page_frame.choice("What to compare", views, key="compared", link="compared", **page_frame.BARE)
+    if view in VIEWS[:2] and len(chosen) > MAX_COMPARED:
         st.caption(f"The first {MAX_COMPARED} of the {len(chosen)} selected runs.")
         chosen, rows = chosen[:MAX_COMPARED], rows[:MAX_COMPARED]
-    {"Curves": _curves, "Configuration": _differences, "Seeds": _seeds, "Knobs": draw_knobs}[view](chosen, rows)
-
-
-def _curves(chosen: Sequence[Run], rows: Sequence[Row]) -> None:
-    journals = {run.name: journal(run.path) for run in chosen}
-    names = list(dict.fromkeys(name for one in journals.values() for name in one.names))
-    if not names:
-        st.info("None of these runs has made a step yet; look again once one has.")
+    if view == "Same queries":
+        with page_frame.refusals(st.info):  # runs of different images may stand beside each other without being asked
+            _same_queries(chosen, split)
         return
-    groups = tables.seed_groups(chosen)
-    first = [name for name in ("MAP@R", "loss") if name in names]
-    help = "Draws runs that differ only in their seed as one line with a band of one sample deviation (n - 1)"
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        picked = page_frame.several("Curves", names, key="curves", initial=first, link="curves", format_func=title)
-        seeds = len(groups) < len(chosen)
-        together = seeds and page_frame.toggle("Mean over seeds", key="mean", link="mean", help=help)
-    options = curve_options.ask()
-    columns = st.columns(2)
-    for at, name in enumerate(picked):
-        if together:
-            figure = charts.bands(_by_group(groups, journals, name), title(name), **options.of(name))
-            words = "mean and deviation over seeds"
-        else:
-            named = {run: scaled(one, name) for run, one in journals.items() if name in one.names}
-            figure, words = charts.curves(named, title(name), **options.of(name)), "one line per run"
-        columns[at % 2].plotly_chart(figure, key=f"curve of {name}", alt=f"{title(name)} over training steps, {words}")
+    {"Configuration": _differences, "Seeds": _seeds, "Knobs": draw_knobs}[view](chosen, rows)
 
 
-def _by_group(groups: list[list[Run]], journals: dict[str, Journal], name: str) -> dict[str, list[charts.Curve]]:
-    """The curves of one name, by what a group of runs that differ only in their seed is called."""
-    curves_of: dict[str, list[charts.Curve]] = {}
-    for group in groups:
-        mine = [journals[run.name] for run in group]
-        curves: list[charts.Curve] = [scaled(one, name) for one in mine if name in one.names]
-        if curves:
-            curves_of[f"{group[0].name}, mean of {len(curves)}" if len(curves) > 1 else group[0].name] = curves
-    return curves_of
+@background.job("Measuring the runs on the same queries", keep=4)
+def _measured(key: tuple, split: str, _runs: Sequence[Run]) -> SameQueries:
+    return same_queries(_runs, split)
+
+
+@background.job("Working out the intervals", keep=16)
+def _against(key: tuple, split: str, column: str, base: int, _found: SameQueries) -> dict[int, str]:
+    """Place of each other run to its difference to the base in words."""
+    others = [at for at in range(len(_found.names)) if at != base]
+    return {at: str(_found.difference(column, base, at)) for at in others}
+
+
+def _same_queries(chosen: Sequence[Run], split: str) -> None:
+    """Every run against one of them on the queries that all have: scores, classes, and where they disagree most."""
+    import pandas as pd
+
+    views = [run_choice.view(run) for run in chosen]
+    key = tuple((one.name, one.stamp) for one in views)
+    if (found := background.if_ready(_measured(key, split, chosen))) is None:
+        return
+    images, names = cache.images(*key[0]), list(found.names)
+    before = predecessor(chosen[0], library().runs)
+    initial = before.name if before and before.name in names else names[-1]
+    with st.container(horizontal=True):
+        column = page_frame.select("Score", list(found.values), key="same score", initial="MAP@R", link="by")
+        base = names.index(page_frame.select("Against", names, key="same base", initial=initial, link="against"))
+    if (told := background.if_ready(_against(key, split, column, base, found))) is None:
+        return
+    means = np.nanmean(found.values[column], axis=1)
+    order = [base, *(int(at) for at in np.argsort(-means) if at != base)]
+    page_frame.say(f"On {found.words}; intervals by a paired bootstrap over classes and the queries of each.")
+    if before and before.name == names[base]:
+        words = f"Trained again with corrections: {column} {means[base]:.3f} → {means[0]:.3f} ({told[0]})."
+        st.markdown(page_frame.as_text(words))
+    look = {column: st.column_config.NumberColumn(column, format="%.3f")}
+    lines = [{"run": names[at], column: means[at], f"against {names[base]}": told.get(at, "")} for at in order]
+    st.dataframe(pd.DataFrame(lines), hide_index=True, column_config=look, alt=f"{column} of each run, with intervals")
+    for at in order[1:]:
+        page_frame.say(found.helped(column, base, at, images.class_names))
+    _classes(found, column, base, images.class_names)
+    _disagreements(found, column, order, views[0], images)
+
+
+def _disagreements(found: SameQueries, column: str, order: list[int], shown: RunView, images: ImageSet) -> None:
+    """Queries on which the runs differ most; a click browses one, in the best and the worst run. order: of the runs."""
+    places, cards = found.disagreement(column), []
+    values = {int(found.items[at]): found.values[column][:, at] for at in places[:DISAGREEING]}
+    for item, scores in values.items():
+        words = " · ".join(f"{scores[at]:.2f}" for at in order[:4]) + " …" * (len(order) > 4)
+        card = of_image(shown, images, item, value=words)
+        each = [f"{found.names[at]} {scores[at]:.2f}" for at in order]
+        cards.append(replace(card, tooltip="\n".join([card.tooltip, *each])))
+    note = f"{column} differs on {len(places):,} queries; scores in the order of the table; click one to browse it"
+    section = CardSection("apart", "Where they disagree most", cards, note, "The runs agree on every query.")
+    gallery([section], key="apart", on_pick=lambda _, item: st.session_state.update({"apart item": item}))
+    if (item := st.session_state.pop("apart item", None)) in values:
+        scores = values[item]
+        best, worst = found.names[int(scores.argmax())], found.names[int(scores.argmin())]
+        query = {"run": best, "split": found.split, "rival": f"run:{worst}", "query": str(item)}
+        st.switch_page("views/browse/page.py", query_params=query)
+
+
+def _classes(found: SameQueries, column: str, base: int, class_names: Sequence[str]) -> None:
+    """The difference of one run to the base for each class, with its interval."""
+    import pandas as pd
+
+    with page_frame.fold("Classes", link="classes"):
+        others = [name for name in found.names if name != found.names[base]]
+        name = page_frame.select("Classes of", others, key="same run", link="of")
+        by_class = found.by_class(column, base, found.names.index(name))
+        lines = [
+            {
+                "class": class_names[label],
+                "queries": one.count,
+                "difference": one.mean,
+                "low": one.low,
+                "high": one.high,
+            }
+            for label, one in by_class.items()
+        ]
+        look = {name: st.column_config.NumberColumn(name, format="%+.3f") for name in ("difference", "low", "high")}
+        alt = f"Difference in {column} of {name} to {found.names[base]} by class, with 95 % intervals (Student's t)"
+        st.dataframe(pd.DataFrame(lines), hide_index=True, column_config=look, alt=alt)
 
 
 def _differences(chosen: Sequence[Run], rows: Sequence[Row]) -> None:
@@ -203,20 +266,13 @@ def axis(values: Sequence[Any]) -> dict[str, Any]:
     if not knobs.numbers(values):
         words = sorted({_word(value) for value in values})
         labels = [word if len(word) <= LONGEST else f"{word[: LONGEST - 1]}…" for word in words]
-        places = {word: at for at, word in enumerate(words)}
-        return {
-            "values": [places[_word(one)] for one in values],
-            "tickvals": list(range(len(words))),
-            "ticktext": labels,
-        }
-    distinct = sorted(set(values))
-    few = {"tickvals": distinct, "ticktext": [f"{one:g}" for one in distinct]} if len(distinct) <= 8 else {}
-    if distinct[0] <= 0 or distinct[-1] / distinct[0] < WIDE:
-        return {"values": list(values), **few}
-    decades = range(math.floor(math.log10(distinct[0])), math.ceil(math.log10(distinct[-1])) + 1)
-    ticks = distinct if few else [10.0**decade for decade in decades]
-    return {
-        "values": [math.log10(one) for one in values],
-        "tickvals": [math.log10(one) for one in ticks],
-        "ticktext": [f"{one:g}" for one in ticks],
-    }
+        at = [words.index(_word(one)) for one in values]
+        return {"values": at, "tickvals": list(range(len(words))), "ticktext": labels}
+    ticks = sorted(set(values))
+    log = ticks[0] > 0 and ticks[-1] / ticks[0] >= WIDE
+    place = math.log10 if log else float
+    if len(ticks) > 8:
+        ends = (math.floor(math.log10(ticks[0])), math.ceil(math.log10(ticks[-1])) + 1) if log else (0, 0)
+        ticks = [10.0**decade for decade in range(*ends)]
+    named = {"tickvals": [place(one) for one in ticks], "ticktext": [f"{one:g}" for one in ticks]} if ticks else {}
+    return {"values": [place(one) for one in values], **named}

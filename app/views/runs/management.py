@@ -1,4 +1,4 @@
-"""The table of runs: its rows and columns; and what people write of runs: notes, tags and groups."""
+"""The table of runs: its rows; and what people write of runs: notes, tags and groups."""
 
 from __future__ import annotations
 
@@ -12,13 +12,9 @@ import streamlit as st
 
 from app.results.run_choice import Library, chosen_name, described
 from app.shared import page_frame, settings
-from lab.core.files import read_json, write_json
 from lab.report import rows as tables
 from lab.runs import Run, management
 from lab.runs.folder import QUEUED, RUNNING
-
-FILE = ".dashboard.json"
-"""In the folder of runs: what the dashboard keeps for everybody who opens this folder."""
 
 Row = dict[str, Any]
 
@@ -51,38 +47,9 @@ def _stored(path: Path, split: str, written: tuple[int, ...]) -> Row:
     return tables.row(run, config, {s: chosen_name(config, s) for s in ("loss", "encoder", "data")}, split)
 
 
-def choose_columns(known: Sequence[str]) -> list[str]:
-    """The control, and what is chosen of the columns there are, in their order."""
-    file = settings.runs_root() / FILE
-    try:
-        before = read_json(file).get("columns")
-        default = [name for name in known if before is None or name in before]
-    except (OSError, ValueError, TypeError):
-        default = list(known)
-    with st.popover("Columns", icon=":material/view_column:", width="stretch"):
-        words = "only the name"
-        chosen = page_frame.several("Columns", known, key="columns", initial=default, link="column", placeholder=words)
-        left, right = st.columns(2)
-        left.button("All", on_click=lambda: st.session_state.update(columns=list(known)), width="stretch")
-        if right.button("Save", help="Saves this choice for everybody who opens this folder of runs", width="stretch"):
-            try:
-                write_json(file, {"columns": list(chosen) if set(chosen) != set(known) else None})
-                st.toast("These columns are saved with the folder of runs.")
-            except OSError as error:
-                page_frame.say_error(
-                    f"The columns could not be saved in the folder of runs: {error.strerror or error}."
-                )
-    return [name for name in known if name in chosen]
-
-
 def tags_of(rows: Iterable[Row]) -> list[str]:
     """Every tag of these rows of the table, from a to z."""
     return sorted({tag for row in rows for tag in row["tags"]})
-
-
-def groups_of(rows: Iterable[Row]) -> list[str]:
-    """Every group of these rows of the table, from a to z."""
-    return sorted({row["group"] for row in rows} - {""})
 
 
 def remarks_of_one(run: Run, known: Sequence[str]) -> None:
@@ -105,7 +72,7 @@ def remarks_of_several(runs: Sequence[Run], rows: Sequence[Row], known: Sequence
         added = st.multiselect("Add tags", known, accept_new_options=True, placeholder="none")
         removed = st.multiselect("Remove tags", tags_of(rows), placeholder="none")
         group = st.text_input("Put into group", max_chars=management.MAX_GROUP, placeholder="leave as it is")
-        out = st.checkbox("Take out of their groups", disabled=not groups_of(rows))
+        out = st.checkbox("Take out of their groups", disabled=not any(row["group"] for row in rows))
         if st.form_submit_button("Save tags and group"):
             tags = {row["run"]: [*(tag for tag in row["tags"] if tag not in removed), *added] for row in rows}
             put = "" if out else group.strip() or None

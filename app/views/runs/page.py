@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
 
 from app.forms import knob_forms
+from app.results import findings
 from app.results.run_choice import library, say_what_next, warn
-from app.shared import address, page_frame, queueing, settings
+from app.shared import address, page_frame, settings
 from app.views.runs import comparison, import_panel, management
 from app.views.runs.management import Row, Scene
 from lab.report import rows as tables
@@ -19,15 +19,22 @@ from lab.runs import management as run_management
 
 LONGEST = 200
 """Characters of a filter."""
-ANY = "any"
+FEW = 4
+"""Runs that are compared without being selected, where there are no more."""
+ROW, BAR = 34, 14
+"""Pixels of a row of the table, and of the bar that scrolls it sideways."""
 HOW_ORDERED = "Highest scores first. A click on the head of a column sorts, too, but only until you leave the page."
 
 
 @page_frame.page("Runs", "Every run in the folder: sort, filter, annotate, compare.")
 def runs() -> None:
     all_runs = library()
-    if address.adopt("runs", lambda text: [name for name in text.split(",") if name in all_runs.names], default=[]):
+    if address.adopt("runs", lambda text: text.split(","), default=[]):
         st.session_state["tables"] = st.session_state.get("tables", 0) + 1  # a new one, or the old one's rows stay
+        st.session_state["gone"] = [name for name in st.session_state["runs"] if name not in all_runs.names]
+    asked, gone = st.session_state.get("runs", []), st.session_state.get("gone", [])
+    for name in gone:
+        st.warning(page_frame.as_text(all_runs.why_not(name)))
     if not all_runs.runs:
         with st.sidebar:
             warn(all_runs)
@@ -39,32 +46,38 @@ def runs() -> None:
         splits = "test", "validation"
         split = page_frame.choice("Scores of", splits, key="scores_of", format_func=str.capitalize, link="scores")
         look: dict[str, Any] = {"placeholder": "words, or r@1>0.5", "live": True}
-        look["help"] = "Rows must contain every word; a comparison such as MAP@R>=0.3 filters by one column."
+        look["help"] = "Rows must contain every word, such as a tag, group or state; MAP@R>=0.3 filters by a column."
         words = page_frame.text("Filter", key="filter", most=LONGEST, link="filter", **look)
         rows = {run.name: management.row(run, split) for run in all_runs.runs}
         scene = Scene(all_runs, rows, split)
-        fits = _narrowed(scene)
         scores = tables.columns(rows.values())
         orders = [tables.NEWEST, "run", "group", "loss", "encoder", "data", *scores]
         order = page_frame.select("Order by", orders, key="order", link="order", help=HOW_ORDERED)
-        table_columns = management.choose_columns(tables.shown(scores))
         warn(all_runs)
-    listed = [one for one in rows.values() if tables.matches(one, words) and fits(one)]
+    listed = [one for one in rows.values() if tables.matches(one, words)]
     if lacking := tables.unknown_columns(rows.values(), words):
         st.warning(page_frame.as_text(f"No run has a column {', '.join(lacking)}; compare one of those in the table."))
-    chosen = _table(tables.ordered(listed, order), table_columns, len(rows))
-    if not address.tell("runs", ",".join(chosen) or None):
+    listed = tables.lettered(listed)
+    chosen = _table(tables.ordered(listed, order), len(rows))
+    if any(tables.letters([one["measured on"] for one in listed])):
+        st.caption(tables.UNLIKE)
+    if {*chosen} != {*asked} - {*gone}:
+        gone = st.session_state["gone"] = []  # somebody has chosen
+    if not address.tell("runs", ",".join([*chosen, *gone]) or None):
         st.caption("Too many runs are selected for a link.")
     selected = [all_runs[name] for name in chosen]
     if len(chosen) == 1:
         _one(selected[0], scene.tags)
     elif chosen:
         mine = [rows[name] for name in chosen]
-        comparison.compare(selected, mine)
+        comparison.compare(selected, mine, split)
         management.remarks_of_several(selected, mine, scene.tags)
     else:
         st.caption("Select a row to annotate, rename or delete a run; select several to compare, tag or group them.")
-        _knobs(scene, listed)
+        if 1 < len(listed) <= FEW:
+            comparison.compare([all_runs[one["run"]] for one in listed], listed, split)
+        else:
+            _knobs(scene, listed)
     if chosen:
         _mailed(selected, split)
     import_panel.panel(all_runs)
@@ -94,38 +107,22 @@ def _mailed(chosen: list[Run], split: str) -> None:
         page_frame.offer("Download the report", kept[2], "report.html", "text/html")
 
 
-def _narrowed(scene: Scene) -> Callable[[Row], bool]:
-    """The choices of states, tags and group, those that there are; returns whether a row fits them."""
-    known = sorted({row["state"] for row in scene.rows.values()})
-    page_frame.keep("states", [], lambda chosen: set(chosen) <= set(known), link="state")
-    states = st.pills("State", known, key="states", selection_mode="multi")
-    tags: list[str] = []
-    group = ANY
-    if scene.tags:
-        tags = page_frame.several("Tags", scene.tags, key="tags", link="tag", placeholder="any")
-    if groups := management.groups_of(scene.rows.values()):
-        group = page_frame.select("Group", [ANY, *groups], key="group", link="group")
-    return lambda row: (
-        (not states or row["state"] in states) and set(tags) <= set(row["tags"]) and group in (ANY, row["group"])
-    )
-
-
-def _table(listed: list[Row], table_columns: list[str], of: int) -> list[str]:
-    """Draw the table with these columns; returns the names of the selected rows."""
+def _table(listed: list[Row], of: int) -> list[str]:
+    """Draw the table; returns the names of the selected rows."""
     import pandas as pd
 
     if not listed:
         st.info(f"None of the {of} runs matches the filter; clear it to see them all.")
         return []
     scores = tables.columns(listed)
-    order = ["run", *(name for name in table_columns if name in tables.FACTS or name in scores)]
+    order = ["run", *tables.shown(scores)]
     names = [one["run"] for one in listed]
     before = [at for at, name in enumerate(names) if name in st.session_state.get("runs", [])]
     event = st.dataframe(
         pd.DataFrame(listed, columns=order),
         key=f"table of {hashlib.sha1(repr((names, order, st.session_state.get('tables'))).encode()).hexdigest()}",
         hide_index=True,
-        height="content" if len(listed) <= 11 else 430,
+        height=ROW * (len(listed) + 1) + BAR if len(listed) <= 11 else 430,
         placeholder="",
         on_select="rerun",
         selection_mode="multi-row",
@@ -159,7 +156,11 @@ def _one(run: Run, tags: list[str]) -> None:
         if run.config.foreign:
             st.caption("Made with data, a model or a loss from elsewhere, so it cannot be trained again from here.")
         elif not lacks:
-            _again(run)
+            help = "Opens the Train page with this configuration"
+            if st.button("Edit as new run", icon=":material/edit_note:", help=help):
+                knob_forms.fill(run.config)
+                st.switch_page("views/train/page.py")
+    findings.draw(run)
     about, config = st.columns([2, 3], gap="large")
     with about:
         management.remarks_of_one(run, tags)
@@ -167,14 +168,6 @@ def _one(run: Run, tags: list[str]) -> None:
     with config:
         st.caption("Configuration" + ("" if run.config.foreign else ", as `lab train --config` reads it"))
         st.code(run.config.as_yaml(), language="yaml", height=360)
-
-
-def _again(run: Run) -> None:
-    if st.button("Edit as new run", icon=":material/edit_note:", help="Opens the Train page with this configuration"):
-        knob_forms.fill(run.config)
-        st.switch_page("views/train/page.py")
-    with st.popover("Clone", icon=":material/content_copy:", help="Train a copy with one change"):
-        queueing.clone_form(run, "runs")
 
 
 def _name_and_trash(run: Run) -> None:

@@ -1,41 +1,23 @@
-"""Train: a configuration from a form, checked while it is filled in, looked at before it is queued."""
+"""Train: three questions and Start; all settings for those who want them, checked before they are queued."""
 
 from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import streamlit as st
 
-import lab.papers.recipes
-from app.forms import knob_forms
-from app.results import run_choice
-from app.shared import address, location, page_frame, queueing, settings
-from app.views.train import my_images, queue_panel
+import lab.runs
+from app.shared import page_frame, queueing, settings
+from app.views.train import all_settings, questions, queue_panel
+from app.views.train.all_settings import Asked
+from app.views.train.questions import Begun
+from lab import adaptation
 from lab.runs import RunConfig
-from lab.runs.building import overrides
-from lab.runs.config import parse_yaml, presets, read_yaml
-from lab.runs.launching import machine, preflight_process
-
-# Where each section stands in the form.
-TABS = {
-    "Data": ("data", "augmentation", "testing"),
-    "Encoder": ("encoder",),
-    "Loss": ("loss", "wrappers"),
-    "Batches": ("sampler",),
-    "Optimiser": ("optimiser", "schedule"),
-    "Training": ("training",),
-    "Evaluation": ("metrics", "evaluation"),
-}
+from lab.runs.launching import preflight_process
 
 MAX_NAME = 100
-MAX_FILE = 1  # megabytes of an imported configuration
-APPLIED = "form filled from"
-"""In the session's state: the preset and the recipe that the form was last filled from."""
-SET = "form set"
-"""In the session's state: what the form changes in the configuration that it started from."""
 MARKS = {"good": ":material/check_circle:", "careful": ":material/info:", "bad": ":material/cancel:"}
 
 
@@ -49,221 +31,101 @@ class Scene:
     refused: str
 
 
-@page_frame.page("Train", "Choose what to train, check it, and add it to the queue.")
+@page_frame.page("Train", "Choose what to train, and start it.")
 def train() -> None:
-    with st.sidebar:
-        base = _presets()
-        _import()
-    if not lab.runs.list(settings.runs_root()):
-        st.info("No runs yet. Begin in one of these ways, or with the form below them:")
-        run_choice.offer_starts()
-    form, plan = st.columns([3, 2], gap="large")
-    with form:
-        my_images.panel()
-        sections, wrong = _form()
-    with plan:
-        if st.session_state[my_images.OPEN]:
-            st.caption("This column belongs to the form with the tabs, not to “My images”.")
-        st.session_state[SET] = overrides.words(sections, base)
-        if not address.tell("set", st.session_state[SET], []):
-            st.caption("There are too many changes for a link; export the YAML to share them.")
-        config = _checked(sections, wrong)
-        if config:
-            _plan(config)
-        else:
-            queue_panel.panel()
+    all_settings.take()
+    asking, working = st.columns([3, 2], gap="large")
+    with asking, st.container(key="asking"):
+        if not lab.runs.list(settings.runs_root()):
+            st.info("No runs yet. Press Start for a first look at a built-in set, or choose images of your own.")
+        begun = questions.ask()
+        plan = st.container()
+        asked = all_settings.draw(begun.config) if begun.config else Asked(None)
+        with plan:
+            _plan(begun, asked)
+    with working:
+        queue_panel.panel()
 
 
-def _presets() -> RunConfig:
-    """Ready configurations: for small machines, and one for each row that the papers print; returns the chosen one."""
-    offered = (
-        ("Preset", "preset", _preset_heads()),
-        ("Recipe from a paper", "recipe", _recipe_heads()),
-    )
-    news = [address.adopt(key, str, heads, default=None) for _, key, heads in offered]
-    news.append(address.adopt("set", list, key=SET, many=True, default=[]))
-    if any(news):
-        base = overrides.base(st.session_state.get("preset") or st.session_state.get("recipe"))
-        knob_forms.fill(overrides.applied(st.session_state.get(SET, []), base))
-    else:
-        _fill_from_chosen()
-    st.session_state[APPLIED] = _chosen()
-    base = overrides.base(st.session_state.get("preset") or st.session_state.get("recipe"))
-    look: dict[str, Any] = {"index": None, "placeholder": "(none)", "format_func": _title}
-    look["help"] = "Replaces all settings of the form except the file paths that you entered."
-    for label, key, heads in offered:
-        address.tell(key, st.session_state.get(key))
-        if name := st.selectbox(label, list(heads), key=key, **look):
-            page_frame.say(heads[name])
-    return base
-
-
-@cache
-def _preset_heads() -> dict[str, str]:
-    """Name to the words at the head of a preset's file."""
-    return {name: path.read_text("utf-8").splitlines()[0].lstrip("# ") for name, path in presets().items()}
-
-
-@cache
-def _recipe_heads() -> dict[str, str]:
-    """Name to what a recipe says of itself: what it trains, what was published, what it costs."""
-    return {name: " ".join(lab.papers.recipes.get(name).head.split()) for name in lab.papers.recipes.names()}
-
-
-def _title(name: str) -> str:
-    """How a list names it: a recipe by the first sentence of its head, which several may share, and its name."""
-    recipe = _recipe_heads().get(name)
-    return f"{recipe.partition('. ')[0].rstrip('.')} ({name})" if recipe else name.replace("_", " ")
-
-
-def _chosen() -> dict[str, str | None]:
-    return {key: st.session_state.get(key) for key in ("preset", "recipe")}
-
-
-def _fill_from_chosen() -> None:
-    """Put what was just chosen into the form. Compared with what the form was filled from, and not done when the choice
-    changes: a run of the page that another one cuts short is then made up for by that one."""
-    before = st.session_state.get(APPLIED, {})
-    for key, name in _chosen().items():
-        if name and name != before.get(key):
-            knob_forms.fill_from(read_yaml(name))
-            st.session_state["recipe" if key == "preset" else "preset"] = None
-            return
-
-
-def _import() -> None:
-    look: dict[str, Any] = {"type": ["yaml", "yml"], "max_upload_size": MAX_FILE, "help": "A YAML file."}
-    upload = st.file_uploader("Import a configuration", key="imported", **look)
-    if upload is None or st.session_state.get("import done") == upload.file_id:
-        return
-    st.session_state["import done"] = upload.file_id
-    try:
-        knob_forms.fill_from(parse_yaml(upload.getvalue().decode("utf-8"), "The file"))
-    except UnicodeDecodeError:
-        st.error("This is not a YAML text file; export one from here to see what it should look like.")
-    except ValueError as error:
-        page_frame.say_error(error)
-
-
-def _form() -> tuple[dict[str, Any], dict[str, str]]:
-    """Draw the form; returns what it asks for and, by section, what is wrong with it."""
-    knob_forms.settle()
-    config_values, wrong = {}, {}
-    page_frame.keep("tab", next(iter(TABS)), list(TABS), link="tab")
-    for tab, sections in zip(st.tabs(list(TABS), key="tab", on_change="rerun"), TABS.values(), strict=True):
-        with tab:
-            for at, name in enumerate(sections):
-                if at:
-                    st.divider()
-                knob_forms.heading(name)
-                config_values[name], sentence = knob_forms.section_form(name)
-                if sentence:
-                    wrong[name] = sentence
-                    page_frame.say_error(sentence)
-    return config_values, wrong
-
-
-def _checked(config_values: dict[str, Any], wrong: dict[str, str]) -> RunConfig | None:
-    """The configuration, or None with the sentences that say why there is none."""
-    if not wrong:
-        try:
-            return settings.confine(RunConfig.of(config_values))
-        except ValueError as error:
-            wrong = {"": str(error)}
-    st.subheader("Not yet complete", anchor=False)
-    for name, sentence in wrong.items():
-        tab = next((t for t, sections in TABS.items() if name in sections), "")
-        st.warning(f"**{tab}** {page_frame.as_text(sentence)}" if tab else page_frame.as_text(sentence))
-    return None
-
-
-def _plan(config: RunConfig) -> None:
-    words = "optional; default: date-loss-data"
+def _plan(begun: Begun, asked: Asked) -> None:
+    """What will be done, its name, and Start."""
+    words = begun.name or "date, loss and images"
     name = page_frame.text("Name of the run", key="name", most=MAX_NAME, link="name", placeholder=words)
-    refused = ""
+    if begun.why:
+        st.info(page_frame.as_text(begun.why), icon=":material/tune:")
+    if asked.config is None:
+        st.button("Start", key="add to queue", disabled=True, icon=":material/play_arrow:")
+        st.caption(
+            "Settings are missing or wrong; they are named below." if begun.config else "Choose the images first."
+        )
+        return
+    refused, root = "", settings.runs_root()
     try:
         if name:
-            lab.runs.check_available(settings.runs_root(), name)
+            lab.runs.check_available(root, name)
     except ValueError as error:
         refused = str(error)
         page_frame.say_error(refused)
-    scene = Scene(config, config.as_yaml(), name, refused)
-    command = ["lab", "train", *(["--name", name] if name and not refused else []), *config.flags()]
-    st.caption("Command line")
-    st.code(shlex.join([*command, "--runs", str(settings.runs_root())]), language="bash", wrap_lines=True)
-    with page_frame.fold("As YAML", link="yaml"):
-        st.code(scene.text, language="yaml", height=320)
-        page_frame.offer("Export", scene.text, "config.yaml", "application/yaml")
-    _preflight(scene)
-    _queue(scene)
-    queue_panel.panel()
+    proposed = lab.runs.free_name(root, begun.name) if begun.name else ""
+    scene = Scene(asked.config, asked.config.as_yaml(), name or proposed, refused)
+    _start(scene, asked, begun)
+    _show_preflight(scene)
+    _as_text(scene)
 
 
-def _queue(scene: Scene) -> None:
-    knobs = queueing.single_knobs(scene.config)
-    page_frame.keep("grid knob", None, knobs, link="grid")
-    with page_frame.fold("Sweep over a setting", link="sweep", opened=st.session_state["grid knob"] is not None):
-        path = st.selectbox("Setting", knobs, index=None, key="grid knob", placeholder="none")
-        look: dict[str, Any] = {"placeholder": "0.01, 0.05, 0.1", "disabled": path is None}
-        values = page_frame.text("Values", key="grid values", link="values", **look)
-    place = _place()
-    chosen = _devices(scene.config) if place == location.HERE else []
+def _start(scene: Scene, asked: Asked, begun: Begun) -> None:
     preflight: preflight_process.Preflight | None = st.session_state.get("preflight")
     doomed = bool(preflight and preflight.config == scene.text and preflight.bad)
     if doomed:
-        st.warning("The pre-flight found what will stop this run; its sentence above says what to change.")
-    words = "Add to queue" if place == location.HERE else "Send to the cluster"
-    words += " anyway" if doomed else ""
-    look = {"icon": ":material/playlist_add:", "width": "stretch", "disabled": bool(scene.refused)}
-    if not st.button(words, key="add to queue", type="secondary" if doomed else "primary", **look):
+        st.warning("The check found what will stop this run; its sentence below says what to change.")
+    if asked.swept:
+        page_frame.say(f"A run for each value of {asked.swept}: {asked.values}")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        look: dict[str, Any] = {"icon": ":material/play_arrow:", "disabled": bool(scene.refused)}
+        go = st.button(
+            "Start anyway" if doomed else "Start", key="add to queue", type="secondary" if doomed else "primary", **look
+        )
+        _offer_preflight(scene)
+    if not go:
         return
     with page_frame.refusals():
-        configs = queueing.grid(scene.config, path, values) if path else {"": scene.config}
-        made = queueing.enqueue(configs, scene.name, chosen, place)
-        done = "added to the queue" if place == location.HERE else "sent to the cluster"
-        st.toast(f"{len(made)} {done}: {page_frame.as_text(', '.join(made[:3]))}")
+        idle = not (queueing.queue().names or queueing.queue().active())
+        configs = {"": scene.config}
+        if asked.swept:
+            configs = queueing.grid(scene.config, asked.swept, asked.values)
+        elif begun.came:  # first, so that it is there when the head is looked at
+            configs = {adaptation.CAME: begun.came, **configs}
+        made = queueing.enqueue(configs, scene.name, asked.devices)
+        if idle and not asked.swept:
+            st.switch_page("views/watch/page.py", query_params={"watched": made[-1]})
+        st.toast(f"{len(made)} added to the queue: {page_frame.as_text(', '.join(made[:3]))}")
 
 
-def _place() -> str:
-    """Where it is to be trained, asked for only where there is a choice."""
-    places = location.places()
-    if len(places) == 1:
-        return location.HERE
-    explained = (
-        "A Ray cluster trains a run where processors, a GPU and memory are free, and restarts it when a node fails. "
-        "Nodes that can write to the folder of runs save there as they train. From other nodes the run is copied back "
-        "every ten seconds to a minute, at each checkpoint and at its end."
-    )
-    help = explained if location.RAY in places else None
-    return page_frame.select("Where it runs", places, key="where", help=help, link="where")
+def _as_text(scene: Scene) -> None:
+    """The same for a terminal, and as a file."""
+    with page_frame.fold("As a command, as a file", link="yaml"):
+        named = ["--name", scene.name] if scene.name and not scene.refused else []
+        command = ["lab", "train", *named, *scene.config.flags(), "--runs", str(settings.runs_root())]
+        st.code(shlex.join(command), language="bash", wrap_lines=True)
+        st.code(scene.text, language="yaml", height=320)
+        page_frame.offer("Export", scene.text, "config.yaml", "application/yaml")
 
 
-def _devices(config: RunConfig) -> list[str]:
-    return page_frame.several(
-        "Devices",
-        {device.name: device.words for device in machine.devices()},
-        key="devices",
-        link="device",
-        placeholder=f"as set in the form: {config.training.knobs.device}",
-        help="Several devices share the runs, one run per device at a time.",
-    )
-
-
-def _preflight(scene: Scene) -> None:
+def _offer_preflight(scene: Scene) -> None:
     preflight: preflight_process.Preflight | None = st.session_state.get("preflight")
     busy = preflight is not None and not preflight.done
-    with st.container(horizontal=True, vertical_alignment="center"):
-        help = "Checks data, memory, gradients and speed"
-        if st.button("Pre-flight", icon=":material/flight_takeoff:", disabled=busy, help=help):
-            st.session_state["preflight"] = preflight_process.start(settings.confine(scene.config))
-            st.rerun()
-        if preflight and busy:
-            st.button("Stop the pre-flight", on_click=preflight.stop)
-        if preflight is None:
-            st.caption(f"{help} in a few seconds, before you add the run to the queue.")
-    if preflight:
-        every = 1.0 if busy else None
-        st.fragment(page_frame.guarded(_follow_preflight), run_every=every)(scene.text, busy)
+    help = "Looks at the data, the memory, the gradients and the speed, before anything is trained: some seconds."
+    if st.button("Check first", icon=":material/flight_takeoff:", disabled=busy, help=help):
+        st.session_state["preflight"] = preflight_process.start(settings.confine(scene.config))
+        st.rerun()
+    if preflight and busy:
+        st.button("Stop the check", on_click=preflight.stop)
+
+
+def _show_preflight(scene: Scene) -> None:
+    if preflight := st.session_state.get("preflight"):
+        busy = not preflight.done
+        st.fragment(page_frame.guarded(_follow_preflight), run_every=1.0 if busy else None)(scene.text, busy)
 
 
 def _follow_preflight(text: str, was_busy: bool) -> None:
@@ -271,7 +133,7 @@ def _follow_preflight(text: str, was_busy: bool) -> None:
     if was_busy and preflight.done:
         st.rerun()
     if preflight.config != text:
-        st.caption("The form has changed since this pre-flight; run it again before you add the run to the queue.")
+        st.caption("The settings have changed since this check.")
     for check in preflight.checks:
         st.markdown(f"{MARKS.get(check['verdict'], '')} **{check['name']}** {page_frame.as_text(check['sentence'])}")
         if problems := (check.get("values") or {}).get("problems"):

@@ -8,7 +8,8 @@ from typing import Any
 import streamlit as st
 
 import lab.runs
-from app.shared import location, page_frame, queueing
+from app.forms import knob_forms
+from app.shared import page_frame, queueing
 from lab.runs import Run
 from lab.runs.launching.queue import Queue
 
@@ -17,6 +18,8 @@ from lab.runs.launching.queue import Queue
 @page_frame.guarded
 def panel() -> None:
     """What works and what waits, with its buttons; looks again every two seconds."""
+    if knob_forms.FILLED in st.session_state:
+        st.rerun()  # a button here, which draws no more than the queue, has filled the form
     queue = queueing.queue()
     active, names, paused = queue.active(), queue.names, queue.paused
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -26,8 +29,6 @@ def panel() -> None:
     elsewhere = [run for run in queueing.elsewhere() if run.name not in {one.name for one in active}]
     if not active and not names and not elsewhere:
         st.caption("The queue is empty.")
-    if free := location.cluster():
-        page_frame.say(free)
     for run in (*active, *elsewhere):
         _at_work(run)
     if queue.abandoned:
@@ -44,7 +45,7 @@ def _at_work(run: Run) -> None:
         st.progress(min(1.0, done), text=page_frame.as_text(f"{run.name}: {queueing.progress_words(status)}"))
         stopping = queueing.is_stopping(run.name)
         _button("Stop", f"stop {run.name}", queueing.ask_to_stop, run.name, disabled=stopping)
-    if where := location.words(run):
+    if where := queueing.where(run):
         page_frame.say(where)
 
 
@@ -54,8 +55,7 @@ def _waiting(queue: Queue, place: int, name: str, *, last: bool) -> None:
         up, down, out = (f":material/{icon}:" for icon in ("arrow_upward", "arrow_downward", "close"))
         _button(up, f"up {name}", queue.move, name, place - 1, help="Move up", disabled=place == 0)
         _button(down, f"down {name}", queue.move, name, place + 1, help="Move down", disabled=last)
-        with st.popover(":material/content_copy:", help="Copy with one change"):
-            queueing.clone_form(lab.runs.open(queue.root / name), "queue")
+        _button(":material/content_copy:", f"copy {name}", _copy, queue, name, help="Put its settings into the form")
         _button(out, f"remove {name}", queue.remove, name, help="Remove from the queue; the run itself stays")
 
 
@@ -67,6 +67,11 @@ def _button(label: str, key: str, change: Callable, *arguments: Any, **look: Any
             change(*arguments)
 
     st.button(label, key=key, on_click=clicked, **look)
+
+
+def _copy(queue: Queue, name: str) -> None:
+    knob_forms.fill(lab.runs.open(queue.root / name).config)
+    st.session_state["name"] = ""
 
 
 def _pause(queue: Queue, paused: bool) -> None:

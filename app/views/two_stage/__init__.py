@@ -1,1 +1,1 @@
-TITLE, ICON, PLACE = "Two-stage", ":material/sprint:", 50
+TITLE, ICON, PLACE = "Two-stage", ":material/sprint:", 55

@@ -14,28 +14,28 @@ from app.components.gallery import CardSection, gallery
 from app.results import cache, cards, run_choice
 from app.results.cache import SplitView
 from app.shared import address, background, charts, page_frame
-from app.shared.background import Job
+from lab.core.formats import counted
 from lab.core.knobs.sliders import ROUND
 from lab.core.results import Evidence, Ranking
 from lab.evaluation import comparison
 from lab.evaluation.two_stage import FLATTERED, InvertedGallery, QueryCost
 from lab.metrics import positive_ranks
 
-SOURCES = {"random": "Random", "lost": "Most missed neighbours", "class": "Of one class"}
+SOURCES = {"random": "Random", "lost": "Most missed matches", "class": "Of one class"}
 FIRST = 24
-BARS = 60
+FOUND = 0.95
+"""Share of the nearest that the number of probed anchors, as it is at first, finds."""
 
 
 @dataclass(frozen=True)
 class Scene:
     """What the page shows: the first k of a query by two-stage search, and what that costs.
 
-    surveying: the job that makes the curves quick. item: the query. probes: anchors whose images are searched.
+    item: the query. probes: anchors whose images are searched.
     """
 
     view: SplitView
     inverted: InvertedGallery
-    surveying: Job[InvertedGallery]
     item: int
     probes: int
     k: int
@@ -72,40 +72,39 @@ def two_stage() -> None:
     if inverted.count < 2:
         st.info("Two-stage search needs at least two anchors; choose a split with more classes.")
         return
-    probes, everything = _probes(inverted.count), np.ones(len(whole.query), bool)
-    surveying = cache.surveyed(view, inverted)
+    probes, everything = _probes(inverted, k), np.ones(len(whole.query), bool)
     with below:
-        chosen = _lost(surveying, probes, k) if source == "lost" else candidates.choose(source, view, everything)
+        chosen = _lost(inverted, probes, k) if source == "lost" else candidates.choose(source, view, everything)
     item = candidates.chosen_query(view, chosen)
     candidates.draw(view, chosen, item, key="raced candidates", on_pick=_pick)
     if item is not None:
-        scene = Scene(view, inverted, surveying, item, probes, k, inverted.cost(item, probes, k))
+        scene = Scene(view, inverted, item, probes, k, inverted.cost(item, probes, k))
         _tell(scene.cost, k)
         _draw_found(scene)
         _draw_charts(scene)
         _draw_lost(scene)
 
 
-def _probes(count: int) -> int:
+def _probes(inverted: InvertedGallery, k: int) -> int:
     """A slider from one anchor to all, finer among the few; a number from the address is one of its stops."""
-    page_frame.keep("probes", 1, range(1, count + 1), link="probes")
+    count, enough = inverted.count, inverted.enough(k, FOUND)
+    page_frame.keep("probes", enough, range(1, count + 1), link="probes")
     state = st.session_state
     now, rounded = state["probes"], {int(step * 10**power) for power in range(len(str(count))) for step in ROUND}
     stops = {stop for stop in rounded if stop <= count} | {*range(1, min(20, count) + 1), count}
     if now not in {*stops, state.get("probes stop")}:
         state["probes stop"] = now
     stops |= {min(state.get("probes stop", now), count)}
-    return st.select_slider("Probed anchors", sorted(stops), key="probes", persist_state="session")
+    help = f"{enough:,} find {FOUND:.0%} of the nearest {k}, which is where this begins."
+    return st.select_slider("Probed anchors", sorted(stops), key="probes", persist_state="session", help=help)
 
 
-def _lost(surveying: Job[InvertedGallery], probes: int, k: int) -> Candidates:
-    title, surveyed = f"Queries that miss most of their nearest {k}", surveying.value
-    if surveyed is None:
-        return Candidates([], [], title, waits_for=surveying)
-    items, lost = surveyed.losers(probes, k)
-    note = f"{len(items):,} of {len(surveyed.sample):,} sampled queries miss some"
-    nothing = f"None: with {probes:,} anchor{'s' * (probes > 1)} probed every query finds its nearest {k}."
+def _lost(inverted: InvertedGallery, probes: int, k: int) -> Candidates:
+    items, lost = inverted.losers(probes, k)
+    note = f"{len(items):,} of {len(inverted.sample):,} sampled queries miss some"
+    nothing = f"None: with {counted(probes, 'probed anchor')} no query misses a true match among its nearest {k}."
     values = [f"{count} missed" for count in lost[: candidates.OFFERED]]
+    title = f"Queries that miss most true matches among their nearest {k}"
     return Candidates(items[: candidates.OFFERED].tolist(), values, title, note, nothing)
 
 
@@ -116,15 +115,15 @@ def _pick(section: str, item: int) -> None:
 def _tell(cost: QueryCost, k: int) -> None:
     """The costs in five numbers."""
     brute, fast = int(cost.brute.comparisons[0]), int(cost.fast.comparisons[0])
-    matches = int(cost.brute.num_positives[0])
-    kept = int((cost.brute.neighbours[0, :k] >= 0).sum())
-    whole, cut = (_average_precision(ranking) for ranking in (cost.brute, cost.fast))
-    lost, matches_lost = len(cost.lost), len(cost.lost_matches)
+    matches, near = int(cost.brute.num_positives[0]), int(cost.brute.hits[0, :k].sum())
+    aps = (positive_ranks(ranking).average_precision[0] for ranking in (cost.brute, cost.fast))
+    whole, cut = ("–" if np.isnan(ap) else f"{ap:.3f}" for ap in aps)
+    lost, matches_lost = int(cost.brute.hits[0, cost.lost].sum()), len(cost.lost_matches)
     facts = {
         "Comparisons": (f"{fast:,}", f"{fast / brute - 1:+.0%} of {brute:,}"),
         "Milliseconds": (f"{cost.fast_ms:.3f}", f"brute force {cost.brute_ms:.3f}"),
-        f"Of the nearest {k}": (f"{kept - lost} found", f"{lost} missed"),
-        "True matches": (f"{matches - matches_lost} in reach", f"{matches_lost} missed"),
+        f"True in the first {k}": (f"{near - lost} of {near} found", f"{lost} missed"),
+        "All true matches": (f"{matches - matches_lost} in reach", f"{matches_lost} missed"),
         "AP": (cut, f"brute force {whole}"),
     }
     for column, (name, (value, against)), help in zip(st.columns(5), facts.items(), COSTS, strict=True):
@@ -135,62 +134,39 @@ def _tell(cost: QueryCost, k: int) -> None:
 COSTS = (
     "Similarities computed, those with the anchors included; brute force compares with every image.",
     "Median of repeated searches for the nearest {k} of this query, on this machine, just now.",
-    "The nearest images by brute force that are assigned to a probed anchor.",
+    "True matches among the nearest {k} by brute force, and how many of them are assigned to a probed anchor.",
     "Images of the query's class that are assigned to a probed anchor.",
     "Average precision over all true matches; those that are missed count as not found.",
 )
 
 
-def _average_precision(ranking: Ranking) -> str:
-    value = positive_ranks(ranking).average_precision[0]
-    return "–" if np.isnan(value) else f"{value:.3f}"
-
-
 def _draw_charts(scene: Scene) -> None:
-    inverted, item, probes, k = scene.inverted, scene.item, scene.probes, scene.k
-    left, right = st.columns(2)
-    order = inverted.order(item)[: max(BARS, probes)][:400]
-    names = [inverted.name_of(int(anchor)) for anchor in order]
-    figure = charts.files(inverted.sizes[order].tolist(), inverted.matches(item)[order].tolist(), probes, names)
-    more = f", the first {len(order)} of {inverted.count:,}" if len(order) < inverted.count else ""
-    left.markdown(f"**Anchors in the order of their similarity to this query**{more}")
-    left.plotly_chart(figure, key="files", alt=f"Images assigned to each anchor; the first {probes} are searched")
-    with right:
-        surveyed = background.if_ready(scene.surveying)
-    if surveyed is None:
-        return
-    share = surveyed.curves(k)
-    visits = list(range(1, inverted.count + 1))
+    inverted, probes, k = scene.inverted, scene.probes, scene.k
+    share, at, visits = inverted.curves(k), probes - 1, list(range(1, inverted.count + 1))
     curves = {
         f"nearest {k} that are compared": (visits, share.neighbours.tolist()),
         "true matches that are compared": (visits, share.matches.tolist()),
         "comparisons (share of brute force)": (visits, share.comparisons.tolist()),
     }
-    figure = charts.mark(charts.curves(curves, "share", x="probed anchors"), probes)
-    figure.update_xaxes(type="log", tickformat="~g")
-    at = probes - 1
+    figure = charts.mark(charts.curves(curves, "share", x="probed anchors", log_x=True), probes)
     words = (
-        f"With {probes:,} probed anchor{'s' * (probes > 1)}, {share.neighbours[at]:.1%} of the nearest {k} and "
+        f"With {counted(probes, 'probed anchor')}, {share.neighbours[at]:.1%} of the nearest {k} and "
         f"{share.matches[at]:.1%} of the true matches are compared, for {share.comparisons[at]:.1%} of the comparisons."
     )
-    right.markdown(f"**Recall by number of probed anchors**, mean of {share.queries:,} queries")
-    right.plotly_chart(figure, key="recall of anchors", alt=words)
-    right.caption(words)
+    st.markdown(f"**Recall by number of probed anchors**, mean of {share.queries:,} queries")
+    st.plotly_chart(figure, key="recall of anchors", alt=words)
+    st.caption(words)
 
 
 def _draw_lost(scene: Scene) -> None:
     view, cost, k = scene.view, scene.cost, scene.k
     brute, unreached = scene.evidence(cost.brute), np.zeros(len(view.whole.gallery), bool)
     unreached[cost.lost_matches] = True
-    lost = cards.neighbours(view, brute, cost.lost)
-    beyond = cards.missed(view, brute, k, ranked_answer.MISSED_SHOWN, unreached)
-    ranked = "with their rank by brute force"
-    nothing = f"None: all of the nearest {k} are assigned to the probed anchors."
-    sections = [
-        CardSection("lost", f"Missed among the nearest {k}", lost, ranked if lost else "", nothing),
-        CardSection("lost matches", f"True matches missed beyond rank {k}", beyond, ranked if beyond else "", "None."),
-    ]
-    gallery(sections, key="lost", on_pick=_pick)
+    matches = cards.neighbours(view, brute, cost.lost[cost.brute.hits[0, cost.lost]])
+    matches += cards.missed(view, brute, k, ranked_answer.MISSED_SHOWN, unreached)
+    nothing, note = "None: all are assigned to the probed anchors.", "with their rank by brute force" if matches else ""
+    lost = CardSection("lost matches", "True matches missed", matches, note, nothing)
+    gallery([lost], key="lost", on_pick=_pick)
 
 
 def _draw_found(scene: Scene) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.forms import curve_options
+from app.results.run_choice import described
 from app.shared import address, charts, page_frame, queueing
 from lab.report import curves as panels
 from lab.report.curves import Journal, journal, title
+from lab.report.rows import letters, query_set
 from lab.runs import Run
 from lab.runs.folder import ENDED, FINISHED
 from lab.training.stopwatch import in_words
@@ -28,8 +29,38 @@ class Scene:
     names: tuple[str, ...]
 
 
+FIRST = 2
+"""Charts of one run that are drawn at once; the others are behind a fold."""
 MOST = 11
 """Runs beside the one that is watched: more lines cannot be told apart."""
+
+
+SMOOTHING = 0.6
+"""TensorBoard's, where nobody chose another."""
+PLAIN = ("lr", "memory_bytes")
+"""Curves without noise: smoothed they would only come late."""
+HELP = (
+    "Weight of the exponential moving average: each point takes this share from the smoothed point before it and the "
+    "rest from the measured value, which stays visible in a fainter line. 0 is off. Curves of fewer than "
+    f"{charts.FEW} points, the learning rate and the memory are never smoothed."
+)
+CurveOptions = Callable[[str], dict[str, Any]]
+"""Name of a curve to what `charts.curves` is told of it."""
+
+
+def _ask_options() -> CurveOptions:
+    """How curves are drawn: smoothed as TensorBoard smooths, on linear or logarithmic axes."""
+    look: dict[str, Any] = {"step": 0.01, "help": HELP, "width": 260}
+    zeros = "Leaves zeros out; a chart with values below 0 stays linear. The gradient norm is always logarithmic."
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        smooth = page_frame.slide("Smoothing", 0.0, 0.99, key="smoothing", initial=SMOOTHING, link="smooth", **look)
+        steps = page_frame.toggle("Logarithmic steps", key="log_steps", link="logsteps")
+        values = page_frame.toggle("Logarithmic values", key="log_values", link="logvalues", help=zeros)
+    return lambda name: {
+        "smoothing": 0.0 if name in PLAIN else smooth,
+        "log_x": steps,
+        "log": values or name == "gradient_norm",
+    }
 
 
 def adopt_others(names: Sequence[str]) -> None:
@@ -47,68 +78,63 @@ def others(run: Run, names: Sequence[str]) -> list[Run]:
 def draw(scene: Scene) -> None:
     """The controls and the charts."""
     run, kept = scene.run, scene.kept
-    left, right = st.columns(2)
-    with left:
-        beside = _choose(run, scene.names)
+    left, right = st.columns(2) if len(scene.names) > 1 else (None, st.container())
+    beside = [] if left is None else _choose(left, run, scene.names)
     journals = {run.name: kept, **{other.name: journal(other.path) for other in beside}}
     known = panels.quantities(list(journals.values()))
-    if not known:
+    if not known or (len(kept.steps) == 1 and run.state not in ENDED):  # a chart of one point shows nothing
         _say_that_there_are_none(run)
         return
-    first = " and ".join(p.title for p in panels.of_several(journals, ())) if beside else "all of them"
+    first = " and ".join(p.title for p in panels.of_several(journals, ())) if beside else "scores and loss"
     with right:
         look: dict[str, Any] = {"format_func": title, "placeholder": first}
         chosen = page_frame.several("Quantities", known, key="quantities", link="quantity", **look)
-    options = curve_options.ask()
+    options = _ask_options()
+    signs = letters([query_set(described(one), "validation") for one in (run, *beside)])
+    if any(signs):
+        named = ", ".join(f"{one.name} {sign}" for one, sign in zip((run, *beside), signs, strict=True))
+        page_frame.say(f"≠ Their data differ, so validation scores may be of different images: {named}.")
     for other in beside:
         if (status := other.status)["state"] != FINISHED:
             page_frame.say(f"{other.name}: {queueing.progress_words(status)}")
     drawn = panels.of_several(journals, chosen) if beside else panels.of_one(kept, chosen)
-    origins = [] if beside else [run.origin(split) for split in run.splits]
-    best = next((one.step for one in origins if one.checkpoint == "best"), None)
-    for start in range(0, len(drawn), 2):  # row by row, so that they keep their order where they stand in one column
-        for column, panel in zip(st.columns(2 if len(drawn) > 1 else 1), drawn[start : start + 2], strict=False):
-            _chart(column, panel, options, best)
-    _say_what_stays_linear(drawn, options)
+    drawn.sort(key=lambda panel: all(len(steps) < 2 for steps, _ in panel.curves.values()))
+    rest = [] if beside or chosen else drawn[FIRST:]
+    _draw_all(drawn[: len(drawn) - len(rest)], options, None if beside else run)
+    if rest:
+        with page_frame.fold("More: " + ", ".join(panel.title for panel in rest), link="more"):
+            if page_frame.is_open("more"):
+                _draw_all(rest, options, None)
     if kept.spent and not beside:
         st.caption(in_words(kept.spent))
 
 
-def _choose(run: Run, names: Sequence[str]) -> list[Run]:
-    """The picker of other runs; a message where there are none."""
-    if len(names) < 2:
-        return []
+def _draw_all(drawn: Sequence[panels.CurveChart], options: CurveOptions, run: Run | None) -> None:
+    """Two charts a row. run: whose best checkpoint is marked."""
+    origins = [run.origin(split) for split in run.splits] if run else []
+    best = next((one.step for one in origins if one.checkpoint == "best"), None)
+    for start in range(0, len(drawn), 2):  # row by row, so that they keep their order where they stand in one column
+        for column, panel in zip(st.columns(2 if len(drawn) > 1 else 1), drawn[start : start + 2], strict=False):
+            figure = charts.curves(panel.curves, panel.title, height=250, **options(panel.quantity))
+            if best is not None and panel.quantity == "validation":
+                figure = charts.mark(figure, best, "best checkpoint")
+            words = f"{panel.title} over training steps: {', '.join(panel.curves)}"
+            column.plotly_chart(figure, key=f"watch {panel.title}", alt=words)
+
+
+def _choose(place: DeltaGenerator, run: Run, names: Sequence[str]) -> list[Run]:
+    """The picker of other runs."""
     st.session_state["also"] = [one.name for one in others(run, names)][:MOST]
     options, words = [name for name in names if name != run.name], "other runs, on the same charts"
-    page_frame.several("Compare with", options, key="also", most=MOST, link="also", placeholder=words)
+    with place:
+        page_frame.several("Compare with", options, key="also", most=MOST, link="also", placeholder=words)
     return others(run, names)
 
 
 def _say_that_there_are_none(run: Run) -> None:
-    words = "The curves appear here by themselves once the first training step is done."
+    words = "The curves appear here by themselves once the second training step is done."
     if run.state == FINISHED:
         words = "Nothing was trained here, so there are no curves. Browse and Map show the vectors."
     elif run.state in ENDED:
         words = "This run ended before its first training step, so there are no curves."
     st.info(words)
-
-
-def _chart(
-    column: DeltaGenerator, panel: panels.CurveChart, options: curve_options.CurveOptions, best: int | None
-) -> None:
-    figure = charts.curves(panel.curves, panel.title, height=250, **options.of(panel.quantity))
-    if best is not None and panel.quantity == "validation":
-        figure = charts.mark(figure, best, "best checkpoint")
-    words = f"{panel.title} over training steps: {', '.join(panel.curves)}"
-    column.plotly_chart(figure, key=f"watch {panel.title}", alt=words)
-
-
-def _say_what_stays_linear(drawn: Sequence[panels.CurveChart], options: curve_options.CurveOptions) -> None:
-    linear = [
-        panel.title
-        for panel in drawn
-        if options.of(panel.quantity)["log"]
-        and not all(charts.not_negative(values) for _, values in panel.curves.values())
-    ]
-    if linear:
-        page_frame.say(f"Linear, because there are values below 0: {', '.join(linear)}.")

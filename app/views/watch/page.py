@@ -10,9 +10,9 @@ import streamlit as st
 
 from app.components import displays
 from app.components.gallery import CardSection, gallery
-from app.results import cache, cards
-from app.results.run_choice import described, library, say_what_next, state_of, summary, view, warn
-from app.shared import address, charts, location, page_frame, queueing
+from app.results import cache, cards, findings
+from app.results.run_choice import VALIDATION, described, library, say_what_next, state_of, summary, view, warn
+from app.shared import address, autoplay, charts, page_frame, queueing
 from app.views.watch import curves
 from app.views.watch.curves import Scene
 from lab.core.formats import time_of_day, zone_of
@@ -24,9 +24,9 @@ from lab.runs.launching import machine
 from lab.runs.launching.detached import kill, working
 
 LOOK_EVERY = 2.0  # seconds between two looks at a run at work
-NONE_KEPT = "This run does not store them. For the next one, set “Validations stored for the map” on the Train page."
-STRIPS = 6  # evaluations in the film strip
-PARTS = ("Curves", "Similarities", "Pinned queries", "Decomposability", "Log")
+NONE_KEPT = "This run does not store them. For the next one, set “Validations stored to look at” on the Train page."
+STRIPS = 4  # evaluations in the film strip
+PARTS = ("Progress", "Similarities", "Decomposability", "Log")
 
 
 @page_frame.page(
@@ -38,6 +38,7 @@ def watch() -> None:
         say_what_next(broken=len(known.broken))
         return
     address.adopt("watched", str, known.names)
+    page_frame.need("watched", known.names, known.why_not(address.missing("watched")), "run")
     active = [run.name for run in known.runs if state_of(run) == RUNNING]
     waiting = [*(run.name for run in queueing.elsewhere()), *queueing.queue().names]
     active += [name for name in waiting if name in known.names and name not in active]
@@ -62,13 +63,14 @@ def _goes_on(run: Run) -> bool:
 
 def _any_goes_on(run: Run, part: str, names: Sequence[str]) -> bool:
     """Whether one of the runs that are shown goes on."""
-    return any(_goes_on(one) for one in (run, *(curves.others(run, names) if part == "Curves" else ())))
+    return any(_goes_on(one) for one in (run, *(curves.others(run, names) if part == PARTS[0] else ())))
 
 
 def _run(path: str, part: str, names: tuple[str, ...], went_on: bool) -> None:
     run = Run(path)
     _head(run, run.status)
-    draw: tuple[Callable[[Scene], None], ...] = (curves.draw, _similarities, _pinned, _gap, _log)
+    findings.draw(run)
+    draw: tuple[Callable[[Scene], None], ...] = (_progress, _similarities, _gap, _log)
     draw[PARTS.index(part)](Scene(run, journal(run.path), part, names))
     if _any_goes_on(run, part, names) != went_on:
         st.rerun()  # the last one ended, or one was chosen that goes on: draw the page anew, with another rhythm
@@ -119,7 +121,7 @@ def _evaluated(run: Run) -> list[str]:
 def _buttons(run: Run, state: str) -> None:
     elsewhere = run.snapshot().under_way
     if working(run) or elsewhere:
-        if where := location.words(run):
+        if where := queueing.where(run):
             page_frame.say(where)
         stopping = queueing.is_stopping(run.name)
         help = "Finishes the current step, saves a checkpoint and ends the run"
@@ -145,15 +147,11 @@ def _resumption(run: Run) -> None:
     except ValueError as missing:
         st.caption(str(missing))
         return
-    places, place = location.places(), location.HERE
-    if len(places) > 1:
-        st.session_state.setdefault(key := f"resume {run.name}", location.last_place(run))
-        place = st.selectbox("Where to resume", list(places), key=key, format_func=places.__getitem__, width=280)
-        if place != location.HERE and (knobs := location.knobs_of(location.handed_to(place, run))):
-            page_frame.say(knobs)
-    help = "Adds the run to the queue; it continues from its last checkpoint"
+    if to := run.snapshot().place:
+        page_frame.say(f"It was sent to {to.words}: `lab train --resume {run.name} --on {to.launcher}` goes on there.")
+    help = "Adds the run to the queue of this machine; it continues from its last checkpoint"
     if st.button("Resume", icon=":material/play_arrow:", help=help):
-        queueing.resume(run, place)
+        queueing.resume(run)
         st.rerun()
 
 
@@ -162,7 +160,8 @@ def _similarities(scene: Scene) -> None:
     if not by_step:
         _say_not_validated(scene.run, "Similarities of matching and other pairs appear then.")
         return
-    step = _moment("After step", list(by_step), "after")
+    autoplay.follow("after", list(by_step))
+    step = st.select_slider("After step", list(by_step), key="after") if len(by_step) > 1 else next(iter(by_step))
     figure = charts.histogram(by_step[step], "cosine", height=340)
     st.plotly_chart(
         figure, key="similarities", alt=f"Shares of positive and negative pairs by cosine, after step {step}"
@@ -191,21 +190,17 @@ def _over_time(by_step: dict[int, dict[str, list[int]]]) -> dict[str, dict]:
     }
 
 
-def _moment(label: str, steps: list[int], key: str) -> int:
-    """A slider over validations that stays on the newest until it is moved."""
-    newest = f"{key} newest"
-    if st.session_state.get(key) == st.session_state.get(newest):
-        st.session_state[key] = steps[-1]
-    st.session_state[newest] = steps[-1]
-    page_frame.keep(key, steps[-1], steps, link=key)
-    return st.select_slider(label, steps, key=key) if len(steps) > 1 else steps[0]
-
-
-def _pinned(scene: Scene) -> None:
+def _progress(scene: Scene) -> None:
+    """The pinned queries of a run that stands alone, then the curves."""
     moments = [r for r in scene.kept.validated if r.get("pinned")]
-    if not moments:
-        _say_not_validated(scene.run, "The same eight queries are ranked at each validation.")
-        return
+    if moments and not curves.others(scene.run, scene.names):
+        _pinned(scene, moments)
+    elif not moments and _goes_on(scene.run):
+        _say_not_validated(scene.run, "Eight queries with their nearest images appear here at each validation.")
+    curves.draw(scene)
+
+
+def _pinned(scene: Scene, moments: list[dict[str, Any]]) -> None:
     about = view(scene.run)
     images = cache.images(scene.run.name, about.stamp)
     queries = [strip["query"] for strip in moments[-1]["pinned"]]
@@ -225,12 +220,11 @@ def _pinned(scene: Scene) -> None:
             ]
             note, step = f"{sum(right)} of the first {len(right)} right", moments[at]["step"]
             rows.append(CardSection(f"after {step}", f"After step {step:,}", listed, note, size="small"))
-    gallery(rows, key="film", on_pick=_pin)
-
-
-def _pin(section: str, item: int) -> None:
-    if section == "pinned":
-        st.session_state["pinned"] = item
+    pin = lambda section, one: st.session_state.update(pinned=one) if section == "pinned" else None  # noqa: E731
+    gallery(rows, key="film", on_pick=pin)
+    if about.moments:
+        moment = {"run": about.name, "split": VALIDATION, "query": str(item), "step": str(about.moments[0][0])}
+        page_frame.link_to("browse", "Follow every validation image from step to step", moment)
 
 
 def _say_not_validated(run: Run, words: str) -> None:

@@ -1,25 +1,27 @@
 """Declared hyper-parameters.
 
-A knob is declared once, on the `Knobs` class of the thing it belongs to: default, range, scale, unit, help and
-source. The check, its message, the CLI flag, the form widget, the documentation and the bad values that tests try
-all read that one declaration.
+A knob is declared once, on the class of the thing it belongs to: default, range, scale, unit, help and source. The
+check, its message, the CLI flag, the form widget, the constructor's signature, the documentation and the bad values
+that tests try all read that one declaration; type checkers read it as a field of a dataclass.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
+import textwrap
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, Literal
+from operator import attrgetter
+from typing import Any, ClassVar, Literal, Never, dataclass_transform
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic.fields import FieldInfo
 
 from lab.core.explain import near, quoted
-
-REQUIRED: Any = ...
 
 LARGEST = 10**18
 """What no size, count or weight comes to; more than that overflows somewhere below, in words of the machine."""
@@ -28,9 +30,9 @@ LONGEST = 1_000
 
 
 def knob(
-    default: Any,
     help: str,
-    *,
+    *positional: Never,
+    default: Any = ...,
     ge: float | None = None,
     gt: float | None = None,
     le: float | None = None,
@@ -40,17 +42,41 @@ def knob(
     source: str = "",
     path: bool = False,
     catalog: str = "",
+    alias: str = "",
 ) -> Any:
-    """Declare one hyper-parameter.
+    """Declare one hyper-parameter: `tau: float = knob("Temperature.", default=0.01, gt=0)`; one without a default has
+    to be given.
 
     `ge gt le lt` bound the value, or each element of a tuple; `scale` says how a slider should move; `source` names
     paper and equation. `path` marks a file or folder. `catalog` names a catalogued package, for instance
-    `lab.reranking`, whose names the knob can take besides its default. Give `REQUIRED` as the default of a knob that
-    has none.
+    `lab.reranking`, whose names the knob can take besides its default. `alias` is its name, where the class has
+    another attribute of that name.
+
+    Raises:
+        TypeError: the default is not given by name.
     """
-    extra: Any = {"ge": ge, "gt": gt, "le": le, "lt": lt}
+    if positional or not isinstance(help, str):
+        raise TypeError(
+            'A knob takes its help first and its default by name, tau: float = knob("Temperature.", default=0.01), and '
+            "stands on the class itself, in no nested class Knobs: see CONTRIBUTING.md, A loss."
+        )
+    extra: Any = {"ge": ge, "gt": gt, "le": le, "lt": lt, "alias": alias}
     extra |= {"scale": scale, "unit": unit, "source": source, "path": path, "catalog": catalog}
     return Field(default, description=help, json_schema_extra=extra)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """What a constructor takes besides knobs; fields as those of `argument`."""
+
+    help: str
+    default: Any
+    kw_only: bool
+
+
+def argument(help: str, *, default: Any = ..., kw_only: bool = True) -> Any:
+    """Declare what a constructor takes that is no hyper-parameter, such as a device; it becomes an attribute."""
+    return Argument(help, default, kw_only)
 
 
 @dataclass(frozen=True)
@@ -95,6 +121,13 @@ class Knob:
         high = f" < {self.lt:g}" if self.lt is not None else f" <= {self.le:g}" if self.le is not None else ""
         of = "each " if self.many else ""
         return f"{of}{low}{self.name}{high}" if low or high else f"any {self.kind.__name__}"
+
+    @property
+    def in_words(self) -> str:
+        """Help, range, unit, default and source, as a docstring tells them."""
+        known = [self.range if self.choices or self.range[:3] != "any" else "", self.unit and f"in {self.unit}"]
+        known += ["required" if self.required else f"{self.default!r} by default", self.source]
+        return f"{self.help} ({'; '.join(filter(None, known))})"
 
     @property
     def none_in_words(self) -> str:
@@ -146,7 +179,8 @@ class Knobs(BaseModel):
             raise ValueError("must be true or false")
         given = value if isinstance(value, list | tuple) else (value,)
         if knob.kind in (int, float) and not knob.options and any(isinstance(one, bool | str) for one in given):
-            raise ValueError(f"must satisfy {knob.range}")
+            text = ", a number and no text" if isinstance(value, str) else ""
+            raise ValueError(f"must satisfy {knob.range}{text}")
         return value
 
     @field_validator("*")
@@ -157,24 +191,122 @@ class Knobs(BaseModel):
         return value
 
 
+def _fixed(name: str) -> Callable[[Any, Any], None]:
+    """The setter of a knob's property."""
+
+    def refuse(thing: Any, value: Any) -> None:
+        who = type(thing).__name__
+        raise AttributeError(f"{who}.{name} stays as it was made; make another, {who}({name}={quoted(value)}).")
+
+    return refuse
+
+
+class _Signature:
+    """The constructor's signature, on the class; its instances, which may be called in another way, have none."""
+
+    def __get__(self, instance: Any, owner: type[HasKnobs]) -> inspect.Signature:
+        if instance is not None:
+            raise AttributeError("__signature__")
+        kinds = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+        def parameter(name: str, default: Any, annotation: Any, positional: bool = False) -> inspect.Parameter:
+            default = inspect.Parameter.empty if default is ... else default
+            return inspect.Parameter(name, kinds[positional], default=default, annotation=annotation)
+
+        given = [parameter(name, a.default, Any, not a.kw_only) for name, a in owner._arguments.items()]
+        knobs = [
+            parameter(name, ... if field.is_required() else field.default, field.annotation)
+            for name, field in owner.Knobs.model_fields.items()
+        ]
+        return inspect.Signature([*given, *knobs])
+
+
+class _Documented:
+    """A class's docstring, with what its constructor takes put before the example."""
+
+    def __init__(self, doc: str | None):
+        self.doc = inspect.cleandoc(doc or "")
+
+    def __get__(self, instance: Any, owner: type[HasKnobs]) -> str:
+        lines = [f"{name}: {argument.help}" for name, argument in owner._arguments.items()]
+        lines += [f"{knob.name}: {knob.in_words}" for knob in describe(owner.Knobs)]
+        if not lines:
+            return self.doc
+        wrapped = [textwrap.fill(line, 100, initial_indent="    ", subsequent_indent="        ") for line in lines]
+        text, example, rest = self.doc.partition("\n\nExample")
+        return "\n".join([text, "", "Args:", *wrapped]) + example + rest
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(knob, argument))
 class HasKnobs:
-    """Base of what is made from declared knobs; `knobs` are the values. A class without `Knobs` has those of its base.
+    """Base of what is made from knobs, which its class declares: `tau: float = knob("Temperature.", default=0.01)`.
+
+    `thing.tau` is a value and cannot be set, `thing.knobs` are all of them; `Thing.Knobs` checks them. An annotation
+    with a value that is no knob has to be a `ClassVar`, as in a dataclass. `__post_init__` is called once the knobs are
+    checked; there is no `__init__` to write, for type checkers make it from the knobs.
 
     Raises:
-        ValueError: unknown knob, or a value out of range.
+        ValueError: unknown knob, a value out of range, or a knob that is not given by name.
+        TypeError: of a class, in one sentence, that it declares its knobs otherwise.
     """
 
     Knobs: ClassVar[type[Knobs]] = Knobs
+    _arguments: ClassVar[Mapping[str, Argument]] = {}
+    __signature__ = _Signature()
+    knobs: Any
 
-    def __init__(self, **knobs: Any):
-        self.knobs: Any = self.Knobs(**knobs)
+    def __init__(self, *positional: Any, **given: Any):
+        super().__init__()
+        arguments = self._taken(positional, given)
+        self.knobs = self.Knobs(**given)
+        for name, value in arguments.items():
+            setattr(self, name, value)
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """What an entry does with its knobs when it is made."""
+
+    def _taken(self, positional: tuple, given: dict[str, Any]) -> dict[str, Any]:
+        """Take what is no knob out of what is given."""
+        who, names = type(self).__name__, [name for name, one in self._arguments.items() if not one.kw_only]
+        if len(positional) > len(names):
+            declared = ", ".join(f"{name}=..." for name in self.Knobs.model_fields)
+            raise ValueError(f"{who} takes its knobs by name, {who}({declared}), got {quoted(positional[len(names)])}.")
+        given |= zip(names, positional, strict=False)
+        for name, one in self._arguments.items():
+            if name not in given and one.default is ...:
+                raise ValueError(f"{who} needs {name}: {one.help}")
+        return {name: given.pop(name, one.default) for name, one in self._arguments.items()}
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        if "Knobs" not in vars(cls):  # a class of its own, whose messages name it
-            cls.Knobs = type(
-                "Knobs", (cls.Knobs,), {"__module__": cls.__module__, "__qualname__": f"{cls.__qualname__}.Knobs"}
+        own = dict(vars(cls))
+        if own.get("Knobs") is Unchecked:
+            return
+        if "Knobs" in own:
+            raise TypeError(
+                f"{cls.__qualname__} holds a class Knobs: declare its knobs on {cls.__name__} itself, "
+                'tau: float = knob("Temperature.", default=0.01).'
             )
+        annotations = inspect.get_annotations(cls)
+        inside: dict[str, Any] = {"__module__": cls.__module__, "__qualname__": f"{cls.__qualname__}.Knobs"}
+        inside |= {name: value for name, value in own.items() if hasattr(value, "decorator_info")}  # pydantic's checks
+        inside["__annotations__"] = {}
+        for name, value in own.items():
+            if isinstance(value, FieldInfo):
+                if name not in annotations:
+                    raise TypeError(f"{cls.__qualname__}: the knob {name} needs a type, {name}: float = knob(...).")
+                called = typing.cast(dict[str, Any], value.json_schema_extra)["alias"] or name
+                inside["__annotations__"][called], inside[called] = annotations[name], value
+            if isinstance(value, FieldInfo | Argument):
+                delattr(cls, name)
+                if isinstance(value, FieldInfo) and not hasattr(cls, name):
+                    setattr(cls, name, property(attrgetter(f"knobs.{called}"), _fixed(called), doc=value.description))
+        bases = [base for base in cls.__bases__ if issubclass(base, HasKnobs)]
+        cls.Knobs = type("Knobs", tuple(dict.fromkeys(base.Knobs for base in bases)), inside)
+        of_bases = {name: one for base in bases for name, one in base._arguments.items()}
+        cls._arguments = of_bases | {name: one for name, one in own.items() if isinstance(one, Argument)}
+        cls.__doc__ = _Documented(cls.__doc__ if "__doc__" in own else None)  # type: ignore[assignment]  # read as a text
 
 
 class Unchecked(Knobs):
@@ -195,7 +327,8 @@ def _declared(knobs: type[Knobs]) -> Mapping[str, Knob]:
         kind, many, optional, options = _kind(field.annotation)
         required, extra = field.is_required(), typing.cast(dict[str, Any], field.json_schema_extra or {})
         default, help = None if required else field.default, field.description or ""
-        declared[name] = Knob(name, kind, many, optional, options, default, required, help, **extra)
+        told = {key: value for key, value in extra.items() if key != "alias"}
+        declared[name] = Knob(name, kind, many, optional, options, default, required, help, **told)
     return declared
 
 

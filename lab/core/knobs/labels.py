@@ -15,7 +15,7 @@ WORDS = {
     "alone": "M₊ alone", "both": "M₊ and M₋", "dim": "embedding size", "gaps": "gaps shown", "last": "last rank shown",
     "init_scale": "initial scale", "less": "compared with", "log_loss": "logarithmic loss", "lr": "learning rate",
     "log_y": "logarithmic gradient", "min_norm": "minimum norm", "most": "items compared", "top": "ranks shown",
-    "per_class": "items per class", "ranks": "ranks shown", "shown": "pairs shown", "upto": "up to",
+    "per_class": "items per class", "ranks": "ranks shown", "shown": "pairs shown", "simix": "SiMix", "upto": "up to",
 }  # fmt: skip
 """Knob to a few words, where its name alone does not say what it is."""
 
@@ -55,9 +55,9 @@ def name_in_words(knob: Knob) -> str:
     Example:
         >>> from lab.core.knobs import Knobs, describe, knob
         >>> class Some(Knobs):
-        ...     tau1: float = knob(1.0, "Temperature.", unit="ranks")
-        ...     per_class: int = knob(4, "Images per class.")
-        ...     lift_ties: bool = knob(False, "Count a tie as 1.")
+        ...     tau1: float = knob("Temperature.", default=1.0, unit="ranks")
+        ...     per_class: int = knob("Images per class.", default=4)
+        ...     lift_ties: bool = knob("Count a tie as 1.", default=False)
         >>> [name_in_words(one) for one in describe(Some)]
         ['τ₁', 'Items per class', 'Lift ties']
     """
@@ -73,8 +73,8 @@ def label(knob: Knob) -> str:
     Example:
         >>> from lab.core.knobs import Knobs, describe, knob
         >>> class Some(Knobs):
-        ...     rank_plus: int = knob(1, "Rank among positives.", unit="ranks")
-        ...     ranks: int = knob(10, "Ranks to show.", unit="ranks")
+        ...     rank_plus: int = knob("Rank among positives.", default=1, unit="ranks")
+        ...     ranks: int = knob("Ranks to show.", default=10, unit="ranks")
         >>> [label(one) for one in describe(Some)]
         ['rank⁺ (ranks)', 'Ranks shown']
     """

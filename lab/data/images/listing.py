@@ -15,7 +15,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 import lab.data
 from lab.core.catalog import OUTSIDE
-from lab.core.knobs import Knobs, Unchecked
+from lab.core.knobs import Unchecked
 from lab.data._base import ImageRecords, ImageSet
 from lab.data._splits import Split
 
@@ -23,17 +23,11 @@ SIDE, MARGIN, TOP, TITLE, TEXT = 384, 24, 104, 52, 36
 """Pixels: of the card, beside and above the words (where a page writes ranks), and the height of its letters."""
 
 
-class Listed(ImageSet):
-    """Images, or things without a picture, that came with their vectors: no reader can find them again.
+class OfList(ImageSet):
+    """Images, or things without a picture, that a list tells of.
 
     root: the folder that keys are relative to, or None: then `load` draws what is known in words.
     """
-
-    Knobs: type[Knobs] = Unchecked
-
-    @property
-    def name(self) -> str:
-        return OUTSIDE
 
     @property
     def called(self) -> str:
@@ -49,6 +43,16 @@ class Listed(ImageSet):
             return super().load(i)
         known = (f"{name}: {values[i]}" for name, values in self.attributes.items() if values[i])
         return text_card([self.class_names[self.labels[i]], self.keys[i], *known])
+
+
+class Listed(OfList):
+    """Those that came with their vectors: no reader can find them again."""
+
+    Knobs = Unchecked
+
+    @property
+    def name(self) -> str:
+        return OUTSIDE
 
 
 def text_card(lines: Sequence[str]) -> Image.Image:
@@ -82,7 +86,7 @@ def to_list(images: ImageSet) -> dict[str, Any] | None:
     kind = type(images)
     of_files = images.root is not None and kind.load is ImageSet.load and kind.path is ImageSet.path
     of_files = of_files and images.pixels is None
-    if images.relevance or not (of_files or kind is Listed) or any(map(_leaves, images.keys)):
+    if images.relevance or not (of_files or issubclass(kind, OfList)) or any(map(_leaves, images.keys)):
         return None
     return {
         "root": None if images.root is None else str(images.root),
@@ -115,8 +119,8 @@ def from_list(name: str, knobs: dict[str, Any], listed: dict[str, Any]) -> Image
     kind: Any = Listed if name == OUTSIDE else lab.data.get(name)
     settings = kind.Knobs(**knobs)
     try:
-        root = None if kind is Listed and listed["root"] is None else Path(listed["root"])
-        images = kind.of_records(_records(listed), settings, root, bool(listed["class_disjoint"]))
+        root, records = read_list(listed)
+        images = kind.of_records(records, settings, root, bool(listed["class_disjoint"]))
         if root is not None and (outside := next(filter(_leaves, images.keys), None)):
             raise ValueError(f"{outside!r} is not below the images' folder")
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -124,6 +128,15 @@ def from_list(name: str, knobs: dict[str, Any], listed: dict[str, Any]) -> Image
     if root is not None and not root.is_dir():
         raise ValueError(f"There is no folder {root} any more; its images were moved or deleted.")
     return images
+
+
+def read_list(listed: dict[str, Any]) -> tuple[Path | None, ImageRecords]:
+    """Root and records of what `to_list` gave.
+
+    Raises:
+        ValueError, KeyError, TypeError, AttributeError, OverflowError: it is no such list.
+    """
+    return None if listed["root"] is None else Path(listed["root"]), _records(listed)
 
 
 def _leaves(key: str) -> bool:

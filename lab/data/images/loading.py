@@ -126,7 +126,7 @@ class Loader:
         """Some positions of one batch, unless images differ in size and there are several: that is a ValueError."""
         if self.transform.ragged and len(positions) > 1:
             raise ValueError(
-                "Whole images differ in size and make no batch; load them one by one with --training.stream true "
+                "Whole images differ in size and make no batch; load them one by one with --training.stream "
                 "--training.chunk 1."
             )
         return _Part(step, np.asarray(whole), positions)
@@ -192,7 +192,7 @@ class Streamed:
             if failed:
                 raise ImageError(
                     f"{next(iter(failed.values()))} A batch that is loaded part by part cannot leave it out; take the "
-                    "image out of the data (`lab data check` names all such images)."
+                    "image out of the data (`lab list data` names all such images)."
                 )
             assert pixels is not None, "nothing was left out"
             yield loader.transform.finish(pixels)

@@ -45,7 +45,7 @@ class ImageError(ValueError):
     """An image that is missing, corrupt or too large; the sentence names it."""
 
 
-def open_rgb(source: Path | bytes, name: str = "", least: int | None = None) -> Image.Image:
+def open_rgb(source: Path | bytes, name: str = "", least: int | None = None, most: int = MAX_PIXELS) -> Image.Image:
     """Decode one image, turned upright by its EXIF orientation, transparent parts on white, as RGB.
 
     Args:
@@ -53,12 +53,13 @@ def open_rgb(source: Path | bytes, name: str = "", least: int | None = None) -> 
         name: what messages call the image; by default the path.
         least: pixels that either side is needed in: a larger JPEG is decoded at a half, a quarter or an eighth of its
             size, as long as that is enough.
+        most: pixels that it may have.
 
     Raises:
-        ImageError: missing, not an image, truncated, or more than `MAX_PIXELS` pixels.
+        ImageError: missing, not an image, truncated, or more than `most` pixels.
         MemoryError: there is too little of it to decode the image, which may be a good one.
     """
-    with _opened(source, name) as image:
+    with _opened(source, name, most) as image:
         try:
             if least is not None:
                 image.draft(None, (least, least))  # of other formats it does nothing
@@ -142,7 +143,7 @@ def check_whole(source: Path) -> None:
 _ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}
 
 
-def _opened(source: Path | bytes, name: str) -> Image.Image:
+def _opened(source: Path | bytes, name: str, most: int = MAX_PIXELS) -> Image.Image:
     name = name or str(source if isinstance(source, Path) else "the image")
     if isinstance(source, Path) and (kind := other_kind(source)):
         raise ImageError(f"{name} is {kind}, not an image.")
@@ -162,9 +163,9 @@ def _opened(source: Path | bytes, name: str) -> Image.Image:
         raise ImageError(f"{name} is not an image of a known format ({', '.join(FORMATS)}).") from None
     except (OSError, SyntaxError, ValueError) as error:
         raise ImageError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
-    if image.width * image.height > MAX_PIXELS:
+    if image.width * image.height > most:
         image.close()
-        raise ImageError(f"{name} has {image.width} x {image.height} pixels, more than {MAX_PIXELS:,}.")
+        raise ImageError(f"{name} has {image.width} x {image.height} pixels, more than {most:,}.")
     return image
 
 

@@ -11,64 +11,69 @@ class TrainingKnobs(Knobs):
     """What `training` can be told."""
 
     size: int | None = knob(
-        None,
         "Side of the crop, or longest side of a whole image; by default the encoder's own size.",
+        default=None,
         ge=8,
         unit="pixels",
     )
     crop: Literal["resized", "padded", "whole"] = knob(
-        "resized",
         "A random part resized to `size`; a random square of `size` from the padded image; or the whole image "
         "in its own proportions, shrunk to `size`, which needs training.stream and chunks of one image.",
+        default="resized",
         source="DML deck, protocol; CAM, section 4.2; RS@k, section 4.3",
     )
     resize: int | None = knob(
-        None,
         "Shorter side before the crop; by default the image as it is.",
+        default=None,
         ge=8,
         unit="pixels",
         source="ROADMAP, released code",
     )
-    pad: int = knob(4, "Border that is added before a padded crop.", ge=0, unit="pixels", source="CAM, section 4.2")
+    pad: int = knob(
+        "Border that is added before a padded crop.", default=4, ge=0, unit="pixels", source="CAM, section 4.2"
+    )
     # The reality check of 002 crops sides of 40 to 256 pixels in ratios of 3/4 to 4/3: by side 40/256, which is .024 of
     # the area. Its authors' powerful-benchmarker gives the share of the area as .16, and that is the default here.
     scale_low: float = knob(
-        0.16, "Minimum area of a crop.", gt=0, le=1, unit="of the image", source="DML deck, protocol"
+        "Minimum area of a crop.", default=0.16, gt=0, le=1, unit="of the image", source="DML deck, protocol"
     )
     scale_high: float = knob(
-        1.0, "Maximum area of a crop.", gt=0, le=1, unit="of the image", source="DML deck, protocol"
+        "Maximum area of a crop.", default=1.0, gt=0, le=1, unit="of the image", source="DML deck, protocol"
     )
     ratio_low: float = knob(
-        0.75, "Minimum aspect ratio of a crop.", gt=0, le=1, unit="width / height", source="DML deck, protocol"
+        "Minimum aspect ratio of a crop.", default=0.75, gt=0, le=1, unit="width / height", source="DML deck, protocol"
     )
     ratio_high: float = knob(
-        4 / 3, "Maximum aspect ratio of a crop.", ge=1, unit="width / height", source="DML deck, protocol"
+        "Maximum aspect ratio of a crop.", default=4 / 3, ge=1, unit="width / height", source="DML deck, protocol"
     )
-    flip: float = knob(0.5, "Probability of a horizontal flip.", ge=0, le=1, source="DML deck, protocol")
+    flip: float = knob("Probability of a horizontal flip.", default=0.5, ge=0, le=1, source="DML deck, protocol")
     jitter: float = knob(
-        0.0, "Maximum change of brightness, contrast and saturation.", ge=0, le=1, source="CAM, section 4.2"
+        "Maximum change of brightness, contrast and saturation.", default=0.0, ge=0, le=1, source="CAM, section 4.2"
     )
-    hue: float = knob(0.0, "Maximum change of hue.", ge=0, le=0.5, unit="turns", source="CAM, section 4.2")
-    rotate: float = knob(0.0, "Maximum rotation.", ge=0, le=180, unit="degrees", source="CAM, section 4.2")
-    translate: float = knob(0.0, "Maximum shift.", ge=0, le=1, unit="of the image", source="CAM, section 4.2")
-    zoom: float = knob(0.0, "Maximum change of size, by a factor from 1 - zoom to 1 + zoom.", ge=0, lt=1)
-    shear: float = knob(0.0, "Maximum shear.", ge=0, le=90, unit="degrees", source="CAM, section 4.2")
+    hue: float = knob("Maximum change of hue.", default=0.0, ge=0, le=0.5, unit="turns", source="CAM, section 4.2")
+    rotate: float = knob("Maximum rotation.", default=0.0, ge=0, le=180, unit="degrees", source="CAM, section 4.2")
+    translate: float = knob("Maximum shift.", default=0.0, ge=0, le=1, unit="of the image", source="CAM, section 4.2")
+    zoom: float = knob("Maximum change of size, by a factor from 1 - zoom to 1 + zoom.", default=0.0, ge=0, lt=1)
+    shear: float = knob("Maximum shear.", default=0.0, ge=0, le=90, unit="degrees", source="CAM, section 4.2")
     trivial_augment: bool = knob(
-        False, "Apply one random change of random strength to each image (TrivialAugment).", source="CAM, section 4.2"
+        "Apply one random change of random strength to each image (TrivialAugment).",
+        default=False,
+        source="CAM, section 4.2",
     )
 
 
 class TestingKnobs(Knobs):
     """What `testing` can be told."""
 
-    size: int | None = knob(None, "Side of the crop; by default the encoder's own size.", ge=8, unit="pixels")
+    size: int | None = knob("Side of the crop; by default the encoder's own size.", default=None, ge=8, unit="pixels")
     resize: int | None = knob(
-        None,
         "Shorter side before the crop; by default 256/227 of the crop.",
+        default=None,
         ge=8,
         unit="pixels",
         source="DML deck, protocol",
     )
     squash: bool = knob(
-        False, "Resize both sides to `resize` without keeping the proportions, as the code of ROADMAP does on SOP."
+        "Resize both sides to `resize` without keeping the proportions, as the code of ROADMAP does on SOP.",
+        default=False,
     )

@@ -79,21 +79,20 @@ def built(kind: str, identity: Sequence[Any], files: Sequence[str], images: Any)
 
 
 def write(path: Path, files: list[str], images: Iterable[Found], problems: list[str]) -> None:
-    """Write an index; memory while it is built is 40 bytes an image and the names.
+    """Write an index; memory while it is built is some 100 bytes an image and the names.
 
     Raises:
         ValueError: there is no image.
     """
-    file, place, size, label, ends = (array(kind) for kind in "iqqqq")
-    names = bytearray()
+    file, place, size, label = (array(kind) for kind in "iqqq")
+    names: list[str] = []
     number: dict[str, int] = {}
     for one in images:
         file.append(one.file)
         place.append(one.place)
         size.append(one.size)
         label.append(number.setdefault(one.class_name, len(number)))
-        names += one.name.encode()
-        ends.append(len(names))
+        names.append(one.name)
     if not file:
         reason = f" {problems[0]}" if problems else ""
         raise ValueError(f"{Path(files[0]).parent} holds no image with a class.{reason}")
@@ -102,29 +101,14 @@ def write(path: Path, files: list[str], images: Iterable[Found], problems: list[
     renumbered[[number[name] for name in class_names]] = np.arange(len(number))
     labels = renumbered[np.frombuffer(label, np.int64)]
     order = np.argsort(labels, kind="stable")
-    labels = labels[order]
-    joined, name_ends = _reordered(np.frombuffer(names, np.uint8), np.frombuffer(ends, np.int64), order)
+    labels, packed = labels[order], Names.of(names[row] for row in order)
     columns: dict[str, np.ndarray] = {
         "file": np.frombuffer(file, np.int32)[order],
         "place": np.frombuffer(place, np.int64)[order],
         "size": np.frombuffer(size, np.int64)[order],
         "labels": labels,
         "bounds": np.searchsorted(labels, np.arange(len(number) + 1)),
-        "names": joined,
-        "name_ends": name_ends,
+        "names": packed.joined,
+        "name_ends": packed.ends,
     }
     arrays.write(path, columns, {"files": files, "class_names": class_names, "problems": problems[:100]})
-
-
-def _reordered(joined: np.ndarray, ends: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Names in another order."""
-    starts = np.concatenate([[0], ends[:-1]])
-    lengths = (ends - starts)[order]
-    new_ends = np.cumsum(lengths)
-    text = np.empty(len(joined), np.uint8)
-    for low in range(0, len(order), 1_000_000):  # so that positions of bytes are never all held
-        part = slice(low, low + 1_000_000)
-        first = int(new_ends[low - 1]) if low else 0
-        within = np.arange(first, int(new_ends[part][-1])) - np.repeat(new_ends[part] - lengths[part], lengths[part])
-        text[first : first + len(within)] = joined[np.repeat(starts[order[part]], lengths[part]) + within]
-    return text, new_ends

@@ -51,7 +51,7 @@ def listed(root: str, endings: Sequence[str]) -> tuple[Any, list[str], list[str]
     except Exception as error:  # each library has its own: botocore, gcsfs, aiohttp
         raise ValueError(
             f"{root} cannot be listed: {said_by(error)}. "
-            "Credentials come from the variables and files of the store's own library; see `lab data tar_shards`."
+            "Credentials come from the variables and files of the store's own library; see `lab list data tar_shards`."
         ) from None
     if not files:
         raise ValueError(f"{root} holds no file that ends in {' or '.join(endings)}.")

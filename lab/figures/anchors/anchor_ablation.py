@@ -10,7 +10,7 @@ from lab import losses
 from lab.core import style
 from lab.core.estimates import deviation
 from lab.figures import _toy
-from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob, marks
+from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Numbers, PlotlyFigure, knob, marks
 from lab.figures._kept import once
 
 
@@ -23,18 +23,15 @@ class AnchorAblation(Figure):
     question = "What happens to random anchors without repeller and without minimum norm?"
     stops = {"init_scale": (0.001, 0.01, 0.1, 1.0, 10.0), "p": (0.0, 1.0, 3.0)}
 
-    class Knobs(Knobs):
-        """The toy and the margins."""
-
-        m: float = knob(2.0, "Radius around each anchor.", ge=0.1, le=5, source="CAM, eq. 2")
-        p: float = knob(1.0, "Minimum length of an anchor.", ge=0, le=5, source="CAM, eq. 3")
-        init_scale: float = knob(
-            0.01, "Standard deviation of random anchors; CAM does not state its own.", ge=0.001, le=10, scale="log"
-        )
-        steps: int = knob(60, "Training steps.", ge=1, le=150)
-        classes: int = knob(8, "Number of classes and of dimensions.", ge=2, le=12)
-        noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
-        seeds: int = knob(2, "Number of seeds.", ge=1, le=3)
+    m: float = knob("Radius around each anchor.", default=2.0, ge=0.1, le=5, source="CAM, eq. 2")
+    p: float = knob("Minimum length of an anchor.", default=1.0, ge=0, le=5, source="CAM, eq. 3")
+    init_scale: float = knob(
+        "Standard deviation of random anchors; CAM does not state its own.", default=0.01, ge=0.001, le=10, scale="log"
+    )
+    steps: int = knob("Training steps.", default=60, ge=1, le=150)
+    classes: int = knob("Number of classes and of dimensions.", default=8, ge=2, le=12)
+    noise: float = knob("Spread of each class (noise).", default=0.5, ge=0.1, le=2)
+    seeds: int = knob("Number of seeds.", default=2, ge=1, le=3)
 
     def training_steps(self) -> int:
         return 8 * self.knobs.seeds * self.knobs.steps

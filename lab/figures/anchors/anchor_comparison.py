@@ -6,7 +6,7 @@ import torch
 
 from lab import losses
 from lab.figures import _toy
-from lab.figures._base import Knobs, knob
+from lab.figures._base import knob
 from lab.figures._toy_sweep import Axis, Data, ToySweep, data_knob
 
 LOSSES = {"cross-entropy": "cross_entropy", "contrastive": "contrastive", "class anchors": "class_anchor_margin"}
@@ -29,16 +29,13 @@ class AnchorComparison(ToySweep):
         "shots": Axis("training images a class (log scale)", (2, 4, 8, 16), ("anchor_shots", "shots", "mAP"), "log"),
     }
 
-    class Knobs(Knobs):
-        """The axis and the toy; or the measured sweep."""
-
-        data: Data = data_knob()
-        axis: Literal["dim", "steps", "shots"] = knob("dim", "Setting to vary.")
-        classes: int = knob(8, "Number of classes.", ge=2, le=12)
-        steps: int = knob(60, "Training steps, unless they are varied.", ge=1, le=150)
-        dim: int = knob(8, "Width of the embeddings, unless it is varied.", ge=2, le=64)
-        noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
-        seeds: int = knob(2, "Number of seeds.", ge=1, le=3)
+    data: Data = data_knob()
+    _axis: Literal["dim", "steps", "shots"] = knob("Setting to vary.", default="dim", alias="axis")
+    classes: int = knob("Number of classes.", default=8, ge=2, le=12)
+    steps: int = knob("Training steps, unless they are varied.", default=60, ge=1, le=150)
+    dim: int = knob("Width of the embeddings, unless it is varied.", default=8, ge=2, le=64)
+    noise: float = knob("Spread of each class (noise).", default=0.5, ge=0.1, le=2)
+    seeds: int = knob("Number of seeds.", default=2, ge=1, le=3)
 
     def lines(self) -> dict[str, tuple[str, str]]:
         return {name: (loss, "AP") for name, loss in LOSSES.items()}

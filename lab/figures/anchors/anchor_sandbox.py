@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
 from lab.figures.points import letters
 from lab.losses.class_anchor_margin import attraction, repulsion, short_fall
 
@@ -21,24 +21,21 @@ class AnchorSandbox(Figure):
     plays = "step"
     question = "Switch the repeller off: where do the anchors go? What does the minimum norm save?"
 
-    class Knobs(Knobs):
-        """The loss, the start and the time."""
-
-        step: int = knob(20, "Number of optimisation steps taken.", ge=0, le=150)
-        lr: float = knob(0.05, "Learning rate.", ge=0.001, le=0.5, scale="log")
-        m: float = knob(2.0, "Radius around each anchor that stays free.", ge=0.1, le=5, source="CAM, eq. 2")
-        p: float = knob(1.0, "Minimum length of an anchor.", ge=0, le=5, source="CAM, eq. 3")
-        attractor: bool = knob(True, "Pull embeddings and anchor together.", source="CAM, eq. 1")
-        repeller: bool = knob(True, "Push anchors apart.", source="CAM, eq. 2")
-        min_norm: bool = knob(True, "Keep anchors off the origin.", source="CAM, eq. 3")
-        classes: int = knob(3, "Number of classes.", ge=2, le=6)
-        per_class: int = knob(8, "Embeddings per class.", ge=1, le=30)
-        start: Literal["random", "origin", "circle"] = knob(
-            "random", "Where anchors start: at random, near the origin, or sqrt(2) m out on a circle."
-        )
-        seed: int = knob(0, "Random seed.", ge=0, le=999)
-        anchors_x: tuple[float, ...] = knob((), "First coordinates of your own anchors; empty: those of the start.")
-        anchors_y: tuple[float, ...] = knob((), "Second coordinates of your own anchors.")
+    step: int = knob("Number of optimisation steps taken.", default=20, ge=0, le=150)
+    lr: float = knob("Learning rate.", default=0.05, ge=0.001, le=0.5, scale="log")
+    m: float = knob("Radius around each anchor that stays free.", default=2.0, ge=0.1, le=5, source="CAM, eq. 2")
+    p: float = knob("Minimum length of an anchor.", default=1.0, ge=0, le=5, source="CAM, eq. 3")
+    attractor: bool = knob("Pull embeddings and anchor together.", default=True, source="CAM, eq. 1")
+    repeller: bool = knob("Push anchors apart.", default=True, source="CAM, eq. 2")
+    min_norm: bool = knob("Keep anchors off the origin.", default=True, source="CAM, eq. 3")
+    classes: int = knob("Number of classes.", default=3, ge=2, le=6)
+    per_class: int = knob("Embeddings per class.", default=8, ge=1, le=30)
+    start: Literal["random", "origin", "circle"] = knob(
+        "Where anchors start: at random, near the origin, or sqrt(2) m out on a circle.", default="random"
+    )
+    seed: int = knob("Random seed.", default=0, ge=0, le=999)
+    anchors_x: tuple[float, ...] = knob("First coordinates of your own anchors; empty: those of the start.", default=())
+    anchors_y: tuple[float, ...] = knob("Second coordinates of your own anchors.", default=())
 
     def initial(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Anchors [c 2], embeddings [n 2] and labels [n] before the first step.

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.figures._base import DOTTED, Figure, Knobs, Numbers, PlotlyFigure, curve, knob
+from lab.figures._base import DOTTED, Figure, Numbers, PlotlyFigure, curve, knob
 from lab.losses.class_anchor_margin import repulsion
 
 
@@ -16,11 +16,8 @@ class AnchorTypo(Figure):
     tier = "instant"
     question = "For which d is the push zero, what does eq. 7 claim, and which factor does eq. 8 miss?"
 
-    class Knobs(Knobs):
-        """The margin and the pair under study."""
-
-        m: float = knob(2.0, "Radius around each anchor.", ge=0.1, le=5, source="CAM, eq. 2")
-        d: float = knob(3.0, "Distance of the two anchors.", ge=0.1, le=12)
+    m: float = knob("Radius around each anchor.", default=2.0, ge=0.1, le=5, source="CAM, eq. 2")
+    d: float = knob("Distance of the two anchors.", default=3.0, ge=0.1, le=12)
 
     def numbers(self) -> Numbers:
         m = self.knobs.m

@@ -7,7 +7,7 @@ import numpy as np
 from lab import losses
 from lab.core import style
 from lab.figures import _toy
-from lab.figures._base import LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob, marks
+from lab.figures._base import LEFT, Figure, Numbers, PlotlyFigure, knob, marks
 from lab.figures.points import letters, set_metrics
 
 
@@ -24,18 +24,15 @@ class Embeddings2d(Figure):
     question = "Which loss leaves room between the classes, and which spreads them into rays?"
     stops = {"steps": (0, 30, 60, 120, 200, 300), "m": (1.0, 2.0, 4.0)}
 
-    class Knobs(Knobs):
-        """The toy, the anchors and the time."""
-
-        steps: int = knob(120, "Training steps.", ge=0, le=300)
-        classes: int = knob(5, "Number of classes.", ge=2, le=8)
-        per_class: int = knob(30, "Points per class in each set.", ge=4, le=60)
-        m: float = knob(4.0, "Radius around each anchor.", ge=0.1, le=5, source="CAM, figure 3")
-        p: float = knob(1.0, "Minimum length of an anchor.", ge=0, le=5, source="CAM, eq. 3")
-        noise: float = knob(0.35, "Spread of each class (noise).", ge=0.1, le=2)
-        lr: float = knob(0.02, "Learning rate.", ge=0.001, le=0.1, scale="log")
-        density: bool = knob(False, "Draw the density of the points.")
-        seed: int = knob(0, "Random seed.", ge=0, le=99)
+    steps: int = knob("Training steps.", default=120, ge=0, le=300)
+    classes: int = knob("Number of classes.", default=5, ge=2, le=8)
+    per_class: int = knob("Points per class in each set.", default=30, ge=4, le=60)
+    m: float = knob("Radius around each anchor.", default=4.0, ge=0.1, le=5, source="CAM, figure 3")
+    p: float = knob("Minimum length of an anchor.", default=1.0, ge=0, le=5, source="CAM, eq. 3")
+    noise: float = knob("Spread of each class (noise).", default=0.35, ge=0.1, le=2)
+    lr: float = knob("Learning rate.", default=0.02, ge=0.001, le=0.1, scale="log")
+    density: bool = knob("Draw the density of the points.", default=False)
+    seed: int = knob("Random seed.", default=0, ge=0, le=99)
 
     def training_steps(self) -> int:
         return 3 * self.knobs.steps

@@ -7,7 +7,7 @@ import numpy as np
 import lab.papers.tables
 from lab.core import style
 from lab.figures import _bundled
-from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob, marks
+from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Numbers, PlotlyFigure, knob, marks
 
 STUDY = "two_stage"
 SHORT = {"ResNet-18": "R18", "ResNet-50": "R50"}
@@ -28,12 +28,9 @@ class TwoStageAccuracy(Figure):
     question = "Beside which of the two numbers does two-stage mAP stand, and what does it then say of the ranking?"
     moves = ("beside",)
 
-    class Knobs(Knobs):
-        """What two-stage mAP is compared with."""
-
-        beside: Literal["nearest-anchor accuracy", "exact mAP"] = knob(
-            "nearest-anchor accuracy", "Score of the same network that two-stage mAP is compared with."
-        )
+    beside: Literal["nearest-anchor accuracy", "exact mAP"] = knob(
+        "Score of the same network that two-stage mAP is compared with.", default="nearest-anchor accuracy"
+    )
 
     def numbers(self) -> Numbers:
         column = 1 if self.knobs.beside == "nearest-anchor accuracy" else 2

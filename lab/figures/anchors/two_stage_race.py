@@ -3,7 +3,7 @@
 import numpy as np
 
 from lab.core import style
-from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Knobs, Numbers, PlotlyFigure, curve, knob
+from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Numbers, PlotlyFigure, curve, knob
 from lab.figures.points import letters, squared_distances
 
 
@@ -20,22 +20,21 @@ class TwoStageRace(Figure):
     tier = "instant"
     question = "Why can the two-stage mAP beat brute force, and for which denominator does it?"
 
-    class Knobs(Knobs):
-        """The gallery and the search."""
-
-        probes: int = knob(1, "Number of nearest anchors whose items are searched.", ge=1, le=12, source="CAM, sec. 3")
-        classes: int = knob(6, "Classes, each with one anchor.", ge=2, le=12)
-        gallery: int = knob(240, "Items in the gallery.", ge=24, le=2000, scale="log")
-        queries: int = knob(60, "Number of queries.", ge=6, le=300)
-        spread: float = knob(0.8, "Spread of a class around its anchor.", ge=0.1, le=3, scale="log")
-        query_spread: float | None = knob(
-            None,
-            "Spread of the queries; by default that of the gallery. CAM searches its own training images, which lie "
-            "tighter than unseen queries.",
-            ge=0.1,
-            le=3,
-        )
-        seed: int = knob(0, "Random seed.", ge=0, le=999)
+    probes: int = knob(
+        "Number of nearest anchors whose items are searched.", default=1, ge=1, le=12, source="CAM, sec. 3"
+    )
+    classes: int = knob("Classes, each with one anchor.", default=6, ge=2, le=12)
+    gallery: int = knob("Items in the gallery.", default=240, ge=24, le=2000, scale="log")
+    queries: int = knob("Number of queries.", default=60, ge=6, le=300)
+    spread: float = knob("Spread of a class around its anchor.", default=0.8, ge=0.1, le=3, scale="log")
+    query_spread: float | None = knob(
+        "Spread of the queries; by default that of the gallery. CAM searches its own training images, which lie "
+        "tighter than unseen queries.",
+        default=None,
+        ge=0.1,
+        le=3,
+    )
+    seed: int = knob("Random seed.", default=0, ge=0, le=999)
 
     def numbers(self) -> Numbers:
         k = self.knobs

@@ -2,7 +2,7 @@
 
 from lab import losses
 from lab.figures import _toy
-from lab.figures._base import Knobs, Numbers, knob
+from lab.figures._base import Numbers, knob
 from lab.figures._toy_sweep import Axis, Data, ToySweep, data_knob
 
 RECIPES = {
@@ -23,16 +23,13 @@ class BatchSizeSweep(ToySweep):
     words = "Test r@1 for batches of {first} to {last} images"
     place = "batch"
 
-    class Knobs(Knobs):
-        """The batches and the toy; or the measured sweep."""
-
-        data: Data = data_knob()
-        classes: tuple[int, ...] = knob((2, 4, 8, 16), "Classes per batch, with four images each.", ge=2, le=24)
-        simix: bool = knob(True, "Also train RS@k with SiMix.", source="RS@k, eq. 8")
-        smooth_ap: bool = knob(True, "Also train SmoothAP.")
-        steps: int = knob(40, "Training steps.", ge=1, le=100)
-        noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
-        seeds: int = knob(2, "Number of seeds.", ge=1, le=3)
+    data: Data = data_knob()
+    classes: tuple[int, ...] = knob("Classes per batch, with four images each.", default=(2, 4, 8, 16), ge=2, le=24)
+    simix: bool = knob("Also train RS@k with SiMix.", default=True, source="RS@k, eq. 8")
+    smooth_ap: bool = knob("Also train SmoothAP.", default=True)
+    steps: int = knob("Training steps.", default=40, ge=1, le=100)
+    noise: float = knob("Spread of each class (noise).", default=0.5, ge=0.1, le=2)
+    seeds: int = knob("Number of seeds.", default=2, ge=1, le=3)
 
     @property
     def axis(self) -> Axis:

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from lab.core import style
-from lab.figures._base import BESIDE, DASHED, LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, DASHED, LEFT, Figure, Numbers, PlotlyFigure, knob
 from lab.inspect import gradient_equality
 from lab.surrogates import Sigmoid
 
@@ -32,18 +32,17 @@ class CachedGradients(Figure):
         "Which of dropout, running batch statistics and 16-bit arithmetic breaks the equality, and how is it mended?"
     )
 
-    class Knobs(Knobs):
-        """Sizes of the step, and what may break the equality."""
-
-        batch: int = knob(4096, "Images per step (batch size B).", ge=64, le=16384, scale="log")
-        chunk: int = knob(128, "Images that run through the network at once (chunk).", ge=8, le=1024, scale="log")
-        dim: int = knob(512, "Width of the embeddings.", ge=16, le=2048, scale="log")
-        activations: float = knob(90.0, "Activations that one image keeps for back-propagation.", ge=1, le=1000,
-                                  scale="log", unit="MB")  # fmt: skip
-        dtype: Literal["float32", "float64", "bfloat16"] = knob("float32", "Precision of the small network.")
-        dropout: bool = knob(True, "Give the small network dropout.")
-        replay: bool = knob(True, "Replay the random state of each chunk in the second pass.")
-        batch_norm: Literal["none", "frozen", "running"] = knob("frozen", "Batch normalisation of the small network.")
+    batch: int = knob("Images per step (batch size B).", default=4096, ge=64, le=16384, scale="log")
+    chunk: int = knob("Images that run through the network at once (chunk).", default=128, ge=8, le=1024, scale="log")
+    dim: int = knob("Width of the embeddings.", default=512, ge=16, le=2048, scale="log")
+    activations: float = knob("Activations that one image keeps for back-propagation.", default=90.0, ge=1, le=1000,
+                              scale="log", unit="MB")  # fmt: skip
+    dtype: Literal["float32", "float64", "bfloat16"] = knob("Precision of the small network.", default="float32")
+    dropout: bool = knob("Give the small network dropout.", default=True)
+    replay: bool = knob("Replay the random state of each chunk in the second pass.", default=True)
+    batch_norm: Literal["none", "frozen", "running"] = knob(
+        "Batch normalisation of the small network.", default="frozen"
+    )
 
     def numbers(self) -> Numbers:
         k = self.knobs

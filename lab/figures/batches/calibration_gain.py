@@ -6,7 +6,7 @@ from lab import losses
 from lab.core import style
 from lab.core.estimates import deviation
 from lab.figures import _bundled, _toy
-from lab.figures._base import BESIDE, LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, LEFT, Figure, Numbers, PlotlyFigure, knob
 from lab.figures._toy_sweep import Data, data_knob
 
 CLASSES, PER_CLASS = 24, 6
@@ -22,15 +22,12 @@ class CalibrationGain(Figure):
     question = "The paper finds the gain largest for small batches. Does the toy agree, and over how many seeds?"
     moves = ("data",)
 
-    class Knobs(Knobs):
-        """The batches and the toy; or the measured sweep."""
-
-        data: Data = data_knob()
-        classes: tuple[int, ...] = knob((2, 4, 8, 16), "Classes per batch, with four images each.", ge=2, le=24)
-        lam: float = knob(0.5, "Weight of calibration.", ge=0, le=1, source="ROADMAP, eq. 2")
-        steps: int = knob(40, "Training steps.", ge=1, le=100)
-        noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
-        seeds: int = knob(2, "Number of seeds.", ge=1, le=3)
+    data: Data = data_knob()
+    classes: tuple[int, ...] = knob("Classes per batch, with four images each.", default=(2, 4, 8, 16), ge=2, le=24)
+    lam: float = knob("Weight of calibration.", default=0.5, ge=0, le=1, source="ROADMAP, eq. 2")
+    steps: int = knob("Training steps.", default=40, ge=1, le=100)
+    noise: float = knob("Spread of each class (noise).", default=0.5, ge=0.1, le=2)
+    seeds: int = knob("Number of seeds.", default=2, ge=1, le=3)
 
     def training_steps(self) -> int:
         if self.knobs.data == "Emoji-7":

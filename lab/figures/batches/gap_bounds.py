@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, curve, knob
+from lab.figures._base import Figure, Numbers, PlotlyFigure, curve, knob
 from lab.inspect import average_precision, gap_bound
 from lab.metrics.decomposability_gap import BatchCounts, largest_bound_9
 
@@ -18,21 +18,18 @@ class GapBounds(Figure):
     tier = "instant"
     question = "When is the refined bound tighter, and can you make it looser than the plain one?"
 
-    class Knobs(Knobs):
-        """How the batches look, and the thresholds of calibration."""
-
-        batches: int = knob(8, "Largest number of batches, K.", ge=2, le=8, source="ROADMAP, eq. 6")
-        positives: int = knob(3, "Positives in each batch.", ge=1, le=10)
-        negatives: int = knob(12, "Negatives in each batch.", ge=1, le=60)
-        noise: float = knob(0.05, "Spread of the mean scores of the batches.", ge=0, le=1, unit="cosine")
-        alpha: float = knob(
-            0.9, "Positives should score at least alpha.", ge=-1, le=1.5, unit="cosine", source="ROADMAP, eq. 9"
-        )
-        beta: float = knob(
-            0.6, "Negatives should score at most beta.", ge=-1, le=1.5, unit="cosine", source="ROADMAP, eq. 9"
-        )
-        splits: int = knob(20, "Random draws for each K.", ge=1, le=100)
-        seed: int = knob(0, "Random seed.", ge=0, le=999)
+    batches: int = knob("Largest number of batches, K.", default=8, ge=2, le=8, source="ROADMAP, eq. 6")
+    positives: int = knob("Positives in each batch.", default=3, ge=1, le=10)
+    negatives: int = knob("Negatives in each batch.", default=12, ge=1, le=60)
+    noise: float = knob("Spread of the mean scores of the batches.", default=0.05, ge=0, le=1, unit="cosine")
+    alpha: float = knob(
+        "Positives should score at least alpha.", default=0.9, ge=-1, le=1.5, unit="cosine", source="ROADMAP, eq. 9"
+    )
+    beta: float = knob(
+        "Negatives should score at most beta.", default=0.6, ge=-1, le=1.5, unit="cosine", source="ROADMAP, eq. 9"
+    )
+    splits: int = knob("Random draws for each K.", default=20, ge=1, le=100)
+    seed: int = knob("Random seed.", default=0, ge=0, le=999)
 
     def numbers(self) -> Numbers:
         k = self.knobs

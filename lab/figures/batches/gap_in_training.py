@@ -6,7 +6,7 @@ import torch
 from lab import losses
 from lab.core import style
 from lab.figures import _toy
-from lab.figures._base import BESIDE, Figure, Knobs, Numbers, PlotlyFigure, curve, knob
+from lab.figures._base import BESIDE, Figure, Numbers, PlotlyFigure, curve, knob
 from lab.figures._kept import once
 from lab.inspect import decomposability
 
@@ -20,20 +20,17 @@ class GapInTraining(Figure):
     question = "Does the contrastive part (small λ) close the gap, as the paper says?"
     stops = {"batch": (4, 8, 16, 32), "noise": (0.3, 0.5, 1.0)}
 
-    class Knobs(Knobs):
-        """The weights, the batch and the toy."""
-
-        lam: tuple[float, ...] = knob(
-            (0.0, 0.4, 1.0), "Weights of the contextual part.", ge=0, le=1, source="Contextual, eq. 6"
-        )
-        batch: int = knob(16, "Points in a batch on which AP is measured.", ge=4, le=64)
-        classes: int = knob(8, "Classes in a training batch, of 12.", ge=2, le=12)
-        per_class: int = knob(
-            4, "Points of each class in a training batch; 12 of 12 classes are the whole set.", ge=2, le=12
-        )
-        steps: int = knob(60, "Training steps.", ge=6, le=120)
-        noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
-        seed: int = knob(0, "Random seed.", ge=0, le=99)
+    lam: tuple[float, ...] = knob(
+        "Weights of the contextual part.", default=(0.0, 0.4, 1.0), ge=0, le=1, source="Contextual, eq. 6"
+    )
+    batch: int = knob("Points in a batch on which AP is measured.", default=16, ge=4, le=64)
+    classes: int = knob("Classes in a training batch, of 12.", default=8, ge=2, le=12)
+    per_class: int = knob(
+        "Points of each class in a training batch; 12 of 12 classes are the whole set.", default=4, ge=2, le=12
+    )
+    steps: int = knob("Training steps.", default=60, ge=6, le=120)
+    noise: float = knob("Spread of each class (noise).", default=0.5, ge=0.1, le=2)
+    seed: int = knob("Random seed.", default=0, ge=0, le=99)
 
     def training_steps(self) -> int:
         return len(self.knobs.lam) * self.knobs.steps

@@ -7,7 +7,7 @@ import torch
 
 from lab import losses
 from lab.core import style
-from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Knobs, Numbers, PlotlyFigure, curve, knob
+from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Numbers, PlotlyFigure, curve, knob
 
 NAMES = ("recall_at_k", "sup_ap", "roadmap", "contextual", "contrastive")
 
@@ -31,18 +31,15 @@ class LossCost(Figure):
     question = "At which batch does the naive rank tensor outgrow the memory of your GPU?"
     moves = ("memory", "bytes")
 
-    class Knobs(Knobs):
-        """The batch, the number format, and whether to measure."""
-
-        largest: int = knob(
-            6400, "Largest batch size of the forecast.", ge=64, le=16384, scale="log", source="Contextual, figure 8"
-        )
-        per_class: int = knob(4, "Images per class.", ge=2, le=16)
-        dim: int = knob(512, "Width of the embeddings.", ge=8, le=2048, scale="log")
-        bytes: int = knob(4, "Bytes per number of the tensors that are held whole; tiles are float32.", ge=2, le=8)
-        memory: float = knob(80.0, "Memory of the device.", ge=1, le=200, unit="GB")
-        measure: bool = knob(False, "Also measure the losses on this machine, forward and backward.")
-        measured: int = knob(128, "Largest batch size that is measured.", ge=32, le=256, scale="log")
+    largest: int = knob(
+        "Largest batch size of the forecast.", default=6400, ge=64, le=16384, scale="log", source="Contextual, figure 8"
+    )
+    per_class: int = knob("Images per class.", default=4, ge=2, le=16)
+    dim: int = knob("Width of the embeddings.", default=512, ge=8, le=2048, scale="log")
+    bytes: int = knob("Bytes per number of the tensors that are held whole; tiles are float32.", default=4, ge=2, le=8)
+    memory: float = knob("Memory of the device.", default=80.0, ge=1, le=200, unit="GB")
+    measure: bool = knob("Also measure the losses on this machine, forward and backward.", default=False)
+    measured: int = knob("Largest batch size that is measured.", default=128, ge=32, le=256, scale="log")
 
     def numbers(self) -> Numbers:
         k = self.knobs

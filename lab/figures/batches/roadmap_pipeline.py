@@ -1,7 +1,7 @@
 """001, figure 2: the path from images to the ROADMAP loss, each box naming the code that does it."""
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
 
 BOXES = (
     ("images", "batch of images", "lab.samplers", 0.0, 0.5),
@@ -28,11 +28,8 @@ class RoadmapPipeline(Figure):
     shows_code = True
     question = "Through which boxes does no gradient flow?"
 
-    class Knobs(Knobs):
-        """What to write on the boxes."""
-
-        code: bool = knob(True, "Show the name of the module under each box.")
-        lam: float = knob(0.5, "Weight of calibration.", ge=0, le=1, source="ROADMAP, eq. 2")
+    _code: bool = knob("Show the name of the module under each box.", default=True, alias="code")
+    lam: float = knob("Weight of calibration.", default=0.5, ge=0, le=1, source="ROADMAP, eq. 2")
 
     def numbers(self) -> Numbers:
         lam = self.knobs.lam

@@ -4,7 +4,7 @@ from typing import Literal
 
 from lab import losses
 from lab.figures import _toy
-from lab.figures._base import Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Numbers, PlotlyFigure, knob
 from lab.figures._toy_sweep import Axis, Data, ToySweep, data_knob
 
 
@@ -27,15 +27,12 @@ class RoadmapSweep(ToySweep):
         "margin": Axis("margin α - β (cosine)", (0.1, 0.2, 0.3, 0.5, 0.7), ("roadmap_margin", "margin", "MAP@R")),
     }  # fmt: skip
 
-    class Knobs(Knobs):
-        """Which knob to sweep, and the toy; or the measured sweep."""
-
-        data: Data = data_knob()
-        what: Literal["lam", "rho", "margin"] = knob("lam", "Setting on the horizontal axis.")
-        classes: int = knob(4, "Classes per batch, with four images each.", ge=2, le=12)
-        steps: int = knob(40, "Training steps.", ge=1, le=100)
-        noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
-        seeds: int = knob(2, "Number of seeds.", ge=1, le=3)
+    data: Data = data_knob()
+    what: Literal["lam", "rho", "margin"] = knob("Setting on the horizontal axis.", default="lam")
+    classes: int = knob("Classes per batch, with four images each.", default=4, ge=2, le=12)
+    steps: int = knob("Training steps.", default=40, ge=1, le=100)
+    noise: float = knob("Spread of each class (noise).", default=0.5, ge=0.1, le=2)
+    seeds: int = knob("Number of seeds.", default=2, ge=1, le=3)
 
     def lines(self) -> dict[str, tuple[str, str]]:
         return {"ROADMAP": ("roadmap", "MAP@R")}

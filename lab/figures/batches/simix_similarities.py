@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from lab.core import style
-from lab.figures._base import BESIDE, DASHED, LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob, marks
+from lab.figures._base import BESIDE, DASHED, LEFT, Figure, Numbers, PlotlyFigure, knob, marks
 
 
 class SimixSimilarities(Figure):
@@ -17,19 +17,16 @@ class SimixSimilarities(Figure):
     question = "Why is a virtual example less similar to itself than 1?"
     moves = ("pair", "spread")
 
-    class Knobs(Knobs):
-        """The batch and its mixing weights."""
-
-        classes: int = knob(3, "Classes in the batch.", ge=2, le=6)
-        per_class: int = knob(3, "Images per class (m).", ge=2, le=5, source="RS@k, alg. 1")
-        alpha: float | None = knob(
-            None, "Mixing weight of every pair; empty: drawn from U(0, 1) for each pair.", ge=0, le=1
-        )
-        spread: float = knob(0.6, "Spread of a class around its centre.", ge=0.05, le=3, scale="log")
-        pair: int = knob(0, "Virtual example whose calculation is shown, in the order of the rows.", ge=0, le=59)
-        virtual_queries: bool = knob(True, "Use virtual examples as queries.")
-        virtual_items: bool = knob(True, "Use virtual examples as database items.")
-        seed: int = knob(0, "Random seed.", ge=0, le=999)
+    classes: int = knob("Classes in the batch.", default=3, ge=2, le=6)
+    per_class: int = knob("Images per class (m).", default=3, ge=2, le=5, source="RS@k, alg. 1")
+    alpha: float | None = knob(
+        "Mixing weight of every pair; empty: drawn from U(0, 1) for each pair.", default=None, ge=0, le=1
+    )
+    spread: float = knob("Spread of a class around its centre.", default=0.6, ge=0.05, le=3, scale="log")
+    pair: int = knob("Virtual example whose calculation is shown, in the order of the rows.", default=0, ge=0, le=59)
+    virtual_queries: bool = knob("Use virtual examples as queries.", default=True)
+    virtual_items: bool = knob("Use virtual examples as database items.", default=True)
+    seed: int = knob("Random seed.", default=0, ge=0, le=999)
 
     def numbers(self) -> Numbers:
         k = self.knobs

@@ -3,7 +3,7 @@
 import numpy as np
 
 from lab.core import style
-from lab.figures._base import BESIDE, LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, LEFT, Figure, Numbers, PlotlyFigure, knob
 from lab.inspect import average_precision, gap_bound
 
 
@@ -17,23 +17,22 @@ class TwoBatches(Figure):
     question = "Find a split whose batches all have AP 1 while the whole list has an AP below .6."
     moves = ("shift", "scale")
 
-    class Knobs(Knobs):
-        """The batches, and how far calibration has pulled them together."""
-
-        batches: int = knob(2, "Number of batches, K.", ge=2, le=8, source="ROADMAP, eq. 6")
-        positives: int = knob(3, "Positives of the query in each batch.", ge=1, le=8)
-        negatives: int = knob(5, "Negatives in each batch.", ge=1, le=20)
-        shift: float = knob(0.3, "Difference between the scores of one batch and the next.", ge=0, le=1, unit="cosine")
-        scale: float = knob(1.0, "Spread of the scores inside a batch.", ge=0.1, le=2)
-        alpha: float = knob(
-            0.9, "Positives are pulled up to alpha.", ge=-1, le=1, unit="cosine", source="ROADMAP, eq. 7"
-        )
-        beta: float = knob(
-            0.6, "Negatives are pushed down to beta.", ge=-1, le=1, unit="cosine", source="ROADMAP, eq. 7"
-        )
-        lam: float = knob(
-            0.0, "Progress of the calibration from 0 (none) to 1 (complete); not the weight of eq. 2.", ge=0, le=1
-        )
+    batches: int = knob("Number of batches, K.", default=2, ge=2, le=8, source="ROADMAP, eq. 6")
+    positives: int = knob("Positives of the query in each batch.", default=3, ge=1, le=8)
+    negatives: int = knob("Negatives in each batch.", default=5, ge=1, le=20)
+    shift: float = knob(
+        "Difference between the scores of one batch and the next.", default=0.3, ge=0, le=1, unit="cosine"
+    )
+    scale: float = knob("Spread of the scores inside a batch.", default=1.0, ge=0.1, le=2)
+    alpha: float = knob(
+        "Positives are pulled up to alpha.", default=0.9, ge=-1, le=1, unit="cosine", source="ROADMAP, eq. 7"
+    )
+    beta: float = knob(
+        "Negatives are pushed down to beta.", default=0.6, ge=-1, le=1, unit="cosine", source="ROADMAP, eq. 7"
+    )
+    lam: float = knob(
+        "Progress of the calibration from 0 (none) to 1 (complete); not the weight of eq. 2.", default=0.0, ge=0, le=1
+    )
 
     def numbers(self) -> Numbers:
         k = self.knobs

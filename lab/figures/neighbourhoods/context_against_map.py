@@ -8,7 +8,7 @@ import torch
 from lab import losses
 from lab.core import style
 from lab.figures import _toy
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, curve, knob, slack
+from lab.figures._base import Figure, Numbers, PlotlyFigure, curve, knob, slack
 
 
 class ContextAgainstMap(Figure):
@@ -20,17 +20,14 @@ class ContextAgainstMap(Figure):
     question = "Is the relation a line? What does λ change: the line, or how far along it training gets?"
     stops = {"gamma": (0.0, 0.1, 0.5), "mini_batches": (False, True)}
 
-    class Knobs(Knobs):
-        """The weights and the toy."""
-
-        lam: tuple[float, ...] = knob(
-            (0.0, 0.4, 1.0), "Weights of the contextual part.", ge=0, le=1, source="Contextual, eq. 6"
-        )
-        gamma: float = knob(0.0, "Weight of the similarity regulariser.", ge=0, le=1, source="Contextual, eq. 7")
-        eps: float = slack(0.05)
-        mini_batches: bool = knob(True, "Train on batches of 32; otherwise on all points at once.")
-        steps: int = knob(60, "Training steps.", ge=10, le=120)
-        seed: int = knob(0, "Random seed.", ge=0, le=99)
+    lam: tuple[float, ...] = knob(
+        "Weights of the contextual part.", default=(0.0, 0.4, 1.0), ge=0, le=1, source="Contextual, eq. 6"
+    )
+    gamma: float = knob("Weight of the similarity regulariser.", default=0.0, ge=0, le=1, source="Contextual, eq. 7")
+    eps: float = slack(0.05)
+    mini_batches: bool = knob("Train on batches of 32; otherwise on all points at once.", default=True)
+    steps: int = knob("Training steps.", default=60, ge=10, le=120)
+    seed: int = knob("Random seed.", default=0, ge=0, le=99)
 
     def training_steps(self) -> int:
         return len(self.knobs.lam) * self.knobs.steps

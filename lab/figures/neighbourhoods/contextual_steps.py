@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, slack, slope
+from lab.figures._base import Figure, Numbers, PlotlyFigure, knob, slack, slope
 from lab.kernels.neighbours import plain
 from lab.kernels.neighbours.plain import Steps
 from lab.surrogates import ConstantGradient
@@ -19,31 +19,32 @@ class ContextualSteps(Figure):
     question = "Switch the complement off: which pairs lose their gradient?"
     moves = ("spread", "complement")
 
-    class Knobs(Knobs):
-        """The batch and the steps."""
-
-        classes: int = knob(4, "Number of classes.", ge=2, le=8)
-        per_class: int = knob(4, "Items per class.", ge=2, le=6)
-        spread: float = knob(0.8, "Spread of a class.", ge=0.05, le=3, scale="log")
-        k: int | None = knob(None, "Neighbours, the item itself included; empty takes the items a class.", ge=1, le=16)
-        eps: float = slack(0.05, 2)
-        alpha: float = slope()
-        minimum: bool = knob(
-            False, "Take the minimum instead of the product as the logical 'and'.", source="Contextual, table 5"
-        )
-        complement: bool = knob(
-            True, "Compare what lies outside the neighbourhoods too (M-).", source="Contextual, fig. 12"
-        )
-        expansion: bool = knob(True, "Average over close reciprocal neighbours (step 3).", source="Contextual, eq. 4")
-        stop_gradient: bool = knob(
-            True, "Sizes of neighbourhoods carry no gradient.", source="Contextual, table 5, row 8"
-        )
-        detach_expansion: bool = knob(
-            False,
-            "Sizes of the reciprocal neighbourhoods (step 3) carry no gradient either.",
-            source="Contextual, H.6, fig. 17",
-        )
-        seed: int = knob(0, "Random seed.", ge=0, le=999)
+    classes: int = knob("Number of classes.", default=4, ge=2, le=8)
+    per_class: int = knob("Items per class.", default=4, ge=2, le=6)
+    spread: float = knob("Spread of a class.", default=0.8, ge=0.05, le=3, scale="log")
+    k: int | None = knob(
+        "Neighbours, the item itself included; empty takes the items a class.", default=None, ge=1, le=16
+    )
+    eps: float = slack(0.05, 2)
+    alpha: float = slope()
+    minimum: bool = knob(
+        "Take the minimum instead of the product as the logical 'and'.", default=False, source="Contextual, table 5"
+    )
+    complement: bool = knob(
+        "Compare what lies outside the neighbourhoods too (M-).", default=True, source="Contextual, fig. 12"
+    )
+    expansion: bool = knob(
+        "Average over close reciprocal neighbours (step 3).", default=True, source="Contextual, eq. 4"
+    )
+    stop_gradient: bool = knob(
+        "Sizes of neighbourhoods carry no gradient.", default=True, source="Contextual, table 5, row 8"
+    )
+    detach_expansion: bool = knob(
+        "Sizes of the reciprocal neighbourhoods (step 3) carry no gradient either.",
+        default=False,
+        source="Contextual, H.6, fig. 17",
+    )
+    seed: int = knob("Random seed.", default=0, ge=0, le=999)
 
     def numbers(self) -> Numbers:
         k = self.knobs

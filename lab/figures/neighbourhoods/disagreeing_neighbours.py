@@ -7,7 +7,7 @@ import torch
 
 from lab.core import style
 from lab.figures import _runs, _thumbnails, _toy
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
 from lab.figures.points import letters
 from lab.kernels.neighbours.plain import Steps, contextual_similarity
 from lab.surrogates import ConstantGradient
@@ -23,18 +23,15 @@ class DisagreeingNeighbours(Figure):
     reads_runs = True
     moves = ("threshold", "k")
 
-    class Knobs(Knobs):
-        """The neighbourhood, the threshold and the toy."""
-
-        k: int = knob(8, "Number of neighbours, the item itself included.", ge=2, le=40, source="Contextual, eq. 2")
-        threshold: float = knob(
-            0.7, "Contextual similarity above which a pair of different classes is suspect.", ge=0, le=1
-        )
-        wrong_labels: float = knob(0.1, "Share of wrong labels in the toy data.", ge=0, le=0.5)
-        noise: float = knob(0.2, "Spread of the toy classes (noise).", ge=0.1, le=2)
-        most: int = knob(300, "Maximum number of items of a run that are compared.", ge=20, le=1000)
-        shown: int = knob(6, "Number of pairs to draw, the most alike first.", ge=1, le=12)
-        seed: int = knob(0, "Random seed.", ge=0, le=99)
+    k: int = knob("Number of neighbours, the item itself included.", default=8, ge=2, le=40, source="Contextual, eq. 2")
+    threshold: float = knob(
+        "Contextual similarity above which a pair of different classes is suspect.", default=0.7, ge=0, le=1
+    )
+    wrong_labels: float = knob("Share of wrong labels in the toy data.", default=0.1, ge=0, le=0.5)
+    noise: float = knob("Spread of the toy classes (noise).", default=0.2, ge=0.1, le=2)
+    most: int = knob("Maximum number of items of a run that are compared.", default=300, ge=20, le=1000)
+    shown: int = knob("Number of pairs to draw, the most alike first.", default=6, ge=1, le=12)
+    seed: int = knob("Random seed.", default=0, ge=0, le=99)
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
         k = self.knobs

@@ -7,7 +7,7 @@ import numpy as np
 from lab import losses
 from lab.core import style
 from lab.figures import _toy
-from lab.figures._base import DASHED, Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import DASHED, Figure, Numbers, PlotlyFigure, knob
 from lab.figures.points import squared_distances
 
 
@@ -20,15 +20,12 @@ class DistanceHistogram(Figure):
     question = "The paper finds that M₋ keeps the embeddings apart. After how many steps does the toy agree?"
     stops = {"steps": (0, 20, 40, 80, 150), "gamma": (0.0, 0.1, 0.5)}
 
-    class Knobs(Knobs):
-        """The terms and the toy."""
-
-        alone: bool = knob(True, "Train with M+ alone.")
-        both: bool = knob(True, "Train with M+ and M-.")
-        gamma: float = knob(0.0, "Weight of the similarity regulariser.", ge=0, le=1, source="Contextual, eq. 7")
-        dim: int = knob(16, "Width of the embeddings.", ge=2, le=64)
-        steps: int = knob(80, "Training steps.", ge=0, le=150)
-        seed: int = knob(0, "Random seed.", ge=0, le=99)
+    alone: bool = knob("Train with M+ alone.", default=True)
+    both: bool = knob("Train with M+ and M-.", default=True)
+    gamma: float = knob("Weight of the similarity regulariser.", default=0.0, ge=0, le=1, source="Contextual, eq. 7")
+    dim: int = knob("Width of the embeddings.", default=16, ge=2, le=64)
+    steps: int = knob("Training steps.", default=80, ge=0, le=150)
+    seed: int = knob("Random seed.", default=0, ge=0, le=99)
 
     def training_steps(self) -> int:
         return (self.knobs.alone + self.knobs.both) * self.knobs.steps

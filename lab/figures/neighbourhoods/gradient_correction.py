@@ -6,7 +6,7 @@ from lab import losses
 from lab.core import style
 from lab.core.estimates import deviation
 from lab.figures import _toy
-from lab.figures._base import BESIDE, LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, LEFT, Figure, Numbers, PlotlyFigure, knob
 from lab.inspect import pair_gradients, wrong_direction
 
 
@@ -19,13 +19,10 @@ class GradientCorrection(Figure):
     question = "The paper finds correction better in training and worse in test. Is the toy large enough to agree?"
     stops = {"wrong_labels": (0.0, 0.1, 0.2, 0.3, 0.5)}
 
-    class Knobs(Knobs):
-        """The toy."""
-
-        wrong_labels: float = knob(0.1, "Share of wrong training labels.", ge=0, le=0.5)
-        steps: int = knob(60, "Training steps.", ge=1, le=150)
-        noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
-        seeds: int = knob(3, "Number of seeds.", ge=1, le=4)
+    wrong_labels: float = knob("Share of wrong training labels.", default=0.1, ge=0, le=0.5)
+    steps: int = knob("Training steps.", default=60, ge=1, le=150)
+    noise: float = knob("Spread of each class (noise).", default=0.5, ge=0.1, le=2)
+    seeds: int = knob("Number of seeds.", default=3, ge=1, le=4)
 
     def training_steps(self) -> int:
         return 2 * self.knobs.seeds * self.knobs.steps

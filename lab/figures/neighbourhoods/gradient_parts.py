@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.figures._base import BESIDE, LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob, marks, slack, slope
+from lab.figures._base import BESIDE, LEFT, Figure, Numbers, PlotlyFigure, knob, marks, slack, slope
 from lab.figures.points import squared_distances
 from lab.kernels.neighbours import plain
 from lab.surrogates import ConstantGradient
@@ -26,18 +26,15 @@ class GradientParts(Figure):
     question = "Which arrows push two items of one class apart, and why may that be right?"
     moves = ("equation", "j")
 
-    class Knobs(Knobs):
-        """The pair, the neighbourhood and the parts."""
-
-        i: int = knob(0, "One item of the pair, of the first class.", ge=0, le=5)
-        j: int = knob(2, "The other item, of the second class.", ge=0, le=5)
-        k: int = knob(4, "Neighbours, the item itself included.", ge=2, le=8, source="Contextual, eq. 2")
-        equation: Literal["39", "9"] = knob("39", "The gradient as it is (39), or as the main text prints it (9).")
-        eps: float = slack(0.0)
-        alpha: float = slope()
-        first: bool = knob(True, "Show part 1: j is pushed away from i.")
-        second: bool = knob(True, "Show part 2: i is pushed from the neighbours of j, and j from those of i.")
-        seed: int = knob(0, "Random seed.", ge=0, le=999)
+    i: int = knob("One item of the pair, of the first class.", default=0, ge=0, le=5)
+    j: int = knob("The other item, of the second class.", default=2, ge=0, le=5)
+    k: int = knob("Neighbours, the item itself included.", default=4, ge=2, le=8, source="Contextual, eq. 2")
+    equation: Literal["39", "9"] = knob("The gradient as it is (39), or as the main text prints it (9).", default="39")
+    eps: float = slack(0.0)
+    alpha: float = slope()
+    first: bool = knob("Show part 1: j is pushed away from i.", default=True)
+    second: bool = knob("Show part 2: i is pushed from the neighbours of j, and j from those of i.", default=True)
+    seed: int = knob("Random seed.", default=0, ge=0, le=999)
 
     def numbers(self) -> Numbers:
         k = self.knobs

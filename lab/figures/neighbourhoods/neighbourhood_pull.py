@@ -3,7 +3,7 @@
 import numpy as np
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, marks, slack
+from lab.figures._base import Figure, Numbers, PlotlyFigure, knob, marks, slack
 from lab.figures.points import squared_distances
 
 
@@ -15,22 +15,19 @@ class NeighbourhoodPull(Figure):
     tier = "instant"
     question = "Raise ε: which items does the margin push although the ranking needs no push?"
 
-    class Knobs(Knobs):
-        """The neighbourhood."""
-
-        k: int = knob(4, "Number of neighbours, the item itself included.", ge=1, le=12, source="Contextual, eq. 2")
-        eps: float = slack(0.1, 2)
-        alpha: float = knob(
-            10.0,
-            "Slope of theta in the backward pass, which is the length of every arrow.",
-            ge=0.1,
-            le=100,
-            scale="log",
-            source="Contextual, eq. 1",
-        )
-        per_class: int = knob(4, "Items of the item's class, itself included.", ge=2, le=8)
-        spread: float = knob(0.9, "Spread of that class.", ge=0.1, le=2, scale="log")
-        seed: int = knob(5, "Random seed.", ge=0, le=999)
+    k: int = knob("Number of neighbours, the item itself included.", default=4, ge=1, le=12, source="Contextual, eq. 2")
+    eps: float = slack(0.1, 2)
+    alpha: float = knob(
+        "Slope of theta in the backward pass, which is the length of every arrow.",
+        default=10.0,
+        ge=0.1,
+        le=100,
+        scale="log",
+        source="Contextual, eq. 1",
+    )
+    per_class: int = knob("Items of the item's class, itself included.", default=4, ge=2, le=8)
+    spread: float = knob("Spread of that class.", default=0.9, ge=0.1, le=2, scale="log")
+    seed: int = knob("Random seed.", default=5, ge=0, le=999)
 
     def numbers(self) -> Numbers:
         k = self.knobs

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from lab import losses
 from lab.figures import _toy
-from lab.figures._base import Knobs, Numbers, knob
+from lab.figures._base import Numbers, knob
 from lab.figures._toy_sweep import Axis, Data, ToySweep, data_knob
 from lab.figures.neighbourhoods.train_test_paths import RECIPES, check_recipes
 
@@ -31,17 +31,14 @@ class NoiseRobustness(ToySweep):
         "classes kept": Axis("training classes kept", (6, 9, 12, 16), ("contextual_classes", "classes", None)),
     }
 
-    class Knobs(Knobs):
-        """What goes wrong, and the toy; or the measured sweep."""
-
-        data: Data = data_knob()
-        damage: Literal["wrong labels", "foreign images", "classes kept"] = knob(
-            "wrong labels", "Kind of damage to the training data."
-        )
-        losses: tuple[str, ...] = knob(("contextual", "contrastive", "ROADMAP"), "Losses to train.")
-        steps: int = knob(60, "Training steps.", ge=1, le=120)
-        noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
-        seeds: int = knob(2, "Number of seeds.", ge=1, le=3)
+    data: Data = data_knob()
+    damage: Literal["wrong labels", "foreign images", "classes kept"] = knob(
+        "Kind of damage to the training data.", default="wrong labels"
+    )
+    losses: tuple[str, ...] = knob("Losses to train.", default=("contextual", "contrastive", "ROADMAP"))
+    steps: int = knob("Training steps.", default=60, ge=1, le=120)
+    noise: float = knob("Spread of each class (noise).", default=0.5, ge=0.1, le=2)
+    seeds: int = knob("Number of seeds.", default=2, ge=1, le=3)
 
     def lines(self) -> dict[str, tuple[str, str]]:
         return {name: (name, "r@1") for name in self.knobs.losses}

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, curve, knob
+from lab.figures._base import Figure, Numbers, PlotlyFigure, curve, knob
 from lab.figures.points import letters, mean_metrics, ranked
 from lab.kernels.neighbours.plain import Steps, contextual_similarity
 from lab.surrogates import ConstantGradient
@@ -18,15 +18,14 @@ class RerankingBlend(Figure):
     tier = "instant"
     question = "For which β does re-ranking help most, and for which query does it hurt?"
 
-    class Knobs(Knobs):
-        """The blend and the set."""
-
-        beta: float = knob(0.1, "Weight of the contextual similarity.", ge=0, le=1, source="Contextual, appendix I.5")
-        k: int = knob(6, "Number of neighbours, the item itself included.", ge=2, le=20, source="Contextual, eq. 2")
-        query: int = knob(3, "Which query's list to draw.", ge=0, le=29)
-        top: int = knob(12, "Number of ranks to draw.", ge=5, le=29)
-        spread: float = knob(0.7, "Spread of a class.", ge=0.1, le=3, scale="log")
-        seed: int = knob(9, "Random seed.", ge=0, le=999)
+    beta: float = knob(
+        "Weight of the contextual similarity.", default=0.1, ge=0, le=1, source="Contextual, appendix I.5"
+    )
+    k: int = knob("Number of neighbours, the item itself included.", default=6, ge=2, le=20, source="Contextual, eq. 2")
+    query: int = knob("Which query's list to draw.", default=3, ge=0, le=29)
+    top: int = knob("Number of ranks to draw.", default=12, ge=5, le=29)
+    spread: float = knob("Spread of a class.", default=0.7, ge=0.1, le=3, scale="log")
+    seed: int = knob("Random seed.", default=9, ge=0, le=999)
 
     def numbers(self) -> Numbers:
         k = self.knobs

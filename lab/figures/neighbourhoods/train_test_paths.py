@@ -5,7 +5,7 @@ from typing import Any
 from lab import losses
 from lab.core import style
 from lab.figures import _toy
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, curve, knob
+from lab.figures._base import Figure, Numbers, PlotlyFigure, curve, knob
 from lab.figures._kept import once
 
 RECIPES = {
@@ -39,16 +39,13 @@ class TrainTestPaths(Figure):
     question = "At an equal training score, which loss knows more about unseen classes?"
     stops = {"snapshot": (0, 10, 20, 30, 40, 50, 60, 70, 80, 90), "wrong_labels": (0.0, 0.1, 0.2, 0.4)}
 
-    class Knobs(Knobs):
-        """The losses and the toy."""
-
-        losses: tuple[str, ...] = knob(("contextual + contrastive", "contrastive", "ROADMAP"), "Paths to draw.")
-        steps: int = knob(90, "Training steps.", ge=10, le=200)
-        snapshot: int = knob(90, "Last step of the paths that are drawn.", ge=0, le=200)
-        every: int = knob(10, "Steps between two marks.", ge=2, le=50)
-        noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
-        wrong_labels: float = knob(0.0, "Share of wrong training labels.", ge=0, le=0.5)
-        seed: int = knob(0, "Random seed.", ge=0, le=99)
+    losses: tuple[str, ...] = knob("Paths to draw.", default=("contextual + contrastive", "contrastive", "ROADMAP"))
+    steps: int = knob("Training steps.", default=90, ge=10, le=200)
+    snapshot: int = knob("Last step of the paths that are drawn.", default=90, ge=0, le=200)
+    every: int = knob("Steps between two marks.", default=10, ge=2, le=50)
+    noise: float = knob("Spread of each class (noise).", default=0.5, ge=0.1, le=2)
+    wrong_labels: float = knob("Share of wrong training labels.", default=0.0, ge=0, le=0.5)
+    seed: int = knob("Random seed.", default=0, ge=0, le=99)
 
     def training_steps(self) -> int:
         return len(self.knobs.losses) * self.knobs.steps

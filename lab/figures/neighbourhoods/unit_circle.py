@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.figures._base import BESIDE, DOTTED, Figure, Knobs, Numbers, PlotlyFigure, knob, slack, slope
+from lab.figures._base import BESIDE, DOTTED, Figure, Numbers, PlotlyFigure, knob, slack, slope
 from lab.kernels.neighbours.plain import Steps, contextual_similarity
 from lab.surrogates import ConstantGradient
 
@@ -17,23 +17,22 @@ class UnitCircle(Figure):
     tier = "instant"
     question = "Where does the contextual gradient stop, and where does the contrastive one?"
 
-    class Knobs(Knobs):
-        """The points, the position and the losses."""
-
-        place: float = knob(0.3, "Position of the point: 0 at the wrong centroid, 1 at its own.", ge=0, le=1)
-        points: int = knob(64, "Number of points on the circle, half of each class.", ge=8, le=64)
-        spread: float = knob(0.2, "Spread of a class along the circle.", ge=0.02, le=1, scale="log", unit="radians")
-        k: int = knob(32, "Number of neighbours, the point itself included.", ge=2, le=32, source="Contextual, eq. 2")
-        eps: float = slack(0.05)
-        alpha: float = slope()
-        delta_pos: float = knob(
-            0.75, "Contrastive margin for positives.", ge=-1, le=1, unit="cosine", source="Contextual, eq. 29"
-        )
-        delta_neg: float = knob(
-            0.6, "Contrastive margin for negatives.", ge=-1, le=1, unit="cosine", source="Contextual, eq. 29"
-        )
-        positions: int = knob(19, "Number of positions at which the losses are computed.", ge=5, le=101)
-        seed: int = knob(0, "Random seed.", ge=0, le=999)
+    place: float = knob("Position of the point: 0 at the wrong centroid, 1 at its own.", default=0.3, ge=0, le=1)
+    points: int = knob("Number of points on the circle, half of each class.", default=64, ge=8, le=64)
+    spread: float = knob("Spread of a class along the circle.", default=0.2, ge=0.02, le=1, scale="log", unit="radians")
+    k: int = knob(
+        "Number of neighbours, the point itself included.", default=32, ge=2, le=32, source="Contextual, eq. 2"
+    )
+    eps: float = slack(0.05)
+    alpha: float = slope()
+    delta_pos: float = knob(
+        "Contrastive margin for positives.", default=0.75, ge=-1, le=1, unit="cosine", source="Contextual, eq. 29"
+    )
+    delta_neg: float = knob(
+        "Contrastive margin for negatives.", default=0.6, ge=-1, le=1, unit="cosine", source="Contextual, eq. 29"
+    )
+    positions: int = knob("Number of positions at which the losses are computed.", default=19, ge=5, le=101)
+    seed: int = knob("Random seed.", default=0, ge=0, le=999)
 
     def numbers(self) -> Numbers:
         k = self.knobs

@@ -7,7 +7,7 @@ import numpy as np
 from lab import losses
 from lab.core import style
 from lab.figures import _bundled
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, slack
+from lab.figures._base import Figure, Numbers, PlotlyFigure, knob, slack
 from lab.inspect import pair_gradients
 
 VARIANTS = {
@@ -37,16 +37,13 @@ class WrongWayPairs(Figure):
     question = "Which part of the loss makes most of the wrong pairs, and how much of the gradient do they hold?"
     moves = ("classes", "per_class")
 
-    class Knobs(Knobs):
-        """The batch, and the network that embedded it."""
-
-        classes: int = knob(12, "Classes of the batch.", ge=3, le=20)
-        per_class: int = knob(4, "Images of each class, and neighbours (k).", ge=2, le=6)
-        eps: float = slack(0.05, 0.5)
-        network: Literal["contrastive", "recall_at_k", "cross_entropy"] = knob(
-            "contrastive", "Loss that the network was trained with; the images are of classes it never saw."
-        )
-        seed: int = knob(0, "Random seed of the batch.", ge=0, le=99)
+    classes: int = knob("Classes of the batch.", default=12, ge=3, le=20)
+    per_class: int = knob("Images of each class, and neighbours (k).", default=4, ge=2, le=6)
+    eps: float = slack(0.05, 0.5)
+    network: Literal["contrastive", "recall_at_k", "cross_entropy"] = knob(
+        "Loss that the network was trained with; the images are of classes it never saw.", default="contrastive"
+    )
+    seed: int = knob("Random seed of the batch.", default=0, ge=0, le=99)
 
     def numbers(self) -> Numbers:
         embeddings, labels = self._batch()

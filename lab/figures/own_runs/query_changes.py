@@ -6,7 +6,7 @@ import numpy as np
 
 from lab.core import style
 from lab.figures import _bundled, _runs, _thumbnails
-from lab.figures._base import BESIDE, LEFT, Figure, Knobs, Numbers, PlotlyFigure, curve, knob
+from lab.figures._base import BESIDE, LEFT, Figure, Numbers, PlotlyFigure, curve, knob
 
 
 class QueryChanges(Figure):
@@ -18,12 +18,9 @@ class QueryChanges(Figure):
     question = "Is the gain spread thin over all queries, or made of a few that were fixed?"
     reads_runs = True
 
-    class Knobs(Knobs):
-        """The metric and how many to name."""
-
-        metric: str = knob("mAP", "Metric with one value per query.")
-        split: str = knob("test", "Split of the data set.")
-        named: int = knob(8, "Number of most improved and of most regressed queries to name.", ge=1, le=50)
+    metric: str = knob("Metric with one value per query.", default="mAP")
+    split: str = knob("Split of the data set.", default="test")
+    named: int = knob("Number of most improved and of most regressed queries to name.", default=8, ge=1, le=50)
 
     def example(self) -> Sequence:
         return _bundled.examples()

@@ -8,7 +8,7 @@ import numpy as np
 import lab.papers.tables
 from lab.core import style
 from lab.figures import _runs
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
 
 DATA = {
     "SOP": "sop",
@@ -52,13 +52,10 @@ class ReferenceScores(Figure):
     question = "Do backbone, width, resolution and epochs match before you compare the scores?"
     reads_runs = True
 
-    class Knobs(Knobs):
-        """The benchmark."""
-
-        dataset: Literal["SOP", "Cars196", "CUB", "iNaturalist", "VehicleID", "ROxford", "RParis"] = knob(
-            "SOP", "Benchmark."
-        )
-        split: str = knob("test", "Split of the own runs.")
+    dataset: Literal["SOP", "Cars196", "CUB", "iNaturalist", "VehicleID", "ROxford", "RParis"] = knob(
+        "Benchmark.", default="SOP"
+    )
+    split: str = knob("Split of the own runs.", default="test")
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
         column = COLUMN.get(self.knobs.dataset, "r@1")

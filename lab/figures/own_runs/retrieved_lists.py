@@ -7,7 +7,7 @@ import numpy as np
 
 from lab.core import style
 from lab.figures import _bundled, _runs, _thumbnails
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
 
 SIZE = (0.7, 0.66)
 """Of an image, in units of the axes."""
@@ -25,12 +25,9 @@ class RetrievedLists(Figure):
     reads_runs = True
     moves = ("query",)
 
-    class Knobs(Knobs):
-        """The query."""
-
-        query: int = knob(0, "Position of the query in the split.", ge=0)
-        k: int = knob(9, "Number of items to show.", ge=1, le=30)
-        split: str = knob("test", "Split of the data set.")
+    query: int = knob("Position of the query in the split.", default=0, ge=0)
+    k: int = knob("Number of items to show.", default=9, ge=1, le=30)
+    split: str = knob("Split of the data set.", default="test")
 
     def example(self) -> Sequence:
         return _bundled.examples(_bundled.FOUR_LOSSES)

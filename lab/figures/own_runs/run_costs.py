@@ -6,7 +6,7 @@ import numpy as np
 
 from lab.core import style
 from lab.figures import _bundled, _runs
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, marks
+from lab.figures._base import Figure, Numbers, PlotlyFigure, knob, marks
 
 
 def _memory(run: _runs.Run) -> int:
@@ -32,20 +32,17 @@ class RunCosts(Figure):
     question = "How much does one more point of the score cost?"
     reads_runs = True
 
-    class Knobs(Knobs):
-        """The score, and which runs."""
-
-        memory: int = knob(
-            1_000_000,
-            "Largest memory of the runs to show; at 1 only those whose loss has no memory of earlier batches.",
-            ge=1,
-            le=1_000_000,
-            scale="log",
-            unit="embeddings",
-            source="ROADMAP, table 2",
-        )
-        metric: str = knob("r@1", "Score to show beside the costs.")
-        split: str = knob("test", "Split of the data set.")
+    memory: int = knob(
+        "Largest memory of the runs to show; at 1 only those whose loss has no memory of earlier batches.",
+        default=1_000_000,
+        ge=1,
+        le=1_000_000,
+        scale="log",
+        unit="embeddings",
+        source="ROADMAP, table 2",
+    )
+    metric: str = knob("Score to show beside the costs.", default="r@1")
+    split: str = knob("Split of the data set.", default="test")
 
     def example(self) -> Sequence:
         return _bundled.examples(_bundled.MEMORIES)

@@ -6,7 +6,7 @@ import numpy as np
 
 from lab.core import style
 from lab.figures import _bundled, _runs
-from lab.figures._base import LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import LEFT, Figure, Numbers, PlotlyFigure, knob
 
 
 class RunCurves(Figure):
@@ -18,12 +18,9 @@ class RunCurves(Figure):
     question = "Does the run with the lower loss also have the higher score?"
     reads_runs = True
 
-    class Knobs(Knobs):
-        """What to show."""
-
-        metric: str = knob("r@1", "Validation metric.")
-        smooth: int = knob(20, "Number of steps over which the loss is averaged.", ge=1, le=500)
-        log_loss: bool = knob(False, "Logarithmic loss axis.")
+    metric: str = knob("Validation metric.", default="r@1")
+    smooth: int = knob("Number of steps over which the loss is averaged.", default=20, ge=1, le=500)
+    log_loss: bool = knob("Logarithmic loss axis.", default=False)
 
     def example(self) -> Sequence:
         return _bundled.examples()

@@ -7,7 +7,7 @@ import numpy as np
 
 from lab.core import style
 from lab.figures import _bundled, _runs
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
 
 
 class RunMap(Figure):
@@ -26,14 +26,11 @@ class RunMap(Figure):
     }  # fmt: skip
     reads_runs = True
 
-    class Knobs(Knobs):
-        """The two settings and the metric; or the bundled sweep that is shown while no runs are given."""
-
-        study: str = knob("contextual_weights", "Study of `lab claims` to show if no runs are selected.")
-        x: str = knob("loss.lam", "Setting on the horizontal axis.")
-        y: str = knob("optimiser.lr", "Setting on the vertical axis.")
-        metric: str = knob("r@1", "Score.")
-        split: str = knob("test", "Split.")
+    study: str = knob("Study of `lab papers claims` to show if no runs are selected.", default="contextual_weights")
+    x: str = knob("Setting on the horizontal axis.", default="loss.lam")
+    y: str = knob("Setting on the vertical axis.", default="optimiser.lr")
+    metric: str = knob("Score.", default="r@1")
+    split: str = knob("Split.", default="test")
 
     def example(self) -> Sequence:
         return _bundled.swept(self.knobs.study)

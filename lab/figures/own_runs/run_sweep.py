@@ -8,7 +8,7 @@ import numpy as np
 
 from lab.core.estimates import deviation
 from lab.figures import _bundled, _runs
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, curve, knob
+from lab.figures._base import Figure, Numbers, PlotlyFigure, curve, knob
 
 WIDE = 8
 """Largest over smallest value from which an axis of positive numbers is logarithmic."""
@@ -30,14 +30,13 @@ class RunSweep(Figure):
     }  # fmt: skip
     reads_runs = True
 
-    class Knobs(Knobs):
-        """Axis, grouping and metric; or the bundled sweep that is shown while no runs are given."""
-
-        study: str = knob("batch_size", "Sweep of `lab claims` that is shown, on its own axes, when no runs are given.")
-        axis: str = knob("sampler.batch_size", "Setting on the horizontal axis, for instance loss.tau1.")
-        group: str = knob("loss.name", "Setting that makes the lines.")
-        metric: str = knob("MAP@R", "Score.")
-        split: str = knob("test", "Split.")
+    study: str = knob(
+        "Sweep of `lab papers claims` that is shown, on its own axes, when no runs are given.", default="batch_size"
+    )
+    axis: str = knob("Setting on the horizontal axis, for instance loss.tau1.", default="sampler.batch_size")
+    group: str = knob("Setting that makes the lines.", default="loss.name")
+    metric: str = knob("Score.", default="MAP@R")
+    split: str = knob("Split.", default="test")
 
     def example(self) -> Sequence:
         return _bundled.swept(self.knobs.study)

@@ -5,7 +5,7 @@ import numpy as np
 from lab import losses
 from lab.core import style
 from lab.figures import _lists
-from lab.figures._base import BESIDE, DOTTED, Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, DOTTED, Figure, Numbers, PlotlyFigure, knob
 from lab.figures._strip import draw_strip
 from lab.inspect import list_gradients
 from lab.surrogates import Heaviside, HMinus, HPlus, Sigmoid
@@ -20,38 +20,40 @@ class ApStrip(Figure):
     drag = ("scores", "pattern")
     question = "Find scores for which SmoothAP pushes a positive down. Can SupAP be made to?"
 
-    class Knobs(Knobs):
-        """The list, and the knobs of the surrogates."""
-
-        scores: tuple[float, ...] = knob(
-            (0.88, 0.8, 0.795, 0.7, 0.62, 0.5), "Similarity of each item to the query.", ge=-1, le=1, unit="cosine"
-        )
-        pattern: str = knob("-+-+--", "One + (same label) or - (other label) per score.")
-        loss: str = knob(
-            "sup_ap",
-            "Loss whose gradient the arrows show, also one of your own.",
-            catalog="lab.inspect.gradients.lists",
-        )
-        tau: float = knob(
-            0.01,
-            "Temperature of SupAP and SmoothAP; any other loss is drawn at its own defaults.",
-            ge=0.001,
-            le=1,
-            scale="log",
-            unit="cosine",
-            source="ROADMAP, eq. 4",
-        )
-        rho: float = knob(
-            100.0, "Slope of H- beyond delta, in SupAP alone.", ge=0, le=1000, unit="1/cosine", source="ROADMAP, eq. 4"
-        )
-        delta: float = knob(
-            0.05,
-            "Gap at which the linear part of H- begins (delta), in SupAP alone.",
-            ge=0,
-            le=0.5,
-            unit="cosine",
-            source="ROADMAP, eq. 4",
-        )
+    scores: tuple[float, ...] = knob(
+        "Similarity of each item to the query.", default=(0.88, 0.8, 0.795, 0.7, 0.62, 0.5), ge=-1, le=1, unit="cosine"
+    )
+    pattern: str = knob("One + (same label) or - (other label) per score.", default="-+-+--")
+    loss: str = knob(
+        "Loss whose gradient the arrows show, also one of your own.",
+        default="sup_ap",
+        catalog="lab.inspect.gradients.lists",
+    )
+    tau: float = knob(
+        "Temperature of SupAP and SmoothAP; any other loss is drawn at its own defaults.",
+        default=0.01,
+        ge=0.001,
+        le=1,
+        scale="log",
+        unit="cosine",
+        source="ROADMAP, eq. 4",
+    )
+    rho: float = knob(
+        "Slope of H- beyond delta, in SupAP alone.",
+        default=100.0,
+        ge=0,
+        le=1000,
+        unit="1/cosine",
+        source="ROADMAP, eq. 4",
+    )
+    delta: float = knob(
+        "Gap at which the linear part of H- begins (delta), in SupAP alone.",
+        default=0.05,
+        ge=0,
+        le=0.5,
+        unit="cosine",
+        source="ROADMAP, eq. 4",
+    )
 
     def numbers(self) -> Numbers:
         k = self.knobs

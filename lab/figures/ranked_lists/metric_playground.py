@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from lab.core import style
-from lab.figures._base import BESIDE, LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob, marks
+from lab.figures._base import BESIDE, LEFT, Figure, Numbers, PlotlyFigure, knob, marks
 from lab.figures.points import letters, set_metrics
 from lab.metrics.clusters_f1 import pair_f1
 
@@ -27,18 +27,15 @@ class MetricPlayground(Figure):
     question = "Move points so that NMI stays at 1 while MAP@R falls. Then change the k-means seed."
     moves = ("layout", "kmeans_seed")
 
-    class Knobs(Knobs):
-        """The layout, or the points themselves, and the clustering."""
-
-        layout: Literal["touching", "apart", "tight"] = knob("apart", "Where the points lie.")
-        per_class: int = knob(100, "Points per class.", ge=4, le=100)
-        spread: float = knob(1.0, "Size of the clusters, as a multiple of the layout's.", ge=0.1, le=3, scale="log")
-        k: int = knob(2, "Number of clusters of k-means.", ge=2, le=8)
-        kmeans_seed: int = knob(0, "Seed of k-means.", ge=0, le=99)
-        seed: int = knob(0, "Seed of the points.", ge=0, le=999)
-        x: tuple[float, ...] = knob((), "Horizontal coordinates of your own points; empty: the layout.")
-        y: tuple[float, ...] = knob((), "Vertical coordinates of your own points.")
-        classes: str = knob("", "Classes of your own points, one letter each, for instance AABB.")
+    layout: Literal["touching", "apart", "tight"] = knob("Where the points lie.", default="apart")
+    per_class: int = knob("Points per class.", default=100, ge=4, le=100)
+    spread: float = knob("Size of the clusters, as a multiple of the layout's.", default=1.0, ge=0.1, le=3, scale="log")
+    k: int = knob("Number of clusters of k-means.", default=2, ge=2, le=8)
+    kmeans_seed: int = knob("Seed of k-means.", default=0, ge=0, le=99)
+    seed: int = knob("Seed of the points.", default=0, ge=0, le=999)
+    x: tuple[float, ...] = knob("Horizontal coordinates of your own points; empty: the layout.", default=())
+    y: tuple[float, ...] = knob("Vertical coordinates of your own points.", default=())
+    classes: str = knob("Classes of your own points, one letter each, for instance AABB.", default="")
 
     def points(self) -> tuple[np.ndarray, np.ndarray]:
         """Points [n 2] and labels [n].

@@ -3,7 +3,7 @@
 import numpy as np
 
 from lab.core import style
-from lab.figures._base import DASHED, Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import DASHED, Figure, Numbers, PlotlyFigure, knob
 from lab.figures.points import list_metrics
 
 
@@ -15,11 +15,8 @@ class PrecisionCounter(Figure):
     tier = "instant"
     question = "Swap two neighbouring items inside the first R. Which metric does not notice?"
 
-    class Knobs(Knobs):
-        """The list."""
-
-        pattern: str = knob("+-++-+---+", "One + (right) or - (wrong) per rank, best first.")
-        missing: int = knob(0, "Positives that are missing from the list.", ge=0, le=20)
+    pattern: str = knob("One + (right) or - (wrong) per rank, best first.", default="+-++-+---+")
+    missing: int = knob("Positives that are missing from the list.", default=0, ge=0, le=20)
 
     def numbers(self) -> Numbers:
         pattern = self.knobs.pattern

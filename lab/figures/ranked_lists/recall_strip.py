@@ -8,7 +8,7 @@ import numpy as np
 
 from lab.core import style
 from lab.figures import _lists
-from lab.figures._base import BESIDE, Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, Figure, Numbers, PlotlyFigure, knob
 from lab.figures._strip import draw_strip, item_names
 from lab.surrogates import Heaviside, Sigmoid
 
@@ -25,23 +25,28 @@ class RecallStrip(Figure):
     drag = ("scores", "pattern")
     question = "Can you make rs@1 large while recall@1 is 0?"
 
-    class Knobs(Knobs):
-        """The list, and the knobs of the surrogate."""
-
-        scores: tuple[float, ...] = knob(
-            (0.9, 0.86, 0.84, 0.78, 0.76, 0.7, 0.62, 0.55), "Similarity of each item to the query.", ge=-1, le=1,
-            unit="cosine",
-        )  # fmt: skip
-        pattern: str = knob("-+-++---", "One + (same label) or - (other label) per score.")
-        k: int = knob(2, "Cut-off k.", ge=1, le=64, source="RS@k, eq. 1")
-        tau1: float = knob(
-            1.0, "Temperature on ranks.", ge=0.01, le=10, scale="log", unit="ranks", source="RS@k, eq. 5"
-        )
-        tau2: float = knob(
-            0.01, "Temperature on similarity gaps.", ge=0.001, le=1, scale="log", unit="cosine", source="RS@k, eq. 5"
-        )
-        divide_by_k: bool = knob(True, "Divide by min(k, positives) instead of all positives.", source="RS@k, sec. 3")
-        clip: bool = knob(True, "Limit the numerator to k, as in training.", source="RS@k, sec. 3")
+    scores: tuple[float, ...] = knob(
+        "Similarity of each item to the query.", default=(0.9, 0.86, 0.84, 0.78, 0.76, 0.7, 0.62, 0.55), ge=-1, le=1,
+        unit="cosine"
+    )  # fmt: skip
+    pattern: str = knob("One + (same label) or - (other label) per score.", default="-+-++---")
+    k: int = knob("Cut-off k.", default=2, ge=1, le=64, source="RS@k, eq. 1")
+    tau1: float = knob(
+        "Temperature on ranks.", default=1.0, ge=0.01, le=10, scale="log", unit="ranks", source="RS@k, eq. 5"
+    )
+    tau2: float = knob(
+        "Temperature on similarity gaps.",
+        default=0.01,
+        ge=0.001,
+        le=1,
+        scale="log",
+        unit="cosine",
+        source="RS@k, eq. 5",
+    )
+    divide_by_k: bool = knob(
+        "Divide by min(k, positives) instead of all positives.", default=True, source="RS@k, sec. 3"
+    )
+    clip: bool = knob("Limit the numerator to k, as in training.", default=True, source="RS@k, sec. 3")
 
     def numbers(self) -> Numbers:
         k = self.knobs

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
 from lab.figures.points import letters, squared_distances
 
 
@@ -17,17 +17,14 @@ class RetrievalProtocols(Figure):
     tier = "instant"
     question = "Keep the query in its own gallery: why is r@1 now worthless?"
 
-    class Knobs(Knobs):
-        """The protocol."""
-
-        k: int = knob(3, "Cut-off k.", ge=1, le=12)
-        query: int = knob(0, "Query whose list is described, counted from 0.", ge=0, le=29)
-        exclude_self: bool = knob(True, "Leave the query out of its own gallery, by index.")
-        same_source: bool = knob(True, "Search among the queries themselves; otherwise in a separate gallery.")
-        classes: int = knob(4, "Number of classes.", ge=2, le=6)
-        per_class: int = knob(3, "Images per class.", ge=2, le=5)
-        spread: float = knob(0.7, "Spread of a class.", ge=0.05, le=3, scale="log")
-        seed: int = knob(1, "Random seed.", ge=0, le=999)
+    k: int = knob("Cut-off k.", default=3, ge=1, le=12)
+    query: int = knob("Query whose list is described, counted from 0.", default=0, ge=0, le=29)
+    exclude_self: bool = knob("Leave the query out of its own gallery, by index.", default=True)
+    same_source: bool = knob("Search among the queries themselves; otherwise in a separate gallery.", default=True)
+    classes: int = knob("Number of classes.", default=4, ge=2, le=6)
+    per_class: int = knob("Images per class.", default=3, ge=2, le=5)
+    spread: float = knob("Spread of a class.", default=0.7, ge=0.05, le=3, scale="log")
+    seed: int = knob("Random seed.", default=1, ge=0, le=999)
 
     def numbers(self) -> Numbers:
         k = self.knobs

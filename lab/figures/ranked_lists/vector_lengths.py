@@ -3,7 +3,7 @@
 import numpy as np
 
 from lab.core import style
-from lab.figures._base import BESIDE, LEFT, Figure, Knobs, Numbers, PlotlyFigure, curve, knob
+from lab.figures._base import BESIDE, LEFT, Figure, Numbers, PlotlyFigure, curve, knob
 
 OTHERS = (("a", 10, 1.0), ("b", -20, 0.8), ("c", 30, 1.2), ("t", 90, 1.0), ("u", -120, 0.9))
 """Name, degrees from the query, length; a, b and c are of its class."""
@@ -17,11 +17,8 @@ class VectorLengths(Figure):
     tier = "instant"
     question = "Make the stranger S longer: in which of the three lists does it come first, and in which never?"
 
-    class Knobs(Knobs):
-        """The stranger."""
-
-        length: float = knob(1.0, "Length of the stranger's vector.", ge=0.1, le=2.5)
-        angle: float = knob(40.0, "Angle between stranger and query.", ge=15, le=85, unit="degrees")
+    length: float = knob("Length of the stranger's vector.", default=1.0, ge=0.1, le=2.5)
+    angle: float = knob("Angle between stranger and query.", default=40.0, ge=15, le=85, unit="degrees")
 
     def numbers(self) -> Numbers:
         k = self.knobs

@@ -12,7 +12,7 @@ from torch import nn
 from lab import losses
 from lab.core import style
 from lab.figures import _toy
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob, slack
+from lab.figures._base import Figure, Numbers, PlotlyFigure, knob, slack
 from lab.figures.points import letters, set_metrics
 
 if TYPE_CHECKING:
@@ -30,26 +30,23 @@ class ConcentricCircles(Figure):
     question = "Raise the noise: which of the three gradients still separates the rings?"
     stops = {"noise": (0.0, 0.05, 0.1, 0.2, 0.3, 0.5), "tau": (0.03, 0.1, 0.3)}
 
-    class Knobs(Knobs):
-        """The rings and the training."""
-
-        noise: float = knob(0.1, "Noise on the training points.", ge=0, le=1)
-        rings: int = knob(5, "Number of rings, each a class of its own.", ge=2, le=8)
-        eps: float = slack(0.05)
-        alpha: float = knob(
-            10.0, "Slope of the constant gradient.", ge=0.1, le=100, scale="log", source="Contextual, eq. 20"
-        )
-        tau: float = knob(
-            0.1,
-            "Temperature of the sigmoid and the upper bound.",
-            ge=0.001,
-            le=1,
-            scale="log",
-            source="Contextual, eq. 21",
-        )
-        steps: int = knob(150, "Training steps.", ge=1, le=250)
-        lr: float = knob(0.01, "Learning rate.", ge=0.001, le=0.1, scale="log")
-        seed: int = knob(0, "Random seed.", ge=0, le=99)
+    noise: float = knob("Noise on the training points.", default=0.1, ge=0, le=1)
+    rings: int = knob("Number of rings, each a class of its own.", default=5, ge=2, le=8)
+    eps: float = slack(0.05)
+    alpha: float = knob(
+        "Slope of the constant gradient.", default=10.0, ge=0.1, le=100, scale="log", source="Contextual, eq. 20"
+    )
+    tau: float = knob(
+        "Temperature of the sigmoid and the upper bound.",
+        default=0.1,
+        ge=0.001,
+        le=1,
+        scale="log",
+        source="Contextual, eq. 21",
+    )
+    steps: int = knob("Training steps.", default=150, ge=1, le=250)
+    lr: float = knob("Learning rate.", default=0.01, ge=0.001, le=0.1, scale="log")
+    seed: int = knob("Random seed.", default=0, ge=0, le=99)
 
     def training_steps(self) -> int:
         return 3 * self.knobs.steps

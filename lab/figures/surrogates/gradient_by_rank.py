@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, curve, knob
+from lab.figures._base import Figure, Numbers, PlotlyFigure, curve, knob
 from lab.surrogates import Sigmoid
 
 
@@ -16,13 +16,12 @@ class GradientByRank(Figure):
     tier = "instant"
     question = "Which ranks get no push for k = 1 alone, and what do more values of k buy?"
 
-    class Knobs(Knobs):
-        """The short-list lengths and the temperature."""
-
-        k: tuple[int, ...] = knob((1, 2, 4, 8, 16), "Cut-offs k.", ge=1, le=64, source="RS@k, eq. 7")
-        tau1: float = knob(1.0, "Temperature on ranks.", ge=0.1, le=10, scale="log", unit="ranks", source="RS@k, eq. 5")
-        log_y: bool = knob(False, "Logarithmic gradient axis.")
-        last: int = knob(32, "Largest rank shown.", ge=4, le=256)
+    k: tuple[int, ...] = knob("Cut-offs k.", default=(1, 2, 4, 8, 16), ge=1, le=64, source="RS@k, eq. 7")
+    tau1: float = knob(
+        "Temperature on ranks.", default=1.0, ge=0.1, le=10, scale="log", unit="ranks", source="RS@k, eq. 5"
+    )
+    log_y: bool = knob("Logarithmic gradient axis.", default=False)
+    last: int = knob("Largest rank shown.", default=32, ge=4, le=256)
 
     def numbers(self) -> Numbers:
         ranks = np.linspace(1, self.knobs.last, 8 * self.knobs.last)

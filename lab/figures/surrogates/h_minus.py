@@ -6,14 +6,15 @@ from typing import Literal
 import numpy as np
 import torch
 
+from lab import surrogates
 from lab.core import style
-from lab.figures._base import LEFT, Figure, Knobs, Numbers, PlotlyFigure, curve, knob
-from lab.surrogates import HMinus, HPlus, Sigmoid, Surrogate
+from lab.figures._base import LEFT, Figure, Numbers, PlotlyFigure, curve, knob
+from lab.surrogates import HPlus, Sigmoid, Surrogate
 
 OFFSETS = {"paper": (None, 0.5), "released": (1.44, 0.5), "released, iNaturalist": (1.0, 0.0)}
 
 
-class HMinusShape(Figure):
+class HMinus(Figure):
     """H- in its three published versions beside H+ and the sigmoid."""
 
     title = "H⁻: a sigmoid on the right side, a ramp on the wrong one"
@@ -21,28 +22,36 @@ class HMinusShape(Figure):
     tier = "instant"
     question = "How large is the slope just before δ, and just after? What does the released offset do there?"
 
-    class Knobs(Knobs):
-        """The knobs of SupAP, and which version to draw."""
-
-        tau: float = knob(0.01, "Temperature.", ge=0.001, le=0.2, scale="log", unit="cosine", source="ROADMAP, eq. 4")
-        rho: float = knob(100.0, "Slope of H- beyond delta.", ge=0, le=1000, unit="1/cosine", source="ROADMAP, eq. 4")
-        delta: float = knob(
-            0.05, "Gap at which the linear part begins (delta).", ge=0, le=0.2, unit="cosine", source="ROADMAP, eq. 4"
-        )
-        offset: Literal["paper", "released", "released, iNaturalist"] = knob(
-            "paper", "Value after delta: continuous as in eq. 4, or the constants of the released configurations."
-        )
-        lift_ties: bool = knob(
-            False,
-            "Count a tie as 1, so that the bound also holds at ties; otherwise as 0.5, as the released code does.",
-        )
-        compare: bool = knob(True, "Also draw H+ and the sigmoid.")
-        reach: float = knob(0.1, "Half the width of the horizontal axis.", ge=0.01, le=0.5, scale="log", unit="cosine")
+    tau: float = knob(
+        "Temperature.", default=0.01, ge=0.001, le=0.2, scale="log", unit="cosine", source="ROADMAP, eq. 4"
+    )
+    rho: float = knob(
+        "Slope of H- beyond delta.", default=100.0, ge=0, le=1000, unit="1/cosine", source="ROADMAP, eq. 4"
+    )
+    delta: float = knob(
+        "Gap at which the linear part begins (delta).",
+        default=0.05,
+        ge=0,
+        le=0.2,
+        unit="cosine",
+        source="ROADMAP, eq. 4",
+    )
+    offset: Literal["paper", "released", "released, iNaturalist"] = knob(
+        "Value after delta: continuous as in eq. 4, or the constants of the released configurations.", default="paper"
+    )
+    lift_ties: bool = knob(
+        "Count a tie as 1, so that the bound also holds at ties; otherwise as 0.5, as the released code does.",
+        default=False,
+    )
+    compare: bool = knob("Also draw H+ and the sigmoid.", default=True)
+    reach: float = knob(
+        "Half the width of the horizontal axis.", default=0.1, ge=0.01, le=0.5, scale="log", unit="cosine"
+    )
 
     def numbers(self) -> Numbers:
         k = self.knobs
         offset, start = OFFSETS[k.offset]
-        h_minus = HMinus(k.tau, k.rho, k.delta, offset, start, k.lift_ties)
+        h_minus = surrogates.HMinus(k.tau, k.rho, k.delta, offset, start, k.lift_ties)
         after = math.nextafter(k.delta, 2)
         special = [-1e-9, 0.0, 1e-9, k.delta, after]
         gaps = np.union1d(np.linspace(-k.reach, k.reach, 801), [x for x in special if abs(x) <= k.reach])

@@ -3,7 +3,7 @@
 import numpy as np
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
 
 
 class RankPlus(Figure):
@@ -14,11 +14,8 @@ class RankPlus(Figure):
     tier = "instant"
     question = "Raising rank⁺ means moving a positive down the list. What does that do to its precision?"
 
-    class Knobs(Knobs):
-        """Where the positive stands."""
-
-        rank_plus: int = knob(3, "Rank of the positive among the positives.", ge=1, le=30, unit="ranks")
-        rank_minus: int = knob(5, "Negatives ranked before it.", ge=0, le=30, unit="ranks")
+    rank_plus: int = knob("Rank of the positive among the positives.", default=3, ge=1, le=30, unit="ranks")
+    rank_minus: int = knob("Negatives ranked before it.", default=5, ge=0, le=30, unit="ranks")
 
     def numbers(self) -> Numbers:
         plus, minus = float(self.knobs.rank_plus), float(self.knobs.rank_minus)

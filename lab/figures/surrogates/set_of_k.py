@@ -7,7 +7,7 @@ import numpy as np
 from lab.core import style
 from lab.core.estimates import deviation
 from lab.figures import _bundled
-from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob, marks
+from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Numbers, PlotlyFigure, knob, marks
 from lab.trials import interval
 
 STUDY = "set_of_k"
@@ -25,13 +25,10 @@ class SetOfK(Figure):
     question = "Which sets differ from the paper's by more than chance explains, and does a single k do as well?"
     moves = ("score", "less")
 
-    class Knobs(Knobs):
-        """The score, and the set that the others are compared with."""
-
-        score: Literal["r@1", "r@4", "MAP@R", "mAP"] = knob("r@1", "Score on unseen classes.")
-        less: Literal["1", "4", "16", "1 2", "1 2 4", "1 2 4 8", "1 2 4 8 16", "1 2 4 8 16 32"] = knob(
-            PAPER, "Set of k that the others are compared with; the paper trains with 1 2 4 8 16."
-        )
+    score: Literal["r@1", "r@4", "MAP@R", "mAP"] = knob("Score on unseen classes.", default="r@1")
+    less: Literal["1", "4", "16", "1 2", "1 2 4", "1 2 4 8", "1 2 4 8 16", "1 2 4 8 16 32"] = knob(
+        "Set of k that the others are compared with; the paper trains with 1 2 4 8 16.", default=PAPER
+    )
 
     def numbers(self) -> Numbers:
         k, scores = self.knobs, _bundled.scores(STUDY)

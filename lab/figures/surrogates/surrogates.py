@@ -10,7 +10,7 @@ import torch
 
 from lab import surrogates
 from lab.core import style
-from lab.figures._base import BESIDE, LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, LEFT, Figure, Numbers, PlotlyFigure, knob
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -24,30 +24,31 @@ class Surrogates(Figure):
     tier = "instant"
     question = "Which surrogates still pull on a badly ranked item, and which of them may undercount a rank?"
 
-    class Knobs(Knobs):
-        """Hyper-parameters of the surrogates, and the window."""
-
-        tau: float = knob(
-            0.01, "Temperature of sigmoid, H- and linear tail.", ge=0.001, le=1, scale="log", unit="cosine",
-            source="RS@k, eq. 4",
-        )  # fmt: skip
-        rho: float = knob(100.0, "Slope of H- beyond delta.", ge=0, le=1000, unit="1/cosine", source="ROADMAP, eq. 4")
-        delta: float = knob(
-            0.05,
-            "Gap at which the linear part of H- begins (delta).",
-            ge=0,
-            le=0.5,
-            unit="cosine",
-            source="ROADMAP, eq. 4",
-        )
-        released: bool = knob(False, "Draw H- with the released offset 1.44 instead of the continuous one.")
-        alpha: float = knob(
-            10.0, "Backward slope of theta, on squared distances; per cosine it is twice that.", ge=0.1, le=100,
-            scale="log", unit="1/squared distance", source="Contextual, eq. 1",
-        )  # fmt: skip
-        bins: int = knob(20, "Soft bins on [-1, 1].", ge=2, le=200, source="SoftBin-AP")
-        phase: float = knob(0.0, "Where the positive lies between two bin centres; 0 is on one.", ge=0, lt=1)
-        reach: float = knob(0.2, "Half the width of the horizontal axis.", ge=0.01, le=2, scale="log", unit="cosine")
+    tau: float = knob(
+        "Temperature of sigmoid, H- and linear tail.", default=0.01, ge=0.001, le=1, scale="log", unit="cosine",
+        source="RS@k, eq. 4"
+    )  # fmt: skip
+    rho: float = knob(
+        "Slope of H- beyond delta.", default=100.0, ge=0, le=1000, unit="1/cosine", source="ROADMAP, eq. 4"
+    )
+    delta: float = knob(
+        "Gap at which the linear part of H- begins (delta).",
+        default=0.05,
+        ge=0,
+        le=0.5,
+        unit="cosine",
+        source="ROADMAP, eq. 4",
+    )
+    released: bool = knob("Draw H- with the released offset 1.44 instead of the continuous one.", default=False)
+    alpha: float = knob(
+        "Backward slope of theta, on squared distances; per cosine it is twice that.", default=10.0, ge=0.1, le=100,
+        scale="log", unit="1/squared distance", source="Contextual, eq. 1"
+    )  # fmt: skip
+    bins: int = knob("Soft bins on [-1, 1].", default=20, ge=2, le=200, source="SoftBin-AP")
+    phase: float = knob("Where the positive lies between two bin centres; 0 is on one.", default=0.0, ge=0, lt=1)
+    reach: float = knob(
+        "Half the width of the horizontal axis.", default=0.2, ge=0.01, le=2, scale="log", unit="cosine"
+    )
 
     def surrogates(self) -> dict[str, surrogates.Surrogate]:
         """The curves by name."""

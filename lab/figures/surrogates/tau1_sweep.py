@@ -2,7 +2,7 @@
 
 from lab import losses
 from lab.figures import _toy
-from lab.figures._base import Knobs, Numbers, knob
+from lab.figures._base import Numbers, knob
 from lab.figures._toy_sweep import Axis, Data, ToySweep, data_knob
 
 SIMIX = " with SiMix"
@@ -18,18 +18,15 @@ class Tau1Sweep(ToySweep):
     note = "test classes, mean and deviation over {seeds} seeds, {steps} steps"
     place = "tau1"
 
-    class Knobs(Knobs):
-        """The temperatures and the toy; or the measured sweep."""
-
-        data: Data = data_knob()
-        tau1: tuple[float, ...] = knob(
-            (0.1, 0.3, 1.0, 3.0, 10.0), "Temperatures to compare.", ge=0.01, le=100, unit="ranks"
-        )
-        steps: int = knob(60, "Training steps.", ge=1, le=150)
-        simix: bool = knob(False, "Also train with SiMix.", source="RS@k, eq. 8")
-        lr: float = knob(0.01, "Learning rate.", ge=0.001, le=0.1, scale="log")
-        noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
-        seeds: int = knob(2, "Number of seeds.", ge=1, le=4)
+    data: Data = data_knob()
+    tau1: tuple[float, ...] = knob(
+        "Temperatures to compare.", default=(0.1, 0.3, 1.0, 3.0, 10.0), ge=0.01, le=100, unit="ranks"
+    )
+    steps: int = knob("Training steps.", default=60, ge=1, le=150)
+    simix: bool = knob("Also train with SiMix.", default=False, source="RS@k, eq. 8")
+    lr: float = knob("Learning rate.", default=0.01, ge=0.001, le=0.1, scale="log")
+    noise: float = knob("Spread of each class (noise).", default=0.5, ge=0.1, le=2)
+    seeds: int = knob("Number of seeds.", default=2, ge=1, le=4)
 
     def lines(self) -> dict[str, tuple[str, str]]:
         trained = ("", SIMIX) if self.knobs.simix else ("",)

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, curve, knob
+from lab.figures._base import Figure, Numbers, PlotlyFigure, curve, knob
 from lab.surrogates import Heaviside, Sigmoid
 
 
@@ -16,15 +16,20 @@ class TwoSigmoids(Figure):
     tier = "instant"
     question = "Why can the two sigmoids not share one temperature?"
 
-    class Knobs(Knobs):
-        """Two temperatures and two windows."""
-
-        tau1: float = knob(1.0, "Temperature on ranks.", ge=0.1, le=10, scale="log", unit="ranks", source="RS@k, eq. 5")
-        tau2: float = knob(
-            0.01, "Temperature on similarity gaps.", ge=0.001, le=1, scale="log", unit="cosine", source="RS@k, eq. 5"
-        )
-        ranks: float = knob(10.0, "Half the width of the rank axis.", ge=1, le=100, unit="ranks")
-        gaps: float = knob(0.1, "Half the width of the gap axis.", ge=0.01, le=2, scale="log", unit="cosine")
+    tau1: float = knob(
+        "Temperature on ranks.", default=1.0, ge=0.1, le=10, scale="log", unit="ranks", source="RS@k, eq. 5"
+    )
+    tau2: float = knob(
+        "Temperature on similarity gaps.",
+        default=0.01,
+        ge=0.001,
+        le=1,
+        scale="log",
+        unit="cosine",
+        source="RS@k, eq. 5",
+    )
+    ranks: float = knob("Half the width of the rank axis.", default=10.0, ge=1, le=100, unit="ranks")
+    gaps: float = knob("Half the width of the gap axis.", default=0.1, ge=0.01, le=2, scale="log", unit="cosine")
 
     def numbers(self) -> Numbers:
         k = self.knobs

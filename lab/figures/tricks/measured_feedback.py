@@ -7,26 +7,23 @@ import numpy as np
 
 from lab import trials
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
 
 ORDERS = 200
 """Random orders in which the settings of a seed might have been tried."""
 
 
 class MeasuredFeedback(Figure):
-    """Scores of settings trained for `lab claims`, the best picked on test classes or on validation classes."""
+    """Scores of settings trained for `lab papers claims`, the best picked on test classes or on validation classes."""
 
     title = "Picked on the test set, in trainings that were made"
     source = "DML deck, slides on training with test-set feedback; measured"
     tier = "static"
     question = "How much of a gain over other papers could be that theirs was picked on validation classes?"
 
-    class Knobs(Knobs):
-        """Whose trainings."""
-
-        study: Literal["losses", "batch_size", "tau1"] = knob(
-            "losses", "Study of `lab claims`; each of its settings with each learning rate is one trial."
-        )
+    study: Literal["losses", "batch_size", "tau1"] = knob(
+        "Study of `lab papers claims`; each of its settings with each learning rate is one trial.", default="losses"
+    )
 
     def numbers(self) -> Numbers:
         by_seed: dict[int, list[tuple[float, float]]] = {}

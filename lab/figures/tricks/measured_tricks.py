@@ -10,11 +10,11 @@ import numpy as np
 from lab.core import style
 from lab.core.estimates import Estimate
 from lab.core.files import checked
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
 from lab.figures._bundled import EXAMPLES
 
 CHAIN, ALONE = "one after the other", "alone"
-"""The two halves of the report, as `lab protocol tricks` writes them."""
+"""The two halves of the report, as `lab papers protocol tricks` writes them."""
 
 UNSURE = "≈"
 
@@ -25,7 +25,7 @@ _STYLES = {1: (style.RIGHT, style.BLUE, ""), -1: (style.WRONG, style.VERMILLION,
 class MeasuredTricks(Figure):
     """A waterfall of measured scores; whiskers are the 95 % intervals of the gains, taken seed by seed.
 
-    Shows the outcome of `lab protocol tricks`; without a file that of Emoji-7, which comes with the project.
+    Shows the outcome of `lab papers protocol tricks`; without a file that of Emoji-7, which comes with the project.
     """
 
     title = "Measured gain of each trick"
@@ -33,14 +33,13 @@ class MeasuredTricks(Figure):
     tier = "static"
     question = "Which tricks add up, which take away from one another, and which gains are no larger than chance?"
 
-    class Knobs(Knobs):
-        """Which outcome, and how to look at it."""
-
-        file: str = knob("", "File outcome.json of `lab protocol tricks`; by default the results on Emoji-7.")
-        metric: str = knob("MAP@R", "Score to show.")
-        show: Literal["one after the other", "alone"] = knob(
-            CHAIN, "Show tricks added one after the other, or each alone."
-        )
+    file: str = knob(
+        "File outcome.json of `lab papers protocol tricks`; by default the results on Emoji-7.", default=""
+    )
+    metric: str = knob("Score to show.", default="MAP@R")
+    show: Literal["one after the other", "alone"] = knob(
+        "Show tricks added one after the other, or each alone.", default=CHAIN
+    )
 
     def numbers(self) -> Numbers:
         stored = _read(self.knobs.file)
@@ -129,7 +128,7 @@ def _read(file: str) -> dict[str, Any]:
         raise ValueError(f"it is one of the protocol {stored['protocol']}")
     except (OSError, ValueError, KeyError, TypeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise ValueError(f"MeasuredTricks: {file} is no outcome of `lab protocol tricks` ({reason}).") from None
+        raise ValueError(f"MeasuredTricks: {file} is no outcome of `lab papers protocol tricks` ({reason}).") from None
 
 
 @cache

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, curve, knob
+from lab.figures._base import Figure, Numbers, PlotlyFigure, curve, knob
 
 
-class SimulatedFeedback(Figure):
+class PickedOnTheTestSet(Figure):
     """Equal methods, noisy measurements, and the number that gets published."""
 
     title = "Choosing on the test set inflates the score"
@@ -13,19 +13,16 @@ class SimulatedFeedback(Figure):
     tier = "instant"
     question = "How many trials make a method without any merit one point better?"
 
-    class Knobs(Knobs):
-        """The trials and their noise."""
-
-        trials: int = knob(
-            100, "Number of trials (seeds, epochs, settings) to choose from.", ge=2, le=1000, scale="log"
-        )
-        merit: float = knob(
-            0.5, "Standard deviation of the true scores of the trials.", ge=0, le=5, unit="points of r@1"
-        )
-        validation_noise: float = knob(0.8, "Noise of the validation score.", ge=0, le=5, unit="points of r@1")
-        test_noise: float = knob(0.8, "Noise of the test score.", ge=0, le=5, unit="points of r@1")
-        repeats: int = knob(400, "Number of repetitions of the simulation.", ge=20, le=2000, scale="log")
-        seed: int = knob(0, "Random seed.", ge=0, le=999)
+    trials: int = knob(
+        "Number of trials (seeds, epochs, settings) to choose from.", default=100, ge=2, le=1000, scale="log"
+    )
+    merit: float = knob(
+        "Standard deviation of the true scores of the trials.", default=0.5, ge=0, le=5, unit="points of r@1"
+    )
+    validation_noise: float = knob("Noise of the validation score.", default=0.8, ge=0, le=5, unit="points of r@1")
+    test_noise: float = knob("Noise of the test score.", default=0.8, ge=0, le=5, unit="points of r@1")
+    repeats: int = knob("Number of repetitions of the simulation.", default=400, ge=20, le=2000, scale="log")
+    seed: int = knob("Random seed.", default=0, ge=0, le=999)
 
     def numbers(self) -> Numbers:
         k = self.knobs

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from lab.core import style
-from lab.figures._base import BESIDE, LEFT, Figure, Knobs, Numbers, PlotlyFigure, knob, marks
+from lab.figures._base import BESIDE, LEFT, Figure, Numbers, PlotlyFigure, knob, marks
 
 FAIR = {
     "Pretrained": (51.05, None, 24.85, None, 14.21, None, 50.54, None, 25.12, None, 14.53, None),
@@ -58,16 +58,13 @@ class RealityCheck(Figure):
     question = "Which reported gain survives the same backbone, the same width and the same budget?"
     moves = ("by", "metric")
 
-    class Knobs(Knobs):
-        """What to show."""
-
-        metric: Literal["P@1", "R-precision", "MAP@R"] = knob("P@1", "Metric under the fair protocol.")
-        dim: Literal["512", "128"] = knob("512", "Width: four 128-wide models concatenated, or one alone.")
-        by: Literal["year", "method"] = knob(
-            "year",
-            "View: two panels over the years, with the trend of each, as on the slide; or one line for each method.",
-        )
-        reported: bool = knob(True, "Also show what the papers reported (P@1, one line for each method).")
+    metric: Literal["P@1", "R-precision", "MAP@R"] = knob("Metric under the fair protocol.", default="P@1")
+    dim: Literal["512", "128"] = knob("Width: four 128-wide models concatenated, or one alone.", default="512")
+    by: Literal["year", "method"] = knob(
+        "View: two panels over the years, with the trend of each, as on the slide; or one line for each method.",
+        default="year",
+    )
+    reported: bool = knob("Also show what the papers reported (P@1, one line for each method).", default=True)
 
     def numbers(self) -> Numbers:
         at = 2 * METRICS.index(self.knobs.metric) + (0 if self.knobs.dim == "512" else 6)

@@ -8,7 +8,7 @@ import torch
 from lab import losses
 from lab.core import style
 from lab.figures import _toy
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
 from lab.figures._kept import once
 from lab.figures._toy import Split, Toy
 from lab.figures.neighbourhoods.reranking_blend import blended
@@ -27,24 +27,21 @@ class TrickSwitchboard(Figure):
     question = "Which tricks help without retraining, and could an older loss have had them too?"
     stops = dict.fromkeys(("wider", "gem", "cooler", "flip", "beta_normalise", "rerank"), (False, True))
 
-    class Knobs(Knobs):
-        """The switches, their settings and the toy."""
-
-        wider: bool = knob(True, "Use wider embeddings.")
-        dim: int = knob(16, "Width of the wider embeddings; the baseline has 4.", ge=4, le=64)
-        gem: bool = knob(True, "Use generalised mean pooling instead of the average over regions.")
-        p: float = knob(
-            4.0, "Exponent of the pooling: 1 is the average, large values approach the maximum.", ge=1, le=20
-        )
-        cooler: bool = knob(True, "Lower the temperature of the loss.")
-        temperature: float = knob(0.1, "Lower temperature; the baseline has 1.", ge=0.02, le=1, scale="log")
-        flip: bool = knob(True, "Average the embeddings of two views at test time.")
-        beta_normalise: bool = knob(True, "Add beta times the unnormalised embedding at test time.")
-        beta: float = knob(0.05, "Weight of the unnormalised embedding.", ge=0, le=1)
-        rerank: bool = knob(True, "Re-rank by contextual similarity.", source="Contextual, appendix I.5")
-        blend: float = knob(0.3, "Weight of the contextual similarity.", ge=0, le=1)
-        steps: int = knob(60, "Training steps.", ge=1, le=120)
-        seed: int = knob(0, "Random seed.", ge=0, le=99)
+    wider: bool = knob("Use wider embeddings.", default=True)
+    dim: int = knob("Width of the wider embeddings; the baseline has 4.", default=16, ge=4, le=64)
+    gem: bool = knob("Use generalised mean pooling instead of the average over regions.", default=True)
+    p: float = knob(
+        "Exponent of the pooling: 1 is the average, large values approach the maximum.", default=4.0, ge=1, le=20
+    )
+    cooler: bool = knob("Lower the temperature of the loss.", default=True)
+    temperature: float = knob("Lower temperature; the baseline has 1.", default=0.1, ge=0.02, le=1, scale="log")
+    flip: bool = knob("Average the embeddings of two views at test time.", default=True)
+    beta_normalise: bool = knob("Add beta times the unnormalised embedding at test time.", default=True)
+    beta: float = knob("Weight of the unnormalised embedding.", default=0.05, ge=0, le=1)
+    rerank: bool = knob("Re-rank by contextual similarity.", default=True, source="Contextual, appendix I.5")
+    blend: float = knob("Weight of the contextual similarity.", default=0.3, ge=0, le=1)
+    steps: int = knob("Training steps.", default=60, ge=1, le=120)
+    seed: int = knob("Random seed.", default=0, ge=0, le=99)
 
     def training_steps(self) -> int:
         return (1 + self.knobs.wider + self.knobs.gem + self.knobs.cooler) * self.knobs.steps

@@ -4,7 +4,7 @@ import textwrap
 from typing import Literal
 
 from lab.core import style
-from lab.figures._base import Figure, Knobs, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
 
 CHAINS = {
     "ProxyNCA++": (
@@ -61,16 +61,15 @@ class Tricks(Figure):
     question = "How much of the gain over an older loss could be tricks that the older loss never got?"
     moves = ("upto", "table")
 
-    class Knobs(Knobs):
-        """Which table."""
-
-        table: Literal["ProxyNCA++", "Group Loss, at inference", "max instead of average pooling", "temperature"] = (
-            knob("ProxyNCA++", "Published table to show.")
-        )
-        score: Literal[
-            "CUB r@1", "CUB NMI", "Cars196 r@1", "Cars196 NMI", "SOP r@1", "SOP NMI", "In-Shop r@1"
-        ] = knob("CUB r@1", "Data set and score; only the table of the Group Loss has several.")  # fmt: skip
-        upto: int = knob(20, "Number of rows to show; in some tables each adds a trick to those before.", ge=1, le=20)
+    table: Literal["ProxyNCA++", "Group Loss, at inference", "max instead of average pooling", "temperature"] = knob(
+        "Published table to show.", default="ProxyNCA++"
+    )
+    score: Literal[
+        "CUB r@1", "CUB NMI", "Cars196 r@1", "Cars196 NMI", "SOP r@1", "SOP NMI", "In-Shop r@1"
+    ] = knob("Data set and score; only the table of the Group Loss has several.", default="CUB r@1")  # fmt: skip
+    upto: int = knob(
+        "Number of rows to show; in some tables each adds a trick to those before.", default=20, ge=1, le=20
+    )
 
     def numbers(self) -> Numbers:
         table, score = self.knobs.table, "CUB r@1"

@@ -32,7 +32,7 @@ from lab.kernels.ranks import numba_pairs, numba_tiles, tiles
 from lab.kernels.ranks.diagonals import Layout
 from lab.kernels.ranks.layout import NEVER, Mixture, Shape, cutoff, shape_of
 from lab.kernels.ranks.tiles import GradientBuffer, MixedTiles, Tiles, symmetric
-from lab.surrogates import Heaviside, HMinus, HPlus, Sigmoid
+from lab.surrogates import Heaviside, Sigmoid
 
 if TYPE_CHECKING:
     from lab.surrogates import Surrogate
@@ -379,19 +379,18 @@ def _among(similarities: Tensor, ordered: Tensor, exclude_self: bool) -> tuple[n
 
 
 def warm_up() -> None:
-    """Run every kernel on a batch of four, to learn whether this machine can compile them."""
+    """Run the kernels on a batch of four with a sigmoid, to learn whether this machine can compile them. Those of other
+    steps take seconds more and are compiled when one comes."""
     rows, pairs = torch.eye(4), torch.tensor([[0, 1], [1, 0], [2, 3], [3, 2]])
     rows[2, 3] = 1  # one pair is alike and the other is not
-    for step in (Sigmoid(1.0), Sigmoid(0.001), HMinus(1.0), HMinus(0.001)):  # which is near for a wide step, and far
-        for mixture, sparse in ((None, 0.0), (None, 1.0), (Mixture(torch.tensor([[0, 1]]), torch.tensor([0.5])), 0.0)):
-            ranked = len(rows) + (mixture is not None)
-            loop = CompiledTileLoop(rows, mixture, pairs, step, exclude_self=True, against=False, margin=0.5)
-            loop.sparse = sparse
-            loop.forward(keep=True)
-            loop.backward(torch.ones(4), torch.ones(ranked))
+    for mixture, sparse in ((None, 0.0), (None, 1.0), (Mixture(torch.tensor([[0, 1]]), torch.tensor([0.5])), 0.0)):
+        ranked = len(rows) + (mixture is not None)
+        loop = CompiledTileLoop(rows, mixture, pairs, Sigmoid(0.01), exclude_self=True, against=False, margin=0.5)
+        loop.sparse = sparse
+        loop.forward(keep=True)
+        loop.backward(torch.ones(4), torch.ones(ranked))
     symmetric(rows)
     similarities = pair_similarities(rows, None, pairs)
     pair_similarities_backward(rows, None, pairs, torch.ones(4))
-    for hard_or_smooth in (HPlus(), Sigmoid(1.0), HMinus(1.0)):
-        positive_sums(similarities, pairs, hard_or_smooth, exclude_self=True)
-        positive_sums_backward(similarities, pairs, hard_or_smooth, True, torch.ones(4))
+    positive_sums(similarities, pairs, Sigmoid(0.01), exclude_self=True)
+    positive_sums_backward(similarities, pairs, Sigmoid(0.01), True, torch.ones(4))

@@ -8,7 +8,8 @@ from lab.kernels.ranks.layout import NEVER
 from lab.kernels.ranks.numba_tiles import compiled
 
 FEW = 32
-"""Pairs of a row that are sorted one by one into their places; more are left to numpy's sort."""
+"""Pairs of a row that are sorted one by one into their places; more are left to numpy's sort, which takes
+seconds to compile."""
 
 
 class Layout:
@@ -37,7 +38,7 @@ class Layout:
     def sort_slots(self, values: np.ndarray) -> np.ndarray:
         """Move pairs among the slots of their row so that values, [p] by slot, ascend; each slot's new place, [p]."""
         moved = np.empty_like(self.slots)
-        sorted_slots(values, self.counts, self.base, moved)
+        (sorted_slots if self.counts[0] <= FEW else sorted_long_slots)(values, self.counts, self.base, moved)
         second = self.second.copy()
         self.second[moved] = second
         self.slots = moved[self.slots]
@@ -93,20 +94,26 @@ def place_pairs(
 
 @compiled
 def sorted_slots(values: np.ndarray, counts: np.ndarray, base: np.ndarray, moved: np.ndarray) -> None:
-    """Where each slot goes so that values, [p] by slot, ascend along the slots of every row."""
+    """Where each slot goes so that values, [p] by slot, ascend along the slots of every row, of few each."""
     line, order = np.empty(len(base), values.dtype), np.empty(len(base), np.int64)
     for row in range(len(counts)):
-        count = counts[row]
-        for k in range(count):
+        for k in range(counts[row]):
+            line[k], at = values[base[k] + row], k
+            while at > 0 and line[order[at - 1]] > line[k]:
+                order[at] = order[at - 1]
+                at -= 1
+            order[at] = k
+        for k in range(counts[row]):
+            moved[base[order[k]] + row] = base[k] + row
+
+
+@compiled
+def sorted_long_slots(values: np.ndarray, counts: np.ndarray, base: np.ndarray, moved: np.ndarray) -> None:
+    """The same of rows with many."""
+    line = np.empty(len(base), values.dtype)
+    for row in range(len(counts)):
+        for k in range(counts[row]):
             line[k] = values[base[k] + row]
-        if count > FEW:
-            order[:count] = np.argsort(line[:count], kind="mergesort")
-        else:
-            for k in range(count):
-                at = k
-                while at > 0 and line[order[at - 1]] > line[k]:
-                    order[at] = order[at - 1]
-                    at -= 1
-                order[at] = k
-        for k in range(count):
+        order = np.argsort(line[: counts[row]], kind="mergesort")
+        for k in range(counts[row]):
             moved[base[order[k]] + row] = base[k] + row

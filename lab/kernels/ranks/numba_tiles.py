@@ -413,15 +413,13 @@ def add_slopes(
                     )
                     line[z] += v
                     total_line[z] += v
-            if first > 0:
-                gradient[a] += line
-                continue
-            if margin < NEVER:
+            if first == 0 and margin < NEVER:
                 of_row = excess_weights[i0 + a]
                 for z in range(columns):
                     g = of_row + (excess_weights[j0 + z] if both else F(0))
                     line[z] += g if tile[a, z] > margin else F(0)
-            gradient[a] = line
+            for z in range(columns):  # written out: numba takes seconds to compile the assignment of a whole line
+                gradient[a, z] = line[z] + (gradient[a, z] if first else F(0))
         _add_columns(totals, base, first, last_column, j0, columns, owed)
 
 

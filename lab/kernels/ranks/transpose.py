@@ -113,7 +113,9 @@ def transposed(matrix: np.ndarray) -> np.ndarray:
 def mirror(strip: np.ndarray, start: int, whole: np.ndarray) -> None:
     """Write some rows of a symmetric matrix [n n], given from the diagonal on, [h n - start], and the same columns."""
     rows = len(strip)
-    whole[start : start + rows, start:] = strip
+    for a in range(rows):
+        for z in range(strip.shape[1]):
+            whole[start + a, start + z] = strip[a, z]
     _transpose_part(strip, rows, whole, start + rows, start)
     for a in range(rows):
         for z in range(a):

@@ -1,7 +1,7 @@
 """Recipes: a YAML configuration for each row that a paper's authors trained, headed by command, cost and score.
 
-`lab recipes` lists them, `lab train --config NAME --data.root FOLDER` trains one. The numbers in the heads are those of
-`lab.papers.tables` and `Recipe.cost`; the tests hold them to each other.
+`lab list recipes` lists them, `lab train --config NAME --data.root FOLDER` trains one. The numbers in the heads are
+those of `lab.papers.tables` and `Recipe.cost`; the tests hold them to each other.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def path(name: str) -> Path:
 
         near = difflib.get_close_matches(name, names(), n=3)
         hint = f" Near: {', '.join(near)}." if near else ""
-        raise ValueError(f"There is no recipe {name!r}; `lab recipes` lists the {len(names())} there are.{hint}")
+        raise ValueError(f"There is no recipe {name!r}; `lab list recipes` lists the {len(names())} there are.{hint}")
     return FOLDER / f"{name}.yaml"
 
 
@@ -60,7 +60,7 @@ class Recipe:
     @cached_property
     def sections(self) -> dict[str, Any]:
         """The configuration as YAML gives it; `lab.runs.RunConfig.of` checks and completes it."""
-        return dict(yaml_reader.load(self.text, ours=True))
+        return dict(yaml_reader.load(self.text))
 
     @cached_property
     def rows(self) -> tuple[lab.papers.tables.PublishedRow, ...]:

@@ -6,20 +6,23 @@ html = lab.report.page.of(runs)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from html import escape
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
 import yaml
 
 import lab
-from lab.core.estimates import over_groups
+import lab.verdict
+from lab.core.estimates import LEVEL, over_groups
 from lab.core.files import write_text
 from lab.core.formats import MB, counted, size
 from lab.data import ImageSet
+from lab.report._facts import ReportLine
 from lab.report._lines import Report, report
-from lab.report._write import write
-from lab.report.page import _curves, _look, _map, _queries
+from lab.report._write import caption_of, cells_of
+from lab.report.page import _curves, _look, _map, _queries, _same
 from lab.runs import difference
 from lab.runs.folder import Run
 
@@ -42,7 +45,7 @@ def of(
     Raises:
         ValueError: there is no run, one has no scores, or the page would be larger than `MOST`.
     """
-    table = report(runs) if table is None else table
+    table = _by_runs(report(runs) if table is None else table)
     names, losses, data = (
         ", ".join(dict.fromkeys(found))
         for found in zip(*((run.name, run.config.loss.name, run.config.data.name) for run in runs), strict=True)
@@ -51,7 +54,9 @@ def of(
     parts = [
         f"<h1>{escape(names)}</h1>",
         f"<p>{what} Made with Rankscope {lab.__version__}; nothing on this page is loaded from elsewhere.</p>",
-        _section("Scores", f'<div class="wide" tabindex="0">{write(table, "html")}</div>{_over_classes(runs, table)}'),
+        _section("Scores", _scores(table) + _over_classes(runs, table)),
+        *([_section("On the same queries", _same.of(runs, table.split, images))] if len(runs) > 1 else []),
+        _section("Verdict", _verdict(runs)),
         _section("Curves", _curves.of(runs)),
         *(_section(f"Map of {run.name}", _map.of(run, table.split)) for run in runs[:SHOWN]),
         *(_section(f"Queries of {run.name}", _queries.of(run, table.split, images)) for run in runs[:SHOWN]),
@@ -60,7 +65,10 @@ def of(
     ]
     if len(runs) > SHOWN:
         parts.insert(3, f"<p>Maps and queries of the first {SHOWN} runs are shown.</p>")
-    page = _look.PAGE.format(title=escape(f"Rankscope: {names}"), style=_look.STYLE, body="\n".join(parts))
+    body = "\n".join(parts)
+    for path in sorted({str(path) for run in runs for _, path in run.config.paths()}, key=len, reverse=True):
+        body = body.replace(escape(path), escape(PurePath(path).name))  # a page to mail names no folder of this machine
+    page = _look.PAGE.format(title=escape(f"Rankscope: {names}"), style=_look.STYLE, body=body)
     if len(page.encode()) > MOST:
         raise ValueError(
             f"The page would take {size(len(page.encode()))}, more than the {size(MOST)} allowed; name fewer runs."
@@ -85,28 +93,59 @@ def _section(title: str, inside: str) -> str:
     return f"<section><h2>{escape(title)}</h2>\n{inside}\n</section>"
 
 
+def _by_runs(table: Report) -> Report:
+    """The table with own lines named by their runs, their loss behind it."""
+
+    def name(line: ReportLine) -> str:
+        return f"{', '.join(line.runs)} · {line.name.partition(' (')[0]}" if line.runs else line.name
+
+    return replace(table, lines=tuple(replace(line, name=name(line)) for line in table.lines))
+
+
+def _scores(table: Report) -> str:
+    """The table, how to read it, and what does not compare."""
+    parts = [_look.table(caption_of(table), *cells_of(table)), *(f"<p>{escape(note)}</p>" for note in table.notes)]
+    if table.warnings:
+        listed = "".join(f"<li>{escape(sentence)}</li>" for sentence in table.warnings)
+        parts.append(f"<p>Not directly comparable:</p><ul>{listed}</ul>")
+    return "\n".join(parts)
+
+
 def _over_classes(runs: Sequence[Run], report: Report) -> str:
     """A table: one line a run. Columns that are no mean over queries have no interval."""
     rows = []
     for run in runs:
         per_query, labels = run.per_query(report.split), run.embeddings(report.split).labels
         values = (run.scores(report.split) or {})["values"]
-        rows.append([run.name, *(_cell(values.get(c), per_query.get(c), labels, report.level) for c in report.columns)])
+        rows.append([run.name, *(_cell(values.get(c), per_query.get(c), labels) for c in report.columns)])
     caption = (
-        f"Each run by itself, in percent: ± half of the {100 * report.level:g} % interval over the classes of the "
+        f"Each run by itself, in percent: ± half of the {100 * LEVEL:g} % interval over the classes of the "
         "queries, for queries of one class are not independent. It says how far other classes would move "
         "the score, not another seed."
     )
     return _look.table(caption, ["run", *report.columns], rows)
 
 
-def _cell(value: float | None, measured: np.ndarray | None, labels: np.ndarray, level: float) -> str | None:
+def _cell(value: float | None, measured: np.ndarray | None, labels: np.ndarray) -> str | None:
     if value is None:
         return None
-    estimate = None if measured is None else over_groups(measured, labels, level)
+    estimate = None if measured is None else over_groups(measured, labels)
     if estimate is None or estimate.half is None or not np.isclose(estimate.mean, value, atol=1e-6):
         return f"{100 * value:.1f}"
     return f"{100 * value:.1f} ± {100 * estimate.half:.1f}"
+
+
+def _verdict(runs: Sequence[Run]) -> str:
+    """What is wrong with each run, why, and which knob to move."""
+    parts = []
+    for run in runs:
+        lines = [
+            f"<li><b>{escape(one.name)}{' (note)' if one.note else ''}.</b> {escape(one.sentence)} "
+            f"{escape(one.advice)} <code>{escape(one.knob)}</code></li>"
+            for one in lab.verdict.of(run)
+        ]
+        parts.append(f"<h3>{escape(run.name)}</h3><ul>{''.join(lines) or f'<li>{lab.verdict.NOTHING}</li>'}</ul>")
+    return "\n".join(parts)
 
 
 def _settings(runs: Sequence[Run]) -> str:

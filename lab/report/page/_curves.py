@@ -52,7 +52,7 @@ def _chart(title: str, curves: dict[str, StepValues], names: Sequence[str]) -> s
     for name, points in curves.items():
         places = [
             f"{LEFT + across * step / x[-1]:.1f} {TOP + up * (1 - (value - y[0]) / (y[-1] - y[0])):.1f}"
-            for step, value in _thinned(points)
+            for step, value in (points if len(points) <= POINTS else averaged(points))
         ]
         drawn = "M" + "L".join(places) + ("h.1" if len(places) == 1 else "")
         parts.append(f'<path d="{drawn}" stroke-linecap="round" {_look.line(names.index(name))}/>')
@@ -64,9 +64,8 @@ def _chart(title: str, curves: dict[str, StepValues], names: Sequence[str]) -> s
     return f"<figure>{svg}<figcaption>{escape(title)} over training steps</figcaption></figure>"
 
 
-def _thinned(points: StepValues) -> StepValues:
-    if len(points) <= POINTS:
-        return points
+def averaged(points: StepValues) -> StepValues:
+    """`POINTS` means of many points."""
     return [(float(part[:, 0].mean()), float(part[:, 1].mean())) for part in np.array_split(np.array(points), POINTS)]
 
 

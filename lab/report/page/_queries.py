@@ -39,7 +39,7 @@ def of(run: Run, split: str, images_of: Callable[[Run], ImageSet]) -> str:
                 np.lexsort((-sizes[place[known]], sign * values[known]))
             ]  # of equals, those with more to find
             _, first = np.unique(query.labels[order], return_index=True)  # of different classes
-            rows = _rows(run, split, images, order[np.sort(first)[:EACH]], values)
+            rows = drawn(run, split, images, order[np.sort(first)[:EACH]], values)
             sections.append(f"<h3>{title} by {escape(column)}</h3>{''.join(rows)}")
     except (OSError, ValueError, IndexError) as error:
         return f"<p>The pictures cannot be shown: {escape(explain(error))}</p>"
@@ -60,7 +60,8 @@ def nearest(run: Run, split: str, rows: np.ndarray, k: int) -> tuple[np.ndarray,
     return items, labels
 
 
-def _rows(run: Run, split: str, images: ImageSet, rows: np.ndarray, values: np.ndarray) -> Iterator[str]:
+def drawn(run: Run, split: str, images: ImageSet, rows: np.ndarray, values: np.ndarray) -> Iterator[str]:
+    """A row of pictures for each query of a run: itself, and what was found first. values: of every query."""
     query = run.embeddings(split)
     items, labels = nearest(run, split, rows, FOUND)
     for row, neighbours, kinds in zip(rows, items, labels, strict=True):

@@ -20,6 +20,14 @@ def base(name: str | None) -> RunConfig:
     return RunConfig.of({n: _complete(SECTIONS[n], chosen) for n, chosen in sections.items()})
 
 
+def sections(config: RunConfig) -> dict[str, Any]:
+    """A configuration as `words` takes it: every section with all its knobs."""
+    return {
+        name: [one.as_dict() for one in chosen] if isinstance(chosen, tuple) else {"name": chosen.name, **chosen.values}
+        for name, chosen in config
+    }
+
+
 def words(sections: Mapping[str, Any], begun: RunConfig) -> list[str]:
     """What is asked for beyond a configuration; what is illegal in it is left out.
 

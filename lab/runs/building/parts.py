@@ -10,7 +10,6 @@ from torch import nn
 
 from lab.data.images import loading, transforms
 from lab.data.images.loading import Loader
-from lab.data.streams.streamed_set import ClassSplit, DrawnRows
 from lab.evaluation.precision import Precision
 from lab.evaluation.scores import check_levels, is_anchors
 from lab.kernels.devices import device_of
@@ -110,7 +109,8 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, custom: Custom 
         raise ValueError("training: precision float16 needs a GPU; use bfloat16 or float32 on the CPU.")
     dataset = config.data.create() if dataset is None else dataset
     sampled = config.sampler.values  # a class needs the sampler's m images, unless short ones are left out or repeated
-    dataset.check_training(sampled.get("per_class", 1) if sampled.get("short_classes") == "refuse" else 1)
+    least = (sampled["per_class"] or 4) if sampled.get("short_classes") == "refuse" else 1
+    dataset.check_training(least)
     check_levels(metrics_of(config), dataset.levels)
     classes, _ = dataset.splits["train"].by_class(dataset.labels)
     trained = dataset.as_trained
@@ -119,14 +119,8 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, custom: Custom 
     encoder, loss = encoder_and_loss(config, len(classes), custom)
     check_search(config, any(map(is_anchors, loss.state_dict())))
     encoder, loss = encoder.to(device), loss.to(device)
-    if knobs.encoder_weights == "sharded":
-        if knobs.whitening:
-            raise ValueError("training: whitening sets a whole layer; leave it out, or encoder_weights whole.")
-        if torch.distributed.is_initialized():
-            from lab.training.processes.encoder_shards import shard  # takes half a second
-
-            shard(encoder, device)
-    optimiser = config.optimiser.create().build(encoder, loss)
+    built = config.optimiser.create()  # without steps nothing is trained, and there may be nothing to train
+    optimiser = built.build(encoder, loss) if knobs.steps else torch.optim.SGD([torch.zeros(1)])
     return Parts(
         encoder=encoder,
         loss=loss,
@@ -142,18 +136,12 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, custom: Custom 
     )
 
 
-def _sampler(config: RunConfig, dataset: ImageSet, trained: ImageSet, classes: np.ndarray) -> tuple[Any, Any]:
-    """The sampler, and the image of the data set at each position that it draws.
-
-    Of images in large files nothing is listed, where the sampler can do without: they lie class by class there.
-    """
-    split, seed = dataset.splits["train"], mixed_seed(config.training.knobs.seed, BATCHES)
-    sampler = config.sampler.create()
-    if isinstance(split, ClassSplit) and sampler.takes_classes:
-        return sampler.bind_classes(split.starts, split.sizes, seed=seed), DrawnRows(len(split))
-    items = split.items
+def _sampler(config: RunConfig, dataset: ImageSet, trained: ImageSet, classes: np.ndarray) -> tuple[Any, np.ndarray]:
+    """The sampler, and the image of the data set at each position that it draws."""
+    items, seed = dataset.splits["train"].items, mixed_seed(config.training.knobs.seed, BATCHES)
     super_labels = None if dataset.super_labels is None else dataset.super_labels[items]
-    return sampler.bind(np.searchsorted(classes, trained.labels[items]), super_labels, seed=seed), items
+    labels = np.searchsorted(classes, trained.labels[items])
+    return config.sampler.create().bind(labels, super_labels, seed=seed), items
 
 
 def check_search(config: RunConfig, has_anchors: bool) -> None:

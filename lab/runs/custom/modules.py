@@ -13,8 +13,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from lab.core.explain import explain
+from lab.encoders.foreign import SIDE, ForeignEncoder, Seen, made_by
 from lab.runs.config import RunConfig
-from lab.runs.importing.encoders import SIDE, ForeignEncoder, Seen, made_by
 
 PROBED = 4
 """Images on which an encoder and a loss are tried."""

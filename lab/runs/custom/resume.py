@@ -9,6 +9,7 @@ from typing import cast
 import torch
 from torch import nn
 
+from lab.core.explain import last_line
 from lab.core.records import Record
 from lab.runs.building.parts import parts_of
 from lab.runs.building.trained import read_checkpoint
@@ -16,7 +17,6 @@ from lab.runs.custom.modules import Custom, again, custom_loss
 from lab.runs.execute import check_at_hand, execute
 from lab.runs.folder import Run
 from lab.runs.store import open_run
-from lab.training.loop import last_line
 
 
 def resume(

@@ -13,13 +13,13 @@ from torch import nn
 
 from lab.core.catalog import OUTSIDE
 from lab.core.records import Record
+from lab.encoders.foreign import SIDE
 from lab.runs.building.parts import parts_of
 from lab.runs.config import RunConfig
 from lab.runs.custom import dataset
 from lab.runs.custom.modules import Custom, CustomEncoder, custom_loss, wrong_kind
 from lab.runs.execute import execute, fill, new_folder
 from lab.runs.folder import Run, write_images
-from lab.runs.importing.encoders import SIDE
 from lab.runs.store import default_root, free_name
 
 if TYPE_CHECKING:

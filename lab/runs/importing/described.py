@@ -28,7 +28,7 @@ SPLITS = {"train": "train", "validation": "validation", "val": "validation", "va
 
 
 def sorted_out(columns: Mapping[str, Sequence[Any]], chosen: Mapping[str, str]) -> dict[str, Any]:
-    """Columns by what they are: those of `NAMES`, and `metadata` with the others.
+    """Columns by what they are: those of `NAMES`, `metadata` with the others, and `words` that say so.
 
     Args:
         columns: name to n values.
@@ -39,20 +39,25 @@ def sorted_out(columns: Mapping[str, Sequence[Any]], chosen: Mapping[str, str]) 
     """
     left = {str(name): values for name, values in columns.items()}
     columns_by_use: dict[str, Any] = {}
+    told = []
     for what, names in NAMES.items():
         column = chosen.get(what)
         if column and column not in left:
-            raise ValueError(f"There is no column {column!r}; the columns are {', '.join(left) or 'none'}.")
+            raise ValueError(
+                f"There is no column {column!r}; the columns are {', '.join(map(str, columns)) or 'none'}."
+            )
         for name in (column,) if column else names:
             vague = name in ("part", "role") and not column  # which may mean anything
             if name in left and (not vague or {str(v).lower() for v in left[name]} <= {"query", "gallery"}):
                 columns_by_use[what] = left.pop(name)
+                told.append(f"{what.replace('_', '-')} is column {name}")
                 break
     if "label" in columns_by_use and "label" not in chosen:
         left.pop("label", None)  # the number of the class whose name is known
     if "image" in columns_by_use:
         left.pop("key", None)
-    return columns_by_use | {"metadata": left}
+    told += [f"metadata are {', '.join(left)}"] if left else []
+    return columns_by_use | {"metadata": left, "words": "; ".join(told)}
 
 
 def labelled(labels: Sequence[Any] | None, count: int) -> tuple[np.ndarray, list[str]]:

@@ -15,6 +15,7 @@ from lab.core.records import Note, Record
 from lab.data import below
 from lab.galleries.maker import Maker
 from lab.runs.building.fingerprints import fingerprint, maker_of_run
+from lab.runs.building.published import HUB
 from lab.runs.execute import check_available
 from lab.runs.folder import Run
 from lab.runs.importing.run import from_embeddings, plain_name
@@ -23,7 +24,7 @@ from lab.runs.writer import Writer
 
 if TYPE_CHECKING:
     from lab.core.results import EmbeddingSet
-    from lab.runs.importing.encoders import Seen
+    from lab.encoders.foreign import Seen
 
 
 def embed_folder(
@@ -35,8 +36,8 @@ def embed_folder(
     Where pictures lie in folders of the folder, these are their classes. Pictures that cannot be read are left out.
 
     Args:
-        encoder: the name or folder of a trained run, or what `lab.runs.importing.encoders.encoder_of` takes.
-        weights: file of weights for a model of timm or torchvision.
+        encoder: the name or folder of a trained run, or what `lab.encoders.foreign.encoder_of` takes.
+        weights: file of weights for a model of timm.
         seen: how the encoder wants its images, where it does not say.
         batch_size: pictures at once, by default 8 on a processor, whose memory is then used again, and 64 on a GPU.
         workers: processes that read pictures ahead. None for one where there are many pictures and a core for it; where
@@ -126,6 +127,8 @@ def embedder_of(
     try:
         run: Run | None = open_run(word, runs)
     except ValueError:  # then the word is an encoder's
+        if word.startswith(HUB):
+            raise
         run = None
     if run is not None:
         if weights or (seen and any(vars(seen).values())):
@@ -141,11 +144,11 @@ def embedder_of(
 
     from lab.data.images import transforms
     from lab.data.images.loading import Loader, cores, forks
+    from lab.encoders.foreign import Seen, encoder_of, is_untrained, refuse_unknown
     from lab.evaluation.embedding import embed
     from lab.evaluation.precision import Precision
     from lab.kernels import allocator
     from lab.kernels.devices import device_of
-    from lab.runs.importing.encoders import Seen, encoder_of, is_untrained, refuse_unknown
 
     where = device_of(device)
     if batch_size is not None and batch_size < 1:

@@ -1,6 +1,4 @@
-"""Files and tables of vectors, by memory map where the format allows: numpy, safetensors, Arrow, Parquet, CSV, faiss,
-Hugging Face data sets, data frames.
-"""
+"""Files and tables of vectors: numpy, torch, safetensors, Arrow, Parquet, CSV, faiss, data frames."""
 
 from __future__ import annotations
 
@@ -13,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from lab.core import arrays
 from lab.core.files import checked
-from lab.galleries.rows import Rows
 
 VECTORS = ("vectors", "vector", "embeddings", "embedding", "features", "feature", "emb")
 """Names that the array or column of vectors has; the first that is there is taken."""
 
 NUMBERED = re.compile(r"(?:v|dim_?|emb_?|embedding_|feature_|x)?(\d+)")
 """Columns of single numbers: v0, v1, ... or 0, 1, ..."""
+
+NUMBER = re.compile(r"-?\d+(\.\d*)?(e[-+]?\d+)?")
+"""A number, as the first line of a table without names has them."""
 
 
 @dataclass
@@ -33,7 +32,7 @@ class Source:
 
 
 def read(path: Path | str, vector: str = "") -> Source:
-    """What a file, or the folder of a Hugging Face data set or of a faiss export, holds.
+    """What a file, or the folder of a faiss export, holds.
 
     Args:
         vector: name of the array or column of vectors; by default the first of `VECTORS` that is there.
@@ -60,9 +59,14 @@ def table(source: Any) -> dict[str, Any]:
     """
     if isinstance(source, str | Path):
         path = Path(source).expanduser()
+        if path.suffix.lower() == ".npy":  # X.npy with y.npy
+            labels = _opened(path, lambda: _numpy(path, "")).vectors
+            if labels.ndim != 1:
+                raise ValueError(f"{path} has the shape {list(labels.shape)}; as a table it is one label a row, [n].")
+            return {"label": labels.tolist()}
         reader = TABLES.get(path.suffix.lower())
         if reader is None:
-            raise ValueError(f"{path.name} is no table that is read; these are: {', '.join(TABLES)}.")
+            raise ValueError(f"{path.name} is no table that is read; these are: .npy, {', '.join(TABLES)}.")
         if not path.is_file():
             raise ValueError(f"There is no file {path}.")
         return _opened(path, lambda: _columns(reader(path)))
@@ -114,6 +118,34 @@ def _numpy(path: Path, vector: str) -> Source:
     return _named(held, vector, path)
 
 
+def _torch(path: Path, vector: str) -> Source:
+    """The tensor of a file of torch.save, or those of a dictionary; read as weights, so that no program can run."""
+    import pickle
+
+    import torch
+
+    try:
+        read = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:
+        raise ValueError(
+            f"{path} holds more than tensors, which can run any program when it is read; save the vectors alone: "
+            "torch.save(vectors, file), or torch.save({'vectors': vectors, 'labels': labels}, file)."
+        ) from None
+    if isinstance(read, torch.Tensor):
+        return Source(read)
+    if not isinstance(read, Mapping):
+        raise ValueError(f"{path} holds a {type(read).__name__}, not a tensor or a dictionary of tensors.")
+    held = {str(name): values for name, values in read.items() if hasattr(values, "shape")}
+    source = _of_tensors(held, vector, path)
+    lists = {str(name): values for name, values in read.items() if isinstance(values, list | tuple)}
+    return Source(source.vectors, lists | source.columns)
+
+
+def _of_tensors(held: dict[str, Any], vector: str, path: Path) -> Source:
+    source = _named(held, vector, path)
+    return Source(source.vectors, {name: values.numpy() for name, values in source.columns.items()})
+
+
 def _named(held: dict[str, Any], vector: str, path: Path) -> Source:
     """The table of numbers among arrays, and the others as columns."""
     flat = [name for name, values in held.items() if len(values.shape) == 2]
@@ -126,18 +158,12 @@ def _named(held: dict[str, Any], vector: str, path: Path) -> Source:
 
 
 def _safetensors(path: Path, vector: str) -> Source:
-    """Arrays by memory map; where the header has a list of `keys`, also the names of the rows."""
-    from safetensors import SafetensorError, safe_open
+    """Arrays; where the header has a list of `keys`, also the names of the rows."""
+    from safetensors import safe_open
 
-    try:
-        with safe_open(path, framework="numpy") as file:
-            kinds, metadata = {one: file.get_slice(one).get_dtype() for one in file.keys()}, file.metadata() or {}  # noqa: SIM118
-    except SafetensorError as error:
-        raise OSError(error) from None
-    for name, kind in kinds.items():
-        if kind not in arrays.TYPES.values():
-            raise ValueError(f"{path}: {name} is of type {kind}, which numpy does not have; save it as float32.")
-    source = _named(arrays.mapped(path, kinds), vector, path)
+    with safe_open(path, framework="pt") as file:  # which knows bfloat16
+        held, metadata = {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+    source = _of_tensors(held, vector, path)
     if "keys" in metadata:
         source.columns["key"] = json.loads(metadata["keys"])
         source.columns.pop("items", None)
@@ -164,7 +190,13 @@ def _csv(path: Path) -> Any:
     import pyarrow.csv
 
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-    return pyarrow.csv.read_csv(path, parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter))
+    parsed = pyarrow.csv.ParseOptions(delimiter=delimiter)
+    with open(path, encoding="utf-8") as file:
+        first = file.readline().rstrip("\r\n").split(delimiter)
+    if not all(map(NUMBER.fullmatch, first)) or all(map(str.isdecimal, first)):  # whole numbers may be names
+        return pyarrow.csv.read_csv(path, parse_options=parsed)
+    names = [f"v{number}" for number in range(len(first))]
+    return pyarrow.csv.read_csv(path, parse_options=parsed, read_options=pyarrow.csv.ReadOptions(column_names=names))
 
 
 TABLES: dict[str, Callable[[Path], Any]] = {
@@ -203,7 +235,7 @@ def _of_arrow(read: Any, vector: str) -> Source:
 
 
 def _lists(column: Any, name: str) -> Any:
-    """The vectors in a column of lists; where they lie, without a copy."""
+    """The vectors in a column of lists, [n d]."""
     import pyarrow as pa
     import pyarrow.compute
 
@@ -218,7 +250,7 @@ def _lists(column: Any, name: str) -> Any:
     lengths = pyarrow.compute.list_value_length(column).unique().to_pylist()
     if len(lengths) > 1 or None in lengths or any(part.null_count for part in flat):
         raise ValueError(f"The column {name} has vectors of several lengths, or with gaps; each needs as many numbers.")
-    return Rows([part.to_numpy(zero_copy_only=False).reshape(-1, lengths[0]) for part in flat])
+    return np.concatenate([part.to_numpy(zero_copy_only=False).reshape(-1, lengths[0]) for part in flat])
 
 
 def _of_numbers(read: Any) -> Source:
@@ -237,23 +269,10 @@ def _of_numbers(read: Any) -> Source:
     return Source(vectors, _columns(read.drop_columns(ordered)))
 
 
-class _Index:
-    """The vectors of a faiss index, which gives them row by row."""
-
-    dtype = np.dtype(np.float32)
-
-    def __init__(self, index: Any, owner: Any):
-        self.index, self.shape = index, (int(index.ntotal), int(index.d))
-        self.owner = owner  # faiss frees an index inside another one with it
-
-    def __getitem__(self, rows: np.ndarray) -> np.ndarray:
-        return self.index.reconstruct_batch(rows)
-
-
 def _faiss(path: Path, vector: str) -> Source:
     import faiss
 
-    index = owner = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+    index = owner = faiss.read_index(str(path))  # which frees an index inside another one with it
     columns = {}
     if isinstance(index, faiss.IndexIDMap | faiss.IndexIDMap2):
         columns["key"] = faiss.vector_to_array(index.id_map)
@@ -261,58 +280,31 @@ def _faiss(path: Path, vector: str) -> Source:
     if hasattr(index, "make_direct_map"):
         index.make_direct_map()
     try:
-        index.reconstruct_batch(np.zeros(min(1, index.ntotal), np.int64))
+        vectors = index.reconstruct_batch(np.arange(index.ntotal))
     except RuntimeError:
         raise ValueError(
             f"The index {path} ({type(index).__name__}) does not keep its vectors; import those it was built from."
         ) from None
-    return Source(_Index(index, owner), columns)
+    del owner
+    return Source(vectors, columns)
 
 
 def _folder(path: Path, vector: str) -> Source:
-    """An export to faiss, or a data set that Hugging Face's `datasets` saved."""
-    if (path / "index.faiss").is_file():
-        source = _faiss(path / "index.faiss", vector)
-        if (path / "keys.json").is_file():
-            names = _opened(path / "keys.json", lambda: json.loads((path / "keys.json").read_text(encoding="utf-8")))
-            source.columns = {"key": names["keys"], "class": names["classes"]}
-        return source
-    if not ((path / "state.json").is_file() or (path / "dataset_dict.json").is_file()):
+    """An export to faiss."""
+    if not (path / "index.faiss").is_file():
         raise ValueError(
-            f"{path} is no data set that `datasets` saved and no export to faiss; for a folder of pictures use "
-            "`lab embed FOLDER --encoder NAME`."
+            f"{path} is no export to faiss; for a folder of pictures use `lab embed FOLDER --encoder NAME`, and write "
+            "a data set of Hugging Face as Parquet."
         )
-    return _opened(path, lambda: _hugging_face(path, vector))
-
-
-def _hugging_face(path: Path, vector: str) -> Source:
-    """The rows of all parts, with the names of their classes; pictures in the data set itself are left out."""
-    try:
-        import datasets
-    except ImportError:
-        raise ValueError(
-            "A Hugging Face data set is read with its own library: pip install 'rankscope[datasets]'."
-        ) from None
-    import pyarrow as pa
-
-    loaded = datasets.load_from_disk(str(path))
-    parts = dict(loaded) if hasattr(loaded, "values") else {"": loaded}
-    tables = []
-    for split, part in parts.items():
-        read = part.with_format("arrow")[:]
-        for at, (name, feature) in reversed([*enumerate(part.features.items())]):
-            if hasattr(feature, "int2str"):
-                numbers = read.column(name).to_pylist()
-                names = [None if one is None or one < 0 else feature.int2str(one) for one in numbers]
-                read = read.set_column(at, name, pa.array(names, pa.string()))
-            elif type(feature).__name__ == "Image":
-                read = read.remove_column(at)
-        tables.append(read.append_column("split", pa.array([split] * len(read))) if split else read)
-    return _of_arrow(pa.concat_tables(tables), vector)
+    source = _faiss(path / "index.faiss", vector)
+    if (path / "keys.json").is_file():
+        names = _opened(path / "keys.json", lambda: json.loads((path / "keys.json").read_text(encoding="utf-8")))
+        source.columns = {"key": names["keys"], "class": names["classes"]}
+    return source
 
 
 READERS: dict[str, Callable[[Path, str], Source]] = {
-    ".npy": _numpy, ".npz": _numpy, ".safetensors": _safetensors,
+    ".npy": _numpy, ".npz": _numpy, ".pt": _torch, ".pth": _torch, ".safetensors": _safetensors,
     **dict.fromkeys(TABLES, lambda path, vector: _of_arrow(TABLES[path.suffix.lower()](path), vector)),
     ".faiss": _faiss, ".index": _faiss,
 }  # fmt: skip

@@ -7,7 +7,7 @@ import json
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +15,12 @@ import numpy as np
 
 from lab.core.catalog import OUTSIDE
 from lab.core.files import write_json, write_text
+from lab.core.results import EmbeddingSet
 from lab.runs.config import RunConfig
 from lab.runs.execute import new_folder, write_status
 from lab.runs.folder import FINISHED, Run, write_images
 from lab.runs.importing import described, reading
-from lab.runs.importing.vectors import CheckedRows, as_rows
+from lab.runs.importing.vectors import as_rows, checked_rows
 from lab.runs.store import default_root, free_name, open_run
 from lab.runs.writer import Writer
 
@@ -40,6 +41,7 @@ class Brought:
     rows: Mapping[str, Mapping[str, np.ndarray]]
     items: Mapping[str, Mapping[str, np.ndarray]]
     like: Run | None = None
+    words: str = ""
 
 
 def from_embeddings(
@@ -53,9 +55,9 @@ def from_embeddings(
     """A run out of vectors that were made elsewhere; it is browsed, mapped, inspected and reported like any other.
 
     Args:
-        vectors: a table of floating-point numbers [n d] (numpy, memory map, torch, lists), a data frame or Arrow table
-            with a column of vectors, or a file of one of them (npy, npz, safetensors, Parquet, Arrow, CSV, faiss, a
-            Hugging Face data set on disk). Files are read by memory map and never held twice.
+        vectors: a table of floating-point numbers [n d] (numpy, memory map, torch, lists), a `lab.EmbeddingSet`, a data
+            frame or Arrow table with a column of vectors, or a file of one of them (npy, npz, safetensors, pt, Parquet,
+            Arrow, CSV, faiss).
         labels: the class of each row, as names or numbers; None, NaN, "" and negative numbers stand for no class. Or
             the name of the column.
         images: the picture file of each row, or the name of the column. Without pictures the pages show in words what
@@ -64,10 +66,9 @@ def from_embeddings(
         root: folder that paths of pictures are relative to; by default that of the file, or the current one. Given
             together with keys, these are pictures below it.
         split: train, validation or test, for all rows or for each.
-        roles: query or gallery for each row, where one part is searched in the other.
-        super_classes: the super-class of each row.
-        metadata: further columns to colour and filter by: a mapping, data frame, Arrow table, or a CSV, Parquet or
-            Arrow file. It may hold the columns above, too.
+        roles, super_classes: of each row, query or gallery where one part is searched in the other; its super-class.
+        metadata: further columns, to colour and filter by, or those above: a mapping, data frame, Arrow table, CSV,
+            Parquet or Arrow file; or y.npy, the labels beside X.npy.
         columns: which column is the vector, label, image, key, split, role or super_class, where its name does not
             say so.
         like: a run on the same images; keys or images then say which of its images each row is, and without them the
@@ -101,6 +102,7 @@ def from_embeddings(
         brought = _described(table, row_facts, base, with_root=root is not None)
     stem = file.stem if file else "imported"
     root = Path(default_root() if runs is None else runs)
+    brought = replace(brought, words=row_facts["words"])
     return _measured(_write(brought, encoder or stem, normalise, root, name, stem), brought, measure)
 
 
@@ -112,6 +114,9 @@ def _sorted_out(
     known: a value for each row, the name of a column, or None; of the split, one for all rows, too.
     """
     column = columns.pop("vector", "")
+    if isinstance(vectors, EmbeddingSet):
+        own = None if vectors.unlabelled else vectors.labels
+        known, vectors = {**known, "label": own if known["label"] is None else known["label"]}, vectors.vectors
     if isinstance(vectors, str | Path):
         source = reading.read(vectors, column)
     else:
@@ -231,12 +236,15 @@ def _write(brought: Brought, encoder: str, normalise: bool | None, root: Path, n
             values: dict[str, Any] = {}
             for part, rows in parts.items():
                 items = np.asarray(brought.items[split][part], np.int64)
-                values[f"{part}.vectors"] = CheckedRows(brought.vectors, rows, normalise)
+                values[f"{part}.vectors"] = checked_rows(brought.vectors, rows, normalise)
                 values[f"{part}.labels"], values[f"{part}.items"] = brought.images.labels[items], items
             about = {"checkpoint": OUTSIDE, "step": 0, "evaluation": config.evaluation.as_dict()}
             arrays.write(folder / "embeddings" / f"{split}.safetensors", values, about)
         write_json(folder / "meta.json", {"versions": versions(), "started": time.time()})
-        write_status(folder, FINISHED, "finished", 0, f"{count:,} vectors of {width} numbers, made elsewhere.")
+        classes = len(set(brought.images.class_names) - {""})
+        made = f"{count:,} vectors of {width} numbers of {classes:,} classes, made elsewhere"
+        told = f"{made}; {brought.words}." if brought.words else f"{made}."
+        write_status(folder, FINISHED, "finished", 0, told)
     return Run(root / name)
 
 

@@ -19,7 +19,7 @@ from lab.galleries.shards import SHARD, Gallery, Writer, open_gallery
 from lab.runs.importing.folder import Embedding, embedder_of, untrained_sentence
 
 if TYPE_CHECKING:
-    from lab.runs.importing.encoders import Seen
+    from lab.encoders.foreign import Seen
 
 
 def embed_shards(

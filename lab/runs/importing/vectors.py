@@ -1,14 +1,10 @@
-"""Vectors of anybody's making, read a few thousand rows at a time: checked, float32, and never held twice."""
+"""Vectors of anybody's making, checked and brought to float32."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-
-BLOCK = 8_192
-"""Rows that are looked at at once."""
 
 LENGTH = 2e-3
 """How far from 1 the length of a unit vector may be: half-precision numbers round so far."""
@@ -42,52 +38,33 @@ def as_rows(vectors: Any) -> Any:
     return vectors
 
 
-class CheckedRows:
-    """Some rows as float32, checked while they are read: finite, and of length 1 or brought to it.
+def checked_rows(vectors: Any, rows: np.ndarray, normalise: bool | None) -> np.ndarray:
+    """Some rows, int64 [n], of what `as_rows` gave, as float32 [n d].
 
-    Args:
-        source: from `as_rows`.
-        rows: int64 [n], which of them, in which order.
-        normalise: True brings each to unit length, False leaves lengths as they are, None refuses other lengths.
+    normalise: True brings each to unit length, False leaves lengths as they are, None refuses other lengths.
+
+    Raises:
+        ValueError: a number is not finite, or a length not what it should be; names the row.
     """
-
-    dtype = np.dtype(np.float32)
-
-    def __init__(self, source: Any, rows: np.ndarray, normalise: bool | None):
-        self.source, self.rows, self.normalise = source, rows, normalise
-        self.shape = (len(rows), int(source.shape[1]))
-
-    def blocks(self) -> Iterator[np.ndarray]:
-        """float32 [b d], one after the other.
-
-        Raises:
-            ValueError: a number is not finite, or a length not what it should be; names the row.
-        """
-        for start in range(0, len(self.rows), BLOCK):
-            rows = self.rows[start : start + BLOCK]
-            yield self._checked(np.asarray(self.source[rows]).astype(np.float32, copy=False), rows)
-
-    def _checked(self, block: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        finite = np.isfinite(block).all(1)
-        if not finite.all():
-            raise ValueError(
-                f"Row {rows[~finite][0]:,} of the vectors holds NaN or infinity (rows are counted from 0); leave such "
-                "rows out."
-            )
-        if self.normalise is False:
-            return block
-        lengths = np.linalg.norm(block.astype(np.float64), axis=1)
-        if not lengths.all():
-            raise ValueError(
-                f"Row {rows[lengths == 0][0]:,} of the vectors is zero, so it has no direction; leave it out."
-            )
-        if self.normalise:
-            return (block / lengths[:, None]).astype(np.float32)
-        off = np.abs(lengths - 1) > LENGTH
-        if off.any():
-            raise ValueError(
-                f"Row {rows[off][0]:,} of the vectors has length {lengths[off][0]:.4g} instead of 1; say whether to "
-                "bring all to unit length and compare by cosine (normalise=True, --normalise yes), or to keep their "
-                "lengths and compare by distance (normalise=False, --normalise no)."
-            )
+    block = np.asarray(vectors)[rows].astype(np.float32, copy=False)
+    finite = np.isfinite(block).all(1)
+    if not finite.all():
+        raise ValueError(
+            f"Row {rows[~finite][0]:,} of the vectors holds NaN or infinity (rows are counted from 0); leave such "
+            "rows out."
+        )
+    if normalise is False:
         return block
+    lengths = np.linalg.norm(block.astype(np.float64), axis=1)
+    if not lengths.all():
+        raise ValueError(f"Row {rows[lengths == 0][0]:,} of the vectors is zero, so it has no direction; leave it out.")
+    if normalise:
+        return (block / lengths[:, None]).astype(np.float32)
+    off = np.abs(lengths - 1) > LENGTH
+    if off.any():
+        raise ValueError(
+            f"Row {rows[off][0]:,} of the vectors has length {lengths[off][0]:.4g} instead of 1; say whether to "
+            "bring all to unit length and compare by cosine (normalise=True, --normalise), or to keep their lengths "
+            "and compare by distance (normalise=False, --no-normalise)."
+        )
+    return block

@@ -26,10 +26,12 @@ from lab.runs.writer import Writer
 
 GRACE = 30.0
 """Seconds that a run has to save itself when it is asked to stop."""
+NICENESS = 10
+"""Of what works in the background: where there are too few cores, pages that people wait for come first."""
 
 
 def start(words: list[str], log: Path, environment: dict[str, str] | None = None) -> Worker:
-    """Start `python WORDS` in a session of its own, so that it outlives this process.
+    """Start `python WORDS` in a session of its own, so that it outlives this process, and at a low priority.
 
     Raises:
         OSError: the process or its log cannot be made.
@@ -43,7 +45,16 @@ def start(words: list[str], log: Path, environment: dict[str, str] | None = None
             start_new_session=True,
             env=children.environment(environment),
         )
+    _give_way(process.pid)
     return Worker.of(process.pid)
+
+
+def _give_way(pid: int) -> None:
+    """Lower the priority of a process that was just started, and of its session: Linux may share the cores out among
+    sessions first, and niceness then counts only within one."""
+    with suppress(OSError, psutil.Error):  # it may have ended; and not every system has priorities
+        psutil.Process(pid).nice(NICENESS)
+        Path(f"/proc/{pid}/autogroup").write_text(str(NICENESS))
 
 
 def launch(run: Run, environment: dict[str, str] | None = None) -> Worker:

@@ -1,4 +1,4 @@
-"""Before a run is queued: does the data fit, will it fit in memory, are its gradients right, how long will it take?
+"""Before a run is queued: does the data fit, will it fit in memory, how long will it take?
 
 `python -m lab.runs.launching.preflight CONFIG.yaml` prints one JSON object a line, so that a page can start it and look
 on.
@@ -6,13 +6,11 @@ on.
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import json
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +23,6 @@ from lab.core.explain import explain
 from lab.core.formats import GB, duration, size
 from lab.core.records import Stepped
 from lab.data.images.loading import Streamed
-from lab.data.images.reading import ImageError, check_whole
 from lab.evaluation.precision import Precision
 from lab.kernels.memory import Forecast, chunk_that_fits
 from lab.runs.building.parts import parts_of
@@ -33,7 +30,6 @@ from lab.runs.config import RunConfig
 from lab.runs.evaluate import problems_sentence
 from lab.training.forecast import of_step
 from lab.training.loop import Parts, Trainer
-from lab.training.steps import gradients
 
 if TYPE_CHECKING:
     from lab.data import ImageSet
@@ -42,14 +38,8 @@ if TYPE_CHECKING:
 GOOD, CAREFUL, BAD = "good", "careful", "bad"
 STEPS = 3
 """Training steps that are timed, after one that warms up."""
-SAMPLED = 16
-"""Images that stand for all when memory and gradients are measured."""
-EQUAL = 1e-7
-"""Relative disagreement of float64 gradients that rounding explains."""
 LISTED = 200
 """Problems that are listed, at most."""
-PATIENCE, AT_ONCE = 10.0, 64
-"""Seconds for which image files are looked at, and how many of them between two looks at the clock."""
 ROOM = 0.9
 """Share of the free memory that a run may fill."""
 
@@ -77,12 +67,10 @@ def preflight(config: RunConfig) -> Iterator[Check]:
         yield Check("data", BAD, explain(error))
         return
     yield _data(config, dataset, parts, time.perf_counter() - started)
-    yield from _files(dataset)
     try:
         batch = first_batch(config, parts)
         yield _loading(config, batch, parts.loader.workers)
         yield _memory(config, parts, batch)
-        yield _gradients(config, parts, batch)
         yield _pace(config, dataset, parts)
     except Exception as error:  # whatever a real step would meet is what this is here to tell
         yield Check("a training step", BAD, explain(error))
@@ -100,44 +88,6 @@ def _data(config: RunConfig, dataset: ImageSet, parts: Parts, seconds: float) ->
         last = "there is no validation split, so the last checkpoint is used as the best one"
         return Check("data", CAREFUL, f"{counts}; {last}.", values)
     return Check("data", GOOD, f"{counts}; read in {seconds:.1f} s.", values)
-
-
-def _files(dataset: ImageSet) -> Iterator[Check]:
-    """Whether image files are whole: their first bytes, which were read until now, do not tell."""
-    looked, damages = damaged(dataset)
-    if not looked:
-        return
-    of = "" if looked == len(dataset) else f" of {len(dataset):,}, as many as there was time for,"
-    if not damages:
-        yield Check("images", GOOD, f"{looked:,} files{of} were looked at, and none is damaged.", {"looked at": looked})
-        return
-    is_are = "is" if len(damages) == 1 else "are"
-    sentence = f"{len(damages):,} of {looked:,} files{of} {is_are} damaged and will be left out of batches; the first: "
-    yield Check("images", CAREFUL, sentence + damages[0], {"looked at": looked, "problems": damages[:LISTED]})
-
-
-def damaged(dataset: ImageSet) -> tuple[int, list[str]]:
-    """How many image files were looked at whole, in `PATIENCE` seconds, and a sentence for each that is damaged; none
-    where the images are no files of a folder."""
-
-    def damage(at: int) -> str:
-        try:
-            check_whole(dataset.path(at))
-        except (ImageError, OSError) as error:
-            return explain(error)
-        except MemoryError:  # it may be a good one
-            return ""
-        return ""
-
-    sentences: list[str] = []
-    count = 0 if dataset.root is None or dataset.pixels is not None else len(dataset)
-    ends, looked = time.monotonic() + PATIENCE, 0
-    with ThreadPoolExecutor(8) as pool:
-        while looked < count and time.monotonic() < ends:
-            several = range(looked, min(looked + AT_ONCE, count))
-            sentences += filter(None, pool.map(damage, several))
-            looked = several.stop
-    return looked, sentences
 
 
 def first_batch(config: RunConfig, parts: Parts) -> LoadedBatch:
@@ -198,34 +148,6 @@ def _memory(config: RunConfig, parts: Parts, batch: LoadedBatch) -> Check:
     fits = chunk_that_fits(needed, int(ROOM * free))
     fix = "lower sampler.batch_size" if fits is None else f"set training.chunk to at most {fits}"
     return Check("memory", BAD, f"{start}. Too much: {fix}. {needed.caution}".rstrip(), values)
-
-
-def _gradients(config: RunConfig, parts: Parts, batch: LoadedBatch) -> Check:
-    """Chunked against plain gradients of one small batch, in float64 and without dropout's chance."""
-    knobs = config.training.knobs
-    if knobs.chunk is None or knobs.chunk >= len(batch):
-        return Check("gradients", GOOD, "The batch is embedded at once, without chunks: there is nothing to compare.")
-    if knobs.chunk_batchnorm == "per_chunk":
-        sentence = "Batch normalisation uses the statistics of each chunk, so a chunked step differs from a plain one."
-        return Check("gradients", CAREFUL, sentence)
-    few = min(len(batch), max(SAMPLED, 4)) if isinstance(batch.images, torch.Tensor) else knobs.chunk
-    if few < 2:
-        return Check("gradients", CAREFUL, "Images differ in size, so there is no plain step to compare with.")
-    images, labels = batch.images[:few].double(), batch.labels[:few]
-    labels = torch.from_numpy(np.searchsorted(parts.classes, labels.numpy()))
-    encoder, loss = (copy.deepcopy(m).double().cpu().eval() for m in (parts.encoder, parts.loss))
-    by_way = []
-    for chunk in (None, max(1, min(knobs.chunk, few // 3))):
-        encoder.zero_grad(set_to_none=True)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            gradients(encoder, loss, images, labels, chunk=chunk)
-        by_way.append(torch.cat([p.grad.flatten() for p in encoder.parameters() if p.grad is not None]))
-    plain, chunked = by_way
-    off = float((plain - chunked).norm() / plain.norm().clamp_min(torch.finfo(torch.float64).tiny))
-    sentence = f"Chunked gradients differ from plain ones by {off:.1e}, relatively (float64, {few} images)"
-    verdict, meaning = (GOOD, "equal but for rounding") if off <= EQUAL else (BAD, "not equal. Train without chunks")
-    return Check("gradients", verdict, f"{sentence}: {meaning}.", {"relative difference": off})
 
 
 def _pace(config: RunConfig, dataset: ImageSet, parts: Parts) -> Check:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from lab.core.files import check_allowed
 from lab.install import children
 from lab.runs.config import RunConfig
 
@@ -51,6 +52,7 @@ class Preflight:
 
 def start(config: RunConfig) -> Preflight:
     """Begin a pre-flight of a configuration; it ends with the object that comes back."""
+    check_allowed()
     given, out, errors = (tempfile.NamedTemporaryFile("w+", encoding="utf-8") for _ in range(3))  # noqa: SIM115
     given.write(text := config.as_yaml())
     given.flush()

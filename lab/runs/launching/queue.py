@@ -150,7 +150,7 @@ class Queue:
         """Start the queue's own detached process unless it lives."""
         with self._changing() as state:
             if self.worker is None:
-                words = ["-m", "lab", "queue", "work", "--runs", str(self.root.resolve())]
+                words = ["-m", "lab", "runs", "queue", "work", "--runs", str(self.root.resolve())]
                 state["worker"] = start(words, self.root / ".queue.log").as_dict()
 
     def work(self) -> Iterator[Run]:

@@ -8,24 +8,28 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
+import lab.verdict
 from lab.core.catalog import OUTSIDE
 from lab.core.explain import explain
 from lab.core.files import write_json, write_text
+from lab.core.formats import finite
 from lab.install.environment import versions
 from lab.runs.execute import new_folder, write_status
 from lab.runs.folder import FAILED, FINISHED, RUNNING, STOPPED, Run, write_images
 from lab.runs.importing import described
 from lab.runs.importing.run import PAIRS, outside_config, plain_name
-from lab.runs.importing.vectors import CheckedRows, as_rows
+from lab.runs.importing.vectors import as_rows, checked_rows
 from lab.runs.store import check_name, default_root, free_name
 from lab.runs.writer import Writer
+from lab.verdict import Finding
 
 STEP = ("loss", "lr", "gradient_norm", "images_per_second", "memory_bytes")
 """What belongs to a step; every other number is drawn beside the validation scores."""
@@ -44,8 +48,9 @@ class Recorder:
 
     run: Any  # a Run, but in `Silent`
 
-    def __init__(self, run: Run, normalise: bool | None):
-        self.run, self.normalise = run, normalise
+    def __init__(self, run: Run, normalise: bool | None, on_finding: Callable[[Finding], None] | None = None):
+        self.run, self.normalise, self._on_finding = run, normalise, on_finding
+        self._told: set[str] = set()
         self._writer = Writer(run)
         self._writer.claim()
         self._images: Any = None
@@ -71,6 +76,8 @@ class Recorder:
         """
         given = {"loss": loss, **scalars}
         values = {name: _number(name, value) for name, value in given.items() if value is not None}
+        if lost := [name for name, value in values.items() if value is None]:
+            warnings.warn(f"Step {step}: {', '.join(lost)} is NaN or infinite, so nothing is kept.", stacklevel=2)
         self.step = self._checked(step)
         if of_step := {name: value for name, value in values.items() if name in STEP}:
             self._append("stepped", **of_step)
@@ -101,14 +108,14 @@ class Recorder:
         step = self._checked(step)
         table = as_rows(vectors)
         items = np.arange(table.shape[0])
-        rows = np.concatenate(list(CheckedRows(table, items, self.normalise).blocks()))
+        rows = checked_rows(table, items, self.normalise)
         if self._images is None:
             self._list(len(rows), labels, images, keys, Path(root))
         if len(rows) != len(self._images):
             raise ValueError(f"There are {len(rows):,} vectors, but the run has {len(self._images):,} images.")
         self.step = step
         kept = {"vectors": rows, "labels": self._images.labels, "items": items}
-        self._writer.of_step("frames", step, kept, {}, self.run.config.training.knobs.keep_frames)
+        self._writer.moment(step, kept, self.run.config.training.knobs.keep_frames)
         evaluation = self.run.config.evaluation.as_dict()
         about = {"checkpoint": OUTSIDE, "step": step, "evaluation": evaluation}
         for old in (self.run.path / "scores").glob(f"{SPLIT}.*"):
@@ -121,6 +128,22 @@ class Recorder:
             for _ in evaluate_run(self.run, self._writer, splits=(SPLIT,)):
                 pass
             self._append("validated", values=(self.run.scores(SPLIT) or {})["values"])
+        if judged:
+            self._check_up(
+                "validation" if self.step else "untrained", _signs().of_validation(rows, self._images.labels, items)
+            )
+
+    def verdict(self) -> list[Finding]:
+        """What is wrong with the training so far, the likeliest cause first; see `lab.verdict`."""
+        return lab.verdict.of(self.run)
+
+    def _check_up(self, about: str, values: dict[str, Any]) -> None:
+        """Keep what was measured, and tell of each finding that it brings to light."""
+        self._append("checkup", about=about, values=finite(_signs().rounded(values)))
+        for one in self.verdict() if self._on_finding else ():
+            if one.name not in self._told and self._on_finding:
+                self._told.add(one.name)
+                self._on_finding(one)
 
     def batch(self, embeddings: Any, labels: Any, items: Sequence[int], loss: Any = None) -> None:
         """Keep a batch of the last step as the loss saw it, for Inspect.
@@ -145,6 +168,8 @@ class Recorder:
         kept = {"embeddings": vectors.astype(np.float32), "labels": np.unique(numbers, return_inverse=True)[1]}
         newest = self.run.config.training.knobs.keep_batches
         self._writer.of_step("batches", self.step, {**kept, "items": places}, {"loss": loss_value}, newest)
+        if len(places) > 1 and np.isfinite(vectors).all():
+            self._check_up("batch", _signs().of_batch(vectors.astype(np.float32), kept["labels"]))
 
     def _checked(self, step: int) -> int:
         if step < self.step:
@@ -178,6 +203,9 @@ class Silent(Recorder):
     def log(self, step: int, loss: Any = None, **scalars: Any) -> None:
         self.step = self._checked(step)
 
+    def verdict(self) -> list[Finding]:
+        return []  # the first process judges
+
     def embeddings(self, step: int, vectors: Any, *_: Any, **__: Any) -> None:
         self.step = self._checked(step)
 
@@ -194,6 +222,7 @@ def record(
     normalise: bool | None = None,
     runs: Path | str | None = None,
     rank: int | None = None,
+    on_finding: Callable[[Finding], None] | None = None,
 ) -> Recorder:
     """A run that a loop of your own fills: use it in a `with`; how that ends is how the run ends.
 
@@ -209,6 +238,7 @@ def record(
         runs: folder of runs, by default `lab.runs.default_root()`.
         rank: number of this process, of which 0 writes; by default what torch.distributed, else the variables of
             torchrun, Lightning's launcher or Slurm say. Give 0 where processes have nothing to do with each other.
+        on_finding: called once with each finding (`lab.verdict`) that new embeddings or a batch bring to light.
 
     Raises:
         ValueError: the name is no plain file name, or the configuration is no plain data.
@@ -238,7 +268,7 @@ def record(
         write_text(folder / "config.yaml", made.as_yaml())
         write_json(folder / "meta.json", {"versions": versions(), "started": time.time(), "config": settings})
         write_status(folder, STOPPED, "waiting", steps)
-    return Recorder(Run(root / name), normalise)
+    return Recorder(Run(root / name), normalise, on_finding)
 
 
 def _rank() -> int:
@@ -251,6 +281,12 @@ def _rank() -> int:
         if ranks:
             return max(map(int, ranks))  # only whether it is 0 matters
     return 0
+
+
+def _signs() -> Any:
+    from lab.verdict import signs  # torch, for those who give embeddings
+
+    return signs
 
 
 def _number(name: str, value: Any) -> float | None:

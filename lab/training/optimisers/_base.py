@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from lab.core.knobs import HasKnobs, Knobs, knob
+from lab.core.knobs import HasKnobs, knob
 
 PARTS = {
     "head": ("embed", "a last layer (encoder.dim none)"),
@@ -20,35 +20,34 @@ PARTS = {
 class Optimiser(HasKnobs):
     """Builds a torch optimiser over the encoder's weights, parts of them with a rate of their own, and the loss's."""
 
-    class Knobs(Knobs):
-        lr: float = knob(1e-3, "Learning rate of the encoder.", gt=0, le=10, scale="log")
-        anchors_lr: float | None = knob(
-            None,
-            "Learning rate of the loss's anchors or proxies; by default the encoder's.",
-            gt=0,
-            le=1000,
-            scale="log",
-        )
-        head_lr: float | None = knob(
-            None, "Learning rate of the last layer; by default the encoder's.", gt=0, le=10, scale="log"
-        )
-        projector_lr: float | None = knob(
-            None,
-            "Learning rate of the projector; by default the encoder's.",
-            gt=0,
-            le=10,
-            scale="log",
-            source="Contextual, released code",
-        )
-        pooling_lr: float | None = knob(
-            None,
-            "Learning rate of a learnt pooling, which then has no weight decay; by default the encoder's.",
-            gt=0,
-            le=10,
-            scale="log",
-            source="Radenovic et al. 2018",
-        )
-        weight_decay: float = knob(0.0, "Weight decay of all weights.", ge=0, le=1, scale="log")
+    lr: float = knob("Learning rate of the encoder.", default=1e-3, gt=0, le=10, scale="log")
+    anchors_lr: float | None = knob(
+        "Learning rate of the loss's anchors or proxies; by default the encoder's.",
+        default=None,
+        gt=0,
+        le=1000,
+        scale="log",
+    )
+    head_lr: float | None = knob(
+        "Learning rate of the last layer; by default the encoder's.", default=None, gt=0, le=10, scale="log"
+    )
+    projector_lr: float | None = knob(
+        "Learning rate of the projector; by default the encoder's.",
+        default=None,
+        gt=0,
+        le=10,
+        scale="log",
+        source="Contextual, released code",
+    )
+    pooling_lr: float | None = knob(
+        "Learning rate of a learnt pooling, which then has no weight decay; by default the encoder's.",
+        default=None,
+        gt=0,
+        le=10,
+        scale="log",
+        source="Radenovic et al. 2018",
+    )
+    weight_decay: float = knob("Weight decay of all weights.", default=0.0, ge=0, le=1, scale="log")
 
     def build(self, encoder: nn.Module, loss: nn.Module) -> torch.optim.Optimizer:
         """The torch optimiser; each group remembers its `base_lr`, which the schedule multiplies.

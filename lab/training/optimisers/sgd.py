@@ -7,10 +7,9 @@ from lab.training.optimisers._base import Optimiser
 class SGD(Optimiser):
     """Stochastic gradient descent with momentum."""
 
-    class Knobs(Optimiser.Knobs):
-        lr: float = knob(0.05, "Learning rate of the encoder.", gt=0, le=10, scale="log")
-        momentum: float = knob(0.9, "Momentum: share of the last step that is added to the next.", ge=0, lt=1)
-        nesterov: bool = knob(False, "Use Nesterov momentum; needs momentum above 0.")
+    lr: float = knob("Learning rate of the encoder.", default=0.05, gt=0, le=10, scale="log")
+    momentum: float = knob("Momentum: share of the last step that is added to the next.", default=0.9, ge=0, lt=1)
+    nesterov: bool = knob("Use Nesterov momentum; needs momentum above 0.", default=False)
 
     def _make(self, groups: list[dict]) -> torch.optim.Optimizer:
         if self.knobs.nesterov and not self.knobs.momentum:

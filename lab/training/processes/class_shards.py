@@ -6,7 +6,7 @@ So a checkpoint never names files that are not whole. Any number of processes re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +100,21 @@ def held_by(loss: nn.Module, optimiser: torch.optim.Optimizer) -> Held | None:
         if is_shard(module):
             return Held(module, f"{name}." if name else "", optimiser)
     return None
+
+
+def norm(weights: Sequence[nn.Parameter], parts: Iterable[nn.Parameter]) -> torch.Tensor:
+    """Norm of all gradients, []; the same in every process. parts: the weights that are others in each process."""
+    sharded = {id(weight) for weight in parts}
+    split: dict[bool, list[torch.Tensor]] = {False: [], True: []}
+    for weight in weights:
+        if weight.grad is not None:
+            split[id(weight) in sharded].append(weight.grad)
+    of_all, of_each = (torch.nn.utils.get_total_norm(split[in_part]) for in_part in (False, True))
+    kind = torch.promote_types(of_all.dtype, of_each.dtype)  # that of no gradients is float32
+    square = of_each.square().to(next(one.device for one in (*split[False], *split[True])), kind)
+    if dist.is_initialized():
+        dist.all_reduce(square)
+    return (of_all.square().to(square) + square).sqrt()
 
 
 def is_shard(module: nn.Module) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lab.core.knobs import HasKnobs, Knobs, knob
+from lab.core.knobs import HasKnobs, knob
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,7 @@ class Schedule(HasKnobs):
 
     needs_scores: ClassVar[bool] = False
 
-    class Knobs(Knobs):
-        warmup: int = knob(0, "Steps over which the learning rate rises linearly from 0.", ge=0, unit="steps")
+    warmup: int = knob("Steps over which the learning rate rises linearly from 0.", default=0, ge=0, unit="steps")
 
     def factor(self, step: int, steps: int, scores: Sequence[float] = ()) -> float:
         """The learning rate's factor in [0, 1] at `step` (1 is the first) of `steps`.

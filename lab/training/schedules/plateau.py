@@ -10,12 +10,11 @@ class Plateau(Schedule):
 
     needs_scores = True
 
-    class Knobs(Schedule.Knobs):
-        gamma: float = knob(0.1, "Factor by which the learning rate is multiplied.", gt=0, lt=1, scale="log")
-        patience: int = knob(
-            5, "Validations without improvement before the learning rate drops.", ge=1, unit="validations"
-        )
-        least: float = knob(1e-4, "Minimum gain over the best score that counts as an improvement.", ge=0, le=1)
+    gamma: float = knob("Factor by which the learning rate is multiplied.", default=0.1, gt=0, lt=1, scale="log")
+    patience: int = knob(
+        "Validations without improvement before the learning rate drops.", default=5, ge=1, unit="validations"
+    )
+    least: float = knob("Minimum gain over the best score that counts as an improvement.", default=1e-4, ge=0, le=1)
 
     def _after_warmup(self, at: Place) -> float:
         best, waited, drops = float("-inf"), 0, 0

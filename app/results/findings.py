@@ -1,0 +1,44 @@
+"""What is wrong with a run: the likeliest cause, where to see it, and the knob to move; the rest behind a fold."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.forms import knob_forms
+from app.shared import page_frame
+from lab.report.curves import journal, verdict
+from lab.runs import Run
+from lab.verdict import NOTHING, Finding
+
+
+def draw(run: Run) -> None:
+    """The findings of a run so far; nothing for one that was never examined."""
+    found = verdict(run)
+    if not found:
+        if journal(run.path).checkups:
+            st.caption(f"Verdict: {NOTHING[0].lower()}{NOTHING[1:]}")
+        return
+    faults = [one for one in found if not one.note]
+    for one in faults[:1]:
+        _card(run, one)
+    if rest := [*faults[1:], *(one for one in found if one.note)]:
+        also = "Verdict, also" if faults else "Verdict, notes"
+        with page_frame.fold(f"{also}: {', '.join(one.name for one in rest)}", link="findings"):
+            for one in rest:
+                _card(run, one)
+
+
+def _card(run: Run, one: Finding) -> None:
+    icon, kind = (":material/info:", "Note") if one.note else (":material/troubleshoot:", "Verdict")
+    with st.container(border=True, key=f"finding {one.name}"):
+        st.markdown(f"{icon} **{kind}: {one.name}.** {page_frame.as_text(one.sentence)}")
+        st.markdown(f"**What to do:** {page_frame.as_text(one.advice)}")
+        page_frame.say(f"Knob: {one.knob}")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            page_frame.link_to(one.place.page, one.place.words, one.place.query)
+            if "." in one.knob and not run.config.foreign:
+                help = "Opens the Train page with the settings of this run"
+                words = f"Change {one.knob} and train again"
+                if st.button(words, icon=":material/tune:", help=help, key=f"mend {one.name}"):
+                    knob_forms.fill(run.config)
+                    st.switch_page("views/train/page.py")

@@ -1,0 +1,1 @@
+TITLE, ICON, PLACE = "Images", ":material/grid_view:", 30

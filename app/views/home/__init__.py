@@ -1,0 +1,1 @@
+TITLE, ICON, PLACE = "Home", ":material/home:", 0

@@ -1,0 +1,1 @@
+TITLE, ICON, PLACE = "Threshold", ":material/vertical_align_center:", 37

@@ -1,0 +1,21 @@
+"""A head on frozen features in seconds, always beside the network as it came: what it gained, and what it lost.
+
+`adapt` does it all; `planned` gives the two configurations, which train like any other.
+"""
+
+from typing import TYPE_CHECKING
+
+from lab.core.catalog import public
+
+if TYPE_CHECKING:
+    from lab.adaptation._adapting import Adaptation, adapt, adapting
+    from lab.adaptation._beside import Beside, beside, elsewhere, verdict
+    from lab.adaptation._estimate import seconds
+    from lab.adaptation._plan import CAME, Plan, has_network, planned
+
+__all__ = [
+    "CAME", "Adaptation", "Beside", "Plan", "adapt", "adapting", "beside", "elsewhere", "has_network",
+    "planned", "seconds", "verdict",
+]  # fmt: skip
+
+__getattr__ = public(__name__)

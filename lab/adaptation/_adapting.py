@@ -1,0 +1,112 @@
+"""Both runs made, and what is to be said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab.adaptation._beside import Beside, beside, elsewhere
+from lab.adaptation._plan import CAME, Plan, planned
+from lab.core.files import write_json
+from lab.core.records import Record
+from lab.core.streams import result_of
+from lab.runs.config import RunConfig
+from lab.runs.execute import create, execute, findable
+from lab.runs.folder import FINISHED, Run
+from lab.runs.importing.run import plain_name
+from lab.runs.store import default_root, free_name, list_runs
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """run: with the head. came: the run of the network as it came. beside: both on the same queries. elsewhere: both
+    on other data."""
+
+    run: Run
+    came: Run
+    beside: Beside
+    elsewhere: tuple[Beside, ...] = ()
+
+    @property
+    def sentences(self) -> list[str]:
+        """The verdict, and one for each other data set."""
+        return [self.beside.sentence, *(one.sentence for one in self.elsewhere)]
+
+
+def adapting(
+    plan: Plan,
+    also: Sequence[str] = (),
+    name: str | None = None,
+    runs: Path | str | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Generator[Record, None, Adaptation | None]:
+    """Measure the network as it came, unless that was done before; train and measure the head; yields progress.
+
+    Args:
+        also: other data to measure both on; see `elsewhere`. name: of the run. stop: asked in every step.
+
+    Returns:
+        None if it was stopped.
+    """
+    root = Path(default_root() if runs is None else runs)
+    stem = plain_name(plan.stem)[:70]
+    came = _measured_before(plan.came, root)
+    if came is None:
+        came = create(plan.came, root, free_name(root, f"{stem}-{CAME}"))
+        yield from execute(came, stop)
+    kind = plan.head.encoder.knobs.head if plan.head.training.knobs.steps else "whitening"
+    run = create(plan.head, root, name or free_name(root, f"{stem}-{kind}"))
+    yield from execute(run, stop)
+    if FINISHED not in (run.state, came.state) or run.state != came.state:
+        return None
+    found = []
+    for data in dict.fromkeys(also):
+        found.append((yield from elsewhere(came, run, data)))
+    made = Adaptation(run, came, beside(came, run), tuple(found))
+    write_json(run.path / "beside.json", {"came": came.name, "sentences": made.sentences})
+    return made
+
+
+def _measured_before(config: RunConfig, root: Path) -> Run | None:
+    """A finished run of this very network on these images."""
+    wanted = findable(config).as_dict()
+    finished = (run for run in list_runs(root) if run.name.partition(f"-{CAME}")[1] and run.state == FINISHED)
+    return next((run for run in finished if run.config_dict == wanted), None)
+
+
+def adapt(
+    source: Run | Path | str, *, also: Sequence[str] = (), name: str | None = None, runs: Path | str | None = None,
+    listen: Callable[[Record], object] = lambda _: None, **choices: Any,
+) -> Adaptation:  # fmt: skip
+    """Keep a network and train a head on its features: seconds, where training the network takes minutes.
+
+    Args:
+        source: a run, its name or folder, with vectors of your own, too; a folder of class folders; or a data set's
+            name.
+        also: other data to measure both on: what was lost elsewhere?
+        name, runs: of the run, and its folder.
+        listen: called with each record.
+        choices: `encoder`, `weights`, `loss`, `head`, `dim` and sections, as `planned` takes them.
+
+    Raises:
+        ValueError: a head cannot be trained on it; one sentence.
+
+    Example (`root` is that of `lab.runs`):
+        >>> import lab, numpy
+        >>> random = numpy.random.default_rng(0)
+        >>> kinds = numpy.repeat(numpy.arange(12), 6)
+        >>> centres = random.normal(size=(12, 8))
+        >>> points = numpy.c_[centres[kinds], 3 * random.normal(size=(72, 8))]  # half of the numbers are noise
+        >>> source = lab.runs.from_embeddings(
+        ...     points.astype("float32"), [f"kind {k}" for k in kinds], normalise=True, name="mine", runs=root
+        ... )
+        >>> made = lab.adapt(source, head="linear", dim=8, runs=root, training={"steps": 60, "device": "cpu"})
+        >>> made.run.name, made.came.name, made.beside.split
+        ('mine-linear', 'mine-as-it-came', 'test')
+    """
+    generator = adapting(planned(source, runs=runs, **choices), also, name, runs)
+    made = result_of(generator, listen)
+    assert made is not None, "nobody stopped it"
+    return made

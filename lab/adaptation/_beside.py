@@ -1,0 +1,146 @@
+"""What a head did: the same queries before and after, which were gained and which lost, and what was lost elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+import lab.data
+from lab.core.files import whole
+from lab.core.records import Record
+from lab.core.results import EmbeddingSet
+from lab.data import ImageSet, Split
+from lab.data.images.features import FeatureLoader
+from lab.evaluation.paired import Difference, difference
+from lab.report.same_queries import same_queries
+from lab.runs.building.on_features import features_of
+from lab.runs.building.trained import open_trained
+from lab.runs.evaluate import Evaluator
+from lab.runs.folder import Run
+from lab.runs.store import open_run
+from lab.runs.whole_set import stored
+
+if TYPE_CHECKING:
+    from lab.data.images.loading import Loader
+
+FEWEST = 6
+"""Classes below which nothing is told: if all of so few change in one direction, chance alone does so in more than one
+case of twenty (the sign test, two-sided: 2 / 2^5 = .06, 2 / 2^6 = .03)."""
+
+
+def verdict(found: Difference) -> str:
+    """`helped`, `harmed` or `cannot be told`."""
+    if found.classes < FEWEST:
+        return f"cannot be told with so few classes ({found.classes})"
+    return "helped" if found.low > 0 else "harmed" if found.high < 0 else "cannot be told"
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One score of two runs on the same n queries.
+
+    before, after: means. difference: with its interval. gained, lost: int64, images whose score rose or fell, most
+    first. split: of the run's own data; seen: whether the classes were trained on, because there are too few to keep
+    some. data: another data set, which no head was trained for, in their place.
+    """
+
+    column: str
+    before: float
+    after: float
+    difference: Difference
+    gained: np.ndarray
+    lost: np.ndarray
+    split: str = ""
+    seen: bool = False
+    data: str = ""
+
+    @classmethod
+    def of(
+        cls, column: str, scores: Sequence[np.ndarray] | np.ndarray, items: np.ndarray, labels: np.ndarray, **place: Any
+    ) -> Beside:
+        """From the score of each query before and after, float64 [n] each."""
+        change = scores[1] - scores[0]
+        known, order = ~np.isnan(change), np.argsort(-np.nan_to_num(change), kind="stable")
+        gained, lost = order[change[order] > 0], order[::-1][change[order[::-1]] < 0]
+        before, after = (float(one[known].mean()) for one in scores)
+        return cls(column, before, after, difference(scores[0], scores[1], labels), items[gained], items[lost], **place)
+
+    @property
+    def sentence(self) -> str:
+        """`The head helped: MAP@R 0.246 → 0.268 (+0.022, ...) on 830 test queries of 60 classes; ...`."""
+        found, told = self.difference, verdict(self.difference)
+        told = f"the head {told}" if told in ("helped", "harmed") else f"whether the head helped {told}"
+        told = f"On {self.data} {told}" if self.data else told[0].upper() + told[1:]
+        interval = f"{found.mean:+.3f}, 95 % interval {found.low:+.3f} to {found.high:+.3f}"
+        queries = " ".join(filter(None, (f"{found.queries:,}", self.split, "queries")))
+        seen = " All these classes were trained on, so other classes may fare otherwise." if self.seen else ""
+        return (
+            f"{told}: {self.column} {self.before:.3f} → {self.after:.3f} ({interval}) on {queries} of "
+            f"{found.classes:,} classes; {len(self.gained):,} queries gained, {len(self.lost):,} lost.{seen}"
+        )
+
+
+def beside(came: Run, adapted: Run, column: str | None = None) -> Beside:
+    """Both runs on the same queries of the split that the adapted one was measured on last: test where there is one.
+
+    Args:
+        column: a score; by default that which the adapted run chose its checkpoint by.
+
+    Raises:
+        ValueError: they have no split or query in common, or no such score.
+    """
+    split = next((one for one in ("test", "validation", "train") if one in {*came.splits} & {*adapted.splits}), None)
+    if split is None:
+        raise ValueError(f"{came.name} and {adapted.name} have no split in common; evaluate both.")
+    found = same_queries([came, adapted], split)
+    column = column or adapted.config.training.knobs.select_by
+    if column not in found.values:
+        raise ValueError(f"There is no score {column!r}; there are {', '.join(found.values)}.")
+    return Beside.of(column, found.values[column], found.items, found.labels, split=split, seen=split == "train")
+
+
+def elsewhere(came: Run, adapted: Run, data: str, column: str | None = None) -> Generator[Record, None, Beside]:
+    """Both networks on other data: a data set of the catalogue (its test split), a folder of class folders, or, for
+    heads on vectors, a run that holds such vectors; yields progress.
+
+    Raises:
+        ValueError: there is no such data, or its vectors are of another width.
+    """
+    column = column or adapted.config.training.knobs.select_by
+    models = [open_trained(run) for run in (came, adapted)]
+    encoder: Any = models[0].encoder
+    if encoder.knobs.base is None:
+        run = open_run(data, adapted.path.parent)
+        images, features = run.dataset(), stored(run)
+        if features.vectors.shape[1] != encoder.width:
+            raise ValueError(
+                f"{data} holds vectors of {features.vectors.shape[1]} numbers, and the head takes {encoder.width}."
+            )
+        split = Split(features.items)
+    else:
+        images, split = _other(data)
+        features = yield from features_of(encoder, models[0].config, images, adapted.path.parent)
+    values = []
+    for model in models:
+        examiner, loader = Evaluator(model), cast("Loader", FeatureLoader(features, images))
+        query: EmbeddingSet = yield from examiner.embed(loader, split.query, data)
+        gallery = None if split.gallery is None else (yield from examiner.embed(loader, split.gallery, data))
+        found = yield from examiner.measure("elsewhere", query, gallery, images)
+        values.append(found.per_query[column])
+    return Beside.of(column, values, query.items, query.labels, data=data)
+
+
+def _other(data: str) -> tuple[ImageSet, Split]:
+    """Other images, and those of them that are searched."""
+    if data in lab.data.names():
+        images = lab.data.create(data)
+        return images, images.splits["test"]
+    folder = Path(whole(data))
+    if not folder.is_dir():
+        raise ValueError(f"There is no data set and no folder {data!r} to measure on; e.g. letters, digits or emoji7.")
+    images = lab.data.create("class_folders", root=str(folder), test=0.0, validation=0.0)
+    return images, Split(np.arange(len(images)))

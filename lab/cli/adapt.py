@@ -1,0 +1,90 @@
+"""Train a head on the features of a network: in seconds.
+
+The network keeps its weights, and is measured as it came, too: what did the head gain, and what did it lose? SOURCE is
+a folder of class folders, a run (also one of vectors: `lab import` makes it) or a data set such as letters.
+Each image is embedded once; the features are kept beside the runs. `--also letters FOLDER` measures both
+networks on other data, too: what was lost elsewhere? Sections are given as to `lab train`: `--loss.tau1 0.5`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from lab.cli._output import add_flags, print_json, say
+
+if TYPE_CHECKING:
+    from lab.adaptation import Beside
+
+HEADING, PLACE = "Train and measure", 11
+
+USUAL = ("--encoder", "--head", "--loss", "--also", "--name", "--training.steps", "--runs", "--json")
+
+SECTIONS = ("loss", "wrappers", "sampler", "optimiser", "schedule", "training", "metrics", "evaluation")
+
+
+def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
+    from lab.cli import _config
+
+    flag = parser.add_argument
+    flag("source", metavar="SOURCE", help="folder of class folders, run, or name of a data set")
+    flag(
+        "--encoder",
+        metavar="WHAT",
+        help="network, as `lab embed --encoder` takes it (default that of the run, else efficientnet_lite0)",
+    )
+    flag("--weights", metavar="FILE", help="saved state_dict of the network")
+    flag(
+        "--head",
+        default="linear",
+        help="linear, whitened (starts as the PCA whitening), mlp, or whitening (no training) (default linear)",
+    )
+    flag("--dim", type=int, help="width of the embedding (default 512, or 128 to whiten; at most that of the features)")
+    flag("--also", nargs="+", action="extend", default=[], metavar="DATA", help="other data to measure both on")
+    flag("--name", help="name of the run (default after the source and the head)")
+    add_flags(parser, "runs", "json")
+    _config.add_sections(parser, words, SECTIONS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from lab.adaptation import adapting, planned
+    from lab.cli import _config
+    from lab.cli._progress import result_of
+    from lab.cli.train import StopOnSignal
+
+    sections = _config.merged(arguments)
+    plan = planned(
+        arguments.source, encoder=arguments.encoder, weights=arguments.weights, head=arguments.head,
+        dim=arguments.dim, runs=arguments.runs, **sections,
+    )  # fmt: skip
+    with StopOnSignal() as stop:
+        made = result_of(adapting(plan, arguments.also, arguments.name, arguments.runs, stop), arguments.quiet)
+    if made is None:
+        say("Stopped; `lab train --resume RUN` goes on with what was begun.")
+        return stop.status or 1
+    if arguments.json:
+        found = made.beside
+        print_json(
+            {
+                "run": str(made.run.path),
+                "came": str(made.came.path),
+                "split": found.split,
+                "scores": [_row(found), *({"data": one.data, **_row(one)} for one in made.elsewhere)],
+                "gained": found.gained.tolist(),
+                "lost": found.lost.tolist(),
+                "sentences": made.sentences,
+            }
+        )
+        return 0
+    print("\n".join(made.sentences))
+    say(f"{made.run.path} and {made.came.path}; in the dashboard, Browse shows what was gained and lost.")
+    return 0
+
+
+def _row(one: Beside) -> dict:
+    from lab.adaptation import verdict
+
+    found = one.difference
+    interval = {"difference": found.mean, "low": found.low, "high": found.high}
+    counted = {"queries": found.queries, "classes": found.classes, "verdict": verdict(found)}
+    return {"column": one.column, "before": one.before, "after": one.after, **interval, **counted}

@@ -1,0 +1,171 @@
+"""List losses, metrics, data sets, recipes, ...; or explain one.
+
+`lab list` names the kinds, `lab list losses` lists the losses, `lab list losses roadmap` explains one. `lab list
+recipes NAME` prints a recipe of a published result (its hours are estimated, not measured: steps x images x work). `lab
+list data sop ~/data/sop` reads the files of a data set where you put it: what is missing, wrong or corrupt, how many
+images its classes have; `--download` fetches it there first, if it may be fetched.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect
+from collections.abc import Iterator
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from lab.cli._kept import kept
+from lab.cli._output import add_flags, print_json, say, show
+from lab.core.explain import near
+
+if TYPE_CHECKING:
+    from lab.papers.recipes import Recipe
+
+HEADING, PLACE = "Look up and keep in order", 40
+
+KINDS = {
+    "losses": "losses", "metrics": "metrics", "data": "data", "encoders": "encoders", "samplers": "samplers",
+    "wrappers": "wrappers", "indexes": "search", "rerankers": "reranking", "exporters": "exporters",
+    "launchers": "launchers", "figures": "figures", "protocols": "protocols", "recipes": "papers.recipes",
+}  # fmt: skip
+"""What can be listed, and the package of `lab` whose entries these are."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    flag = parser.add_argument
+    flag("kind", nargs="?", metavar="KIND", help=f"what to list: {', '.join(KINDS)}")
+    flag("name", nargs="?", metavar="NAME", help="explain this one instead of listing all")
+    flag("folder", nargs="?", metavar="FOLDER", help="of a data set: where it lies, to be checked and counted")
+    flag("--download", action="store_true", help="fetch the data set into FOLDER first")
+    add_flags(parser, "json")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    kind, name = arguments.kind, arguments.name
+    if arguments.folder and kind != "data" or arguments.download and not arguments.folder:
+        raise ValueError("A folder is a data set's, and --download fetches into one: lab list data NAME FOLDER.")
+    if kind is None:
+        packages = {one: importlib.import_module(f"lab.{package}") for one, package in KINDS.items()}
+        show([{"kind": one, "there are": len(of.names())} for one, of in packages.items()], as_json=arguments.json)
+        return 0
+    if kind not in KINDS:
+        hint = f" Did you mean {meant!r}?" if (meant := near(kind, KINDS)) else ""
+        raise ValueError(f"There is no kind {kind!r} to list.{hint} Known: {', '.join(KINDS)}.")
+    package = importlib.import_module(f"lab.{KINDS[kind]}")
+    if arguments.folder:
+        return _folder(name, arguments)
+    if kind == "recipes":
+        _recipes(arguments)
+    elif name is None:
+        show(kept(f"catalogue-{kind}", lambda: listed(package)), as_json=arguments.json)
+    else:
+        _explain(package.get(name), arguments)
+    return 0
+
+
+def _explain(entry: Any, arguments: argparse.Namespace) -> None:
+    """What an entry is, and each of its knobs."""
+    from lab.core.knobs import describe
+
+    if not arguments.json:
+        print(f"{arguments.name}: {inspect.getdoc(entry)}\n")
+    rows = [
+        {"knob": knob.name, "default": "required" if knob.required else str(knob.default)}
+        | {fact: getattr(knob, fact) for fact in ("range", "scale", "unit", "source", "help")}
+        for knob in describe(entry.Knobs)
+    ]
+    show(rows, as_json=arguments.json, empty="It has no knobs.")
+
+
+def listed(package: ModuleType) -> list[dict]:
+    """Name, purpose and knobs, of a loss its family, too, of every entry; of one that cannot be loaded, why."""
+    from lab.core.knobs import describe
+
+    rows, broken = [], {}
+    for name in package.names():
+        try:
+            entry = package.get(name)
+        except ImportError as error:  # of another package
+            broken[name] = str(error)
+            continue
+        purpose = " ".join((inspect.getdoc(entry) or "").split("\n\n")[0].split())
+        family = {"family": entry.family} if hasattr(entry, "family") else {}
+        knobs = " ".join(knob.name for knob in describe(entry.Knobs))
+        rows.append({"name": name, **family, "purpose": purpose, "knobs": knobs})
+    blank = dict.fromkeys(rows[0], "")
+    return rows + [{**blank, "name": name, "purpose": sentence} for name, sentence in broken.items()]
+
+
+def _folder(name: str, arguments: argparse.Namespace) -> int:
+    """What is wrong with a data set in its folder, and how large its classes are; 1 where something is wrong."""
+    import lab.data
+
+    problems = _problems(lab.data.download(name, arguments.folder)) if arguments.download else []
+    problems = problems or _problems(lab.data.checking(name, arguments.folder))
+    sizes = [] if problems else _sizes(name, arguments.folder)
+    if arguments.json:
+        print_json({"problems": problems, "splits": sizes})
+    elif problems:
+        show([{"problem": problem} for problem in problems], as_json=False)
+    else:
+        say(f"{name} at {arguments.folder} is complete.")
+        show(sizes, as_json=False)
+    return 1 if problems else 0
+
+
+def _sizes(name: str, path: str) -> list[dict]:
+    """One row a split: images, classes and images a class."""
+    import numpy as np
+
+    import lab.data
+    from lab.core.knobs import describe
+
+    required = [knob.name for knob in describe(lab.data.get(name).Knobs) if knob.required]
+    dataset, rows = lab.data.create(name, **dict.fromkeys(required, path)), []
+    for split, part in dataset.splits.items():
+        counts = np.unique(dataset.labels[part.items], return_counts=True)[1]
+        row = {"split": split, "images": len(part), "classes": len(counts), "mean": round(float(counts.mean()), 1)}
+        for share, label in ((0, "least"), (25, "quarter"), (50, "half"), (75, "three quarters"), (100, "most")):
+            row[label] = int(np.percentile(counts, share, method="lower"))
+        rows.append(row)
+    return rows
+
+
+def _problems(records: Iterator[Any]) -> list[str]:
+    """Show how far the work is, and return the problems that were found, each once."""
+    from lab.cli._progress import follow
+
+    return list(dict.fromkeys(record.sentence for record in follow(records) if hasattr(record, "sentence")))
+
+
+def _recipes(arguments: argparse.Namespace) -> None:
+    """The recipes with published score and expected hours, or one, with a head that says where its knobs come from."""
+    import lab.papers.recipes
+
+    if arguments.name is None:
+        made = [lab.papers.recipes.get(name) for name in lab.papers.recipes.names()]
+        show([_line(recipe) for recipe in made], as_json=arguments.json)
+        return
+    recipe = lab.papers.recipes.get(arguments.name)
+    if not arguments.json:
+        print(recipe.text, end="")
+        return
+    told = {"command": recipe.command, "head": recipe.head, "config": recipe.sections, "cost": vars(recipe.cost)}
+    print_json({**_line(recipe), **told, "published": [vars(row) for row in recipe.rows]})
+
+
+def _line(recipe: Recipe) -> dict:
+    first = recipe.rows[0]
+    column, value = next(iter(first.values.items()))
+    return {
+        "recipe": recipe.name,
+        "data": " ".join(filter(None, (first.data, first.part))),
+        "method": first.method,
+        "encoder": first.encoder,
+        "dim": first.dim,
+        "published": f"{column} {100 * value:.1f}",
+        "source": first.source,
+        "million weights": recipe.cost.millions,
+        "hours (estimated)": float(f"{recipe.cost.hours:.2g}"),
+    }

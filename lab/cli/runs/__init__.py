@@ -1,0 +1,99 @@
+"""List the runs, show or compare them; watch, stop, tag, report.
+
+`lab runs` lists, `lab runs RUN` shows, `lab runs A B` says in which knobs two differ. A run that is called like a verb
+is named by its folder: `lab runs runs/check`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lab.cli._output import add_flags, print_json, say, show
+from lab.cli.runs import _listed
+
+if TYPE_CHECKING:
+    from lab.runs import Run
+
+HEADING, PLACE = "Look up and keep in order", 41
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    flag = parser.add_argument
+    flag("run", nargs="*", help="none lists all, one is shown, two are compared")
+    _listed.add_filters(parser)
+    flag("-n", "--last", type=int, metavar="N", help="list only the N newest")
+    flag("--sort", metavar="COLUMN", help="order the list by a column, for instance r@1, the best first")
+    flag("--scores", nargs="+", metavar="NAME", default=_listed.SCORES, help="scores to list (default r@1 MAP@R)")
+    add_flags(parser, "runs", "json")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    import lab.runs
+
+    if len(arguments.run) > 2:
+        raise ValueError(f"Give at most two runs, got {len(arguments.run)}.")
+    runs = [lab.runs.open(name, arguments.runs) for name in arguments.run]
+    if len(runs) == 2:
+        _difference(runs[0], runs[1], arguments.json)
+    elif runs:
+        _one(runs[0], arguments.json)
+    else:
+        _all(lab.runs.list(arguments.runs), arguments)
+
+
+def _all(runs: Sequence[Run], arguments: argparse.Namespace) -> None:
+    from lab.report import rows as tables
+
+    if arguments.last is not None and arguments.last < 1:
+        raise ValueError(f"--last must be at least 1, got {arguments.last}.")
+    rows = [_listed.row_of(run, arguments.scores) for run in runs]
+    kept = [row for row in rows if _listed.fits(row, arguments)]
+    if arguments.sort:
+        kept = _sorted(kept, arguments.sort, rows)
+    kept = chosen = kept[: arguments.last]
+    if not arguments.json:  # no columns of nothing
+        kept = tables.lettered(kept)
+        unused = {key for key in ("group", "tags") if not any(row[key] for row in kept)} | {"measured on"}
+        kept = [{key: value for key, value in row.items() if key not in unused} for row in kept]
+    empty = "No run matches." if rows else "No runs yet: `lab demo` or `lab train` makes one."
+    show(kept, as_json=arguments.json, empty=empty)
+    if not arguments.json and any(tables.letters([row["measured on"] for row in chosen])):
+        say(tables.UNLIKE)
+
+
+def _sorted(rows: list[dict], column: str, every: list[dict]) -> list[dict]:
+    """By falling numbers or rising names; rows without a value last."""
+    if every and column not in every[0]:
+        raise ValueError(
+            f"There is no column {column!r} to sort by; there are {', '.join(every[0])}; see also --scores."
+        )
+    with_value = [row for row in rows if row[column] is not None]
+    numbers = all(isinstance(row[column], int | float) for row in with_value)
+    ordered = sorted(with_value, key=lambda row: row[column], reverse=numbers)
+    return [*ordered, *(row for row in rows if row[column] is None)]
+
+
+def _one(run: Run, as_json: bool) -> None:
+    from lab.cli._scores import rows_of
+
+    status = run.status
+    if as_json:
+        scores = {split: run.scores(split) for split in run.splits}
+        facts = {"run": str(run.path), "status": status, "config": run.config_dict, "meta": run.meta, "scores": scores}
+        print_json(facts)
+        return
+    print((run.path / "config.yaml").read_text(encoding="utf-8"))
+    show([{"": k, "value": str(v)} for k, v in status.items() if k != "scores"], as_json=False)
+    if rows := rows_of(run):
+        show(rows, as_json=False)
+
+
+def _difference(one: Run, other: Run, as_json: bool) -> None:
+    import lab.runs
+
+    different = lab.runs.difference(one.config, other.config)
+    shown = {path: ["-" if value is None else str(value) for value in both] for path, both in different.items()}
+    rows = [{"knob": path, one.name: mine, other.name: yours} for path, (mine, yours) in shown.items()]
+    show(rows, as_json=as_json, empty=f"{one.name} and {other.name} have the same configuration.")

@@ -1,0 +1,71 @@
+"""The queue of runs: list it, add to it, reorder it, work on it.
+
+`lab runs queue` lists waiting and running runs; `lab runs queue add RUN`, `lab runs queue move RUN 0`, `lab runs queue
+remove RUN`, `lab runs queue pause`, `lab runs queue go`. Adding starts a process of its own that works through the
+queue, one run at a time on each device.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from lab.cli._output import add_flags, print_json, say, show
+
+if TYPE_CHECKING:
+    from lab.runs.launching.queue import Queue
+
+
+ACTIONS = ("list", "add", "move", "remove", "pause", "go", "work")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    flag = parser.add_argument
+    flag("action", nargs="?", choices=ACTIONS, default="list", help="what to do (default list)")
+    flag("run", nargs="?", help="name of the run")
+    flag("position", nargs="?", type=int, help="for move: its place in the queue, 0 being the next")
+    flag("--device", help="for add: device to run on (default the run's own)")
+    add_flags(parser, "runs", "json")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    import lab.runs
+    from lab.runs.launching.queue import Queue
+
+    queue = Queue(arguments.runs or lab.runs.default_root())
+    action, name = arguments.action, arguments.run
+    if action in ("add", "move", "remove") and name is None:
+        raise ValueError(f"Name a run: `lab runs queue {action} RUN`.")
+    if action == "add":
+        queue.add(lab.runs.open(name, queue.root), arguments.device, arguments.position)
+        queue.ensure_worker()
+    elif action == "move":
+        if arguments.position is None:
+            raise ValueError("Give a position: `lab runs queue move RUN POSITION`, 0 being the next to start.")
+        queue.move(name, arguments.position)
+    elif action == "remove":
+        queue.remove(name)
+    elif action == "pause":
+        queue.pause()
+    elif action == "go":
+        queue.pause(False)
+        queue.ensure_worker()
+    elif action == "work":
+        for started in queue.work():
+            say(f"started {started.name}")
+        return 0
+    _show(queue, arguments.json)
+    return 0
+
+
+def _show(queue: Queue, as_json: bool) -> None:
+    active = queue.active()
+    if as_json:
+        print_json({"paused": queue.paused, "active": [r.name for r in active], "waiting": queue.names})
+        return
+    rows = [
+        {"": "running", "run": r.name, "step": f"{r.status.get('step', 0)}/{r.status.get('steps', '?')}"}
+        for r in active
+    ]
+    rows += [{"": f"waiting {place}", "run": name, "step": ""} for place, name in enumerate(queue.names)]
+    show(rows, as_json=False, title="paused" if queue.paused else None, empty="The queue is empty.")

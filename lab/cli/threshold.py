@@ -1,0 +1,71 @@
+"""Choose which similarity means the same, and keep it with the run.
+
+The threshold is chosen by its rate of false accepts: `lab threshold RUN --far 0.01` takes the lowest similarity that at
+most one of a hundred pairs of two classes reaches, says what it lets through and keeps out, and which classes it serves
+worst. `--at` sets a similarity by hand. `lab query --unknown` then answers "unknown" below it. The rates are of the
+images that it was chosen on: measure it on a split of other classes by `--at`, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from lab.cli._output import add_flags, print_json, say, show
+
+if TYPE_CHECKING:
+    from lab.threshold import Pairs
+
+HEADING, PLACE = "Search and exchange", 21
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    flag = parser.add_argument
+    add_flags(parser, "run", "runs", "json")
+    far = "most of the pairs of two classes that may be let through, as a share (default 0.01)"
+    flag("--far", type=float, metavar="SHARE", help=far)
+    flag("--at", type=float, metavar="SIMILARITY", help="use this similarity instead")
+    flag("--split", default="test", help="embedded split to choose it on (default test)")
+    flag("--classes", type=int, default=5, metavar="N", help="classes to list, the worst served first (default 5)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    import lab.runs
+
+    run = lab.runs.open(arguments.run, arguments.runs)  # before what takes seconds to load
+    if arguments.far is not None and arguments.at is not None:
+        raise ValueError("Give --far or --at, not both: each of them sets the threshold.")
+    from lab import threshold
+
+    pairs = threshold.measure(run, arguments.split)
+    chosen = pairs.let_through(arguments.far or 0.01) if arguments.at is None else pairs.column(arguments.at)
+    kept = threshold.save(run, pairs, chosen)
+    worst = _classes(pairs, chosen, run.dataset().class_names, arguments.classes)
+    if arguments.json:
+        about = {name: getattr(kept, name) for name in ("value", "similarity", "split", "checkpoint", "step")}
+        about |= {"pairs of one class": kept.same, "pairs of two classes": kept.other, "queries": kept.queries}
+        print_json({"run": run.name, **about, "rates": kept.rates, "opis": pairs.opis, "worst classes": worst})
+        return 0
+    ends = ("value", "low", "high")
+    show(
+        [
+            {"rate": name} | dict(zip(ends, row, strict=True)) | {"of": threshold.RATES[name]}
+            for name, row in kept.rates.items()
+        ],
+        as_json=False,
+    )
+    show(worst, as_json=False, empty="No class has pairs of both kinds.")
+    some = f" (drawn of {pairs.of:,})" if pairs.of > kept.queries else ""
+    say(f"Threshold of {run.name}: {kept.words}{some}, {run.origin(kept.split).words}. low and high: 95 % intervals.")
+    say(f"OPIS {pairs.opis:.4f} (0: one threshold serves all classes alike).")
+    return 0
+
+
+def _classes(pairs: Pairs, column: int, names: list[str], most: int) -> list[dict[str, Any]]:
+    found = pairs.classes(column)
+    columns = (found.labels, found.false_accepts, found.false_rejects, found.utility)
+    keys = ("class", "false accepts", "false rejects", "utility")
+    return [
+        dict(zip(keys, (names[label], *map(float, numbers)), strict=True))
+        for label, *numbers in zip(*(one[:most].tolist() for one in columns), strict=True)
+    ]

@@ -1,0 +1,101 @@
+"""Corrections of a data set: images that are left out, and images that really are of another class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from lab.core.formats import plain_cell
+from lab.data._lists import csv_columns
+from lab.data._splits import Split
+
+
+def read_corrections(file: Path) -> dict[str, str]:
+    """Image to the class that it really is, or to "" where it is left out, from a CSV file with the columns image and
+    label. A table without labels leaves its images out, as does a table of marks of version 0.2, with a column mark.
+
+    Raises:
+        ValueError: there is no such file, or it is no table with a column image.
+    """
+    try:
+        columns = csv_columns(file)
+    except OSError as error:
+        raise ValueError(
+            f"data.corrections names {file}, which cannot be read: {error.strerror or error}. Give another file, or "
+            "none."
+        ) from None
+    if "image" not in columns:
+        raise ValueError(f"{file} has no column image, which data.corrections needs.")
+    images = columns["image"]
+    labels = [""] * len(images) if "mark" in columns else columns.get("label", [""] * len(images))
+    return {image: label for image, label in zip(images, labels, strict=True) if image}
+
+
+def found(table: Mapping[str, str], source: str, keys: Sequence[str]) -> dict[int, str]:
+    """Item to what a table says of it. Tables are safe to open in a spreadsheet, so a name may stand in them behind an
+    apostrophe.
+
+    Raises:
+        ValueError: none of its images is there, or one to relabel is not.
+    """
+    named = {key: key if key in table else plain_cell(key) for key in keys}
+    known = {item: table[named[key]] for item, key in enumerate(keys) if named[key] in table}
+    absent = table.keys() - named.values()
+    if table and (not known or any(table[image] for image in absent)):
+        image = min((image for image in absent if table[image]), default=min(absent))
+        raise ValueError(
+            f"{source} names {image!r}, which is no image of this data set; data.corrections needs its names."
+        )
+    return known
+
+
+def classes_of(table: Mapping[int, str], source: str, class_names: list[str]) -> dict[int, int]:
+    """Item to its new class, for those that are relabelled.
+
+    Raises:
+        ValueError: there is no such class.
+    """
+    classes = {form: label for label, name in enumerate(class_names) for form in (plain_cell(name), name)}
+    for name in table.values():
+        if name and name not in classes:
+            raise ValueError(
+                f"{source} relabels to {name!r}, which is no class of this data set: {_some(class_names)}."
+            )
+    return {item: classes[name] for item, name in table.items() if name}
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
+
+
+def moved(
+    splits: Mapping[str, Split], labels: np.ndarray, out: np.ndarray, relabelled: Mapping[int, int]
+) -> dict[str, Split]:
+    """The splits without the images that are left out.
+
+    Where no class is in two splits, a relabelled image of a split moves to the one that holds its new class, so that
+    none is in two splits afterwards either; where a split has queries and gallery, it moves to the gallery.
+
+    Args:
+        labels: int64 [n], before the corrections. out: int64 [m], items. relabelled: item to its new class.
+    """
+    homes = [(label, name) for name, split in splits.items() for label in split.by_class(labels)[0].tolist()]
+    home = dict(homes) if len({label for label, _ in homes}) == len(homes) else {}
+    changing = np.array(list(relabelled), np.int64)
+    inside = {int(item): name for name, split in splits.items() for item in np.intersect1d(split.items, changing)}
+    goes = {item: home[relabelled[item]] for item, name in inside.items() if home.get(relabelled[item], name) != name}
+    changed = {}
+    for name, split in splits.items():
+        without, comes = [*out, *goes], [item for item, to in goes.items() if to == name]
+        query, gallery = split.query[~np.isin(split.query, without)], split.gallery
+        if gallery is None:
+            changed[name] = Split(_with(query, comes))
+        else:
+            changed[name] = Split(query, _with(gallery[~np.isin(gallery, without)], comes))
+    return changed
+
+
+def _with(items: np.ndarray, comes: list[int]) -> np.ndarray:
+    return np.sort(np.append(items, np.array(comes, np.int64))) if comes else items

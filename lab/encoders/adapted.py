@@ -1,0 +1,110 @@
+"""A head on frozen features: of any network, or of vectors that came without one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import torch
+from torch import nn
+
+import lab.encoders
+from lab.core.explain import last_line
+from lab.core.knobs import knob
+from lab.encoders import _timm, foreign
+from lab.encoders._base import Encoder
+
+
+class Adapted(Encoder):
+    """A network that keeps its weights, with a head that is trained: seconds instead of minutes, see `lab adapt`.
+
+    It takes images float32 [n 3 h w], or features float32 [n w] that the network made of them before: a training
+    embeds each image once. Without a network (`base` none) it takes vectors alone.
+
+    Raises:
+        ValueError: there is no such network, or its weights cannot be had or do not fit.
+    """
+
+    base: str | None = knob(
+        "Network that makes the features, as `lab embed --encoder` takes it, or the encoder of a run as JSON; none for "
+        "vectors that were made elsewhere.",
+        default=None,
+    )
+    pretrained: bool = knob("Start from the pretrained weights of the network.", default=True)
+    weights: str | None = knob(
+        "File with weights of the network, or a checkpoint of the run that trained it.", default=None, path=True
+    )
+    vectors: str | None = knob(
+        "Folder of the run that holds the vectors, where there is no network.", default=None, path=True
+    )
+    _width: int = knob("Numbers of a vector, where there is no network.", default=512, ge=1, scale="log", alias="width")
+    image_size: int | None = knob(
+        "Side of the images that the network is shown; by default what it says.", default=None, ge=16, unit="pixels"
+    )
+    _head: Literal["linear", "whitened", "mlp"] = knob(
+        "Head on the features: a linear map that starts as a random rotation; one that starts as the whitening of the "
+        "training features (PCA); or two linear maps with a ReLU between. With dim none there is no head.",
+        default="linear",
+        alias="head",
+    )
+    hidden: int = knob("Width between the two maps of the head mlp.", default=512, ge=2, scale="log")
+
+    input_size = foreign.SIDE
+
+    def __post_init__(self) -> None:
+        base = None if self.knobs.base is None else _network(self.knobs)
+        if base is None:
+            backbone, width = nn.Identity(), self.knobs.width
+        else:
+            backbone = base.requires_grad_(False)
+            self.input_size, self.mean, self.std = base.input_size, tuple(base.mean), tuple(base.std)
+            width = _timm.width(backbone, self.input_size, str(self.knobs.base))
+        self.width = width
+        self._assemble(backbone, nn.Identity(), width, pretrained=False)
+        if self.knobs.head == "mlp" and self.knobs.dim is not None:
+            hidden = self.knobs.hidden
+            maps = nn.Sequential(nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, self.knobs.dim))
+            self.head.embed = maps  # type: ignore[assignment]  # of this head only
+
+    def raw(self, images: torch.Tensor) -> torch.Tensor:
+        """Embeddings [n d] of normalised images [n 3 h w], or of their features [n w], before they get unit length.
+
+        Raises:
+            ValueError: they are of another shape; or there is no network, and they are images.
+        """
+        if images.ndim == 2 and images.shape[1] == self.width:
+            return self.head(images)
+        if self.knobs.base is None or images.ndim == 2:
+            raise ValueError(
+                f"This head takes vectors of {self.width} numbers [n {self.width}], got {list(images.shape)}"
+                + ("; they came without the network that makes them of pictures." if images.ndim == 4 else ".")
+            )
+        return super().raw(images)
+
+    def train(self, mode: bool = True) -> Self:
+        """As `nn.Module.train`, except that the network stays in evaluation mode."""
+        super().train(mode)
+        self.backbone.eval()
+        return self
+
+
+def _network(knobs: Any) -> Any:
+    """The network that a person or a run named, with the weights that it is to have."""
+    if not knobs.base.startswith("{"):
+        seen = foreign.Seen(size=knobs.image_size)
+        return foreign.encoder_of(knobs.base, knobs.weights, seen, pretrained=knobs.pretrained)
+    choice = json.loads(knobs.base)
+    kind = lab.encoders.get(choice.pop("name"))
+    fetching = {"pretrained": False, "weights": None}
+    made = kind(**choice | {name: value for name, value in fetching.items() if name in kind.Knobs.model_fields})
+    if knobs.weights:
+        path = Path(knobs.weights).expanduser()
+        state = _timm.read_weights(path)
+        mine = {name.removeprefix("encoder."): one for name, one in state.items() if name.startswith("encoder.")}
+        try:
+            made.load_state_dict(mine or state)
+        except RuntimeError as error:
+            raise ValueError(f"The weights in {path} do not fit {knobs.base}: {last_line(error)}") from None
+    made.input_size = knobs.image_size or made.input_size
+    return made.eval()

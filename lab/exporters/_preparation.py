@@ -1,0 +1,120 @@
+"""Resizing and cropping as part of a program, and the lines that do it outside of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from lab.data.images.transforms import SLENDER, Transform
+
+RAW = """pictures = [np.array(upright(name)).transpose(2, 0, 1)[None] for name in names]
+vectors = np.concatenate([embed(picture) for picture in pictures])"""
+
+CROPPED = """
+def prepare(picture):  # bilinear, {how}; then the middle square
+    {short}picture = picture.resize({sides}, Image.Resampling.BILINEAR)
+    left, top = (round((side - {size}) / 2) for side in picture.size)
+    return np.asarray(picture.crop((left, top, left + {size}, top + {size}))).transpose(2, 0, 1)
+
+
+vectors = embed(np.stack([prepare(upright(name)) for name in names]))"""
+
+LINES = """import numpy as np
+{imports}
+from PIL import Image, ImageOps
+
+{opened}
+names = ["a.png", "b.png"]
+
+
+def upright(name):
+    return ImageOps.exif_transpose(Image.open(name)).convert("RGB")
+
+{rest}
+"""
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """How a run prepares its test images: the shorter side, or both, to `resize` pixels, then the middle `size` x
+    `size`."""
+
+    size: int
+    resize: int
+    squash: bool
+
+    @classmethod
+    def of(cls, transform: Transform) -> Geometry:
+        """That of a testing transform."""
+        resize, crop, *_ = transform.geometry.transforms
+        sides = [resize.size] if isinstance(resize.size, int) else list(resize.size)
+        return cls(int(crop.size[0]), int(sides[0]), len(sides) == 2)
+
+    def lines(self, opened: str, imports: str, raw: bool) -> str:
+        """Python that embeds files with a program, `opened` by these lines as a function `embed` of uint8 [n 3 h w].
+
+        imports: what they import besides. raw: whether the program takes pictures of any size.
+        """
+        size, resize = self.size, self.resize
+        short = "" if self.squash else "short = min(picture.size)\n    "
+        sides = f"({resize}, {resize})" if self.squash else f"[{resize} * side // short for side in picture.size]"
+        how = f"{'both sides' if self.squash else 'the shorter side'} {resize} pixels"
+        rest = RAW if raw else CROPPED.format(size=size, short=short, sides=sides, how=how)
+        return LINES.format(imports=imports, opened=opened, rest=rest)
+
+    def as_processor(self, encoder: Any) -> dict[str, Any]:
+        """As image processors of transformers are written."""
+        return {
+            "image_processor_type": "CLIPImageProcessor",
+            "do_convert_rgb": True,
+            "do_resize": True,
+            "size": {"height": self.resize, "width": self.resize} if self.squash else {"shortest_edge": self.resize},
+            "resample": 2,  # bilinear
+            "do_center_crop": True,
+            "crop_size": {"height": self.size, "width": self.size},
+            "do_rescale": True,
+            "rescale_factor": 1 / 255,
+            "do_normalize": True,
+            "image_mean": list(encoder.mean),
+            "image_std": list(encoder.std),
+        }
+
+
+class Preparation(nn.Module):
+    """Pictures uint8 [n 3 h w] of any size to the pixels [n 3 s s] that the encoder sees, whole numbers 0 to 255.
+
+    It is Pillow's bilinear resizing (a triangle as wide as the step, rounded after each direction) and the crop of the
+    middle, as two products with matrices. Sizes are tensors here, so that an exported program takes any.
+    """
+
+    def __init__(self, geometry: Geometry):
+        super().__init__()
+        self.geometry = geometry
+
+    def forward(self, pictures: torch.Tensor) -> torch.Tensor:
+        rows, columns = (torch.arange(pictures.shape[side], device=pictures.device).float() for side in (2, 3))
+        shorter = torch.minimum(rows[-1], columns[-1]) + 1
+        across = self._weights(columns, shorter)
+        pixels = torch.floor(pictures.float() @ across.T + 0.5)
+        return torch.floor(self._weights(rows, shorter) @ pixels + 0.5).clamp(0, 255)
+
+    def _weights(self, places: torch.Tensor, shorter: torch.Tensor) -> torch.Tensor:
+        """What each place of one direction, 0 to l - 1, adds to each pixel: float32 [s l], rows of sum 1.
+
+        shorter: the picture's shorter side.
+        """
+        size, resize = self.geometry.size, self.geometry.resize
+        length = places[-1] + 1
+        used = torch.minimum(length, SLENDER * shorter)  # a very slender picture is cut at both ends
+        start = torch.round((length - used) / 2)
+        whole = torch.full_like(used, resize)
+        resized = whole if self.geometry.squash else (used.long() * resize // shorter.long()).float()
+        step = used / resized
+        first = torch.round((resized - size) / 2)
+        centres = (torch.arange(size, device=places.device) + first + 0.5) * step + start
+        weights = (1 - (places + 0.5 - centres[:, None]).abs() / step.clamp_min(1)).clamp_min(0)
+        weights = weights * ((places >= start) & (places < start + used))
+        return weights / weights.sum(1, keepdim=True)

@@ -1,0 +1,16 @@
+from lab.metrics.ami import Ami as Ami
+from lab.metrics.classifier_accuracy import ClassifierAccuracy as ClassifierAccuracy
+from lab.metrics.clusters_f1 import ClustersF1 as ClustersF1
+from lab.metrics.decomposability_gap import DecomposabilityGap as DecomposabilityGap
+from lab.metrics.hierarchical_ap import HierarchicalAp as HierarchicalAp
+from lab.metrics.hit_rate_at_k import HitRateAtK as HitRateAtK
+from lab.metrics.map_at_r import MapAtR as MapAtR
+from lab.metrics.mean_average_precision import MeanAveragePrecision as MeanAveragePrecision
+from lab.metrics.mean_reciprocal_rank import MeanReciprocalRank as MeanReciprocalRank
+from lab.metrics.nearest_anchor_accuracy import NearestAnchorAccuracy as NearestAnchorAccuracy
+from lab.metrics.nmi import Nmi as Nmi
+from lab.metrics.opis import Opis as Opis
+from lab.metrics.precision_at_k import PrecisionAtK as PrecisionAtK
+from lab.metrics.r_precision import RPrecision as RPrecision
+from lab.metrics.recall_at_k import RecallAtK as RecallAtK
+from lab.metrics.revisited_map import RevisitedMap as RevisitedMap

@@ -1,0 +1,9 @@
+from lab.protocols.class_validation import ClassValidation as ClassValidation
+from lab.protocols.few_shot import FewShot as FewShot
+from lab.protocols.hierarchical_ap import HierarchicalAp as HierarchicalAp
+from lab.protocols.query_gallery import QueryGallery as QueryGallery
+from lab.protocols.random_galleries import RandomGalleries as RandomGalleries
+from lab.protocols.reality_check import RealityCheck as RealityCheck
+from lab.protocols.revisited import Revisited as Revisited
+from lab.protocols.standard_halves import StandardHalves as StandardHalves
+from lab.protocols.tricks import Tricks as Tricks

@@ -1,0 +1,149 @@
+"""Runs of frozen networks look at each image once: at its features, which are kept beside the runs."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import torch
+from torch import nn
+
+from lab.core.records import Record
+from lab.core.results import EmbeddingSet
+from lab.data.images.features import FeatureLoader, Making, once, place
+from lab.data.images.loading import Loader
+from lab.encoders.adapted import Adapted
+from lab.evaluation.embedding import embed
+from lab.evaluation.precision import Precision
+from lab.evaluation.whitening import pca
+from lab.kernels.devices import device_of
+from lab.runs.building.fingerprints import fingerprint
+from lab.runs.building.parts import WEIGHTS, testing_transform
+from lab.runs.config import RunConfig
+from lab.runs.folder import Run
+from lab.training.loop import Parts
+from lab.training.randomness import mixed_seed
+
+if TYPE_CHECKING:
+    from lab.data import ImageSet
+    from lab.runs.building.trained import Trained
+
+
+ABREAST, AT_ONCE = 4, 16
+"""Pieces for each thread that are embedded side by side, and images of each step of one."""
+
+
+def features_of(encoder: Adapted, config: RunConfig, images: ImageSet, root: Path) -> Making:
+    """What the network of a run makes of every image of a set, or the vectors that came without one; yields progress.
+
+    Args:
+        root: the folder of runs, beside which they are kept.
+
+    Returns:
+        vectors float32 [n w], labels as the set says them now, and the images' numbers.
+
+    Raises:
+        ValueError: the run that holds the vectors is gone, or they are not of these images or numbers.
+    """
+    if encoder.knobs.base is None:
+        return _usable(_stored(encoder, images))
+    network = encoder.backbone
+    seen = f"{config.testing.as_dict()} {config.augmentation.knobs.size or encoder.input_size}"
+    path = place(root, f"{fingerprint(network)} {seen}", images)
+    device = device_of(config.training.knobs.device)
+    threads = torch.get_num_threads() if device.type == "cpu" else 1
+    making = embed(
+        network.to(device),
+        Loader(images, testing_transform(config, encoder)),
+        np.arange(len(images)),
+        what="images once",
+        batch_size=AT_ONCE if device.type == "cpu" else 4 * AT_ONCE,
+        precision=Precision(config.training.knobs.precision, device),
+        abreast=ABREAST * threads if threads > 1 else 1,
+    )
+    return _usable((yield from once(path, images, making)))
+
+
+def _usable(features: EmbeddingSet) -> EmbeddingSet:
+    """The features, where a head can be trained on them.
+
+    Raises:
+        ValueError: one holds NaN or infinity, or all are equal.
+    """
+    broken = ~np.isfinite(features.vectors).all(1)
+    if broken.any():
+        raise ValueError(
+            f"The features of {broken.sum():,} images hold NaN or infinity, first those of image "
+            f"{features.items[broken][0]:,}; take another network, or precision float32."
+        )
+    if len(features) > 1 and not np.ptp(features.vectors, axis=0).any():
+        raise ValueError("The features of all images are equal, so no head can tell them apart; take another network.")
+    return features
+
+
+def _stored(encoder: Adapted, images: ImageSet) -> EmbeddingSet:
+    from lab.runs.whole_set import stored
+
+    if encoder.knobs.vectors is None:
+        raise ValueError("A head without a network needs vectors; name the run that holds them (encoder.vectors).")
+    found = stored(Run(encoder.knobs.vectors))
+    if found.vectors.shape[1] != encoder.width or found.items.max(initial=-1) >= len(images):
+        raise ValueError(
+            f"{encoder.knobs.vectors} holds vectors of {found.vectors.shape[1]} numbers for other images than these; "
+            f"the head takes {encoder.width}."
+        )
+    return replace(found, labels=images.labels[found.items])
+
+
+def on_features(parts: Parts, config: RunConfig, images: ImageSet, root: Path) -> Generator[Record, None, Parts]:
+    """What a run trains with, images exchanged for their features where its network is frozen; yields progress."""
+    if not isinstance(parts.encoder, Adapted):
+        return parts
+    features = yield from features_of(parts.encoder, config, images, root)
+    rows = features.vectors[np.isin(features.items, images.splits["train"].items)]
+    _start(parts.encoder, rows, config.training.knobs.seed)
+    validator = parts.validator
+    if validator is not None:
+        validator = replace(validator, loader=cast("Loader", FeatureLoader(features, images)))
+    loader = cast("Loader", FeatureLoader(features, images.as_trained))
+    return replace(parts, loader=loader, validator=validator)
+
+
+def _start(encoder: Adapted, rows: np.ndarray, seed: int) -> None:
+    """Set a linear head before it is trained: to the whitening of training features [n w] (PCA, equal variance), or to
+    a random rotation, of as many rows as it is wide: similarities are then those of the features, or close to them.
+
+    Raises:
+        ValueError: the features vary in fewer directions than the head that is to be a whitening is wide.
+    """
+    layer = encoder.head.embed
+    if not isinstance(layer, nn.Linear):
+        return
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(mixed_seed(seed, WEIGHTS))
+        if encoder.knobs.head == "linear":
+            nn.init.orthogonal_(layer.weight)
+            layer.bias.zero_()
+        else:
+            whitening = pca(rows, layer.out_features)
+            layer.weight.copy_(torch.from_numpy(whitening.projection.T.copy()))
+            layer.bias.copy_(torch.from_numpy(-whitening.mean @ whitening.projection))
+
+
+def measure_on_features(trained: Trained) -> Generator[Record, None, None]:
+    """Let a trained run with a frozen network be measured on the features that are kept; yields progress.
+
+    Raises:
+        ValueError: an evaluation looks at images twice (flip, scales), and there are vectors alone.
+    """
+    encoder, knobs = trained.encoder, trained.config.evaluation.knobs
+    twice = knobs.flip or tuple(knobs.scales) != (1.0,)
+    if not isinstance(encoder, Adapted) or (twice and encoder.knobs.base is not None):
+        return
+    if twice:
+        raise ValueError("Vectors have no mirror image and no size: leave out evaluation.flip and evaluation.scales.")
+    features = yield from features_of(encoder, trained.config, trained.dataset, trained.run.path.parent)
+    trained.loader = cast("Loader", FeatureLoader(features, trained.dataset))

@@ -1,0 +1,178 @@
+"""What a run has recorded, as findings read it: a frozen value, made of a run's records and configuration alone."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lab.core.catalog import OUTSIDE
+
+if TYPE_CHECKING:
+    from lab.evaluation.paired import Difference
+
+LATE = 10
+"""Steps at the end over which the loss is averaged; at least two of them."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Records of a run so far.
+
+    state: of its status. steps, loss, gradient: float [s] of each step, NaN where not told. planned: steps
+    there will be, 0 where nobody knows. checkups: by what they are about, in order of steps. scores: of validations,
+    (step, value of the selecting score). splits, batches: of which embeddings are stored, and the steps of stored
+    batches: where a finding can be looked at. failed: whether the batch that stopped it is kept.
+    """
+
+    run: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+    state: str = "running"
+    steps: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    loss: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    gradient: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    planned: int = 0
+    checkups: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    scores: Sequence[tuple[int, float]] = ()
+    splits: Sequence[str] = ()
+    batches: Sequence[int] = ()
+    failed: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        run: Any,
+        steps: Sequence[int],
+        columns: Mapping[str, Sequence[float | None]],
+        validated: Sequence[Mapping[str, Any]],
+        checkups: Sequence[Mapping[str, Any]],
+    ) -> Evidence:
+        """Of a `lab.runs.Run` and its records: columns of its steps, and the records of the other two kinds."""
+        status, config = run.status, run.config_dict
+        select = (config.get("training") or {}).get("select_by", "MAP@R")
+        scores = [(int(one.get("step") or 0), (one.get("values") or {}).get(select)) for one in validated]
+        by_kind: dict[str, list[Mapping[str, Any]]] = {}
+        for one in checkups:
+            if isinstance(one.get("values"), Mapping):
+                by_kind.setdefault(str(one.get("about")), []).append({"step": one.get("step") or 0, **one["values"]})
+        return cls(
+            run=run.name,
+            config=config,
+            state=status["state"],
+            steps=np.array(steps, float),
+            loss=_numbers(columns.get("loss", ())),
+            gradient=_numbers(columns.get("gradient_norm", ())),
+            planned=status.get("steps") or 0,
+            checkups=by_kind,
+            scores=[(step, float(value)) for step, value in scores if value is not None],
+            splits=run.splits,
+            batches=sorted(run.batches()),
+            failed=run.failure is not None,
+        )
+
+    @classmethod
+    def of_run(cls, run: Any) -> Evidence:
+        """Of a `lab.runs.Run`, whose records are read anew."""
+        kinds: dict[str, list[dict[str, Any]]] = {"stepped": [], "validated": [], "checkup": []}
+        for one in run.metrics():
+            kinds.setdefault(one["kind"], []).append(one)
+        stepped = kinds["stepped"]
+        columns = {name: [one.get(name) for one in stepped] for name in ("loss", "gradient_norm")}
+        return cls.of(run, [one.get("step", 0) for one in stepped], columns, kinds["validated"], kinds["checkup"])
+
+    def knob(self, section: str, name: str) -> Any:
+        """A knob as config.yaml has it, None where it does not tell."""
+        return (self.config.get(section) or {}).get(name)
+
+    @property
+    def loss_name(self) -> str:
+        """The entry of the loss, or nothing for one from elsewhere."""
+        name = self.knob("loss", "name")
+        return "" if name in (None, OUTSIDE) else str(name)
+
+    @cached_property
+    def loss_class(self) -> Any:
+        """What the loss declares of itself; None for a loss from elsewhere."""
+        if not self.loss_name:
+            return None
+        try:
+            return importlib.import_module("lab.losses").get(self.loss_name)
+        except ValueError:
+            return None
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing will be added."""
+        return self.state in ("finished", "stopped", "failed", "interrupted")
+
+    def last(self, about: str, name: str) -> float | None:
+        """The newest value of a sign, None where it was never taken."""
+        found = self.values(about, name)
+        return float(found[-1]) if len(found) else None
+
+    def first(self, about: str, name: str) -> float | None:
+        """The oldest value of a sign, None where it was never taken."""
+        found = self.values(about, name)
+        return float(found[0]) if len(found) else None
+
+    def values(self, about: str, name: str) -> np.ndarray:
+        """Every value of a sign, in order of steps."""
+        found = [one.get(name) for one in self.checkups.get(about, ())]
+        return np.array([one for one in found if isinstance(one, int | float)], float)
+
+    def step(self, about: str) -> int:
+        """The step of the newest check-up of a kind, 0 where there is none."""
+        return int((self.checkups.get(about) or [{"step": 0}])[-1]["step"])
+
+    @cached_property
+    def late_loss(self) -> float:
+        """Mean loss of the last tenth of the steps so far, at most of the last ten; NaN without any."""
+        count = max(2, min(LATE, len(self.loss) // 5))
+        known = self.loss[-count:][np.isfinite(self.loss[-count:])]
+        return float(known.mean()) if len(known) else float("nan")
+
+    @cached_property
+    def early_loss(self) -> float:
+        """The loss of the first step."""
+        return float(self.loss[0]) if len(self.loss) else float("nan")
+
+    @cached_property
+    def learnt(self) -> float | None:
+        """Share of the way from all images at one point to every image at its class that the loss has come, in late
+        steps; None for losses with weights of their own, whose ends are not known."""
+        equal, perfect = self.first("batch", "loss_equal"), self.first("batch", "loss_perfect")
+        if equal is None or perfect is None or equal <= perfect or not np.isfinite(self.late_loss):
+            return None
+        return (equal - self.late_loss) / (equal - perfect)
+
+    def gain(self, since: str) -> Difference | None:
+        """How much better the newest validation ranks than `untrained`, `pixels` or the `best` validation, on the same
+        sampled images; None where one is missing."""
+        rows = [one for one in self.checkups.get("validation", ()) if one.get("precisions")]
+        start = rows if since == "best" else self.checkups.get(since, ())
+        start = [one for one in start if one.get("precisions")]
+        if not rows or not start:
+            return None
+        before = max(start, key=lambda one: _mean(one["precisions"])) if since == "best" else start[0]
+        one, other = before["precisions"], rows[-1]["precisions"]
+        return _difference(tuple(one), tuple(other), tuple(before["classes"])) if len(one) == len(other) else None
+
+
+@lru_cache(maxsize=64)  # Watch asks again every two seconds
+def _difference(before: tuple, after: tuple, classes: tuple) -> Difference | None:
+    from lab.evaluation.paired import difference  # brings torch
+
+    one, other = np.array(before, float), np.array(after, float)
+    return difference(one, other, np.array(classes)) if np.isfinite(one - other).any() else None
+
+
+def _mean(values: Sequence[float | None]) -> float:
+    return float(np.nanmean(np.array(values, float)))
+
+
+def _numbers(values: Sequence[float | None]) -> np.ndarray:
+    return np.array([np.nan if value is None else value for value in values], float)

@@ -17,16 +17,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 LONGEST = 1_500
 """Characters that one choice may take; a longer one stays out of the address."""
 ON_ITS_WAY = 10.0
-"""Seconds in which a click may still bring an address that has been replaced: the browser had not heard of it."""
+"""Seconds after a page was drawn in which a click may still bring an address that has been replaced: the browser had
+not heard of it. A click that waits while the page is drawn comes at its end."""
 
-_KNOWN, _NEXT, _RECENT, _HELD = "_address", "_address next", "_address recent", "_address held"
-_REFUSED, _SAID = "_address refused", "_address said"
-"""In the session's state: the address as last read or written, what goes into the next one, those of the last moments,
-whether part of the page is still to come; what of the address is not here, and what of that the page has said."""
+_KNOWN, _NEXT, _HELD, _READ = "_address", "_address next", "_address held", "_address read"
+_SENT, _ENDED, _REFUSED, _SAID = "_address sent", "_address ended", "_address refused", "_address said"
+"""In the session's state: the address as last read or written, what goes into the next one, whether part of the page is
+still to come, and whether all of it has read its part; the addresses at which the browser may still stand, the newest
+last, and when that was written; what of the address is not here, and what of that the page has said."""
 _STAYS = object()
 
 
@@ -45,8 +48,12 @@ def begin(anew: bool) -> None:
     """A page is about to be drawn; anew: not the one on screen, so that all of its address is news."""
     st.session_state[_NEXT], st.session_state[_HELD], st.session_state[_SAID] = {}, False, set()
     if anew:
-        st.session_state[_KNOWN], st.session_state[_REFUSED] = {}, {}
-        st.session_state.pop(_RECENT, None)
+        st.session_state[_KNOWN], st.session_state[_REFUSED], st.session_state[_SENT] = {}, {}, []
+    if time.monotonic() - st.session_state.get(_ENDED, 0.0) > ON_ITS_WAY:
+        st.session_state[_SENT] = st.session_state[_SENT][-1:]
+    if not _outdated():  # the older ones are over
+        st.session_state[_READ] = [_standing()] == st.session_state[_SENT][-1:] and st.session_state[_READ]
+        st.session_state[_SENT] = [_standing()]
 
 
 def adopt(
@@ -69,7 +76,8 @@ def adopt(
     known, key = st.session_state.setdefault(_KNOWN, {}), key or name
     words, refused = st.query_params.get_all(name), st.session_state.setdefault(_REFUSED, {})
     again = name in refused and st.session_state.get(key) is None
-    if (words == known.get(name, []) and not again) or _outdated():
+    late = _outdated() and (name in known or st.session_state[_READ])
+    if late or (words == known.get(name, []) and not again):
         return False
     try:
         if words:
@@ -174,14 +182,13 @@ def write(whole: bool = True) -> None:
     """Write into the browser what controls stand at. whole: the page came to its end, so the rest goes, unless it is
     still to come."""
     whole = whole and not st.session_state.get(_HELD)
-    before = {name: st.query_params.get_all(name) for name in st.query_params}
-    new = dict(st.session_state.get(_NEXT, {}))
-    after = new if whole else before | new
-    now = time.monotonic()
-    replaced = [(address, now) for address, _ in st.session_state.get(_RECENT, [])[-1:]]
-    # What is still to come has not read its part of the address yet, so that one is never too old.
-    st.session_state[_RECENT] = [*_recent(), *replaced, (before, now), (after, now)] if whole else []
+    before, new = _standing(), dict(st.session_state.get(_NEXT, {}))
+    after = new if whole else (st.session_state[_SENT][-1] if _outdated() else before) | new
+    sent = st.session_state[_SENT] if before in st.session_state[_SENT] else [before]
+    st.session_state[_SENT] = sent if after == sent[-1] else [*sent, after]
+    st.session_state[_ENDED] = time.monotonic()
     st.session_state[_KNOWN] = dict(after) if whole else st.session_state.get(_KNOWN, {}) | new
+    st.session_state[_READ] = whole or st.session_state[_READ]
     if after != before:  # last, because a newer click may end this run anywhere
         st.query_params.from_dict(after)
 
@@ -199,12 +206,13 @@ def _word(value: Any) -> str:
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 
-def _recent() -> list[tuple[dict[str, list[str]], float]]:
-    since = time.monotonic() - ON_ITS_WAY
-    return [(address, seen) for address, seen in st.session_state.get(_RECENT, []) if seen > since]
+def _standing() -> dict[str, list[str]]:
+    """The address that the browser stood at when it asked for this."""
+    return {name: st.query_params.get_all(name) for name in st.query_params}
 
 
 def _outdated() -> bool:
-    """Whether the browser sent this before it heard of what was written last: a click may outrun an answer."""
-    now = {name: st.query_params.get_all(name) for name in st.query_params}
-    return any(address == now for address, _ in _recent())
+    """Whether the browser asked for this before it heard of what was written last: a click may outrun an answer."""
+    sent, context = st.session_state[_SENT], get_script_run_ctx()
+    went_back = context is not None and getattr(context, "is_history_navigation", False)
+    return not went_back and _standing() in sent and _standing() != sent[-1]

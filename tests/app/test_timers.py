@@ -1,10 +1,12 @@
-"""A late timer of a page that has been left changes nothing."""
+"""A late timer brings back neither a page that has been left nor a value that has been changed."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime.fragment import MemoryFragmentStorage
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests
@@ -37,3 +39,16 @@ def test_a_part_that_is_gone_is_not_drawn():
     ScriptRunner._run_script(runner, RerunData(fragment_id_queue=["queue"], is_auto_rerun=True))
     with pytest.raises(AttributeError):  # Streamlit begins to draw
         ScriptRunner._run_script(runner, RerunData(fragment_id_queue=["queue"]))
+
+
+def test_what_somebody_chose_stays():
+    requests, before, chosen = ScriptRequests(), WidgetStates(), WidgetStates()
+    before.widgets.add(id="folder", string_value="home")
+    chosen.widgets.add(id="folder", string_value="home/few")
+    assert requests.request_rerun(replace(late("queue"), widget_states=before))
+    assert requests.on_scriptrunner_ready().rerun_data.widget_states is None  # the session keeps its own
+    assert requests.request_rerun(RerunData(fragment_id="folders", widget_states=chosen))
+    assert requests.request_rerun(replace(late("queue"), widget_states=before))
+    both = requests.on_scriptrunner_ready().rerun_data
+    assert both.fragment_id_queue == ["folders", "queue"]
+    assert both.widget_states == chosen

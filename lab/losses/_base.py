@@ -44,7 +44,9 @@ def at_the_edge(method: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """
 
     @functools.wraps(method)
-    def explained(self: Loss, *args: Any, **named: Any) -> Tensor:
+    def called(self: Loss, *args: Any, **named: Any) -> Tensor:
+        if torch.compiler.is_compiling():
+            return torch.compiler.disable(called)(self, *args, **named)
         try:
             return method(self, *args, **named)
         except TypeError as error:
@@ -58,12 +60,6 @@ def at_the_edge(method: Callable[..., Tensor]) -> Callable[..., Tensor]:
                 f"{type(self).__name__} cannot be transformed by torch.func (grad, jacrev, vmap, ...): it looks at the "
                 "numbers of a batch, and its gradient may be written by hand; call it as it is, and then backward()."
             ) from error
-
-    @functools.wraps(method)
-    def called(self: Loss, *args: Any, **named: Any) -> Tensor:
-        if torch.compiler.is_compiling():
-            return torch.compiler.disable(explained)(self, *args, **named)
-        return explained(self, *args, **named)
 
     return called
 
@@ -170,7 +166,7 @@ class Loss(HasKnobs, nn.Module):
                 return self.without_positives(batch, **kwargs)
             loss = self.total(batch, **kwargs)
             if not loss.any() and (batch.item_labels == batch.query_labels[0]).all():
-                warnings.warn(f"{type(self).__name__}: all is of one class, so the loss teaches nothing.", stacklevel=4)
+                warnings.warn(f"{type(self).__name__}: all is of one class, so the loss teaches nothing.", stacklevel=3)
             return loss
 
     @at_the_edge
@@ -225,7 +221,7 @@ class Loss(HasKnobs, nn.Module):
         others = "of the batch" if batch.self_ranked else "and reference"
         what = f"no two examples {others} share a label among {len(batch)} queries" if len(batch) else "batch is empty"
         follows = "it only pushes negatives apart" if learns else "the loss is zero and teaches nothing"
-        warnings.warn(f"{type(self).__name__}: {what}, so {follows}; sample two images a class.", stacklevel=5)
+        warnings.warn(f"{type(self).__name__}: {what}, so {follows}; sample two images a class.", stacklevel=4)
         return self.total(batch, **kwargs) if learns else (batch.queries.sum() + batch.items.sum()) * 0
 
     def extra_repr(self) -> str:

@@ -185,7 +185,6 @@ class Index(HasKnobs):
         return self._rank(self._task(query, same_source, relevant), query.vectors, progress)
 
     def _rank(self, task: Task, vectors: np.ndarray, progress: ReportProgress | None) -> Ranking:
-        """`rank`, of what is checked."""
         raise NotImplementedError
 
     def neighbours(self, vectors: Any, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:

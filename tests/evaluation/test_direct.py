@@ -102,10 +102,7 @@ def test_one_object_for_vectors_goes_everywhere(tmp_path):
     assert lab.evaluate(images).values == lab.evaluate(vectors, labels).values
     among = lab.evaluate(images, gallery=lab.EmbeddingSet(vectors, labels)).values
     assert among == lab.evaluate(vectors, labels, gallery=vectors, gallery_labels=labels).values
-    index = lab.search.Exact(k=3).build(vectors, labels)
-    np.testing.assert_array_equal(
-        index.neighbours(vectors)[1], lab.search.Exact(k=3).build(images).neighbours(vectors)[1]
-    )
+    index = lab.search.Exact(k=3).build(images)
     np.testing.assert_array_equal(index.neighbours(images)[1], index.neighbours(vectors)[1])
     alike = lab.search.Exact(k=3).build(vectors[:9], labels[:9]).add(vectors[9:], labels[9:]).rank(images, True)
     np.testing.assert_array_equal(alike.neighbours, index.rank(images, same_source=True).neighbours)

@@ -99,17 +99,7 @@ def write_faiss_with_keys(path, vectors):
     return path / "it.index", {"key": KEYS, "label": LABELS}
 
 
-WRITERS = [
-    write_npy,
-    write_npz,
-    write_safetensors,
-    write_parquet,
-    write_feather,
-    write_csv,
-    write_csv_of_lists,
-    write_faiss,
-    write_faiss_with_keys,
-]
+WRITERS = [write for name, write in dict(globals()).items() if name.startswith("write_")]
 
 
 @pytest.mark.parametrize("write", WRITERS, ids=lambda one: one.__name__.removeprefix("write_"))

@@ -134,10 +134,9 @@ def _serve(token: str, guests: str, ready: str) -> None:
         ],
     )
     as_configured = {name: config.get_option(name) for name in ("server.address", "server.port", "server.allowedHosts")}
-    try:
+    with contextlib.suppress(KeyboardInterrupt):
         app.run(config=as_configured)
-    except KeyboardInterrupt:
-        raise SystemExit(130) from None  # as every command ends after Ctrl-C
+    raise SystemExit(130)  # as every command ends after Ctrl-C, one that a script has put into the background, too
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ import lab.inspect
 import lab.search
 import lab.threshold
 from lab.core.formats import counted
-from lab.core.results import EmbeddingSet
+from lab.core.results import EmbeddingSet, as_array
 from lab.core.streams import result_of
 from lab.data import ImageSet, Unlabelled, below
 from lab.data.images.reading import as_rgb
@@ -171,7 +171,7 @@ class Model:
         if self._searched is None:
             given = self._given
             if self._index not in lab.search.names():
-                self._searched = self._saved(Path(self._index).expanduser())
+                self._searched = self._saved(Path(str(self._index)).expanduser())
             elif isinstance(given, shards.Gallery):
                 note = self._maker.note_on(Maker.planned(given.about["plan"]), str(given.folder))
                 self._searched = self._indexed(given, given.row, f"the {len(given):,} rows of {given.folder}{note}")
@@ -319,7 +319,7 @@ class Model:
     ) -> list[Neighbour]:
         """The `k` nearest pictures to one of your own, to several, or to words; the nearest first.
 
-        Wherever a picture may stand, so may embeddings that `embed` made, float [n d].
+        Wherever a picture may stand, so may embeddings that `embed` made, float [n d], or an `EmbeddingSet` of them.
 
         Args:
             image: one picture or several.
@@ -392,8 +392,9 @@ class Model:
 
     def _vectors(self, pictures: Pictures) -> np.ndarray:
         """Embeddings [n d] of pictures, of which there may be none."""
-        if isinstance(pictures, np.ndarray) and pictures.dtype.kind == "f":
-            return np.atleast_2d(pictures)
+        given = getattr(pictures, "vectors", pictures)
+        if isinstance(given, np.ndarray | torch.Tensor) and "float" in str(given.dtype):
+            return np.atleast_2d(as_array(given, "embeddings"))
         none = isinstance(pictures, list | tuple) and not pictures
         return np.zeros((0, 1), np.float32) if none else self.embed(pictures)
 

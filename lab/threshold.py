@@ -7,9 +7,8 @@ Then `lab.load(run).search(picture, unknown=True)` finds nothing below it, and `
 
 Example:
     >>> import lab, numpy as np
-    >>> from lab.core.results import EmbeddingSet
     >>> rows = np.array([[1, 0], [0.8, 0.6], [0, 1], [-0.6, 0.8]], np.float32)
-    >>> pairs = lab.threshold.compare(EmbeddingSet(rows, np.array([0, 0, 1, 1]), np.arange(4)))
+    >>> pairs = lab.threshold.compare(lab.EmbeddingSet(rows, [0, 0, 1, 1]))
     >>> column = pairs.let_through(0.3)  # of the eight pairs of two classes, two have a cosine of 0.6
     >>> round(float(pairs.counts.thresholds[column]), 2), pairs.rates(column)["false rejects"][0]
     (0.0, 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -58,8 +59,8 @@ class Dashboard:
     def log(self) -> str:
         return self.log_file.read_text()
 
-    def stop(self) -> None:
-        self.process.terminate()
+    def stop(self, by: int = signal.SIGTERM) -> None:
+        self.process.send_signal(by)
         try:
             self.process.wait(10)
         except subprocess.TimeoutExpired:

@@ -62,6 +62,7 @@ def test_the_encoder_prepares_its_pictures_itself(model, stored):
 
 def test_several_pictures_are_one_query(model, stored):
     pictures = [model.images.load(int(item)) for item in stored.items[:3]]
+    assert model.search(stored.take(slice(0, 3)), k=5) == model.search(torch.from_numpy(stored.vectors[:3]), k=5)
     vectors = model.embed(pictures).astype(np.float64)
     gallery = stored.vectors.astype(np.float64)
     expected = {

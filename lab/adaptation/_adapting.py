@@ -50,7 +50,7 @@ def adapting(
     Returns:
         None if it was stopped.
     """
-    root = Path(default_root() if runs is None else runs)
+    root = default_root(runs)
     stem = plain_name(plan.stem)[:70]
     came = _measured_before(plan.came, root)
     if came is None:

@@ -207,7 +207,8 @@ def public(package: str) -> Callable[[str], Any]:
     def __getattr__(name: str) -> Any:
         if not name.startswith("_") and name in sys.modules[package].__all__ and (place := places().get(name)):
             return getattr(importlib.import_module(place), name)
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        meant = "" if name.startswith("_") else near(name, dir(sys.modules[package]))
+        raise AttributeError(f"module {package!r} has no attribute {name!r}" + (meant and f"; did you mean {meant}?"))
 
     return __getattr__
 

@@ -82,7 +82,6 @@ def over_groups(values: Sequence | np.ndarray, groups: Sequence | np.ndarray, le
         groups: [n], the group of each.
 
     Example:
-        >>> from lab.core.estimates import over_groups
         >>> found = over_groups([1, 1, 1, 0, 0, 0], [1, 1, 1, 2, 2, 2])  # as good as two values
         >>> found.mean, round(found.half, 2), found.groups
         (0.5, 6.35, 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import errno
+import importlib
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -47,6 +48,14 @@ def explain(error: BaseException, resumable: bool = False) -> str:
     if "DataLoader worker" in text:
         return f"A process that decodes images died: set --training.workers 0 to see why. ({text[:200]})"
     return shortened(text) or type(error).__name__
+
+
+def needed(module: str) -> Any:
+    """A library that an installation may lack; a ValueError says so."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError:
+        raise ValueError(f"This needs {module}, which is not installed: pip install {module}-cpu.") from None
 
 
 def last_line(error: Exception) -> str:

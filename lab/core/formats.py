@@ -42,25 +42,16 @@ def duration(seconds: float) -> str:
 def time_of_day(now: datetime, seconds: float) -> str:
     """The time on the clock in so many seconds, with the day of the week unless it is today.
 
-    Example:
-        >>> from datetime import datetime
-        >>> from lab.core.formats import time_of_day
-        >>> night = datetime(2026, 11, 22, 23, 50)
-        >>> time_of_day(night, 300), time_of_day(night, 1_200)
-        ('23:55', 'Monday 00:10')
+    >>> night = datetime(2026, 11, 22, 23, 50)
+    >>> time_of_day(night, 300), time_of_day(night, 1_200)
+    ('23:55', 'Monday 00:10')
     """
     then = now + timedelta(seconds=seconds)
     return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%A %H:%M}"
 
 
 def zone_of(name: str | None) -> ZoneInfo | None:
-    """The time zone that a browser names; None where it names none, or one that this machine does not know.
-
-    Example:
-        >>> from lab.core.formats import zone_of
-        >>> zone_of("Etc/Unknown"), zone_of(None)
-        (None, None)
-    """
+    """The time zone that a browser names; None where it names none, or one that this machine does not know."""
     from zoneinfo import ZoneInfo
 
     try:
@@ -104,10 +95,8 @@ def plain_cell(text: str) -> str:
 
     Before = + - @ stands an apostrophe; line breaks and the like are spaces.
 
-    Example:
-        >>> from lab.core.formats import plain_cell
-        >>> plain_cell("=1+1"), plain_cell("cat.png")
-        ("'=1+1", 'cat.png')
+    >>> plain_cell("=1+1"), plain_cell("cat.png")
+    ("'=1+1", 'cat.png')
     """
     line = "".join(" " if character < " " else character for character in text)
     return f"'{line}" if line.lstrip().startswith(("=", "+", "-", "@")) else line

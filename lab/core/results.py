@@ -21,11 +21,12 @@ _UNLABELLED = itertools.count(1)
 
 
 def as_array(values: Any, what: str) -> np.ndarray:
-    """What somebody gave (numpy, a tensor on any device, lists) as an array whose numbers torch knows, too.
+    """What somebody gave (numpy, a tensor on any device, lists, a set) as an array whose numbers torch knows, too.
 
     Raises:
         ValueError: its rows are of several lengths.
     """
+    values = getattr(values, "vectors", values)
     if hasattr(values, "detach"):
         values = values.detach().cpu()
         values = values.float() if values.is_floating_point() and values.element_size() < 4 else values
@@ -58,6 +59,8 @@ class EmbeddingSet:
     items: Any = None
 
     def __post_init__(self) -> None:
+        if not hasattr(self.vectors, "__len__"):
+            raise ValueError(f"Vectors are a table [n d], one row an image, got {type(self.vectors).__name__}.")
         count = len(self.vectors)
         if self.labels is None:
             object.__setattr__(self, "labels", -1 - np.arange(count) - (next(_UNLABELLED) << 40))
@@ -79,6 +82,19 @@ class EmbeddingSet:
     def take(self, rows: np.ndarray | slice) -> EmbeddingSet:
         """Some of them, by their rows."""
         return EmbeddingSet(self.vectors[rows], self.labels[rows], self.items[rows])
+
+
+def parts_of(vectors: Any, labels: Any = None) -> tuple[Any, Any]:
+    """Vectors and labels, of the two or of an `EmbeddingSet`; None for labels that nobody gave.
+
+    Raises:
+        ValueError: labels beside a set, which has its own.
+    """
+    if not isinstance(vectors, EmbeddingSet):
+        return vectors, labels
+    if labels is not None:
+        raise ValueError("The set has labels of its own; give labels only beside plain vectors.")
+    return vectors.vectors, None if vectors.unlabelled else vectors.labels
 
 
 @dataclass(frozen=True)

@@ -129,11 +129,9 @@ def in_rounds(places: Iterable[tuple[int, int]], diagonal_last: bool = False) ->
     tournament, no two of a round naming the same block; the diagonal, (i, i), is the last round.
 
     Example:
-        >>> import torch
-        >>> from lab.core import threads
         >>> before = torch.get_num_threads()
         >>> torch.set_num_threads(2)
-        >>> threads.in_rounds([(0, 0), (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
+        >>> in_rounds([(0, 0), (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
         [(0, 3), (1, 2), (0, 1), (2, 3), (0, 2), (1, 3), (0, 0)]
         >>> torch.set_num_threads(before)
     """

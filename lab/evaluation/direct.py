@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lab.core.results import EmbeddingSet, as_array
+from lab.core.results import EmbeddingSet, as_array, parts_of
 from lab.core.streams import result_of
 from lab.evaluation.scores import Evaluation, refuse_what_needs_more
 from lab.evaluation.scores import evaluate as _evaluate
@@ -60,8 +60,8 @@ def evaluate(
         ({'MAP@R': 1.0}, 1)
     """
     chosen = metrics_of(metrics)
-    vectors, labels = _parts(vectors, labels, "labels")
-    gallery, gallery_labels = _parts(gallery, gallery_labels, "gallery_labels")
+    vectors, labels = parts_of(vectors, labels)
+    gallery, gallery_labels = parts_of(gallery, gallery_labels)
     if labels is None:
         raise ValueError("evaluate needs the class of each vector: evaluate(vectors, labels), or a set of both.")
     if (gallery is None) != (gallery_labels is None):
@@ -76,15 +76,6 @@ def evaluate(
     return result_of(_evaluate(query, searched, chosen, k=k, similarity=similarity, device=device))
 
 
-def _parts(vectors: Any, labels: Any, what: str) -> tuple[Any, Any]:
-    """Vectors and labels, of two arrays or of one set of both."""
-    if not isinstance(vectors, EmbeddingSet):
-        return vectors, labels
-    if labels is not None:
-        raise ValueError(f"The set has labels of its own; leave {what} out.")
-    return vectors.vectors, None if vectors.unlabelled else vectors.labels
-
-
 def metrics_of(metrics: Any) -> dict[str, Metric]:
     """Name to metric, of what `evaluate` takes as its metrics."""
     import lab.metrics
@@ -92,8 +83,8 @@ def metrics_of(metrics: Any) -> dict[str, Metric]:
 
     if isinstance(metrics, Mapping):
         return dict(metrics)
-    several = [metrics] if isinstance(metrics, str | lab.metrics.Metric) else list(metrics)
-    made = [lab.metrics.create(one) if isinstance(one, str) else one for one in several]
+    several = [metrics] if isinstance(metrics, str) or not hasattr(metrics, "__iter__") else metrics
+    made = [one if isinstance(one, lab.metrics.Metric) else lab.metrics.create(one) for one in several]
     named: dict[str, Metric] = {}
     for metric in made:
         name = name_of(type(metric))

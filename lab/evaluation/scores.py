@@ -130,11 +130,9 @@ def evaluate_streamed(
 
     Example:
         >>> import lab, numpy as np
-        >>> from lab.core.results import EmbeddingSet
         >>> from lab.core.streams import result_of
-        >>> from lab.evaluation.scores import evaluate_streamed
         >>> vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], np.float32)
-        >>> images = EmbeddingSet(vectors, labels=np.array([0, 0, 1]), items=np.arange(3))
+        >>> images = lab.EmbeddingSet(vectors, [0, 0, 1])
         >>> metrics = {"map_at_r": lab.metrics.create("map_at_r")}
         >>> result_of(evaluate_streamed(images, images, metrics, same_source=True)).values
         {'MAP@R': 1.0}

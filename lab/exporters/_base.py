@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import ClassVar
 
 from lab.core.catalog import name_of
 from lab.core.files import making, remove_left_overs, replacing
 from lab.core.knobs import HasKnobs
+from lab.core.results import EmbeddingSet
 from lab.runs.folder import Run
 
 
@@ -43,13 +45,20 @@ class Exporter(HasKnobs):
         """
         raise NotImplementedError(f"{type(self).__name__} must define write.")
 
-    def export(self, run: Run, path: Path | str | None = None) -> Path:
+    def export(self, run: Run | EmbeddingSet, path: Path | str | None = None) -> Path:
         """Write a run, by default beside where one stands, named after the run; returns where.
+
+        Vectors (`lab.EmbeddingSet`) are written as the run that `lab.runs.from_embeddings` makes of them.
 
         Raises:
             ValueError: a library is missing, something stands there already, or what `write` raises; then nothing was
                 written.
         """
+        if not isinstance(run, Run):
+            from lab.runs.importing.run import from_embeddings
+
+            with TemporaryDirectory() as folder:
+                return self.export(from_embeddings(run, runs=folder, measure=False), path)
         self.check_installed()
         path = Path(path or f"{run.name}{self.suffix or '-' + name_of(type(self))}")
         if path.exists():

@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 from typing import Literal
 
-import faiss
-
+from lab.core.explain import needed
 from lab.core.files import write_json
 from lab.core.knobs import knob
 from lab.exporters._base import Exporter
@@ -40,7 +39,7 @@ class Faiss(Exporter):
     )
 
     def write(self, run: Run, path: Path) -> None:
-        split = self.knobs.split
+        faiss, split = needed("faiss"), self.knobs.split
         gallery = run.embeddings(split, "gallery") is not None
         rows = rows_of(run, (split,), ("gallery" if gallery else "query",))
         cosine = run.config.similarity == "cosine"

@@ -2,13 +2,12 @@
 
 Example:
     >>> import lab, numpy as np, tempfile
-    >>> from lab.core.results import EmbeddingSet
     >>> from lab.galleries import shards
     >>> folder = tempfile.mkdtemp() + "/gallery"
     >>> writer = shards.Writer(folder, {"encoder": "none"})
     >>> for first in (0, 2):
     ...     vectors = np.eye(4, dtype=np.float32)[first : first + 2]
-    ...     writer.add(EmbeddingSet(vectors, labels=np.arange(2), items=first + np.arange(2)), ["a.png", "b.png"])
+    ...     writer.add(lab.EmbeddingSet(vectors, labels=np.arange(2), items=first + np.arange(2)), ["a.png", "b.png"])
     >>> gallery = writer.finish()
     >>> len(gallery), gallery.name(2), gallery.vectors[[3, 0]]
     (4, 'a.png', array([[0., 0., 0., 1.],

@@ -6,29 +6,30 @@ import contextlib
 import copy
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.core.results import as_array
+from lab.core.results import as_array, parts_of
 from lab.kernels import paths
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
 
 NEEDS = "The inspector needs a callable loss(embeddings [n d], labels [n]) that returns one number with a gradient"
 _ONE = threading.RLock()
 
 
-def batch(embeddings: Tensor | ArrayLike, labels: Tensor | ArrayLike) -> tuple[Tensor, Tensor]:
+def batch(embeddings: Any, labels: Any = None) -> tuple[Tensor, Tensor]:
     """Check a batch and bring it to float64 [n d] and int64 [n], on its CUDA device or on the CPU.
 
     Raises:
         ValueError: wrong shapes, lengths or types, or a row that is not finite; names the first bad row.
     """
+    embeddings, labels = parts_of(embeddings, labels)
+    if labels is None:
+        raise ValueError(
+            "The inspector needs the class of each embedding: give labels, or a set with labels of its own."
+        )
     vectors, classes = _tensor(embeddings, "embeddings"), _tensor(labels, "labels")
     if vectors.ndim != 2 or not vectors.is_floating_point():
         raise ValueError(f"embeddings must be floats of shape [n d], got {vectors.dtype} {list(vectors.shape)}.")
@@ -55,7 +56,7 @@ def cosines(vectors: Tensor) -> np.ndarray:
     return (units @ units.T).cpu().numpy()
 
 
-def _tensor(values: Tensor | ArrayLike, what: str) -> Tensor:
+def _tensor(values: Any, what: str) -> Tensor:
     if isinstance(values, Tensor):
         return values.detach()
     array = as_array(values, what)

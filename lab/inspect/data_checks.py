@@ -64,11 +64,9 @@ def confusion(ranking: Ranking, k: int) -> Confusion:
     """Which classes stand among the first k neighbours of which.
 
     Example (`ranking` of four images of two classes, the last of which looks like the first class):
-        >>> import numpy as np
-        >>> from lab.core.results import EmbeddingSet
-        >>> import lab.search
+        >>> import lab.search, numpy as np
         >>> rows = np.array([[1, 0], [0.9, 0.1], [0, 1], [0.8, 0.2]], np.float32)
-        >>> images = EmbeddingSet(rows, np.array([0, 0, 1, 1]), np.arange(4))
+        >>> images = lab.EmbeddingSet(rows, [0, 0, 1, 1])
         >>> ranking = lab.search.create("exact", k=3).build(images).rank(images, same_source=True)
         >>> found = confusion(ranking, k=1)
         >>> found.label.tolist(), found.other.tolist(), found.count.tolist()

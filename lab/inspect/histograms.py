@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,8 +14,6 @@ from lab.inspect._subject import batch, cosines
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
-    from numpy.typing import ArrayLike
-    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -67,9 +65,7 @@ class SimilarityHistograms(Insight):
         return figure
 
 
-def similarity_histograms(
-    embeddings: Tensor | ArrayLike, labels: Tensor | ArrayLike, bins: int = 50
-) -> SimilarityHistograms:
+def similarity_histograms(embeddings: Any, labels: Any = None, bins: int = 50) -> SimilarityHistograms:
     """Histogram the cosines of all unordered pairs over [-1, 1].
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -17,7 +17,6 @@ from lab.inspect._subject import Subject, batch, repeatable
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
-    from numpy.typing import ArrayLike
 
 Method = Literal["per_query", "elements", "leave one out"]
 
@@ -76,7 +75,7 @@ class QueryValues(Insight):
         return figure
 
 
-def query_values(loss: Callable, embeddings: Tensor | ArrayLike, labels: Tensor | ArrayLike) -> QueryValues:
+def query_values(loss: Callable, embeddings: Any, labels: Any = None) -> QueryValues:
     """Ask the loss itself, or read its elements, or leave each item out in turn.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lab.inspect._insight import Insight
 from lab.inspect.gradients.dead import DeadGradients, dead_gradients
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
     from numpy.typing import ArrayLike
-    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -64,9 +63,7 @@ class LossReport(Insight):
         return self.pairs.figure()
 
 
-def inspect_loss(
-    loss: Callable, embeddings: Tensor | ArrayLike, labels: Tensor | ArrayLike, items: ArrayLike | None = None
-) -> LossReport:
+def inspect_loss(loss: Callable, embeddings: Any, labels: Any = None, items: ArrayLike | None = None) -> LossReport:
     """Inspect a loss: gradients per pair, wrong directions, dead gradients, slope check, histograms, worst pairs.
 
     For a loss that does not see pairs (class anchors, proxies) the pair findings describe what one gradient step does

@@ -8,6 +8,7 @@ never the model, in the calling convention of pytorch-metric-learning: it drops 
 from __future__ import annotations
 
 import functools
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -43,9 +44,15 @@ def at_the_edge(method: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """
 
     @functools.wraps(method)
-    def explained(self: Loss, *args: Any, **named: Any) -> Tensor:
+    def called(self: Loss, *args: Any, **named: Any) -> Tensor:
+        if torch.compiler.is_compiling():
+            return torch.compiler.disable(called)(self, *args, **named)
         try:
             return method(self, *args, **named)
+        except TypeError as error:
+            if not re.search("(positional|keyword) argument", str(error)):
+                raise
+            raise ValueError(f"{type(self).__name__} is called with embeddings and labels: {error}.") from error
         except RuntimeError as error:
             if not any(word in str(error) for word in ("setup_context", "vmap")):
                 raise
@@ -53,12 +60,6 @@ def at_the_edge(method: Callable[..., Tensor]) -> Callable[..., Tensor]:
                 f"{type(self).__name__} cannot be transformed by torch.func (grad, jacrev, vmap, ...): it looks at the "
                 "numbers of a batch, and its gradient may be written by hand; call it as it is, and then backward()."
             ) from error
-
-    @functools.wraps(method)
-    def called(self: Loss, *args: Any, **named: Any) -> Tensor:
-        if torch.compiler.is_compiling():
-            return torch.compiler.disable(explained)(self, *args, **named)
-        return explained(self, *args, **named)
 
     return called
 
@@ -141,15 +142,17 @@ class Loss(HasKnobs, nn.Module):
         """The loss, [].
 
         Args:
-            embeddings: float [n d]; anything shorter than float64 is computed in float32, under autocast too.
+            embeddings: float [n d]; computed in float32, or in float64 if it is that, under autocast too. A row of
+                zeros is similar to nothing.
             labels: whole numbers [n], any values in any order.
             indices_tuple: what pytorch-metric-learning's trainers pass third.
             ref_emb: [r d], rank these instead of the batch; no query is removed from them.
             ref_labels: [r].
             kwargs: what only this loss takes, for instance the mixing weights of SiMix.
 
-        A batch without any positive pair gives a warning, and a zero that carries a gradient of zeros unless the loss
-        learns from negatives alone. Works with torch.func.functional_call; torch.compile runs it uncompiled.
+        A batch without any positive pair gives a warning, and a zero with a gradient of zeros unless the loss learns
+        from negatives alone; so does one class, where a loss learns nothing from it. Works with
+        torch.func.functional_call; torch.compile runs it uncompiled.
 
         Raises:
             ValueError: bad input, in one sentence; a value that is not finite is named by its row. A tensor in the
@@ -159,9 +162,12 @@ class Loss(HasKnobs, nn.Module):
         """
         with full_precision(embeddings):
             batch = self._admit(embeddings, labels, indices_tuple, ref_emb, ref_labels)
-            if self._has_value(batch):
-                return self.total(batch, **kwargs)
-            return self.without_positives(batch, **kwargs)
+            if not self._has_value(batch):
+                return self.without_positives(batch, **kwargs)
+            loss = self.total(batch, **kwargs)
+            if not loss.any() and (batch.item_labels == batch.query_labels[0]).all():
+                warnings.warn(f"{type(self).__name__}: all is of one class, so the loss teaches nothing.", stacklevel=3)
+            return loss
 
     @at_the_edge
     def per_query(
@@ -215,7 +221,7 @@ class Loss(HasKnobs, nn.Module):
         others = "of the batch" if batch.self_ranked else "and reference"
         what = f"no two examples {others} share a label among {len(batch)} queries" if len(batch) else "batch is empty"
         follows = "it only pushes negatives apart" if learns else "the loss is zero and teaches nothing"
-        warnings.warn(f"{type(self).__name__}: {what}, so {follows}; sample two images a class.", stacklevel=5)
+        warnings.warn(f"{type(self).__name__}: {what}, so {follows}; sample two images a class.", stacklevel=4)
         return self.total(batch, **kwargs) if learns else (batch.queries.sum() + batch.items.sum()) * 0
 
     def extra_repr(self) -> str:
@@ -310,9 +316,7 @@ def normalised(batch: Batch) -> Batch:
 
 def full_precision(embeddings: Any) -> torch.autocast:
     """Switches autocast off: similarities and ranks are not for half precision."""
-    real = isinstance(embeddings, Tensor) and not embeddings.is_meta
-    device = embeddings.device.type if real else "cpu"
-    return torch.autocast(device, enabled=False)
+    return torch.autocast(embeddings.device.type if isinstance(embeddings, Tensor) else "cpu", enabled=False)
 
 
 def mean_per_query(values: Tensor, owner: Tensor, queries: int) -> Tensor:

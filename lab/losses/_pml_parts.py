@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -59,9 +59,9 @@ def _adapter() -> type:
             self,
             embeddings: Tensor,
             labels: Tensor,
-            indices_tuple: tuple[Tensor, ...] | None = None,
-            ref_emb: Tensor | None = None,
-            ref_labels: Tensor | None = None,
+            indices_tuple: Any = None,
+            ref_emb: Any = None,
+            ref_labels: Any = None,
         ) -> Tensor:
             if indices_tuple is None or self.loss.takes_mined_pairs:
                 return self.loss(embeddings, labels, indices_tuple, ref_emb, ref_labels)

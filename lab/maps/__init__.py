@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from lab.core.results import EmbeddingSet, as_array
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 Method = Literal["pca", "umap", "tsne"]
 METHODS: tuple[Method, ...] = ("pca", "umap", "tsne")
 
 
 def flatten(
-    vectors: np.ndarray, method: Method = "pca", seed: int = 0, neighbours: int = 15, start: np.ndarray | None = None
+    vectors: Any, method: Method = "pca", seed: int = 0, neighbours: int = 15, start: np.ndarray | None = None
 ) -> np.ndarray:
     """Map vectors [n d] to the plane, float32 [n 2], the same for the same seed.
 
@@ -65,7 +62,7 @@ def flatten(
     return drawn[method]().astype(np.float32)
 
 
-def place(vectors: np.ndarray, known: np.ndarray, flat: np.ndarray, k: int = 5) -> np.ndarray:
+def place(vectors: Any, known: Any, flat: np.ndarray, k: int = 5) -> np.ndarray:
     """Places float32 [m 2] of further vectors [m d] on a map of known ones: beside their nearest ones by cosine.
 
     Each lands at the mean of its k nearest known vectors' places, weighted by one over the cosine distance, so that a
@@ -102,7 +99,7 @@ def place(vectors: np.ndarray, known: np.ndarray, flat: np.ndarray, k: int = 5) 
     return places
 
 
-def nearest(vectors: np.ndarray, k: int) -> np.ndarray:
+def nearest(vectors: Any, k: int) -> np.ndarray:
     """The k nearest others of each vector [n d] by cosine, found exactly in the full space: rows int32 [n k].
 
     Raises:
@@ -119,7 +116,7 @@ def nearest(vectors: np.ndarray, k: int) -> np.ndarray:
     return _nearest_by_cosine(vectors, k)[1]
 
 
-def honesty(vectors: np.ndarray, flat: np.ndarray, k: int = 10) -> dict[str, float]:
+def honesty(vectors: Any, flat: np.ndarray, k: int = 10) -> dict[str, float]:
     """How far a map keeps the k nearest neighbours (by cosine, oneself left out).
 
     Returns:
@@ -157,7 +154,7 @@ def honesty(vectors: np.ndarray, flat: np.ndarray, k: int = 10) -> dict[str, flo
     }
 
 
-def _table(rows: ArrayLike, what: str, kind: type | None = None) -> np.ndarray:
+def _table(rows: Any, what: str, kind: type | None = None) -> np.ndarray:
     """Rows [n d] that somebody gave, of a type of numbers or of their own. what: they are, one of them.
 
     Raises:

@@ -47,14 +47,14 @@ def _of_evidence(measure: Callable[..., Measurement]) -> Callable[..., Measureme
     """A metric's call that refuses what is no evidence, in one sentence."""
 
     @functools.wraps(measure)
-    def checked(self: Metric, evidence: Any) -> Measurement:
-        if not isinstance(evidence, Evidence):
+    def checked(self: Metric, *evidence: Any) -> Measurement:
+        if len(evidence) != 1 or not isinstance(evidence[0], Evidence):
             raise ValueError(
                 f"{type(self).__name__} measures evidence, a ranking with the embeddings it was made from, got "
-                f"{type(evidence).__name__}; give lab.core.results.Evidence(ranking, query, gallery), or call "
-                "lab.evaluate(vectors, labels, metrics)."
+                f"{' and '.join(type(one).__name__ for one in evidence) or 'nothing'}; give "
+                "lab.core.results.Evidence(ranking, query, gallery), or call lab.evaluate(vectors, labels, metrics)."
             )
-        return measure(self, evidence)
+        return measure(self, *evidence)
 
     return checked
 

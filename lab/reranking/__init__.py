@@ -4,10 +4,9 @@ Derive your own from `Reranker`.
 
 Example:
     >>> import lab, numpy as np
-    >>> from lab.core.results import EmbeddingSet
     >>> angles = np.radians([5, 18, 30, 32.1, 34, 36.5])
     >>> vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1, dtype=np.float32)
-    >>> images = EmbeddingSet(vectors, labels=np.array([0, 0, 1, 1, 1, 1]), items=np.arange(6))
+    >>> images = lab.EmbeddingSet(vectors, [0, 0, 1, 1, 1, 1])
     >>> ranking = lab.search.create("exact", k=3).build(images).rank(images, same_source=True)
     >>> ranking.neighbours[1]  # at 18 degrees the edge of the crowd is nearest, image 0 second
     array([2, 0, 3])

@@ -59,7 +59,7 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
         from lab.runs.building.loss import check_sharded  # brings torch
 
         check_sharded(config)
-    root = default_root() if root is None else Path(root)
+    root = default_root(root)
     if name is None:
         name = free_name(root, f"{time.strftime('%Y%m%d-%H%M%S')}-{config.loss.name}-{config.data.name}")
     with new_folder(root, name) as half_made:

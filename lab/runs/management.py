@@ -36,10 +36,9 @@ def annotate(
         ValueError: too long, or too many tags.
 
     Example (`run` is that of `lab.runs`):
-        >>> from lab.runs import management
-        >>> management.annotate(run, tags=["baseline"], group="first tries")
+        >>> annotate(run, tags=["baseline"], group="first tries")
         {'note': '', 'tags': ['baseline'], 'group': 'first tries'}
-        >>> management.annotate(run, tags=[], group="")["tags"]
+        >>> annotate(run, tags=[], group="")["tags"]
         []
     """
     before = notes(run)

@@ -9,17 +9,20 @@ from lab.core.files import setting
 from lab.runs.folder import NAME, Run, is_run
 
 
-def default_root() -> Path:
-    """Where runs are kept: the environment variable LAB_RUNS, or the folder `runs` here.
+def default_root(given: Path | str | None = None) -> Path:
+    """Where runs are kept: what was given, else the environment variable LAB_RUNS, or the folder `runs` here.
+
+    Raises:
+        ValueError: what was given is no folder's name.
 
     Example:
-        >>> import lab, os
-        >>> from unittest import mock
-        >>> with mock.patch.dict(os.environ, LAB_RUNS="elsewhere"):
-        ...     str(lab.runs.default_root())
+        >>> import lab
+        >>> str(lab.runs.default_root("elsewhere"))
         'elsewhere'
     """
-    return Path(setting("runs") or "runs")
+    if given is not None and not isinstance(given, str | Path):
+        raise ValueError(f"The folder of runs is a path or its name, got {type(given).__name__}.")
+    return Path(setting("runs") or "runs" if given is None else given)
 
 
 def open_run(path: Path | str, root: Path | str | None = None) -> Run:
@@ -36,8 +39,8 @@ def open_run(path: Path | str, root: Path | str | None = None) -> Run:
 
     if str(path).startswith(HUB):
         return Run(fetched(str(path)))
-    root = Path(default_root() if root is None else root)
-    for candidate in (Path(path), root / str(path)):
+    root = default_root(root)
+    for candidate in (Path(str(path)), root / str(path)):
         if is_run(candidate):
             return Run(candidate)
     known = [run.name for run in list_runs(root)]
@@ -56,7 +59,7 @@ def list_runs(root: Path | str | None = None) -> tuple[Run, ...]:
         >>> "first" in [run.name for run in lab.runs.list(root)]
         True
     """
-    root = default_root() if root is None else Path(root)
+    root = default_root(root)
     if root.exists() and not root.is_dir():
         raise ValueError(f"{root} is no folder, so it holds no runs.")
     if not root.is_dir():
@@ -91,7 +94,7 @@ def check_name(name: str) -> None:
     Raises:
         ValueError: says what is allowed.
     """
-    if not NAME.fullmatch(name):
+    if not isinstance(name, str) or not NAME.fullmatch(name):
         raise ValueError(
             f"A run's name is up to 100 letters, digits, '.', '_' and '-', not starting with '.'; got {name!r}."
         )

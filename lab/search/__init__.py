@@ -6,9 +6,8 @@ Derive your own from `Index`.
 
 Example:
     >>> import lab, numpy as np
-    >>> from lab.core.results import EmbeddingSet
     >>> vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], np.float32)
-    >>> gallery = EmbeddingSet(vectors, labels=np.array([0, 0, 1]), items=np.arange(3))
+    >>> gallery = lab.EmbeddingSet(vectors, [0, 0, 1])
     >>> scores, places = lab.search.create("exact", k=2).build(gallery).neighbours(np.array([0.6, 0.8]))
     >>> places, scores.round(2)
     (array([[1, 2]]), array([[0.96, 0.8 ]], dtype=float32))

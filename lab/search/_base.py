@@ -12,7 +12,7 @@ import torch
 from lab.core import arrays
 from lab.core.catalog import name_of
 from lab.core.knobs import HasKnobs, argument, knob
-from lab.core.results import EmbeddingSet, Ranking, Relevance, as_array
+from lab.core.results import EmbeddingSet, Ranking, Relevance, as_array, parts_of
 from lab.core.streams import ReportProgress
 from lab.kernels.devices import device_of
 from lab.kernels.sort_keys import Space
@@ -90,10 +90,7 @@ class Index(HasKnobs):
         Raises:
             ValueError: the gallery is empty, misshapen, or holds NaN or infinity; or anchors that do not fit.
         """
-        if not hasattr(gallery, "vectors"):
-            gallery = EmbeddingSet(gallery, labels)
-        elif labels is not None:
-            raise ValueError("The gallery has labels of its own; give labels only beside plain vectors.")
+        gallery = _set_of(gallery, labels)
         if anchors is not None and not self.takes_anchors:
             raise ValueError(f"{type(self).__name__} takes no anchors; two_stage does.")
         self._build(gallery, **({} if anchors is None else {"anchors": anchors}))
@@ -105,8 +102,8 @@ class Index(HasKnobs):
         self.space = Space.of(gallery.vectors, self.knobs.similarity, self.device)
         self._hold(gallery)
 
-    def add(self, more: EmbeddingSet) -> Self:
-        """Put items behind those of the gallery; returns the index itself.
+    def add(self, more: Any, labels: Any = None) -> Self:
+        """Put items behind those of the gallery, a set or vectors and labels; returns the index itself.
 
         What was learnt from the first gallery (k-means centroids, class anchors) stays as it is. The gallery is copied,
         so add many items at once.
@@ -115,6 +112,7 @@ class Index(HasKnobs):
             ValueError: no gallery yet, another dimension, misshapen, or NaN or infinity.
         """
         before = self._built()
+        more = _set_of(more, labels, first=len(before))
         self._check_vectors(more.vectors, "added")
         check_set(more, "added set")
         vectors = np.concatenate([before.vectors, more.vectors.astype(before.vectors.dtype, copy=False)])
@@ -137,8 +135,7 @@ class Index(HasKnobs):
 
         Example (`gallery` is that of `lab.search`, `root` a folder):
             >>> path = lab.search.create("exact", k=1).build(gallery).save(root / "it.safetensors")
-            >>> more = EmbeddingSet(np.array([[0.6, 0.8]], np.float32), labels=np.array([3]), items=np.array([3]))
-            >>> lab.search.open(path).add(more).neighbours(np.array([0.6, 0.8]))[1]
+            >>> lab.search.open(path).add(np.array([[0.6, 0.8]])).neighbours(np.array([0.6, 0.8]))[1]
             array([[3]])
         """
         gallery = self._built()
@@ -166,7 +163,7 @@ class Index(HasKnobs):
 
     def rank(
         self,
-        query: EmbeddingSet,
+        query: Any,
         same_source: bool,
         relevant: Relevance | None = None,
         progress: ReportProgress | None = None,
@@ -174,7 +171,7 @@ class Index(HasKnobs):
         """Rank the gallery for each query.
 
         Args:
-            query: q embeddings of the gallery's dimension.
+            query: q embeddings of the gallery's dimension, a set or vectors, which match nothing without labels.
             same_source: whether queries and gallery are images of one set; each query is then found in the gallery by
                 its `items` number and removed from its own ranking.
             relevant: judged relevance; by default an item is relevant to a query when their labels are equal.
@@ -184,13 +181,13 @@ class Index(HasKnobs):
             ValueError: no gallery yet, another dimension, NaN or infinity, nothing to rank, or judgements that do
                 not fit queries and gallery.
         """
+        query = _set_of(query)
         return self._rank(self._task(query, same_source, relevant), query.vectors, progress)
 
     def _rank(self, task: Task, vectors: np.ndarray, progress: ReportProgress | None) -> Ranking:
-        """`rank`, of what is checked."""
         raise NotImplementedError
 
-    def neighbours(self, vectors: np.ndarray, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def neighbours(self, vectors: Any, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest items of each vector, best first (k defaults to the knob).
 
         Args:
@@ -230,7 +227,7 @@ class Index(HasKnobs):
             raise ValueError(f"{type(self).__name__} has no gallery yet: call build(gallery) first.")
         return self.gallery
 
-    def _check_vectors(self, vectors: np.ndarray, what: str) -> np.ndarray:
+    def _check_vectors(self, vectors: Any, what: str) -> np.ndarray:
         gallery = self._built().vectors
         vectors = np.atleast_2d(as_array(vectors, f"{what} vectors"))
         check_vectors(vectors, what)
@@ -247,6 +244,14 @@ class Index(HasKnobs):
         if same_source and len(self._built()) < 2:
             raise ValueError("The gallery holds only the query itself, so there is nothing to rank; give two images.")
         return task_of(query, self._built(), same_source, relevant)
+
+
+def _set_of(vectors: Any, labels: Any = None, first: int = 0) -> Any:
+    """An `EmbeddingSet`, of the two, numbered from `first` on; or as it was given, in memory or in shards."""
+    if labels is None and hasattr(vectors, "vectors"):
+        return vectors
+    made = EmbeddingSet(*parts_of(vectors, labels))
+    return EmbeddingSet(made.vectors, made.labels, made.items + first)
 
 
 def check_set(images: EmbeddingSet, what: str) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from lab.core.catalog import name_of
+from lab.core.explain import needed
 from lab.core.knobs import HasKnobs, knob
 from lab.core.results import EmbeddingSet, Ranking
 from lab.core.streams import ReportProgress
@@ -155,7 +156,7 @@ class FaissIndex(CandidateIndex):
 
     def _flat(self) -> Any:
         """faiss's flat index for the chosen similarity."""
-        import faiss
+        faiss = needed("faiss")
 
         width = self.rows.vectors.shape[1]
         return faiss.IndexFlatIP(width) if self.knobs.similarity == "cosine" else faiss.IndexFlatL2(width)
@@ -167,7 +168,7 @@ class FaissIndex(CandidateIndex):
     def _hold(self, gallery: EmbeddingSet) -> None:
         super()._hold(gallery)
         self.gpu_index = None
-        import faiss
+        faiss = needed("faiss")
 
         if self.device.type == "cuda" and getattr(faiss, "get_num_gpus", lambda: 0)():
             resources = faiss.StandardGpuResources()

@@ -102,9 +102,7 @@ def best_of(index: Index, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.n
 
     Example:
         >>> import lab, numpy as np
-        >>> from lab.core.results import EmbeddingSet
-        >>> gallery = EmbeddingSet(np.eye(3, dtype=np.float32), np.arange(3), np.arange(3))
-        >>> index = lab.search.create("exact").build(gallery)
+        >>> index = lab.search.create("exact").build(np.eye(3))
         >>> scores, positions = lab.search.best_of(index, np.array([[1.0, 0, 0], [0, 0.6, 0.8]], np.float32), k=3)
         >>> positions.tolist(), scores.round(1).tolist()
         ([0, 2, 1], [1.0, 0.800000011920929, 0.6000000238418579])

@@ -8,6 +8,7 @@ import http.client
 import os
 import re
 import shutil
+import signal
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 
@@ -63,7 +64,8 @@ def servers(tmp_path_factory, trained):
     started = {name: Server(folders[name] / "runs", folders[name], TOKEN, *words) for name, words in flags.items()}
     yield {name: server.wait() for name, server in started.items()}
     for server in started.values():
-        server.stop()
+        server.stop(by=signal.SIGINT)
+        assert server.process.returncode == 130, "as every command after Ctrl-C"
 
 
 @pytest.fixture

@@ -22,10 +22,7 @@ def spoil(pattern: str):
     return damage
 
 
-DAMAGES = {
-    "configuration": spoil("config.yaml"),
-    "everything": spoil("**/*.*"),
-}
+DAMAGES = {"configuration": spoil("config.yaml"), "everything": spoil("**/*.*")}
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

@@ -85,7 +85,7 @@ def own(no_runs, pictures):
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 20 * 20, 8))
     heard = []
     lab.train(
-        net, data, lambda e, y: ((e @ e.T - (y[:, None] == y).float()) ** 2).mean(), name="own", root=no_runs, steps=4,
+        net, data, lambda e, y: ((e @ e.T - (y[:, None] == y).float()) ** 2).mean(), name="own", runs=no_runs, steps=4,
         batch_size=8, training={"device": "cpu", "validate_every": 2, "checkpoint_every": 2}, listen=heard.append,
         stop=lambda: sum(type(one).__name__ == "Stepped" for one in heard) >= 2,
     )  # fmt: skip
@@ -97,6 +97,6 @@ def test_a_training_of_ones_own_is_shown_and_says_how_it_goes_on(own, no_runs, o
     assert seen.calm and "lab.resume('own', encoder=..., loss=...)" in seen.words()
     assert "Resume" not in [button.label for button in seen.test.button]
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 20 * 20, 8))
-    lab.resume("own", net, lambda e, y: ((e @ e.T - (y[:, None] == y).float()) ** 2).mean(), root=no_runs)
+    lab.resume("own", net, lambda e, y: ((e @ e.T - (y[:, None] == y).float()) ** 2).mean(), runs=no_runs)
     for page in ("browse", "inspect", "runs"):
         assert open_page(page, run="own").calm, page

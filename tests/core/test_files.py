@@ -30,13 +30,7 @@ def test_numbers_of_yaml_are_those_that_people_mean():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("a: [\n", "line 2"),
-        ("a: !!python/x 1", "tag"),
-    ],
-)
+@pytest.mark.parametrize(("text", "told"), [("a: [\n", "line 2"), ("a: !!python/x 1", "tag")])
 def test_what_yaml_may_not_hold(text, told):
     with pytest.raises(ValueError, match=told):
         yaml_reader.load(text)

@@ -102,12 +102,21 @@ def test_one_object_for_vectors_goes_everywhere(tmp_path):
     assert lab.evaluate(images).values == lab.evaluate(vectors, labels).values
     among = lab.evaluate(images, gallery=lab.EmbeddingSet(vectors, labels)).values
     assert among == lab.evaluate(vectors, labels, gallery=vectors, gallery_labels=labels).values
-    index = lab.search.Exact(k=3).build(vectors, labels)
-    np.testing.assert_array_equal(
-        index.neighbours(vectors)[1], lab.search.Exact(k=3).build(images).neighbours(vectors)[1]
-    )
+    index = lab.search.Exact(k=3).build(images)
+    np.testing.assert_array_equal(index.neighbours(images)[1], index.neighbours(vectors)[1])
+    alike = lab.search.Exact(k=3).build(vectors[:9], labels[:9]).add(vectors[9:], labels[9:]).rank(images, True)
+    np.testing.assert_array_equal(alike.neighbours, index.rank(images, same_source=True).neighbours)
+    np.testing.assert_array_equal(index.rank(vectors, same_source=True).neighbours, alike.neighbours)
+    np.testing.assert_array_equal(lab.maps.flatten(images), lab.maps.flatten(vectors))
+    of_both, of_set = ((lab.losses.SmoothAP(), *given) for given in ((vectors, labels), (images,)))
+    assert lab.inspect.inspect_loss(*of_set).summary == lab.inspect.inspect_loss(*of_both).summary
+    score = pytest.approx(lab.evaluate(images).values["MAP@R"])
     run = lab.runs.from_embeddings(images, normalise=True, runs=tmp_path)
-    assert run.scores()["values"]["MAP@R"] == pytest.approx(lab.evaluate(images).values["MAP@R"])
+    with lab.runs.record("loop", runs=tmp_path, normalise=True) as loop:
+        loop.embeddings(1, images)
+    unit = lab.EmbeddingSet(run.embeddings().vectors, labels)
+    back = lab.runs.from_embeddings(lab.exporters.Csv().export(unit, tmp_path / "it.csv"), runs=tmp_path)
+    assert [one.scores()["values"]["MAP@R"] for one in (run, loop.run, back)] == [score] * 3
     with pytest.raises(ValueError, match="has no split 'tset'; scores are there of: test"):
         run.scores("tset")
 
@@ -124,10 +133,19 @@ def test_what_has_no_labels_matches_nothing():
     ("call", "sentence"),
     [
         (lambda v, y: lab.evaluate(lab.EmbeddingSet(v)), "needs the class of each vector"),
-        (lambda v, y: lab.evaluate(lab.EmbeddingSet(v, y), y), "labels of its own; leave labels out"),
+        (lambda v, y: lab.evaluate(lab.EmbeddingSet(v, y), y), "set has labels of its own"),
         (lambda v, y: lab.search.Exact().build(lab.EmbeddingSet(v, y), y), "labels of its own"),
         (lambda v, y: lab.search.Exact().build(v, anchors=v), "Exact takes no anchors"),
         (lambda v, y: lab.metrics.MapAtR()(lab.search.Exact().build(v, y)), "measures evidence, .* got Exact"),
+        (lambda v, y: lab.metrics.MapAtR()(v, y), "measures evidence, .* got ndarray and ndarray"),
+        (lambda v, y: lab.EmbeddingSet(5), r"table \[n d\].* got int"),
+        (lambda v, y: lab.evaluate(v, y, 5), "no metric '5'"),
+        (lambda v, y: lab.inspect.similarity_histograms(v), "needs the class of each embedding"),
+        (lambda v, y: lab.losses.SmoothAP()(torch.from_numpy(v)), "SmoothAP is called .* missing .* 'labels'"),
+        (lambda v, y: lab.losses.SmoothAP()(torch.from_numpy(v), torch.from_numpy(y), tua=1), "SmoothAP .* 'tua'"),
+        (lambda v, y: lab.train(runs=5), "folder of runs is a path"),
+        (lambda v, y: lab.train(name=5), "A run's name is"),
+        (lambda v, y: lab.load(5), "no run '5'"),
         (lambda v, y: lab.runs.RunConfig.of({"lr": 0.1}), "did you mean the knob lr of optimiser"),
         (lambda v, y: lab.runs.RunConfig.of({"step": 1}), "did you mean the knob steps of training"),
     ],
@@ -135,3 +153,8 @@ def test_what_has_no_labels_matches_nothing():
 def test_a_wrong_call_ends_in_a_sentence(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call(*made(6))
+
+
+def test_a_misspelt_class_is_told_with_the_nearest():
+    with pytest.raises(AttributeError, match="no attribute 'SmothAP'; did you mean SmoothAP"):
+        _ = lab.losses.SmothAP

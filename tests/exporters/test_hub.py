@@ -133,7 +133,7 @@ def test_an_encoder_of_ones_own_comes_as_a_program(tmp_path, pictures, monkeypat
     module = Own()
     run = lab.train(
         module, {"name": "class_folders", "root": str(pictures), "validation": 0.5, "test": 0.25}, "contrastive",
-        steps=1, root=tmp_path, name="own", sampler={"batch_size": 8, "per_class": 4}, augmentation={"size": 16},
+        steps=1, runs=tmp_path, name="own", sampler={"batch_size": 8, "per_class": 4}, augmentation={"size": 16},
         training={"device": "cpu"},
     )  # fmt: skip
     folder = exporters.create("huggingface").export(run, tmp_path / "model", encoder=module)

@@ -5,13 +5,7 @@ import pytest
 import torch
 
 from lab import losses
-from lab.inspect import (
-    dead_gradients,
-    inspect_loss,
-    metric_bound,
-    pair_gradients,
-    wrong_direction,
-)
+from lab.inspect import dead_gradients, inspect_loss, metric_bound, pair_gradients, wrong_direction
 
 PAIRWISE = ("blackbox_ap", "contextual", "contrastive", "roadmap", "triplet_margin")
 

@@ -31,13 +31,7 @@ def prepared(name, n, d, knobs):
     return lambda: loss(embeddings, labels_of(n)).backward()
 
 
-@pytest.mark.parametrize(
-    "name, n, d, knobs",
-    [
-        ("sup_ap", 8192, 128, {}),
-        ("contrastive", 2048, 128, {}),
-    ],
-)
+@pytest.mark.parametrize("name, n, d, knobs", [("sup_ap", 8192, 128, {}), ("contrastive", 2048, 128, {})])
 def test_a_loss_within_a_fifth_of_what_a_process_holds(name, n, d, knobs):
     """Measured again where that is above what is said: what else a process does now and then only adds."""
     said = forecast(peak_of(made(name, knobs, d), labels_of(n), d), n, d).parts["loss"] / 1e6

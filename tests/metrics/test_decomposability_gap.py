@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 
 from lab import metrics
 from lab.metrics import decomposability_gap
-from lab.metrics.decomposability_gap import (
-    BatchCounts,
-    batches,
-    bound_8,
-    bound_9,
-    largest_bound_8,
-    largest_bound_9,
-)
+from lab.metrics.decomposability_gap import BatchCounts, batches, bound_8, bound_9, largest_bound_8, largest_bound_9
 
 
 def average_precision(similarity, positive):

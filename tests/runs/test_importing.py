@@ -99,17 +99,7 @@ def write_faiss_with_keys(path, vectors):
     return path / "it.index", {"key": KEYS, "label": LABELS}
 
 
-WRITERS = [
-    write_npy,
-    write_npz,
-    write_safetensors,
-    write_parquet,
-    write_feather,
-    write_csv,
-    write_csv_of_lists,
-    write_faiss,
-    write_faiss_with_keys,
-]
+WRITERS = [write for name, write in dict(globals()).items() if name.startswith("write_")]
 
 
 @pytest.mark.parametrize("write", WRITERS, ids=lambda one: one.__name__.removeprefix("write_"))
@@ -180,6 +170,11 @@ def test_an_export_comes_back_and_is_compared_with_its_run(tmp_path, train_tiny,
         back.embeddings().items, trained.embeddings().items
     )
     rows = trained.embeddings().vectors
+    for name, file, more in (("csv", "", {}), ("faiss", "", {}), ("projector", "tensors.tsv", "metadata.tsv")):
+        place = lab.exporters.create(name).export(trained, tmp_path / f"it.{name}")
+        table = place / more if more else None
+        run = lab.runs.from_embeddings(place / file, metadata=table, like=trained, name=name, runs=root)
+        np.testing.assert_array_equal(run.embeddings().vectors, rows)
     in_order = lab.runs.from_embeddings(rows, like=trained, name="in-order", runs=root)
     assert in_order.scores()["values"] == pytest.approx(trained.scores()["values"])
     assert main(["runs", "report", *(str(root / n) for n in ("trained", "back"))]) == 0

@@ -62,7 +62,7 @@ def pulling(embeddings, labels):
 def test_all_three_of_ones_own_make_a_run_like_any_other(tmp_path):
     net, loss, heard = Net(), Proxies(), []
     before, proxies = net.last.weight.detach().clone(), loss.proxies.detach().clone()
-    run = lab.train(net, Shapes(), loss, name="own", root=tmp_path, listen=heard.append, **QUICK)
+    run = lab.train(net, Shapes(), loss, name="own", runs=tmp_path, listen=heard.append, **QUICK)
     assert run.state == "finished" and run.splits == ("test", "validation")
     assert not torch.equal(net.last.weight, before) and not torch.equal(loss.proxies, proxies), "both are trained"
     assert run.scores()["values"] and len(run.metrics("stepped")) == 4 and run.batches() and run.frames()
@@ -75,7 +75,7 @@ def test_all_three_of_ones_own_make_a_run_like_any_other(tmp_path):
 
 
 def test_the_module_given_again_finds_the_same_neighbours(tmp_path):
-    run = lab.train(Net(), Shapes(), "smooth_ap", name="own", root=tmp_path, **QUICK)
+    run = lab.train(Net(), Shapes(), "smooth_ap", name="own", runs=tmp_path, **QUICK)
     stored, images = run.embeddings(), run.dataset()
     model = lab.load(run, encoder=Net())
     assert np.allclose(model.embed([images.load(int(stored.items[0]))])[0], stored.vectors[0], atol=1e-5)
@@ -87,7 +87,7 @@ def test_the_module_given_again_finds_the_same_neighbours(tmp_path):
 
 
 def test_stored_vectors_are_measured_as_they_are_and_searched_as_is_asked(tmp_path, monkeypatch, capsys):
-    run = lab.train(Net(), Shapes(), "class_anchor_margin", name="own", root=tmp_path, **QUICK)
+    run = lab.train(Net(), Shapes(), "class_anchor_margin", name="own", runs=tmp_path, **QUICK)
     built, build = [], TwoStage.build
     seen = lambda *given, **named: built.append(named["anchors"]) or build(*given, **named)  # noqa: E731
     monkeypatch.setattr(TwoStage, "build", seen)
@@ -136,7 +136,7 @@ def bare(item):
 def test_bad_input_is_one_sentence_and_leaves_nothing(tmp_path, given, told):
     with pytest.raises(ValueError, match=told) as refused:
         lab.train(
-            **{"encoder": Net(), "data": Shapes(), "loss": pulling, "name": "b", "root": tmp_path, **QUICK, **given}
+            **{"encoder": Net(), "data": Shapes(), "loss": pulling, "name": "b", "runs": tmp_path, **QUICK, **given}
         )
     assert "\n" not in str(refused.value) and not list(tmp_path.iterdir())
 
@@ -154,13 +154,13 @@ def own(seed):
 
 def test_a_resumed_training_ends_as_one_that_was_never_interrupted(tmp_path):
     net, loss = own(0)
-    whole = lab.train(net, Shapes(), loss, name="whole", root=tmp_path, **QUICK)
+    whole = lab.train(net, Shapes(), loss, name="whole", runs=tmp_path, **QUICK)
     net, loss = own(0)
     listen, stop = stopping_after(2)
-    halved = lab.train(net, Shapes(), loss, name="halved", root=tmp_path, listen=listen, stop=stop, **QUICK)
+    halved = lab.train(net, Shapes(), loss, name="halved", runs=tmp_path, listen=listen, stop=stop, **QUICK)
     assert halved.state == "stopped" and halved.status["step"] == 3
     net, loss = own(1)  # other weights: those of the checkpoint take their place
-    assert lab.resume("halved", net, loss, root=tmp_path).state == "finished"
+    assert lab.resume("halved", net, loss, runs=tmp_path).state == "finished"
     assert np.array_equal(halved.embeddings().vectors, whole.embeddings().vectors)
     steps = [[record["loss"] for record in run.metrics("stepped")] for run in (whole, halved)]
     assert steps[0] == steps[1] and len(steps[0]) == 4
@@ -169,7 +169,7 @@ def test_a_resumed_training_ends_as_one_that_was_never_interrupted(tmp_path):
 def test_what_cannot_be_resumed_is_one_sentence_and_the_run_stays(tmp_path, capsys):
     net, loss = own(0)
     listen, stop = stopping_after(2)
-    run = lab.train(net, Shapes(), loss, name="own", root=tmp_path, listen=listen, stop=stop, **QUICK)
+    run = lab.train(net, Shapes(), loss, name="own", runs=tmp_path, listen=listen, stop=stop, **QUICK)
     status = (run.path / "status.json").read_bytes()
 
     class Wider(Proxies):
@@ -214,7 +214,7 @@ def test_an_encoder_of_ones_own_is_exported_and_asked_by_its_function(tmp_path, 
     monkeypatch.syspath_prepend(str(tmp_path))
     import made_here
 
-    run = lab.train(made_here.net(), Shapes(), "smooth_ap", name="own", root="runs", **QUICK)
+    run = lab.train(made_here.net(), Shapes(), "smooth_ap", name="own", runs="runs", **QUICK)
     stored = run.embeddings()
     first = run.dataset().load(int(stored.items[0]))
     assert main(["export", "own", "--to", "torch"]) == 2 and "--encoder module:function" in capsys.readouterr().err

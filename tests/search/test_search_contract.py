@@ -1,12 +1,14 @@
 """What holds for every index that the catalogue finds: its rankings against a full sort."""
 
+import sys
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab import search
+from lab import exporters, search
 from lab.core.results import UNRANKED, EmbeddingSet
 from lab.search._candidates import CandidateIndex
 
@@ -64,6 +66,14 @@ def test_ranking_is_the_sorted_one(name, same_source, similarity, make_set, anch
     np.testing.assert_array_equal(ranking.retrieved, len(gallery.labels) - same_source)
     assert (ranking.comparisons >= 83).all()
     assert ranking.hits[0].sum() == ranking.num_positives[0]
+
+
+def test_where_faiss_is_missing_a_sentence_says_so(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    calls = [search.create(name).build for name in search.names() if name.startswith("faiss")]
+    for call in (*calls, lambda rows: search.FaissFile(tmp_path), exporters.Faiss().export):
+        with pytest.raises(ValueError, match="needs faiss, which is not installed: pip install faiss-cpu"):
+            call(EmbeddingSet(np.eye(4)))
 
 
 @pytest.mark.parametrize("name", search.names())

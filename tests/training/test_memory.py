@@ -38,11 +38,7 @@ def allocated(work, trace) -> float:
 
 @pytest.mark.parametrize(
     "name, size, n, chunk, share",
-    [
-        ("small_cnn", 32, 512, None, 0),
-        ("resnet18", 96, 32, 8, 0),
-        ("resnet18", 96, 32, 8, 0.5),
-    ],
+    [("small_cnn", 32, 512, None, 0), ("resnet18", 96, 32, 8, 0), ("resnet18", 96, 32, 8, 0.5)],
 )
 def test_a_step_within_a_tenth_of_what_is_allocated(name, size, n, chunk, share, tmp_path):
     """No map is narrower than its filter here: of_step says what such a layer takes on some processors."""

@@ -68,15 +68,6 @@ def name_in_words(knob: Knob) -> str:
 
 
 def label(knob: Knob) -> str:
-    """The name in words with its unit, where the words do not say it.
-
-    Example:
-        >>> from lab.core.knobs import Knobs, describe, knob
-        >>> class Some(Knobs):
-        ...     rank_plus: int = knob("Rank among positives.", default=1, unit="ranks")
-        ...     ranks: int = knob("Ranks to show.", default=10, unit="ranks")
-        >>> [label(one) for one in describe(Some)]
-        ['rank⁺ (ranks)', 'Ranks shown']
-    """
+    """The name in words with its unit, where the words do not say it."""
     words = name_in_words(knob)
     return f"{words} ({knob.unit})" if knob.unit and knob.unit not in words.lower() else words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -16,8 +16,6 @@ from lab.inspect.against_metrics import exact
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
-    from numpy.typing import ArrayLike
-    from torch import Tensor
 
 Metric = Literal["average_precision", "recall_at_k"]
 
@@ -114,8 +112,8 @@ class MetricBound(Insight):
 
 def metric_bound(
     loss: Callable,
-    embeddings: Tensor | ArrayLike,
-    labels: Tensor | ArrayLike,
+    embeddings: Any,
+    labels: Any = None,
     metric: Metric = "average_precision",
     k: int = 1,
     include_self: bool | None = None,

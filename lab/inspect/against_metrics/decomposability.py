@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
     from numpy.typing import ArrayLike
-    from torch import Tensor
 
 
 def average_precision(scores: ArrayLike, relevant: ArrayLike) -> float:
@@ -196,8 +195,8 @@ class Decomposability(Insight):
 
 
 def decomposability(
-    embeddings: Tensor | ArrayLike,
-    labels: Tensor | ArrayLike,
+    embeddings: Any,
+    labels: Any = None,
     batch_sizes: Sequence[int] = (16, 32, 64, 128),
     splits: int = 5,
     alpha: float = 0.9,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -16,8 +16,6 @@ from lab.inspect._subject import Subject, batch
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
-    from numpy.typing import ArrayLike
-    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -86,8 +84,8 @@ class Differences(Insight):
 
 def finite_differences(
     loss: Callable,
-    embeddings: Tensor | ArrayLike,
-    labels: Tensor | ArrayLike,
+    embeddings: Any,
+    labels: Any = None,
     directions: int = 8,
     step: float = 1e-6,
     tolerance: float = 1e-4,

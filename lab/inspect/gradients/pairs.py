@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -17,7 +17,6 @@ from lab.inspect._subject import Subject, batch, cosines
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
-    from numpy.typing import ArrayLike
 
 PROBE = 1e-8
 """Length of the probe dimensions. Its square vanishes beside 1 in float64, so probing leaves every value as it was."""
@@ -115,7 +114,7 @@ class PairGradients(Insight):
         return figure
 
 
-def pair_gradients(loss: Callable, embeddings: Tensor | ArrayLike, labels: Tensor | ArrayLike) -> PairGradients:
+def pair_gradients(loss: Callable, embeddings: Any, labels: Any = None) -> PairGradients:
     """d loss / d similarity for every pair, for any callable that sees embeddings only through their similarities.
 
     The embeddings are widened by n probe dimensions, X' = [X | PROBE I]. A loss of the Gram matrix S = X X^T has
@@ -169,7 +168,7 @@ def pair_gradients(loss: Callable, embeddings: Tensor | ArrayLike, labels: Tenso
     return _record(subject.name, value, vectors, classes, gradients, "gradient")
 
 
-def pair_motion(loss: Callable, embeddings: Tensor | ArrayLike, labels: Tensor | ArrayLike) -> PairGradients:
+def pair_motion(loss: Callable, embeddings: Any, labels: Any = None) -> PairGradients:
     """What one step of gradient descent on the embeddings does to every cosine, for any loss at all.
 
     To first order a step of size t along -g changes the cosine of i and j by -t (g_i^T u_j / |x_i| + g_j^T u_i / |x_j|)

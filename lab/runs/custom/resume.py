@@ -24,7 +24,7 @@ def resume(
     encoder: nn.Module | str | None = None,
     loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None,
     *,
-    root: Path | str | None = None,
+    runs: Path | str | None = None,
     listen: Callable[[Record], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Run:
@@ -38,7 +38,7 @@ def resume(
         encoder: the module that the run was begun with, or `module:function` that makes it; its weights are replaced
             by those of the checkpoint. None for one of ours.
         loss: the callable that the run was begun with. None for one of ours.
-        root: folder of runs, for a name; by default `lab.runs.default_root()`.
+        runs: folder of runs, for a name; by default `lab.runs.default_root()`.
         listen, stop: as `lab.train` has them.
 
     Raises:
@@ -53,14 +53,14 @@ def resume(
         >>> data = [(torch.rand(3, 16, 16, generator=random), i % 8) for i in range(64)]
         >>> def net():
         ...     return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 16 * 16, 8))
-        >>> known = {"name": "to-go-on", "root": root, "training": {"device": "cpu"}}
+        >>> known = {"name": "to-go-on", "runs": root, "training": {"device": "cpu"}}
         >>> run = lab.train(net(), data, "smooth_ap", steps=3, batch_size=8, stop=lambda: True, **known)
         >>> run.state, run.status["step"]
         ('stopped', 1)
-        >>> lab.resume("to-go-on", encoder=net(), root=root).state
+        >>> lab.resume("to-go-on", encoder=net(), runs=root).state
         'finished'
     """
-    run = run if isinstance(run, Run) else open_run(run, root)
+    run = run if isinstance(run, Run) else open_run(run, runs)
     config = run.config
     if loss is not None and not config.loss.outside:
         raise ValueError(f"This run was trained with {config.loss.name}, which is built by itself; leave loss out.")

@@ -32,7 +32,7 @@ LARGEST = SIDE
 def train(
     encoder: Any = "small_cnn", data: Any = "emoji7", loss: Any = "recall_at_k", *,
     validation: Any = None, test: Any = None, steps: int | None = None, batch_size: int | None = None,
-    normalise: bool | None = None, name: str | None = None, root: Path | str | None = None,
+    normalise: bool | None = None, name: str | None = None, runs: Path | str | None = None,
     listen: Callable[[Record], None] | None = None, stop: Callable[[], bool] = lambda: False, **sections: Any,
 ) -> Run:  # fmt: skip
     """Train, evaluate, and return the run, which the pages and commands take like any other.
@@ -55,7 +55,7 @@ def train(
         steps, batch_size: of the training, by default 400, and the sampler's.
         normalise: whether embeddings get unit length; by default what the loss wants.
         name: of the run, by default the time, the loss and the data.
-        root: folder of runs, by default `lab.runs.default_root()`.
+        runs: folder of runs, by default `lab.runs.default_root()`.
         listen: called with each record, for instance `lab.core.records.Stepped`.
         stop: asked in every step whether to end.
         sections: the others of a configuration (`sampler`, `optimiser`, `training`, `metrics`, ...), as in YAML.
@@ -73,7 +73,7 @@ def train(
         >>> def loss(embeddings, labels):
         ...     same = labels[:, None] == labels[None, :]
         ...     return ((embeddings @ embeddings.T - same.float()) ** 2).mean()
-        >>> run = lab.train(net, data, loss, steps=2, batch_size=8, name="own", root=root, training={"device": "cpu"})
+        >>> run = lab.train(net, data, loss, steps=2, batch_size=8, name="own", runs=root, training={"device": "cpu"})
         >>> run.state, run.splits, len(run.dataset())
         ('finished', ('test', 'validation'), 64)
     """
@@ -82,7 +82,7 @@ def train(
     if batch_size is not None:
         sections["sampler"] = {**_as_mapping(sections.get("sampler") or {}), "batch_size": batch_size}
     request = _Request(encoder, data, loss, validation, test, normalise, sections)
-    run, custom = request.begin(Path(default_root() if root is None else root), name)
+    run, custom = request.begin(default_root(runs), name)
     for record in execute(run, stop, custom=custom):
         if listen is not None:
             listen(record)

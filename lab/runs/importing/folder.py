@@ -58,7 +58,7 @@ def embed_folder(
         >>> len(run.embeddings()), run.dataset().keys[0]
         (3, '10.png')
     """
-    root, folder = Path(default_root() if runs is None else runs), whole(folder)
+    root, folder = default_root(runs), whole(folder)
     if not folder.is_dir():
         raise ValueError(f"There is no folder {folder}.")
     name = name or free_name(root, plain_name(folder.name))

@@ -15,7 +15,7 @@ import numpy as np
 
 from lab.core.catalog import OUTSIDE
 from lab.core.files import write_json, write_text
-from lab.core.results import EmbeddingSet
+from lab.core.results import parts_of
 from lab.runs.config import RunConfig
 from lab.runs.execute import new_folder, write_status
 from lab.runs.folder import FINISHED, Run, write_images
@@ -101,22 +101,20 @@ def from_embeddings(
     else:
         brought = _described(table, row_facts, base, with_root=root is not None)
     stem = file.stem if file else "imported"
-    root = Path(default_root() if runs is None else runs)
+    root = default_root(runs)
     brought = replace(brought, words=row_facts["words"])
     return _measured(_write(brought, encoder or stem, normalise, root, name, stem), brought, measure)
 
 
 def _sorted_out(
-    vectors: Any, known: Mapping[str, Any], metadata: Any, columns: dict[str, str]
+    vectors: Any, known: dict[str, Any], metadata: Any, columns: dict[str, str]
 ) -> tuple[Any, dict[str, Any]]:
     """The rows, and what is known of them, from what was given by name, from `metadata` and from the source's columns.
 
     known: a value for each row, the name of a column, or None; of the split, one for all rows, too.
     """
     column = columns.pop("vector", "")
-    if isinstance(vectors, EmbeddingSet):
-        own = None if vectors.unlabelled else vectors.labels
-        known, vectors = {**known, "label": own if known["label"] is None else known["label"]}, vectors.vectors
+    vectors, known["label"] = parts_of(vectors, known["label"])
     if isinstance(vectors, str | Path):
         source = reading.read(vectors, column)
     else:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from lab.core.results import as_array
+
 LENGTH = 2e-3
 """How far from 1 the length of a unit vector may be: half-precision numbers round so far."""
 
@@ -16,16 +18,8 @@ def as_rows(vectors: Any) -> Any:
     Raises:
         ValueError: it is no table of floating-point numbers, or an empty one.
     """
-    if hasattr(vectors, "detach"):  # a tensor, on whatever device
-        vectors = vectors.detach().cpu()
-        vectors = (vectors.float() if str(vectors.dtype) == "torch.bfloat16" else vectors).numpy()
-    elif not hasattr(vectors, "shape") or not hasattr(vectors, "dtype"):
-        try:
-            vectors = np.asarray(vectors)
-        except ValueError:
-            raise ValueError(
-                "The vectors are of several lengths; each row needs as many numbers as the others."
-            ) from None
+    if hasattr(vectors, "detach") or not hasattr(vectors, "shape") or not hasattr(vectors, "dtype"):
+        vectors = as_array(vectors, "vectors")
     if len(vectors.shape) != 2:
         raise ValueError(f"Vectors are a table [n d], one row an image; these have the shape {list(vectors.shape)}.")
     if vectors.dtype.kind != "f":

@@ -73,8 +73,7 @@ def gpus_of(table: str) -> tuple[Gpu, ...]:
     """The GPUs in what `nvidia-smi` printed; lines that say anything else are passed over.
 
     Example:
-        >>> from lab.runs.launching import machine
-        >>> machine.gpus_of("0, NVIDIA H100, 1024, 81559, 97\\nFailed\\n")
+        >>> gpus_of("0, NVIDIA H100, 1024, 81559, 97\\nFailed\\n")
         (Gpu(name='NVIDIA H100', used=1073741824, total=85520809984, busy=97),)
     """
     gpus = []

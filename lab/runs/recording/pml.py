@@ -8,12 +8,17 @@ from typing import Any
 from lab.runs.recording.recorder import Recorder
 
 
+def _step(trainer: Any) -> int:
+    """Steps that are done: the library counts from 0, as no other does."""
+    return trainer.get_global_iteration() + 1
+
+
 def end_of_iteration(run: Recorder) -> Callable[[Any], None]:
     """For `end_of_iteration_hook`: tells the total loss of every step, and each of its parts by name."""
 
     def hook(trainer: Any) -> None:
         parts = dict(trainer.losses)
-        run.log(trainer.get_global_iteration(), loss=parts.pop("total_loss"), **parts)
+        run.log(_step(trainer), loss=parts.pop("total_loss"), **parts)
 
     return hook
 
@@ -26,6 +31,6 @@ def end_of_epoch(run: Recorder, embed: Callable[[Any], tuple[Any, Any]]) -> Call
     """
 
     def hook(trainer: Any) -> None:
-        run.embeddings(trainer.get_global_iteration(), *embed(trainer.models))
+        run.embeddings(_step(trainer), *embed(trainer.models))
 
     return hook

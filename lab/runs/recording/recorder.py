@@ -21,6 +21,7 @@ from lab.core.catalog import OUTSIDE
 from lab.core.explain import explain
 from lab.core.files import write_json, write_text
 from lab.core.formats import finite
+from lab.core.results import parts_of
 from lab.install.environment import versions
 from lab.runs.execute import new_folder, write_status
 from lab.runs.folder import FAILED, FINISHED, RUNNING, STOPPED, Run, write_images
@@ -99,13 +100,14 @@ class Recorder:
         """Keep the embeddings of a step [n d], of the same images in the same order every time.
 
         Args:
+            vectors: or a `lab.EmbeddingSet`, with its labels.
             labels, images, keys, root: as `lab.runs.from_embeddings` has them; read at the first call only.
             measure: whether the metrics are computed; by default where rows have classes and pairs are few.
 
         Raises:
             ValueError: the vectors, or what is said of them, cannot be used; nothing is written then.
         """
-        step = self._checked(step)
+        step, (vectors, labels) = self._checked(step), parts_of(vectors, labels)
         table = as_rows(vectors)
         items = np.arange(table.shape[0])
         rows = checked_rows(table, items, self.normalise)
@@ -253,7 +255,7 @@ def record(
         >>> run.run.state, sorted(run.run.frames())
         ('finished', [1, 2, 3])
     """
-    root = Path(default_root() if runs is None else runs)
+    root = default_root(runs)
     try:
         settings = json.loads(json.dumps(dict(config or {}), allow_nan=False))
     except (TypeError, ValueError) as error:

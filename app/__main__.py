@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import gc
 import importlib
 import os
 import resource
@@ -101,14 +100,9 @@ def _reconcile(runs: Path) -> None:
 
 
 def _load() -> None:
-    """Load what the first page needs, while its address is read. pandas comes first: plotly would use it half loaded.
-
-    Streamlit collects garbage after every run of a page and every look of one that waits. What is loaded here is for
-    good, and looking through it takes a sixth of a second in which nothing else runs: it is left out of that.
-    """
+    """Load what the first page needs, while its address is read; pandas first, or plotly would use it half loaded."""
     for module in ("pandas", "app.results.palette", "app.views.home.scene", "plotly.graph_objects"):
         importlib.import_module(module)
-    gc.freeze()
 
 
 def _serve(token: str, guests: str, ready: str) -> None:

@@ -135,7 +135,7 @@ def test_pictures_without_classes_are_led_to_where_none_are_needed(photos, open_
 def test_every_page_of_an_empty_lab_leads_somewhere(no_runs, open_page, no_worker, name):
     page = open_page(name)
     assert page.calm and "No runs yet" in page.words()
-    mine = any("images=folder" in link.proto.query_string for link in page.test.get("page_link"))
+    mine = any("mine" in link.proto.query_string for link in page.test.get("page_link"))
     assert mine or name == "train", "a folder can be opened"
     assert name == "train" or "lab train" in page.test.code[-1].value
     if name == "train":

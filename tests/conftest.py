@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import copy
 import gc
 from pathlib import Path
 
@@ -127,7 +128,13 @@ def pictures(tmp_path_factory):
 
 
 @pytest.fixture
-def tiny(pictures):
+def tiny(tiny_sections):
+    """A copy that a test may change."""
+    return copy.deepcopy(tiny_sections)
+
+
+@pytest.fixture(scope="session")
+def tiny_sections(pictures):
     """A configuration as YAML gives it: eight steps, checkpoints every two, validation every four."""
     return {
         "data": {"name": "class_folders", "root": str(pictures), "validation": 0.5, "test": 0.25},

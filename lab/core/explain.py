@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import errno
-import importlib
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -50,12 +49,13 @@ def explain(error: BaseException, resumable: bool = False) -> str:
     return shortened(text) or type(error).__name__
 
 
-def needed(module: str) -> Any:
-    """A library that an installation may lack; a ValueError says so."""
+def faiss_library() -> Any:
+    """The library faiss, which an installation may lack; a ValueError says so."""
     try:
-        return importlib.import_module(module)
+        import faiss
     except ModuleNotFoundError:
-        raise ValueError(f"This needs {module}, which is not installed: pip install {module}-cpu.") from None
+        raise ValueError("This needs faiss, which is not installed: pip install faiss-cpu.") from None
+    return faiss
 
 
 def last_line(error: Exception) -> str:

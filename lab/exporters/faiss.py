@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Literal
 
-from lab.core.explain import needed
+from lab.core.explain import faiss_library
 from lab.core.files import write_json
 from lab.core.knobs import knob
 from lab.exporters._base import Exporter
@@ -39,7 +39,7 @@ class Faiss(Exporter):
     )
 
     def write(self, run: Run, path: Path) -> None:
-        faiss, split = needed("faiss"), self.knobs.split
+        faiss, split = faiss_library(), self.knobs.split
         gallery = run.embeddings(split, "gallery") is not None
         rows = rows_of(run, (split,), ("gallery" if gallery else "query",))
         cosine = run.config.similarity == "cosine"

@@ -316,7 +316,8 @@ def normalised(batch: Batch) -> Batch:
 
 def full_precision(embeddings: Any) -> torch.autocast:
     """Switches autocast off: similarities and ranks are not for half precision."""
-    return torch.autocast(embeddings.device.type if isinstance(embeddings, Tensor) else "cpu", enabled=False)
+    real = isinstance(embeddings, Tensor) and not embeddings.is_meta
+    return torch.autocast(embeddings.device.type if real else "cpu", enabled=False)
 
 
 def mean_per_query(values: Tensor, owner: Tensor, queries: int) -> Tensor:

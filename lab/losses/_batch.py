@@ -176,6 +176,8 @@ def _rows(owner: str, name: str, rows: Tensor, labels_name: str, labels: Tensor)
         )
     if len(labels) != len(rows):
         raise ValueError(f"{owner}: {name} and {labels_name} must pair up, got {len(rows)} rows and {len(labels)}.")
+    if rows.is_meta or labels.is_meta:
+        raise ValueError(f"{owner}: tensors on the device 'meta' hold no numbers to compute with; give real ones.")
     # One sum tells that all is finite; where it is not, or overflowed, every row is looked at.
     if not math.isfinite(float(rows.detach().sum())) and not (finite := torch.isfinite(rows).all(1)).all():
         bad = torch.nonzero(~finite).flatten()

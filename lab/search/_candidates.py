@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from lab.core.catalog import name_of
-from lab.core.explain import needed
+from lab.core.explain import faiss_library
 from lab.core.knobs import HasKnobs, knob
 from lab.core.results import EmbeddingSet, Ranking
 from lab.core.streams import ReportProgress
@@ -156,7 +156,7 @@ class FaissIndex(CandidateIndex):
 
     def _flat(self) -> Any:
         """faiss's flat index for the chosen similarity."""
-        faiss = needed("faiss")
+        faiss = faiss_library()
 
         width = self.rows.vectors.shape[1]
         return faiss.IndexFlatIP(width) if self.knobs.similarity == "cosine" else faiss.IndexFlatL2(width)
@@ -168,7 +168,7 @@ class FaissIndex(CandidateIndex):
     def _hold(self, gallery: EmbeddingSet) -> None:
         super()._hold(gallery)
         self.gpu_index = None
-        faiss = needed("faiss")
+        faiss = faiss_library()
 
         if self.device.type == "cuda" and getattr(faiss, "get_num_gpus", lambda: 0)():
             resources = faiss.StandardGpuResources()

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lab.core.explain import needed
+from lab.core.explain import faiss_library
 from lab.core.files import read_json
 from lab.core.results import as_array
 from lab.kernels.sort_keys import unit_rows
@@ -38,7 +38,7 @@ class FaissFile:
     """
 
     def __init__(self, path: str | Path):
-        faiss = needed("faiss")
+        faiss = faiss_library()
 
         path = Path(path).expanduser()
         file = path / "index.faiss" if path.is_dir() else path

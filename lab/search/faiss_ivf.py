@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lab.core.explain import needed
+from lab.core.explain import faiss_library
 from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet
 from lab.search._candidates import FaissIndex, ListKnobs, inverted_lists
@@ -24,7 +24,7 @@ class FaissIvf(ListKnobs, FaissIndex):
     seed: int = knob("Random seed of the k-means that places the centroids.", default=0, ge=0)
 
     def _make(self, gallery: EmbeddingSet) -> None:
-        faiss = needed("faiss")
+        faiss = faiss_library()
 
         rows, centroids = self._all_rows(), self.learnt.get("centroids")
         lists = self.list_count() if centroids is None else len(centroids)

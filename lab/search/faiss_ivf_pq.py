@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from lab.core import arrays
-from lab.core.explain import needed
+from lab.core.explain import faiss_library
 from lab.core.files import read_json, replacing, write_json
 from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet
@@ -72,7 +72,7 @@ class FaissIvfPq(CodeKnobs, CandidateIndex):
 
     def _trained(self) -> tuple[np.ndarray | None, Any]:
         """The rotation [d d] and an empty faiss index that knows its centroids and codewords."""
-        faiss = needed("faiss")
+        faiss = faiss_library()
 
         if "trained" in self.learnt:
             return self.learnt.get("rotation"), faiss.deserialize_index(self.learnt["trained"])
@@ -100,7 +100,7 @@ class FaissIvfPq(CodeKnobs, CandidateIndex):
 
     def _learnt_rotation(self, sample: np.ndarray, parts: int) -> np.ndarray:
         """float32 [d d], an orthogonal matrix."""
-        faiss = needed("faiss")
+        faiss = faiss_library()
 
         rotation = faiss.OPQMatrix(sample.shape[1], parts)
         quantiser = faiss.ProductQuantizer(sample.shape[1], parts, 8)
@@ -110,7 +110,7 @@ class FaissIvfPq(CodeKnobs, CandidateIndex):
         return faiss.vector_to_array(rotation.A).reshape(sample.shape[1], -1)
 
     def _on_disk(self, folder: Path, gallery: EmbeddingSet) -> None:
-        faiss = needed("faiss")
+        faiss = faiss_library()
 
         about = self.described(gallery) | ({} if self.anchors is None else {"anchors": digest_of(self.anchors)})
         there = read_json(folder / ABOUT) if (folder / ABOUT).exists() else None

@@ -75,6 +75,7 @@ def test_where_to_begin_is_every_folder_that_may_be_read(photos, open_page, monk
     assert into.options == [str(photos.parent), str(tmp_path / "more"), str(photos)], "and what was trained on before"
     into.set_value(str(photos)).run()
     assert page.calm and "42 classes" in page.section("my sample", "sample")["title"]
+    assert page.test.button_group(key="length of folder").value == "head", "though the page was there before the folder"
     press(page, "Up"), press(page, "Up")
     assert page.test.text_input(key="my folder").value == "" and page.calm
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -23,26 +22,10 @@ IN_ALL = 12
 @pytest.fixture
 def demo(tmp_path):
     """`lab demo` with trainings of a few steps: its process, and the folder of its runs."""
-    words = [
-        "lab",
-        "demo",
-        "--steps",
-        "100",
-        "--runs",
-        str(tmp_path / "runs"),
-        "--port",
-        str(free_port()),
-        "--no-token",
-    ]
+    words = ["demo", "--steps", "100", "--runs", str(tmp_path / "runs"), "--port", str(free_port()), "--no-token"]
     with open(tmp_path / "errors", "wb") as errors:
-        process = subprocess.Popen(
-            [sys.executable, "-m", *words],
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            cwd=tmp_path,
-            env=os.environ,
-        )
+        command = [sys.executable, "-m", "lab", *words]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=tmp_path)
     yield process, tmp_path / "runs"
     process.terminate()
     process.communicate(timeout=120)

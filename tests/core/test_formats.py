@@ -1,8 +1,14 @@
 """Bytes are told in one unit, everywhere."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from lab.core.formats import size
+
+ROOT = Path(__file__).parents[2]
+POWERS_OF_TWO = re.compile(r"2\s*\*\*\s*[23]0\b|1\s*<<\s*30\b|1024\s*\*\*\s*[23]\b|\b[KMG]iB\b")
 
 
 @pytest.mark.parametrize(
@@ -11,3 +17,9 @@ from lab.core.formats import size
 )
 def test_bytes_in_words(count, words):
     assert size(count) == words
+
+
+def test_nobody_counts_in_powers_of_two():
+    for path in (ROOT / "lab").rglob("*.py"):
+        found = POWERS_OF_TWO.findall(path.read_text())
+        assert not found, f"{path} counts in {found}; use lab.core.formats"

@@ -103,17 +103,10 @@ def wait_for(condition: Callable[[], bool], seconds: float = 300.0) -> None:
 
 
 @pytest.fixture(scope="session")
-def tiny_once(pictures):
-    """Sections of a run of eight steps on those pictures: wrappers with state, and draws of their own."""
-    return {
-        "data": {"name": "class_folders", "root": str(pictures), "validation": 0.5, "test": 0.25},
-        "augmentation": {"size": 16},
-        "encoder": {"name": "small_cnn", "width": 4, "dim": 8},
-        "sampler": {"name": "m_per_class", "batch_size": 8, "per_class": 2},
-        "loss": {"name": "smooth_ap"},
-        "wrappers": [{"name": "cross_batch_memory", "size": 24}, "similarity_regulariser"],
-        "training": {"steps": 8, "checkpoint_every": 2, "validate_every": 4},
-    }
+def tiny_once(tiny_sections):
+    """Sections of `tiny` with wrappers that have state and draw."""
+    wrappers = [{"name": "cross_batch_memory", "size": 24}, "similarity_regulariser"]
+    return {**tiny_sections, "loss": {"name": "smooth_ap"}, "wrappers": wrappers}
 
 
 @pytest.fixture(scope="session")

@@ -105,13 +105,12 @@ def _length_and_aim(
     with page_frame.refusals(st.info):
         fitted = {(length, aim): fit(length, aim) for length in LENGTHS for aim in AIMS} if fit else {}
         named |= _estimates({length: one.config for (length, _), one in fitted.items()})
-    plans = _plans(*source) if source else None
-    if source:
+    plans, kind = _plans(*source) if source else None, st.session_state["images"]
+    if heads := kind == FOLDER and adaptation.has_network():  # also while the folder is being looked at
         words = {length: f"{WHOLE}, {one[0].lower()}{one[1:]}" for length, one in named.items()}
         named = {HEAD: _with_seconds(A_HEAD, plans[1]) if plans else A_HEAD} | words
     # What is of one kind of images may be too long for another.
-    kind = st.session_state["images"]
-    key, initial = f"length of {kind}", HEAD if source else "short" if kind == SET else "usual"
+    key, initial = f"length of {kind}", HEAD if heads else "short" if kind == SET else "usual"
     length = page_frame.choice("How long may it take?", named, key=key, initial=initial, link="length", help=ABOUT)
     aim = page_frame.choice("What matters?", AIMS, key="aim", link="aim", help=WHAT_COUNTS)
     if length == HEAD:

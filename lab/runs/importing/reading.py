@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lab.core.explain import needed
+from lab.core.explain import faiss_library
 from lab.core.files import checked
 
 VECTORS = ("vectors", "vector", "embeddings", "embedding", "features", "feature", "emb")
@@ -271,7 +271,7 @@ def _of_numbers(read: Any) -> Source:
 
 
 def _faiss(path: Path, vector: str) -> Source:
-    faiss = needed("faiss")
+    faiss = faiss_library()
 
     index = owner = faiss.read_index(str(path))  # which frees an index inside another one with it
     columns = {}

@@ -74,16 +74,13 @@ def playground(name: str, make: Callable[[], str]) -> str:
 
 def code() -> str:
     """Where the map's code is, which changes with it."""
-    return f"{ROOT}/code/{_version()}/"
+    version = hashlib.blake2b(b"".join((_CODE / name).read_bytes() for name in _FILES), digest_size=8).hexdigest()
+    return f"{ROOT}/code/{version}/"
 
 
 def pictures(run: str, stamp: float) -> str:
     """The address of a run's pictures; an item's number comes behind it."""
     return f"{ROOT}/pictures/{base64.urlsafe_b64encode(run.encode()).decode()}/{stamp!r}/"
-
-
-def _version() -> str:
-    return hashlib.blake2b(b"".join((_CODE / name).read_bytes() for name in _FILES), digest_size=8).hexdigest()
 
 
 _FOR_EVER = {"Cache-Control": "private, max-age=31536000, immutable"}

@@ -32,6 +32,7 @@ from torch import nn
 import lab.inspect
 import lab.search
 import lab.threshold
+from lab.core.explain import names_arguments
 from lab.core.formats import counted
 from lab.core.results import EmbeddingSet, as_array
 from lab.core.streams import result_of
@@ -306,6 +307,7 @@ class Model:
         with torch.inference_mode():
             return side(several).float().cpu().numpy()
 
+    @names_arguments
     def search(
         self,
         image: Pictures | None = None,
@@ -468,6 +470,8 @@ def load(
             f"Run {opened.name} holds embeddings but no encoder, so it cannot embed pictures; search its vectors with "
             "lab.search, or load a run that was trained here."
         )
+    if index in lab.search.names():
+        lab.search.create(str(index), **knobs)  # a misspelt knob, or argument, is told now
     custom = None
     if encoder is not None:
         from lab.runs.custom.modules import again

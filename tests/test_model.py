@@ -141,6 +141,10 @@ def test_a_damaged_file_among_others_is_refused_by_name(model, tmp_path):
         model.search()
     with pytest.raises(ValueError, match="by their mean or the best of them, got 'worst'"):
         model.search(tmp_path / "good.png", together="worst")
+    with pytest.raises(ValueError, match="search: .* 'n'. Its arguments: image, k, text"):
+        model.search(tmp_path / "good.png", n=3)
+    with pytest.raises(ValueError, match="Exact has no knob 'splt'"):
+        lab.load(model.run, splt="test")
     with pytest.raises(ValueError, match="k, the number of neighbours, must be a whole number of at least 1, got 0"):
         model.search(tmp_path / "good.png", k=0)
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import difflib
 import errno
+import functools
+import inspect
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec, TypeVar
+
+P, R = ParamSpec("P"), TypeVar("R")
 
 MOST = 1_200
 """Characters of a message; the longest of our own lists every knob of a section."""
@@ -86,3 +90,19 @@ def near(word: object, known: Iterable[str], cutoff: float = 0.6) -> str:
     ('smooth_ap', '')
     """
     return next(iter(difflib.get_close_matches(str(word)[:100], list(known), 1, cutoff)), "")
+
+
+def names_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """A function that answers a call with wrong arguments by a ValueError with the names of its own."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def called(*given: P.args, **named: P.kwargs) -> R:
+        try:
+            signature.bind(*given, **named)
+        except TypeError as error:
+            known = ", ".join(name for name in signature.parameters if name != "self")
+            raise ValueError(f"{function.__name__}: {error}. Its arguments: {known}.") from None
+        return function(*given, **named)
+
+    return called

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lab.core.explain import quoted
 from lab.core.formats import plain_cell
 from lab.data._lists import csv_columns
 from lab.data._splits import Split
@@ -61,13 +62,9 @@ def classes_of(table: Mapping[int, str], source: str, class_names: list[str]) ->
     for name in table.values():
         if name and name not in classes:
             raise ValueError(
-                f"{source} relabels to {name!r}, which is no class of this data set: {_some(class_names)}."
+                f"{source} relabels to {name!r}, which is no class of this data set: {quoted(class_names)}."
             )
     return {item: classes[name] for item, name in table.items() if name}
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
 
 
 def moved(

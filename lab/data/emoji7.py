@@ -79,12 +79,8 @@ def _decoded() -> np.ndarray:
     try:
         pixels = arrays.read(place)["pixels"]
     except (ValueError, OSError):  # not there yet, or damaged
-        pixels = _decode(stored)
+        pixels = np.stack([open_rgb(_webp(stored, i), f"emoji {i}") for i in range(len(stored["classes"]))])
         with suppress(OSError):  # where nothing can be written each process decodes them
             arrays.write(place, {"pixels": pixels})
     pixels.flags.writeable = False
     return pixels
-
-
-def _decode(stored: dict[str, np.ndarray]) -> np.ndarray:
-    return np.stack([np.asarray(open_rgb(_webp(stored, i), f"emoji {i}")) for i in range(len(stored["classes"]))])

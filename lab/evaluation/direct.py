@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lab.core.explain import names_arguments
 from lab.core.results import EmbeddingSet, as_array, parts_of
 from lab.core.streams import result_of
 from lab.evaluation.scores import Evaluation, refuse_what_needs_more
@@ -19,6 +20,7 @@ DEFAULT = ("hit_rate_at_k", "map_at_r")
 """What papers of the field report: recall@k as benchmarks call it, and MAP@R."""
 
 
+@names_arguments
 def evaluate(
     vectors: Any,
     labels: Any = None,

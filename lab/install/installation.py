@@ -36,12 +36,8 @@ def current() -> Installation:
     cuda = [one for name, one in installed.items() if name.startswith("nvidia-")]
     faiss = "faiss-gpu" if "faiss-gpu" in installed else "faiss-cpu" if "faiss-cpu" in installed else "no faiss"
     name = {("faiss-gpu", True): "ordinary", ("faiss-cpu", False): "light"}.get((faiss, bool(cuda)), "neither")
-    libraries = f"CUDA libraries of {size(sum(map(_bytes, cuda)))}" if cuda else "no CUDA libraries"
+    space = sum(file.size or 0 for one in cuda for file in one.files or ())
+    libraries = f"CUDA libraries of {size(space)}" if cuda else "no CUDA libraries"
     return Installation(
         name, f"{name}: {faiss}, {libraries}", CHANGE[name].format(**WAYS[shipped.checkout() is not None])
     )
-
-
-def _bytes(distribution: importlib.metadata.Distribution) -> int:
-    """What a distribution says it put on the disk."""
-    return sum(file.size or 0 for file in distribution.files or ())

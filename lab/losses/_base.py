@@ -204,8 +204,7 @@ class Loss(HasKnobs, nn.Module):
             )
         if indices_tuple is not None and not self.takes_mined_pairs:
             raise ValueError(
-                f"{owner} reads every pair of the batch and takes no mined pairs; train without a miner, "
-                f"got an indices tuple of {len(indices_tuple)}."
+                f"{owner} reads every pair of the batch and takes no mined pairs, a third argument; leave it out."
             )
         if ref_emb is not None and ref_emb is not embeddings and not self.takes_references:
             raise ValueError(f"{owner} brings what it compares with and takes no ref_emb.")

@@ -54,7 +54,7 @@ class Gathered(nn.Module):
                 "gathered takes no mined pairs, which count within one process; mine inside the loss: "
                 "gathered(lambda rows, labels: loss(rows, labels, miner(rows, labels)))."
             )
-        if not _several():
+        if not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
             references = {} if ref_emb is None else {"ref_emb": ref_emb, "ref_labels": ref_labels}
             return self.loss(embeddings, labels, **references, **kwargs)
         sides: list[tuple[Any, Any]] = [(embeddings, labels)]
@@ -152,10 +152,6 @@ class _Facts:
     seed: int
     alike: bool
     slopes: bool
-
-
-def _several() -> bool:
-    return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
 
 
 def _facts(rows: Any, labels: Any, references: bool) -> _Facts:

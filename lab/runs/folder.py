@@ -186,7 +186,7 @@ class Run:
     def _header(self, split: str) -> dict[str, Any]:
         """What stands beside the stored embeddings of a split; empty without any."""
         path = self.path / "embeddings" / f"{split}.safetensors"
-        return arrays.header(path) if NAME.fullmatch(split) and path.is_file() else {}
+        return arrays.header(path) if NAME.fullmatch(str(split)) and path.is_file() else {}
 
     def snapshot(self) -> Snapshot:
         """What the small files say now; to be passed on where several of its values are needed."""

@@ -157,7 +157,7 @@ class Evidence:
         start = [one for one in start if one.get("precisions")]
         if not rows or not start:
             return None
-        before = max(start, key=lambda one: _mean(one["precisions"])) if since == "best" else start[0]
+        before = max(start, key=lambda one: np.nanmean(_numbers(one["precisions"]))) if since == "best" else start[0]
         one, other = before["precisions"], rows[-1]["precisions"]
         return _difference(tuple(one), tuple(other), tuple(before["classes"])) if len(one) == len(other) else None
 
@@ -170,9 +170,5 @@ def _difference(before: tuple, after: tuple, classes: tuple) -> Difference | Non
     return difference(one, other, np.array(classes)) if np.isfinite(one - other).any() else None
 
 
-def _mean(values: Sequence[float | None]) -> float:
-    return float(np.nanmean(np.array(values, float)))
-
-
 def _numbers(values: Sequence[float | None]) -> np.ndarray:
-    return np.array([np.nan if value is None else value for value in values], float)
+    return np.array(values, float)  # None becomes nan

@@ -139,7 +139,7 @@ def test_what_has_no_labels_matches_nothing():
         (lambda v, y: lab.metrics.MapAtR()(lab.search.Exact().build(v, y)), "measures evidence, .* got Exact"),
         (lambda v, y: lab.metrics.MapAtR()(v, y), "measures evidence, .* got ndarray and ndarray"),
         (lambda v, y: lab.EmbeddingSet(5), r"table \[n d\].* got int"),
-        (lambda v, y: lab.evaluate(v, y, 5), "no metric '5'"),
+        (lambda v, y: lab.evaluate(v, y, metric="ami"), "evaluate: .* 'metric'. Its arguments: vectors, labels"),
         (lambda v, y: lab.inspect.similarity_histograms(v), "needs the class of each embedding"),
         (lambda v, y: lab.losses.SmoothAP()(torch.from_numpy(v)), "SmoothAP is called .* missing .* 'labels'"),
         (lambda v, y: lab.losses.SmoothAP()(torch.from_numpy(v), torch.from_numpy(y), tua=1), "SmoothAP .* 'tua'"),

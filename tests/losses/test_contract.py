@@ -223,7 +223,7 @@ def test_third_argument_of_pytorch_metric_learning_trainers(name):
     if loss.takes_mined_pairs:
         assert torch.isfinite(loss(rows, labels, mined))
     else:
-        with pytest.raises(ValueError, match="takes no mined pairs.*got an indices tuple of 4"):
+        with pytest.raises(ValueError, match="takes no mined pairs, a third argument"):
             loss(rows, labels, mined)
     with pytest.raises(ValueError, match=r"third argument is a miner's indices tuple, got a tensor .*ref_emb="):
         loss(rows, labels, rows.detach(), labels)

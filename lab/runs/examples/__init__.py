@@ -78,12 +78,9 @@ def _widen(folder: Path) -> None:
     """Give the arrays of a run, but for its weights, single precision."""
     for path in folder.rglob("*.safetensors"):
         if path.parent.name != "checkpoints":
-            values = {name: _single(column) for name, column in arrays.read(path).items()}
-            arrays.write(path, values, arrays.header(path))
-
-
-def _single(column: np.ndarray) -> np.ndarray:
-    return column.astype(np.float32) if column.dtype == np.float16 else column
+            values = arrays.read(path)
+            halves = {name: column.astype(np.float32) for name, column in values.items() if column.dtype == np.float16}
+            arrays.write(path, values | halves, arrays.header(path))
 
 
 def replace(example: Run) -> None:

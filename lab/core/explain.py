@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 MOST = 1_200
 """Characters of a message; the longest of our own lists every knob of a section."""

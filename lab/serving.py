@@ -97,7 +97,13 @@ class Service:
         else:
             picture = open_rgb(body, "The body of the request", most=self.limits.pixels)
             queries = self.model.embed(picture)
-        return [[_described(found) for found in self.model.search(row, k)] for row in queries]
+        return [
+            [  # without the place of the file, which is this machine's affair
+                {"rank": one.rank, "score": one.score, "key": one.key, "class": one.class_name, "item": one.item}
+                for one in self.model.search(row, k)
+            ]
+            for row in queries
+        ]
 
     def _vectors(self, body: bytes) -> np.ndarray:
         """Vectors [n d] in JSON.
@@ -145,11 +151,6 @@ def application(model: Model, token: str = "", limits: Limits = Limits()) -> Sta
             Exception: _failed,
         },  # fmt: skip
     )
-
-
-def _described(found: Any) -> dict[str, Any]:
-    """A neighbour without the place of its file, which is this machine's affair."""
-    return {"rank": found.rank, "score": found.score, "key": found.key, "class": found.class_name, "item": found.item}
 
 
 async def _refused(_: Request, error: Exception) -> Response:

@@ -1,0 +1,133 @@
+"""Own pictures in a real browser: from a folder to a head, to wrong labels that are judged, to what that gains."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import Page, expect
+from test_in_browser_accessibility import settled
+
+from lab.bench import label_errors
+from lab.report import same_queries
+from lab.runs import Run, marks
+
+pytestmark = pytest.mark.browser
+
+CLASSES, EACH = 32, 16
+
+
+def drawn(folder: Path, wrong: float, seed: int) -> dict[str, str]:
+    """Pictures of textures, a share of each class in the folder of another one; key to the true class."""
+    random, truth = np.random.default_rng(seed), {}
+    for label in range(CLASSES):
+        elsewhere = random.choice(EACH, round(wrong * EACH), replace=False)
+        for at in range(EACH):
+            own, draws = np.random.default_rng((seed, label)), np.random.default_rng((seed, label, at))
+            pixels = label_errors._photographed(label_errors._texture(own, draws), draws)
+            given = (label + random.integers(1, CLASSES)) % CLASSES if at in elsewhere else label
+            truth[key := f"texture {given:02d}/{label:02d} {at:02d}.png"] = f"texture {label:02d}"
+            (folder / key).parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(pixels).save(folder / key)
+    return truth
+
+
+@pytest.fixture
+def trained(wait_for):
+    """Press Start, and wait for the run that is trained."""
+
+    def train(page: Page, runs: Path, name: str) -> Run:
+        page.get_by_role("button", name="Start").click()
+        expect(page).to_have_url(re.compile(f"watch.*watched={name}"))
+        run = Run(runs / name)
+        wait_for(lambda: run.state in ("finished", "failed"), f"the training of {name}")
+        assert run.state == "finished", run.status["sentence"]
+        return run
+
+    return train
+
+
+@pytest.fixture
+def checked(tmp_path, monkeypatch, serve, tab, wait_for, trained):
+    """Train a head on a folder whose pictures are `drawn`; then the page with the labels that may be wrong."""
+
+    def check(wrong: float, seed: int) -> tuple[Page, Run, dict[str, str]]:
+        truth = drawn(tmp_path / "home" / "shop", wrong, seed)
+        monkeypatch.setenv("LAB_DATA", str(tmp_path / "home"))
+        server = serve(tmp_path / "runs")
+        page = tab(f"{server.url}/train")
+        page.get_by_text("A folder of mine").click()
+        page.get_by_role("combobox", name="Open a folder").click()
+        page.get_by_role("option", name="shop").click()
+        settled(page)
+        expect(page.get_by_role("textbox", name="Folder of the classes")).to_have_value(re.compile("/home/shop$"))
+        expect(page.get_by_role("heading", name=f"{CLASSES} classes, {len(truth)} images")).to_be_visible()
+        expect(page.get_by_text("a linear head is trained")).to_be_visible()
+        run = trained(page, server.runs, "shop")
+        page.goto(f"{server.url}/browse?run=shop")
+        expect(page.locator(".query-title")).to_have_text(re.compile("texture"))
+        thumb = page.locator(".section.normal .card .thumb").first
+        wait_for(lambda: thumb.evaluate("one => one.naturalWidth") > 0, "the first picture")
+        page.goto(f"{server.url}/check?show=labels&run=shop")
+        return page, run, truth
+
+    return check
+
+
+@pytest.fixture
+def again(trained):
+    """Train once more, with the corrections; what Check says of the gain."""
+
+    def train(page: Page, run: Run) -> str:
+        page.get_by_text("Marked images", exact=True).click()
+        page.get_by_role("button", name="Train again with these corrections").click()
+        expect(page.get_by_role("heading", name="Train")).to_be_visible()
+        settled(page)
+        repeated = trained(page, run.path.parent, "shop-2")
+        page.goto(f"{page.url.partition('/watch')[0]}/check?show=labels&run=shop-2")
+        told = page.get_by_text("shop-2 repeats shop with corrections")
+        expect(told).to_be_visible()
+        words = " ".join(told.inner_text().split())
+        assert words.endswith(same_queries.effect(run, repeated))
+        return words
+
+    return train
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 5))])
+def test_correcting_planted_errors_gains(checked, again, wait_for, seed):
+    page, run, truth = checked(0.4, seed)
+    words = page.get_by_text(re.compile("About (9|10) of the first 10 are errors"))
+    expect(words).to_be_visible()
+    listed = int(re.search(r"of all (\d+) listed", words.inner_text())[1])
+    shown = page.locator(".judging .panel .query-line").first
+    settled(page)
+    for at in range(1, listed + 1):
+        key = shown.inner_text()
+        if key.startswith(f"{truth[key]}/"):
+            page.keyboard.press("1")
+        else:
+            page.keyboard.press("/")
+            page.keyboard.type(truth[key])
+            page.keyboard.press("Enter")
+        if at < listed:
+            expect(shown).not_to_have_text(key)
+    wait_for(lambda: len(marks.read(run.path.parent, run.dataset())) == listed, "the marks")
+    print(gain := again(page, run))
+    assert "(+" in gain and (seed or gain.endswith(": higher)."))
+
+
+def test_dropping_what_is_right_gains_nothing(checked, again):
+    page, run, _ = checked(0.0, 0)
+    expect(page.get_by_text(re.compile("Few or none of the first 10 are errors|No label looks wrong"))).to_be_visible()
+    shown = page.locator(".judging .panel .query-line").first
+    settled(page)
+    for _ in range(10):
+        key = shown.inner_text()
+        page.keyboard.press("3")
+        expect(shown).not_to_have_text(key)
+    print(gain := again(page, run))
+    assert "higher" not in gain

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import streamlit as st
 
+import lab.runs
 from app.components.gallery import CardSection
 from app.forms import knob_forms
 from app.results import cache
@@ -216,6 +217,7 @@ def train_with(run: RunView, given: Mapping[int, Mark]) -> None:
     table = marks.corrections(_images(run), given, config.data.values["corrections"])
     path = marks.save_corrections(settings.runs_root(), table)
     knob_forms.fill(config.changed("data.corrections", str(path)))
+    st.session_state["name"] = lab.runs.free_name(settings.runs_root(), run.name)
     st.switch_page("views/train/page.py")
 
 

@@ -200,7 +200,7 @@ def test_training_again_takes_the_corrections_along(runs, open_page):
     assert page.calm, page.words()
     changed = run.config.changed("data.corrections", page.test.session_state["form.data.emoji7.corrections"])
     left = changed.data.create()
-    assert left.keys == images.keys
+    assert page.test.text_input(key="name").value == "recall-2" and left.keys == images.keys
     for name, split in left.splits.items():
         assert set(images.splits[name].items) - set(split.items) == {item for one, item in wrong.items() if one == name}
     assert settings.confine(changed), "what the dashboard wrote among the runs may be read"

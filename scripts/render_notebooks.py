@@ -81,6 +81,6 @@ def render(path: Path) -> float:
 
 
 if __name__ == "__main__":
-    for path in sorted(NOTEBOOKS.glob("[0-9]*.ipynb")):
+    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         if not sys.argv[1:] or path.name[:2] in sys.argv[1:]:
             print(f"{path.name}: {render(path):.0f} s", flush=True)

@@ -149,7 +149,7 @@ def prepare(originals: Path, folder: Path, repository: str = "") -> list[str]:
 
     import nbformat
 
-    sources = sorted(originals.glob("[0-9]*.ipynb"))
+    sources = sorted(originals.glob("*.ipynb"))
     if not sources:
         raise ValueError(f"There are no notebooks in {originals}; run `lab learn` from a checkout of Rankscope.")
     if (folder / "student").exists() or (folder / "teacher").exists():

@@ -33,7 +33,7 @@ def write(originals: Path, name: str) -> Path:
 
     matches = sorted(originals.glob(f"{Path(name).stem}*.ipynb"))
     if len(matches) != 1:
-        there = ", ".join(path.stem for path in sorted(originals.glob("[0-9]*.ipynb")))
+        there = ", ".join(path.stem for path in sorted(originals.glob("*.ipynb")))
         raise ValueError(f"There is no notebook {name!r}; there are {there}.")
     target = Path(f"{matches[0].stem}.slides.html")
     write_text(target, page(nbformat.read(matches[0], as_version=4)))

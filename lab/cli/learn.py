@@ -83,7 +83,7 @@ def working_copy(originals: Path, copy: Path) -> list[str]:
     """
     from lab.cli._classroom import copy_docs
 
-    sources = sorted(originals.glob("[0-9]*.ipynb"))
+    sources = sorted(originals.glob("*.ipynb"))
     if not sources:
         raise ValueError(f"There are no notebooks in {originals}; install Rankscope again.")
     if copy.resolve() == originals.resolve():

@@ -1,0 +1,123 @@
+"""Twelve emoji that all lessons and many figures share: three drawings of four kinds, each a point on a circle.
+
+Their angles follow from the pixels: the two directions in which these pictures differ most, as whole degrees. A search
+by them makes the mistakes of a search by pixels: the first answer to the tiger is a frog.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lab.core.results import EmbeddingSet
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+    from PIL import Image
+
+KINDS = ("tiger", "cat", "fox", "frog")
+LABELS = np.repeat(np.arange(4), 3)
+"""int64 [12], places in `KINDS`."""
+NAMES = tuple(f"{KINDS[label]} {1 + item % 3}" for item, label in enumerate(LABELS))
+"""Of each item: tiger 1, tiger 2, tiger 3, cat 1 ..."""
+ITEMS = (1072, 1073, 1074, 1049, 1050, 1051, 1039, 1040, 1041, 1477, 1478, 1479)
+"""Where each stands in the data set emoji7."""
+ANGLES = (172, 193, 113, 337, 317, 348, 30, 57, 8, 270, 220, 160)
+"""Degrees, counter-clockwise from the right."""
+VECTORS = np.stack([np.cos(np.radians(ANGLES)), np.sin(np.radians(ANGLES))], axis=1)
+"""float64 [12 2], of unit length: their products are cosines."""
+QUERY = 0
+"""The item that searches in the lessons: tiger 1. It finds frog 3, tiger 2, frog 2 and tiger 3, in this order."""
+
+
+def embedded() -> EmbeddingSet:
+    """The twelve as embeddings, whose items are those of the data set emoji7.
+
+    Example:
+        >>> import lab
+        >>> from lab.figures import twelve
+        >>> lab.search.create("exact").build(twelve.embedded()).rank(twelve.embedded()).hits[twelve.QUERY, :4]
+        array([False,  True, False,  True])
+    """
+    return EmbeddingSet(VECTORS.astype(np.float32), LABELS.copy(), np.array(ITEMS))
+
+
+def ranked(query: int = QUERY) -> np.ndarray:
+    """int64 [11]: the other items by their cosine to the query, best first.
+
+    Example:
+        >>> [NAMES[item] for item in ranked()[:4]]
+        ['frog 3', 'tiger 2', 'frog 2', 'tiger 3']
+    """
+    order = np.argsort(-(VECTORS @ VECTORS[query]), kind="stable")
+    return order[order != query]
+
+
+def scores(query: int = QUERY) -> np.ndarray:
+    """float64 [11]: the cosines of `ranked`, to two digits.
+
+    Example:
+        >>> scores()[:4]
+        array([0.98, 0.93, 0.67, 0.52])
+    """
+    return (VECTORS @ VECTORS[query])[ranked(query)].round(2)
+
+
+def pattern(query: int = QUERY) -> str:
+    """Of each of `ranked` a + where it is of the query's kind, and a - where it is not.
+
+    Example:
+        >>> pattern()
+        '-+-+-------'
+    """
+    return "".join("+" if LABELS[item] == LABELS[query] else "-" for item in ranked(query))
+
+
+@cache
+def pictures() -> tuple[str, ...]:
+    """Each as the address of a small picture, for an <img> of HTML or an image of plotly; clear around the drawing."""
+    from lab.data import create
+
+    emoji = create("emoji7")
+    return tuple(_address(emoji.load(item)) for item in ITEMS)
+
+
+def lay(figure: go.Figure, items: Sequence[int], x: Any, y: Any, size: tuple[float, float], **where: Any) -> None:
+    """Pictures at data coordinates.
+
+    Args:
+        figure: with linear axes.
+        items: of the twelve.
+        x, y: [n] each, the middles.
+        size: the room of each, in units of the two axes.
+        where: row and col of the panel; or xref and yref, for instance `yref="y domain"` beside an axis.
+    """
+    place = where if "row" in where else {"xref": "x", "yref": "y", **where}
+    for item, across, up in zip(items, x, y, strict=True):
+        figure.add_layout_image(
+            source=pictures()[item], x=across, y=up, sizex=size[0], sizey=size[1], xanchor="center", yanchor="middle",
+            **place,
+        )  # fmt: skip
+
+
+def _address(image: Image.Image) -> str:
+    """PNG data; the white around a drawing is cleared, so that it stands on any ground.
+
+    Around it is what a square of 13 pixels reaches from the edge: so the white of a face that touches the edge remains.
+    """
+    from PIL import ImageChops, ImageDraw, ImageFilter, ImageOps
+
+    around = ImageOps.expand(ImageChops.invert(image.convert("L")).point(lambda ink: 255 * (ink > 10)), 16)
+    outside = around.filter(ImageFilter.MaxFilter(13))
+    ImageDraw.floodfill(outside, (0, 0), 100)
+    outside = outside.point(lambda ink: 255 * (ink == 100)).filter(ImageFilter.MaxFilter(13))
+    clear = image.copy()
+    clear.putalpha(ImageOps.crop(ImageChops.lighter(ImageChops.invert(outside), around), 16))
+    file = io.BytesIO()
+    clear.quantize(128).save(file, "PNG", optimize=True)
+    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -35,6 +36,7 @@ class ToySweep(Figure):
     note, words: subtitle and beginning of the text alternative, with knobs in braces; words may have first and last.
     place: the entry of the numbers that holds the values along the axis.
     compares: whether the study compares losses.
+    measured: knobs that also change what was measured, besides `data` and the one that chooses the axis.
     A figure has the knobs `data`, `steps` and `seeds`.
     """
 
@@ -46,6 +48,7 @@ class ToySweep(Figure):
     words: ClassVar[str]
     place: ClassVar[str] = "settings"
     compares: ClassVar[bool] = True
+    measured: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def lines(self) -> dict[str, tuple[str, str]]:
@@ -65,6 +68,11 @@ class ToySweep(Figure):
         chosen = self.axes[self.varied]
         named = isinstance(chosen.settings, str)
         return chosen._replace(settings=getattr(self.knobs, chosen.settings)) if named else chosen
+
+    def idle(self, runs: Sequence | None = None) -> Collection[str]:
+        if self.knobs.data == "toy":
+            return {self.varied} & type(self).Knobs.model_fields.keys()
+        return type(self).Knobs.model_fields.keys() - {"data", self.chosen_by, *self.measured}
 
     def training_steps(self) -> int:
         if self.knobs.data != "toy":

@@ -22,6 +22,7 @@ class BatchSizeSweep(ToySweep):
     note = "{steps} steps each, mean and deviation over {seeds} seeds"
     words = "Test r@1 for batches of {first} to {last} images"
     place = "batch"
+    measured = ("simix", "smooth_ap")
 
     data: Data = data_knob()
     classes: tuple[int, ...] = knob("Classes per batch, with four images each.", default=(2, 4, 8, 16), ge=2, le=24)

@@ -29,6 +29,9 @@ class CalibrationGain(Figure):
     noise: float = knob("Spread of each class (noise).", default=0.5, ge=0.1, le=2)
     seeds: int = knob("Number of seeds.", default=2, ge=1, le=3)
 
+    def idle(self, runs: object = None) -> set[str]:
+        return set() if self.knobs.data == "toy" else type(self).Knobs.model_fields.keys() - {"data"}
+
     def training_steps(self) -> int:
         if self.knobs.data == "Emoji-7":
             return 0

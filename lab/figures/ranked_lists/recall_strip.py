@@ -48,6 +48,9 @@ class RecallStrip(Figure):
     )
     clip: bool = knob("Limit the numerator to k, as in training.", default=True, source="RS@k, sec. 3")
 
+    def idle(self, runs: object = None) -> set[str]:
+        return set() if self.numbers()["clipped"] else {"clip"}
+
     def numbers(self) -> Numbers:
         k = self.knobs
         scores, relevant = _lists.read(k.scores, k.pattern)
@@ -58,6 +61,7 @@ class RecallStrip(Figure):
 
         recall, hit = _lists.exact_recall(scores, relevant, k.k)
         soft_ranks = _lists.ranks(scores, ranking)
+        credit = counting.value(k.k - soft_ranks)
         count = int(relevant.sum())
         divisor = min(k.k, count) if k.divide_by_k else count
         return {
@@ -66,7 +70,9 @@ class RecallStrip(Figure):
             "push": -_lists.gradient(loss, scores),
             "rank": _lists.ranks(scores, Heaviside()).numpy(),
             "soft_rank": soft_ranks.numpy(),
-            "credit": counting.value(k.k - soft_ranks).numpy(),
+            "credit": credit.numpy() / divisor,
+            "clipped": bool(credit[relevant].sum() > k.k),
+            "divisor": divisor,
             "recall": recall,
             "trained_recall": min(recall * count, k.k) / divisor,
             "hit": hit,
@@ -79,17 +85,17 @@ class RecallStrip(Figure):
             f"recall@{k} = {numbers['recall']:.3f} · hit rate r@{k} = {numbers['hit']:.0f} · trained target "
             f"{numbers['trained_recall']:.3f} · <b>rs@{k} = {numbers['surrogate']:.3f}</b>, "
             f"{numbers['surrogate'] - numbers['trained_recall']:+.3f} from its target",
-            panels=("the list, and where descent pushes each score", f"how much each positive counts for rs@{k}"),
+            panels=("the list, and where descent pushes each score", f"what each positive adds to rs@{k}"),
             height=500,
             column_widths=[0.6, 0.4],
-            y=("", "counted as retrieved"),
+            y=("", f"share of rs@{k}"),
             x=("", "positive"),
         )
         draw_strip(figure, numbers["scores"], numbers["relevant"], numbers["push"])
         mine = numbers["relevant"]
         order = np.argsort(numbers["rank"][mine], kind="stable")
         names = np.array(item_names(mine))[mine][order]
-        exact = (numbers["rank"][mine][order] <= k).astype(float)
+        exact = (numbers["rank"][mine][order] <= k) / numbers["divisor"]
         for index, (label, values) in enumerate(
             (("step H(k - rank)", exact), ("σ(τ₁)", numbers["credit"][mine][order]))
         ):

@@ -102,11 +102,13 @@ class Figure(HasKnobs, ABC):
 
     def idle(self, runs: Sequence | None = None) -> Collection[str]:
         """Knobs that change nothing that is drawn, as the others stand: their controls are hidden."""
-        return ()
+        return {"split"} & type(self).Knobs.model_fields.keys() if runs is None else ()  # examples were tested alone
 
-    def offers(self, runs: Sequence) -> Mapping[str, Sequence[str]]:
+    def offers(self, runs: Sequence) -> dict[str, Sequence[str]]:
         """Knobs of free words, each with what can be chosen for these runs."""
-        return {}
+        from lab.figures import _runs
+
+        return _runs.offers(type(self), runs) if self.reads_runs else {}
 
     def controls(self, runs: Sequence | None = None) -> tuple[list[Knob], list[Knob]]:
         """The knobs that are not dragged: at most four that are shown at once, and those that are folded away."""

@@ -6,16 +6,19 @@ import pytest
 
 import lab.figures
 from lab.core.knobs.sliders import span
+from lab.figures import _toy
+from lab.figures._toy_sweep import ToySweep
+from lab.widgets import show
 from tests.figures.test_catalogue import NAMES, quick
 
 WORDS = ("name", "text", "hovertemplate", "hovertext", "texttemplate", "customdata", "legendgroup", "showlegend", "uid")
 """Of a trace what is read, not seen."""
 
 
-def plotted(figure, runs) -> str:
+def plotted(figure) -> str:
     """What a figure plots, as text: numbers, marks, lines, arrows, pictures; no title, label or readout."""
     try:
-        drawn = figure.figure(runs if figure.reads_runs and figure.tier == "from_runs" else None)
+        drawn = figure.figure()
     except ValueError as error:  # a sentence in the place of the picture
         return str(error)
     whole = json.loads(drawn.to_json())
@@ -46,25 +49,48 @@ def moves(knob, value):
     return []
 
 
+@pytest.fixture
+def short(monkeypatch):
+    """Trainings of a few steps, and sweeps of two places: whether a control acts is seen at once."""
+    train = _toy.train
+    monkeypatch.setattr(_toy, "train", lambda *a, steps, **more: train(*a, steps=min(steps, 5), **more))
+    for name in NAMES:
+        kind = lab.figures.get(name)
+        if issubclass(kind, ToySweep):
+            fewer = {k: a._replace(settings=a.settings[:2]) for k, a in kind.axes.items() if type(a.settings) is tuple}
+            monkeypatch.setattr(kind, "axes", {**kind.axes, **fewer})
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_every_control_that_is_shown_changes_what_is_plotted(name, runs):
+def test_every_control_that_is_shown_changes_what_is_plotted(name, short):
     figure = lab.figures.create(name, **quick(name))
-    unfolded, folded = figure.controls(runs if figure.tier == "from_runs" else None)
-    assert len(unfolded) <= 4
-    idle, before, dead = figure.idle(runs if figure.tier == "from_runs" else None), plotted(figure, runs), []
-    assert set(idle) <= {one.name for one in (*unfolded, *folded)} | set(figure.drag)
-    for knob in (*unfolded, *folded):
-        values = moves(knob, getattr(figure.knobs, knob.name))
-        if knob.name in idle or not values:
-            continue
+    unfolded, folded = figure.controls()
+    knobs, idle = [*unfolded, *folded], figure.idle()
+    assert len(unfolded) <= 4 and set(idle) <= {one.name for one in knobs}
+    before, dead = plotted(figure), []
+    for knob in knobs:
         others = {k: v for k, v in figure.knobs if k != knob.name}
-        if not any(moved(type(figure), {**others, knob.name: value}, runs) != before for value in values):
+        values = moves(knob, getattr(figure.knobs, knob.name)) if knob.name not in idle else []
+        if values and not any(moved(type(figure), {**others, knob.name: value}) != before for value in values):
             dead.append(knob.name)
     assert not dead, f"{name}: moving {', '.join(dead)} changes nothing; hide them where they have no effect"
 
 
-def moved(kind, values, runs) -> str | None:
+def moved(kind, values) -> str:
+    """What is plotted with these knobs, or what is said against them."""
     try:
-        return plotted(kind(**values), runs)
+        return plotted(kind(**values))
     except ValueError as error:
         return str(error)
+
+
+def test_a_control_that_its_data_ignores_is_hidden_and_comes_back(monkeypatch):
+    live = show("roadmap_sweep", data="Emoji-7")
+    live.widget()
+    hidden = {name for name, one in live._panel._controls.items() if one.box.layout.display == "none"}
+    assert hidden == {"classes", "steps", "noise", "seeds"} == set(live.figure.idle())
+    assert live._panel._folded.layout.display == "none", "nothing is left below the fold"
+    monkeypatch.setattr(lab.figures.get("roadmap_sweep"), "numbers", lambda self: live_numbers)
+    live_numbers = live.figure.numbers()
+    live._panel._controls["data"].watched[0].value = "toy"
+    assert all(one.box.layout.display is None for one in live._panel._controls.values())

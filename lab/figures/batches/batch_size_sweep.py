@@ -40,9 +40,12 @@ class BatchSizeSweep(ToySweep):
         left_out = {"RS@k with SiMix": not self.knobs.simix, "SmoothAP": not self.knobs.smooth_ap}
         return {name: (name, "r@1") for name in RECIPES if not left_out.get(name)}
 
+    def toy(self, setting: float, seed: int) -> _toy.Toy:
+        return _toy.hidden_classes(classes=24, per_class=6, noise=self.knobs.noise, seed=seed)
+
     def scores(self, loss: str, setting: float, seed: int) -> dict[str, float]:
         k, (name, knobs) = self.knobs, RECIPES[loss]
-        toy = _toy.hidden_classes(classes=24, per_class=6, noise=k.noise, seed=seed)
+        toy = self.toy(setting, seed)
         made = losses.create(name, **knobs)
         return _toy.train(made, toy, steps=k.steps, classes=int(setting) // 4, seed=seed).test[-1]
 

@@ -15,7 +15,16 @@ pair and of all else."""
 TICKS = [4**power for power in range(1, 8)]
 """Batch sizes that the axis names."""
 
-UNITS = {"100 kB": 1e-4, "1 MB": 1e-3, "10 MB": 0.01, "100 MB": 0.1, "1 GB": 1, "10 GB": 10, "100 GB": 100, "1 TB": 1000}
+UNITS = {
+    "100 kB": 1e-4,
+    "1 MB": 1e-3,
+    "10 MB": 0.01,
+    "100 MB": 0.1,
+    "1 GB": 1,
+    "10 GB": 10,
+    "100 GB": 100,
+    "1 TB": 1000,
+}
 """Gigabytes that the axis names."""
 
 

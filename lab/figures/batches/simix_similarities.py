@@ -86,7 +86,8 @@ class SimixSimilarities(Figure):
         first, alpha = numbers["order"][0], self.knobs.alpha
         of = [similarities[first] for similarities in numbers["of"]]
         mixed = numbers["mixed"][first]
-        return f"similarity to {twelve.NAMES[first]}: {alpha:.2f} · {of[0]:.2f} + {1 - alpha:.2f} · {of[1]:.2f} = {mixed:.2f}"
+        words = f"{alpha:.2f} · {of[0]:.2f} + {1 - alpha:.2f} · {of[1]:.2f} = {mixed:.2f}"
+        return f"similarity to {twelve.NAMES[first]}: {words}"
 
     def alt(self, numbers: Numbers) -> str:
         names = ", ".join(twelve.NAMES[item] for item in numbers["order"][:4])

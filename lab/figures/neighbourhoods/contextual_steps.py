@@ -1,4 +1,4 @@
-"""004, algorithm 1: from distances to contextual similarity for twelve emoji, and one pair followed through its steps."""
+"""004, algorithm 1: from distances to contextual similarity for twelve emoji, and one pair followed through."""
 
 from typing import Any, Literal
 
@@ -84,7 +84,7 @@ class ContextualSteps(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        layers, n = numbers["layers"], len(twelve.NAMES)
+        n = len(twelve.NAMES)
         figure = self.canvas(
             f"{self._followed(numbers)}<br>L_context <b>{numbers['loss']:.3f}</b>; the frames follow the pair, thin "
             "lines separate the kinds",
@@ -96,11 +96,11 @@ class ContextualSteps(Figure):
             vertical_spacing=0.08,
         )
         everyone, edge = np.arange(n), np.full(n, -1.0)
-        for place, (name, layer) in enumerate(layers.items()):
+        both = [*everyone, *everyone], [*edge, *everyone], [*everyone, *edge]
+        for place, name in enumerate(PANELS):
             where = {"row": 1 + place // 3, "col": 1 + place % 3}
             self._draw_matrix(figure, numbers, name, where)
-            twelve.lay(figure, everyone, edge, everyone, (0.95, 0.95), **where)
-            twelve.lay(figure, everyone, everyone, edge, (0.95, 0.95), **where)
+            twelve.lay(figure, *both, (0.95, 0.95), **where)
         bare = {"visible": False, "range": [-1.6, n - 0.4]}
         figure.update_xaxes(**bare)
         return figure.update_yaxes(**bare | {"range": bare["range"][::-1]})

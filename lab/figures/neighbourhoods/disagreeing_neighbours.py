@@ -74,8 +74,9 @@ class DisagreeingNeighbours(Figure):
                 _thumbnails.lay(figure, picture, x, line, (0.62, 0.62), numbers["names"][int(items[item])])
         names = [[numbers["names"][int(items[item])] for item in pair] for pair in pairs]
         figure.add_scatter(
-            x=np.full(len(pairs), 0.62), y=np.arange(len(pairs)) + 0.44, mode="text", showlegend=False, hoverinfo="skip",
-            text=[f"{a} {style.WRONG} {b}" for a, b in names], textfont={"size": 12, "color": style.VERMILLION},
+            x=np.full(len(pairs), 0.62), y=np.arange(len(pairs)) + 0.44, mode="text", showlegend=False,
+            hoverinfo="skip", text=[f"{a} {style.WRONG} {b}" for a, b in names],
+            textfont={"size": 12, "color": style.VERMILLION},
         )  # fmt: skip
         figure.add_vline(x=2.1, line={"color": style.GREY, "dash": "dot"})
         figure.update_xaxes(

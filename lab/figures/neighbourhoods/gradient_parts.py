@@ -25,7 +25,7 @@ ALPHA = 10.0
 
 
 class GradientParts(Figure):
-    """A wrongly ranked pair i, j in the plane, their neighbourhoods, and the parts of the gradient, one after the other.
+    """A wrongly ranked pair i, j in the plane, their neighbourhoods, and the parts of the gradient in turn.
 
     Eq. 9 pushes i from the neighbours of j, and leaves the others alone. The gradient of algorithm 1 is that of
     eq. 39: it also pulls i towards every non-neighbour of j, with alpha / 2 (n - k), since M- counts shared ones.
@@ -55,14 +55,12 @@ class GradientParts(Figure):
         first = -ALPHA * wrong * (a * (near[i] @ near[j].astype(float)) + b)
         missing = np.full(n, wrong * ALPHA / (2 * (n - k.k)))
         parts = [first * (np.arange(n) == j), -ALPHA * wrong * a * near[j], missing]
-        printed = parts[0] + parts[1]
+        printed, taken = parts[0] + parts[1], _autograd(distance, i, j, k.k, k.eps)
         return {
             "points": points, "i": i, "j": j, "near": near, "radius": np.sqrt(radius), "wrong": wrong, "parts": parts,
             "company": [-ALPHA * wrong * a * near[[j, i]], np.stack([missing, missing])],
             "shown": np.sum(parts[: k.part], axis=0),
-            "entries": {
-                "eq. 9": printed, "eq. 39": printed + missing, "autograd": wrong * _autograd(distance, i, j, k.k, k.eps),
-            },
+            "entries": {"eq. 9": printed, "eq. 39": printed + missing, "autograd": wrong * taken},
         }  # fmt: skip
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
@@ -133,7 +131,8 @@ class GradientParts(Figure):
         company = ", ".join(name for name, mine in zip(PLACES, near[j], strict=True) if mine)
         return (
             f"Eight emoji in the plane; frog 3 {'is' if numbers['wrong'] else 'is not'} among the neighbours of tiger "
-            f"1. The company of frog 3: {company}. Shown: {'; '.join(FRAMES[: self.knobs.part])}. {_deviations(numbers)}"
+            f"1. The company of frog 3: {company}. Shown: {'; '.join(FRAMES[: self.knobs.part])}. "
+            f"{_deviations(numbers)}"
         )
 
 

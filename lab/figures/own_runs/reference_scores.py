@@ -88,7 +88,8 @@ class ReferenceScores(Figure):
             start = next(start for start, words in FACETS.items() if words == title)
             for index, paper in enumerate(papers):
                 rows = sorted(
-                    (row for row in trained if row[1].startswith(start) and row[3].startswith(paper)), key=lambda r: r[2]
+                    (row for row in trained if row[1].startswith(start) and row[3].startswith(paper)),
+                    key=lambda r: r[2],
                 )
                 if rows:
                     self._draw_rows(figure, rows, index, low, {"row": 1, "col": panel})
@@ -99,8 +100,10 @@ class ReferenceScores(Figure):
                     line=line, showlegend=panel == 1, row=1, col=panel,
                 )  # fmt: skip
         most = max([*values, *(value for _, value in numbers["own"])])
-        figure.update_xaxes(range=[low - 0.5, most + 0.09 * (most - low)])
-        figure.update_yaxes(range=[len(papers) - 0.5, -0.5], tickvals=np.arange(len(papers)), ticktext=papers)
+        figure.update_xaxes(range=[low - 0.5, most + 0.4 * (most - low)])
+        figure.update_yaxes(
+            range=[len(papers) - 0.5, -0.5], tickvals=np.arange(len(papers)), ticktext=papers, zeroline=False
+        )
         figure.update_yaxes(title_text="paper", col=1)
         return style.legend_below(figure) if numbers["own"] else figure
 
@@ -116,14 +119,14 @@ class ReferenceScores(Figure):
         )  # fmt: skip
         name, _, value, _ = rows[-1]
         best = f"{name.split(',')[0]} {value:.1f}"
-        style.note(figure, best, max(value, low), lanes[-1], yshift=13, xanchor="right", bgcolor=None, **where)
+        style.note(figure, best, max(value, low), lanes[-1], xshift=8, xanchor="left", **where)
 
     def _takeaway(self, numbers: Numbers, low: float) -> str:
         rows = numbers["published"]
         before = [value for name, _, value, _ in rows if name.startswith(UNTRAINED)]
-        parts = [f"{self.knobs.dataset}; {style.WRONG} settings differ in width, resolution and budget, too"]
+        parts = [f"{self.knobs.dataset}; {style.WRONG} width, resolution and budget differ, too"]
         if before:
-            parts.append(f"networks before any training reach {min(before):.0f} to {max(before):.0f}")
+            parts.append(f"untrained networks reach {min(before):.0f} to {max(before):.0f}")
         if any(value < low for _, value in numbers["own"]):
             parts.append(f"what is below {low:g} stands at the left edge")
         return "; ".join(parts)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.core import style
-from lab.figures import _lists
+from lab.figures import _lists, twelve
 from lab.figures._base import BESIDE, Figure, Numbers, PlotlyFigure, knob
 from lab.figures._strip import draw_strip, item_names
 from lab.surrogates import Heaviside, Sigmoid
@@ -26,11 +26,10 @@ class RecallStrip(Figure):
     question = "Can you make rs@1 large while recall@1 is 0?"
 
     scores: tuple[float, ...] = knob(
-        "Similarity of each item to the query.", default=(0.9, 0.86, 0.84, 0.78, 0.76, 0.7, 0.62, 0.55), ge=-1, le=1,
-        unit="cosine"
-    )  # fmt: skip
-    pattern: str = knob("One + (same label) or - (other label) per score.", default="-+-++---")
-    k: int = knob("Cut-off k.", default=2, ge=1, le=64, source="RS@k, eq. 1")
+        "Similarity of each item to the query.", default=tuple(twelve.scores().tolist()), ge=-1, le=1, unit="cosine"
+    )
+    pattern: str = knob("One + (same label) or - (other label) per score.", default=twelve.pattern())
+    k: int = knob("Cut-off k.", default=2, ge=1, le=16, source="RS@k, eq. 1")
     tau1: float = knob(
         "Temperature on ranks.", default=1.0, ge=0.01, le=10, scale="log", unit="ranks", source="RS@k, eq. 5"
     )

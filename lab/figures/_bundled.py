@@ -15,6 +15,7 @@ import numpy as np
 
 from lab import trials
 from lab.core.estimates import deviation
+from lab.core.knobs.labels import entry_in_words
 from lab.core.results import EmbeddingSet
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class ExampleRun:
     """A finished run on Emoji-7, cut down: all steps and scores, but only the images of forty test classes, or none."""
 
     def __init__(self, path: Path):
-        self.path, self.name = path, f"example: {path.stem}"
+        self.path, self.name = path, f"example: {entry_in_words(path.stem)}"
 
     @cached_property
     def _stored(self) -> dict[str, np.ndarray]:
@@ -182,6 +183,11 @@ def subtitle(study: str) -> str:
     return (
         f"measured on {data_of(study)}: mean and deviation over {seeds} seeds{chosen}; study {study} of docs/claims.md"
     )
+
+
+def frozen() -> dict[str, dict[str, float]]:
+    """Test scores of the frozen features that the sweeps train on, by protocol; made by scripts/bundle_examples.py."""
+    return json.loads((EXAMPLES / "frozen_features.json").read_text(encoding="utf-8"))
 
 
 def data_of(study: str) -> str:

@@ -78,6 +78,20 @@ def pattern(query: int = QUERY) -> str:
     return "".join("+" if LABELS[item] == LABELS[query] else "-" for item in ranked(query))
 
 
+def stand_ins(relevant: Sequence[bool]) -> list[int] | None:
+    """Which of the twelve stand for the items of a list that `QUERY` searched, in its order: its kind where an item is
+    relevant, other kinds where it is not; None for a list that has more of either.
+
+    Example:
+        >>> [NAMES[item] for item in stand_ins([True, False, True])]
+        ['tiger 2', 'frog 3', 'tiger 3']
+    """
+    left = {mine: [item for item in ranked() if (LABELS[item] == LABELS[QUERY]) == mine] for mine in (True, False)}
+    if any(sum(bool(one) == mine for one in relevant) > len(items) for mine, items in left.items()):
+        return None
+    return [left[bool(one)].pop(0) for one in relevant]
+
+
 @cache
 def pictures() -> tuple[str, ...]:
     """Each as the address of a small picture, for an <img> of HTML or an image of plotly; clear around the drawing."""
@@ -97,12 +111,15 @@ def lay(figure: go.Figure, items: Sequence[int], x: Any, y: Any, size: tuple[flo
         size: the room of each, in units of the two axes.
         where: row and col of the panel; or xref and yref, for instance `yref="y domain"` beside an axis.
     """
-    place = where if "row" in where else {"xref": "x", "yref": "y", **where}
-    for item, across, up in zip(items, x, y, strict=True):
-        figure.add_layout_image(
-            source=pictures()[item], x=across, y=up, sizex=size[0], sizey=size[1], xanchor="center", yanchor="middle",
-            **place,
-        )  # fmt: skip
+    if "row" in where:
+        axes = figure.get_subplot(where["row"], where["col"])
+        where = {"xref": axes.xaxis.plotly_name.replace("axis", ""), "yref": axes.yaxis.plotly_name.replace("axis", "")}
+    laid = [
+        {"source": pictures()[item], "x": across, "y": up, "sizex": size[0], "sizey": size[1], "xanchor": "center",
+         "yanchor": "middle", "xref": "x", "yref": "y", **where}
+        for item, across, up in zip(items, x, y, strict=True)
+    ]  # fmt: skip
+    figure.layout.images = [*figure.layout.images, *laid]  # at once: plotly checks all there are with each new one
 
 
 def _address(image: Image.Image) -> str:

@@ -17,7 +17,7 @@ from lab.core.knobs.sliders import log_steps
 from lab.widgets import Live, show
 from lab.widgets._controls import control
 
-T0 = ("h_minus", "roadmap_pipeline", "tricks")
+T0 = ("h_minus", "vector_lengths", "tricks")
 EVERY = [(n, k) for n in lab.figures.names() for k in describe(lab.figures.get(n).Knobs)]
 
 

@@ -84,12 +84,28 @@ def figures() -> None:
         if scene.kind.plays:
             autoplay.advance(*scene.stops)
         st.button("Reset", icon=":material/undo:", width="stretch", on_click=_reset, args=(scene,))
-        values = sliders.panel(scene.slid, scene.root)
+        values = _settings(scene)
     state["drawn"] = name
     st.markdown(f"**{page_frame.as_text(scene.kind.question)}**")
     if scene.kind.plays:
         autoplay.button(*scene.stops, BEAT)
     _show(scene, values)
+
+
+def _settings(scene: Scene) -> dict[str, Any]:
+    """The sliders of the knobs that do something as the others stand: four at once, the others below a fold."""
+    plain = {knob.name: st.session_state.get(f"{scene.root}.{knob.name}") for knob in scene.slid if not knob.many}
+    try:
+        figure = scene.kind(**{name: value for name, value in plain.items() if value is not None})
+    except ValueError:  # the page says why below
+        figure = scene.kind()
+    idle = figure.idle()
+    shown, folded = ([knob for knob in knobs if knob.name not in idle] for knobs in figure.controls())
+    values = sliders.panel(shown, scene.root)
+    if folded:
+        with page_frame.fold("More settings", link="more"):
+            values |= sliders.panel(folded, scene.root)
+    return values
 
 
 def _show(scene: Scene, values: dict[str, Any]) -> None:

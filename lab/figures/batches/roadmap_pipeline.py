@@ -1,7 +1,7 @@
 """001, figure 2: the path from images to the ROADMAP loss, each box naming the code that does it."""
 
 from lab.core import style
-from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 BOXES = (
     ("images", "batch of images", "lab.samplers", 0.0, 0.5),
@@ -28,12 +28,8 @@ class RoadmapPipeline(Figure):
     shows_code = True
     question = "Through which boxes does no gradient flow?"
 
-    _code: bool = knob("Show the name of the module under each box.", default=True, alias="code")
-    lam: float = knob("Weight of calibration.", default=0.5, ge=0, le=1, source="ROADMAP, eq. 2")
-
     def numbers(self) -> Numbers:
-        lam = self.knobs.lam
-        return {"boxes": BOXES, "arrows": ARROWS, "weights": {"sup_ap": 1 - lam, "calibration": lam}}
+        return {"boxes": BOXES, "arrows": ARROWS, "weights": {"sup_ap": "1 - λ", "calibration": "λ"}}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         figure = self.canvas("dashed: the gradient stops here", height=420)
@@ -54,11 +50,10 @@ class RoadmapPipeline(Figure):
                          "dash": "dash" if name == "plus" else "solid"},
             })  # fmt: skip
             weight = numbers["weights"].get(name)
-            text = f"<b>{label}</b>" + (f"<br>× {weight:.2f}" if weight is not None else "")
+            text = f"<b>{label}</b>" + (f"<br>× ({weight})" if weight else "")
             words.append({"x": x, "y": y, "text": text, "showarrow": False, "font": {"size": 13}})
-            if self.knobs.code:
-                small = {"size": 11, "color": style.GREY}
-                words.append({"x": x, "y": y - 0.24, "text": module, "showarrow": False, "font": small})
+            small = {"size": 11, "color": style.GREY}
+            words.append({"x": x, "y": y - 0.24, "text": module, "showarrow": False, "font": small})
         figure.update_layout(annotations=[*figure.layout.annotations, *words], shapes=boxes)
         figure.add_scatter(
             x=[b[3] for b in numbers["boxes"]], y=[b[4] for b in numbers["boxes"]], mode="markers",
@@ -71,7 +66,6 @@ class RoadmapPipeline(Figure):
     def alt(self, numbers: Numbers) -> str:
         return (
             "A diagram: a batch of images runs through the network into cosine scores; the scores give rank plus "
-            "(without gradient), rank minus and the calibration margins; the two ranks make SupAP, weighted "
-            f"{numbers['weights']['sup_ap']:.2f}, and with calibration, weighted "
-            f"{numbers['weights']['calibration']:.2f}, ROADMAP."
+            "(without gradient), rank minus and the calibration margins; the two ranks make SupAP, weighted 1 - λ, and "
+            "with calibration, weighted λ, ROADMAP."
         )

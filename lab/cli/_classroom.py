@@ -18,6 +18,7 @@ from lab.core.files import making
 
 HEADING = "## Solutions"
 SOLUTION = "solution-"
+CHECK = re.compile(r"^(check|built)\(|✓ solved", re.MULTILINE)
 BLOCK = re.compile(r"```python\n(.*?)\n```", re.DOTALL)
 
 
@@ -74,7 +75,7 @@ def graded(notebook: Any) -> Any:
         if cell.cell_type != "code":
             continue
         name = tag_of(cell, "exercise-") or tag_of(cell, "challenge") or name
-        mine, checks = bool(cell.metadata.get("tags")), "check(" in cell.source or "✓ solved" in cell.source
+        mine, checks = bool(cell.metadata.get("tags")), CHECK.search(cell.source) is not None
         if mine or checks:
             marks = {"solution": mine, "grade": checks, "locked": checks, "task": False, "schema_version": 3}
             cell.metadata["nbgrader"] = {**marks, "grade_id": f"{name}-{number}"} | ({"points": 1} if checks else {})
@@ -94,12 +95,12 @@ def _condition(source: str) -> str:
     """What is true when a check's cell finds the answer right.
 
     Raises:
-        ValueError: the cell neither ends with `check(...)` nor prints `✓ solved` on a condition.
+        ValueError: the cell neither ends with `check(...)` or `built(...)` nor prints `✓ solved` on a condition.
     """
     if solved := re.search(r"'✓ solved' if (.+?) else '", source):
         return solved[1]
     last = ast.parse(source).body[-1]
-    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and ast.unparse(last.value.func) == "check":
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and ast.unparse(last.value.func) in ("check", "built"):
         return ast.unparse(last.value)
     raise ValueError(f"Nothing to grade in this cell: {source}")
 

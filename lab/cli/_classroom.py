@@ -100,7 +100,11 @@ def _condition(source: str) -> str:
     if solved := re.search(r"'✓ solved' if (.+?) else '", source):
         return solved[1]
     last = ast.parse(source).body[-1]
-    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and ast.unparse(last.value.func) in ("check", "built"):
+    if (
+        isinstance(last, ast.Expr)
+        and isinstance(last.value, ast.Call)
+        and ast.unparse(last.value.func) in ("check", "built")
+    ):
         return ast.unparse(last.value)
     raise ValueError(f"Nothing to grade in this cell: {source}")
 

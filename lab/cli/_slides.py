@@ -118,7 +118,8 @@ def _talk(cell: Any) -> str:
         heading = re.search(r"(?m)^##? .+$", cell.source)
         top = _words(heading[0]) if heading else ""
         return f'{top}{lines}<aside class="notes">{_words(cell.source)}</aside>'
-    question = ast.literal_eval(ast.parse(cell.source).body[0].value.args[0])  # type: ignore[attr-defined]
+    call: Any = ast.parse(cell.source).body[0]
+    question = ast.literal_eval(call.value.args[0])
     return f"<h2>Predict</h2>{_words(question)}<details><summary>Answer</summary>{lines}</details>"
 
 

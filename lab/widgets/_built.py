@@ -42,7 +42,9 @@ def built(
             return Verdict(False, sentence)
     if values:
         flat = all(not one.any() for _, one in ours)
-        told = "it is zero everywhere, so nothing can be learnt from it" if flat else "it is not the slope of this value"
+        told = (
+            "it is zero everywhere, so nothing can be learnt from it" if flat else "it is not the slope of this value"
+        )
         return Verdict(False, f"The values are right, and the slope is wrong: {told}.")
     if len(np.unique(np.concatenate([value.ravel() for value, _ in ours]))) == 1:
         return Verdict(False, "Yours gives the same whatever it is given: a constant.")

@@ -76,7 +76,9 @@ def test_the_first_cells_check_the_installation_and_lead_to_colab_and_binder(tmp
         assert cells[0].source.startswith("# 3") and "doctor.examine()" in cells[2].source
         assert ("colab.research.google.com/github/somebody/rankscope/blob/main/" in cells[1].source) is linked
         assert ("git+https://github.com/somebody/rankscope" in cells[2].source) is linked
-        nbformat.validate(nbformat.read(where / "teacher" / "appendix_a_your_vectors_model_and_loop.ipynb", as_version=4))
+        nbformat.validate(
+            nbformat.read(where / "teacher" / "appendix_a_your_vectors_model_and_loop.ipynb", as_version=4)
+        )
     with pytest.raises(ValueError, match="OWNER/NAME"):
         prepare(ORIGINALS, tmp_path / "none", "no name")
 

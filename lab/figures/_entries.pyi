@@ -47,9 +47,7 @@ from lab.figures.surrogates.rank_plus import RankPlus as RankPlus
 from lab.figures.surrogates.surrogates import Surrogates as Surrogates
 from lab.figures.surrogates.tau1_sweep import Tau1Sweep as Tau1Sweep
 from lab.figures.surrogates.two_sigmoids import TwoSigmoids as TwoSigmoids
-from lab.figures.tricks.measured_feedback import MeasuredFeedback as MeasuredFeedback
 from lab.figures.tricks.measured_tricks import MeasuredTricks as MeasuredTricks
 from lab.figures.tricks.picked_on_the_test_set import PickedOnTheTestSet as PickedOnTheTestSet
 from lab.figures.tricks.reality_check import RealityCheck as RealityCheck
-from lab.figures.tricks.trick_switchboard import TrickSwitchboard as TrickSwitchboard
 from lab.figures.tricks.tricks import Tricks as Tricks

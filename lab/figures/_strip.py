@@ -27,13 +27,13 @@ def draw_strip(figure: go.Figure, scores: np.ndarray, relevant: np.ndarray, push
     place[order] = np.arange(1, len(order) + 1)
     names, items = item_names(relevant), twelve.stand_ins(relevant)
     for index, (label, mask) in enumerate((("same label", relevant), ("different label", ~relevant))):
-        ring = (
-            style.marker(index, 13) if items is None else {"symbol": ("circle-open", "diamond-open")[index], "size": 30}
-        )
+        ring = style.marker(index, 13)
+        if items is not None:
+            ring |= {"symbol": ("circle-open", "diamond-open")[index], "size": 26}
         figure.add_scatter(
             x=scores[mask], y=place[mask], mode="markers", name=label, legendgroup=label,
             text=[n for n, m in zip(names, mask, strict=True) if m], customdata=push[mask],
-            marker={"color": style.COLOURS[index], "line": {"width": 2}, **ring},
+            marker={"line": {"width": 2}, **ring},
             hovertemplate="rank %{y}<br>similarity %{x:.4f}<br>push %{customdata:.3g}<extra>%{text}</extra>", **LEFT,
         )  # fmt: skip
     spread = max(float(np.ptp(scores)), 0.02)
@@ -49,18 +49,17 @@ def draw_strip(figure: go.Figure, scores: np.ndarray, relevant: np.ndarray, push
     ends = [scores.min() - 0.3 * spread, scores.max() + 0.3 * spread]
     figure.update_xaxes(title_text="similarity to the query (cosine)", range=ends, **LEFT)
     if items is not None:
-        size = 0.055 * (ends[1] - ends[0]), 0.055 * (len(scores) + 0.5)
-        twelve.lay(figure, items, scores, place, size, **LEFT)
+        twelve.lay(figure, items, scores, place, (0.1 * (ends[1] - ends[0]), 0.8), **LEFT)
     signs = [style.RIGHT if relevant[item] else style.WRONG for item in order]
     figure.update_yaxes(
         title_text="rank", range=[len(scores) + 0.8, 0.3], zeroline=False, tickvals=np.arange(1, len(order) + 1),
-        ticktext=[f"{names[item]} {sign} {rank}" for rank, (item, sign) in enumerate(zip(order, signs, strict=True), 1)],
+        ticktext=[f"{names[item]} {sign} {i}" for i, (item, sign) in enumerate(zip(order, signs, strict=True), 1)],
         **LEFT,
     )  # fmt: skip
 
 
 def item_names(relevant: np.ndarray) -> list[str]:
-    """What the items are called, in the order of the knob: the twelve emoji; P1, P2 ... and N1, N2 ... in longer lists."""
+    """What the items are called, in the order of the knob: some of the twelve, or P1 and N1 ... in long lists."""
     items = twelve.stand_ins(relevant)
     if items is not None:
         return [twelve.NAMES[item] for item in items]

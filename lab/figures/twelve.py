@@ -101,7 +101,7 @@ def pictures() -> tuple[str, ...]:
     return tuple(_address(emoji.load(item)) for item in ITEMS)
 
 
-def lay(figure: go.Figure, items: Sequence[int], x: Any, y: Any, size: tuple[float, float], **where: Any) -> None:
+def lay(figure: go.Figure, items: Sequence[int], x: Any, y: Any, size: tuple[float, float], **where: int) -> None:
     """Pictures at data coordinates.
 
     Args:
@@ -109,17 +109,28 @@ def lay(figure: go.Figure, items: Sequence[int], x: Any, y: Any, size: tuple[flo
         items: of the twelve.
         x, y: [n] each, the middles.
         size: the room of each, in units of the two axes.
-        where: row and col of the panel; or xref and yref, for instance `yref="y domain"` beside an axis.
+        where: row and col of the panel.
     """
-    if "row" in where:
-        axes = figure.get_subplot(where["row"], where["col"])
-        where = {"xref": axes.xaxis.plotly_name.replace("axis", ""), "yref": axes.yaxis.plotly_name.replace("axis", "")}
-    laid = [
-        {"source": pictures()[item], "x": across, "y": up, "sizex": size[0], "sizey": size[1], "xanchor": "center",
-         "yanchor": "middle", "xref": "x", "yref": "y", **where}
-        for item, across, up in zip(items, x, y, strict=True)
-    ]  # fmt: skip
-    figure.layout.images = [*figure.layout.images, *laid]  # at once: plotly checks all there are with each new one
+    figure.layout.images = [*figure.layout.images, *placed(items, x, y, size, axes_of(figure, **where))]
+
+
+def placed(items: Sequence[int], x: Any, y: Any, size: tuple[float, float], axes: dict[str, str]) -> list[dict]:
+    """The pictures as plotly takes them: many of them at once, since it checks all there are with each new one.
+
+    Args:
+        items, x, y, size: as `lay` takes them.
+        axes: as `axes_of` gives them.
+    """
+    look = {"sizex": size[0], "sizey": size[1], "xanchor": "center", "yanchor": "middle", **axes}
+    return [{"source": pictures()[i], "x": a, "y": b, **look} for i, a, b in zip(items, x, y, strict=True)]
+
+
+def axes_of(figure: go.Figure, **where: int) -> dict[str, str]:
+    """The names of a panel's axes, as pictures and shapes refer to them; of the only panel, where none is said."""
+    if not where:
+        return {"xref": "x", "yref": "y"}
+    panel = figure.get_subplot(where["row"], where["col"])
+    return {f"{one}ref": panel[place].plotly_name.replace("axis", "") for place, one in enumerate("xy")}
 
 
 def _address(image: Image.Image) -> str:

@@ -98,7 +98,7 @@ def test_same_knobs_same_picture_after_the_steps_that_it_says(name, default, run
 def test_every_figure_that_trains_a_toy_says_how_long():
     kinds = {name: lab.figures.get(name).tier for name in NAMES}
     still = [n for n, tier in kinds.items() if tier == "toy_training" and not lab.figures.create(n).training_steps()]
-    assert still == ["disagreeing_neighbours"], "that one looks at a toy and trains none"
+    assert not still
     assert lab.figures.create("tau1_sweep", data="Emoji-7").training_steps() == 0
 
 

@@ -53,7 +53,7 @@ def moves(knob, value):
 def short(monkeypatch):
     """Trainings of a few steps, and sweeps of two places: whether a control acts is seen at once."""
     train = _toy.train
-    monkeypatch.setattr(_toy, "train", lambda *a, steps, **more: train(*a, steps=min(steps, 5), **more))
+    monkeypatch.setattr(_toy, "train", lambda *a, steps, **more: train(*a, steps=min(steps, 3), **more))
     for name in NAMES:
         kind = lab.figures.get(name)
         if issubclass(kind, ToySweep):
@@ -90,7 +90,7 @@ def test_a_control_that_its_data_ignores_is_hidden_and_comes_back(monkeypatch):
     hidden = {name for name, one in live._panel._controls.items() if one.box.layout.display == "none"}
     assert hidden == {"classes", "steps", "noise", "seeds"} == set(live.figure.idle())
     assert live._panel._folded.layout.display == "none", "nothing is left below the fold"
-    monkeypatch.setattr(lab.figures.get("roadmap_sweep"), "numbers", lambda self: live_numbers)
-    live_numbers = live.figure.numbers()
+    measured = live.figure.numbers()
+    monkeypatch.setattr(lab.figures.get("roadmap_sweep"), "numbers", lambda self: measured)
     live._panel._controls["data"].watched[0].value = "toy"
     assert all(one.box.layout.display is None for one in live._panel._controls.values())

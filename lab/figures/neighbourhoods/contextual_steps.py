@@ -97,18 +97,22 @@ class ContextualSteps(Figure):
         )
         everyone, edge = np.arange(n), np.full(n, -1.0)
         both = [*everyone, *everyone], [*edge, *everyone], [*everyone, *edge]
+        pictures, frames = [], []
         for place, name in enumerate(PANELS):
             where = {"row": 1 + place // 3, "col": 1 + place % 3}
+            axes = twelve.axes_of(figure, **where)
             self._draw_matrix(figure, numbers, name, where)
-            twelve.lay(figure, *both, (0.95, 0.95), **where)
+            pictures += twelve.placed(*both, (0.95, 0.95), axes)
+            frames += [frame | axes for frame in _frames(*numbers["pair"], n)]
+        figure.update_layout(images=pictures, shapes=frames)
         bare = {"visible": False, "range": [-1.6, n - 0.4]}
         figure.update_xaxes(**bare)
         return figure.update_yaxes(**bare | {"range": bare["range"][::-1]})
 
     @staticmethod
     def _draw_matrix(figure: PlotlyFigure, numbers: Numbers, name: str, where: dict[str, int]) -> None:
-        """One step: colours, a number or sign in each cell, the kinds, and the frames of the pair."""
-        layer, n, (i, j) = numbers["layers"][name], len(twelve.NAMES), numbers["pair"]
+        """One step: colours, a number or sign in each cell, and the kinds."""
+        layer, n = numbers["layers"][name], len(twelve.NAMES)
         reach = max(np.abs(layer).max(), 1e-12)
         if name == "gradient":
             look = {"colorscale": style.DIVERGING, "zmin": -reach, "zmax": reach}
@@ -128,11 +132,6 @@ class ContextualSteps(Figure):
             x=[*lines[0], *lines[1]], y=[*lines[1], *lines[0]], mode="lines", showlegend=False, hoverinfo="skip",
             line={"width": 1, "color": style.GREY}, **where,
         )  # fmt: skip
-        for y, index in ((i, 0), (j, 1)):
-            ink = {"color": style.COLOURS[index], "dash": style.DASHES[index], "width": 2}
-            figure.add_shape(type="rect", x0=-1.5, x1=n - 0.5, y0=y - 0.5, y1=y + 0.5, line=ink, **where)
-        thick = {"color": style.BLACK, "width": 3}
-        figure.add_shape(type="rect", x0=j - 0.5, x1=j + 0.5, y0=i - 0.5, y1=i + 0.5, line=thick, **where)
 
     def clicked(self, x: Any, y: Any) -> dict[str, str]:
         """A cell: follow its pair."""
@@ -157,3 +156,13 @@ class ContextualSteps(Figure):
             f"{near.max():.0f} items; the contextual loss is {numbers['loss']:.4f}, and "
             f"{numbers['against'].mean():.1%} of the pairs move against their label. {self._followed(numbers)}."
         ).replace("<b>", "").replace("</b>", "")  # fmt: skip
+
+
+def _frames(i: int, j: int, n: int) -> list[dict]:
+    """Around the rows of a pair and around its cell."""
+    rows = [
+        {"type": "rect", "x0": -1.5, "x1": n - 0.5, "y0": y - 0.5, "y1": y + 0.5, "line": style.line(index, 2)}
+        for index, y in enumerate((i, j))
+    ]
+    thick = {"color": style.BLACK, "width": 3}
+    return [*rows, {"type": "rect", "x0": j - 0.5, "x1": j + 0.5, "y0": i - 0.5, "y1": i + 0.5, "line": thick}]

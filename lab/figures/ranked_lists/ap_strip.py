@@ -82,7 +82,7 @@ class ApStrip(Figure):
         figure = self.canvas(
             badges,
             panels=(f"the list, and the push of {name[chosen]}", "loss of the list"),
-            height=480,
+            height=560,
             column_widths=[0.66, 0.34],
             y=("", "loss"),
             x=("", "hatched: below 1 - AP"),

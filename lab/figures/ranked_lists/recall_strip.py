@@ -48,7 +48,8 @@ class RecallStrip(Figure):
     clip: bool = knob("Limit the numerator to k, as in training.", default=True, source="RS@k, sec. 3")
 
     def idle(self, runs: object = None) -> set[str]:
-        return set() if self.numbers()["clipped"] else {"clip"}
+        clip = set() if self.numbers()["clipped"] else {"clip"}
+        return clip | {"divide_by_k"} if self.knobs.k >= self.knobs.pattern.count("+") else clip
 
     def numbers(self) -> Numbers:
         k = self.knobs
@@ -85,7 +86,7 @@ class RecallStrip(Figure):
             f"{numbers['trained_recall']:.3f} · <b>rs@{k} = {numbers['surrogate']:.3f}</b>, "
             f"{numbers['surrogate'] - numbers['trained_recall']:+.3f} from its target",
             panels=("the list, and where descent pushes each score", f"what each positive adds to rs@{k}"),
-            height=500,
+            height=560,
             column_widths=[0.6, 0.4],
             y=("", f"share of rs@{k}"),
             x=("", "positive"),

@@ -112,7 +112,7 @@ def _place(figure: Figure, number: int) -> str:
 
 
 def _talk(cell: Any) -> str:
-    """The lines of a cell; below them its text as notes, or above them, to be unfolded, the question that they answer."""
+    """The lines of a cell: below those of a text stand its words as notes; those of a prediction unfold below it."""
     lines = _words(cell.metadata["slide"])
     if cell.cell_type == "markdown":
         heading = re.search(r"(?m)^##? .+$", cell.source)

@@ -101,5 +101,9 @@ def test_slides_hold_figures_that_live_and_ask_nobody_for_anything(tmp_path, mon
     shell = page.replace("http://www.w3.org/1998/Math/MathML", "")
     assert 'src="http' not in shell and "<link" not in shell and page.count("<section>") == 4
     assert 'alt="a drawing"' in page
+    cells[0].metadata["slide"], asked = "- In one line", v4.new_code_cell("predict('How many?', 3, within=0)")
+    asked.metadata["slide"] = "Three."
+    talk = _slides.page(v4.new_notebook(cells=[*cells, asked]))
+    assert "In one line" in talk and 'class="notes"><h1' in talk and "Answer</summary><p>Three." in talk
     with pytest.raises(ValueError, match="no notebook '99'; there are 02_"):
         _slides.write(tmp_path, "99")

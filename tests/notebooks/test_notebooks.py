@@ -29,7 +29,6 @@ def named(path):
 
 
 each = pytest.mark.parametrize("path", PATHS, ids=named)
-lesson = pytest.mark.parametrize("path", LESSONS, ids=named)
 
 
 def read(path):
@@ -57,8 +56,10 @@ def words(notebook):
     return len(re.findall(r"[^\W_][\w'’-]*", " ".join([text, *(one for one in said if isinstance(one, str))])))
 
 
-def test_eight_lessons_are_read_in_an_afternoon():
-    assert 8_000 <= sum(words(read(path)) for path in LESSONS) <= 9_500
+def test_eight_lessons_are_short_and_build_things():
+    lessons = [read(path) for path in LESSONS]
+    assert 8_000 <= sum(map(words, lessons)) <= 9_500
+    assert sum(cell.source.startswith("built(") for lesson in lessons for cell in code(lesson)) >= 8
 
 
 def test_they_are_numbered_and_the_syllabus_has_a_row_for_each():
@@ -234,11 +235,6 @@ def refusing(source):
         f"_mistake = lambda first, *rest: 0 * {ast.unparse(call.args[1])}(first, *rest) + 7\n"
         f"assert 'constant' in repr({ast.unparse(call)})"
     )
-
-
-def test_eight_things_are_built():
-    built = [cell.source for path in LESSONS for cell in code(read(path)) if cell.source.startswith("built(")]
-    assert len(built) >= 8
 
 
 @pytest.mark.soak

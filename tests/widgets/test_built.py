@@ -1,5 +1,6 @@
 """What is said of a function that a reader built."""
 
+import pytest
 import torch
 
 from lab.widgets import built
@@ -7,29 +8,25 @@ from lab.widgets import built
 CASES = [(torch.tensor([0.5, -1.0], dtype=torch.float64),), (torch.tensor([2.0, 3.0], dtype=torch.float64),)]
 
 
-def right(x):
-    return (x**2).sum()
+@pytest.mark.parametrize(
+    ("mine", "says"),
+    [
+        (lambda x: x @ x, "✓ Exact: value and slope agree in 2 cases."),
+        (lambda x: (x.detach() ** 2).sum(), "✗ The values are right, and the slope is wrong: it is zero everywhere"),
+        (lambda x: (x.detach() * x).sum(), "✗ The values are right, and the slope is wrong: it is not the slope"),
+        (lambda x: x[0] + x[1], "✗ You forgot to square."),
+        (lambda x: x.sum() * 0 + 5, "✗ Yours gives the same whatever it is given: a constant."),
+        (lambda x: 2 * x @ x, "✗ Not yet: yours, 2.5, is too large."),
+        (lambda x: x**2, "✗ The shape should be [], yours is [2]."),
+        (lambda x: ..., "○ Nothing to check yet"),
+        (lambda x: x.nonsense, "✗ Yours stops with AttributeError"),
+        (lambda x: "five", "✗ Yours stops with TypeError"),
+    ],
+)
+def test_verdicts(mine, says):
+    verdict = built(mine, lambda x: (x**2).sum(), CASES, {"You forgot to square.": torch.sum})
+    assert repr(verdict).startswith(says) and bool(verdict) is (says[0] == "✓")
 
 
-def said(mine, **knobs):
-    verdict = built(mine, right, CASES, {"You forgot to square.": lambda x: x.sum()}, **knobs)
-    return bool(verdict), repr(verdict)
-
-
-def test_value_and_slope_have_to_agree():
-    assert said(lambda x: x @ x) == (True, "✓ Exact: value and slope agree in 2 cases.")
-    assert said(lambda x: (x.detach() ** 2).sum(), slope=False) == (True, "✓ Exact: values agree in 2 cases.")
-    assert "it is zero everywhere" in said(lambda x: (x.detach() ** 2).sum())[1]
-    assert "not the slope of this value" in said(lambda x: (x.detach() * x).sum())[1]
-
-
-def test_a_known_mistake_is_called_by_its_name():
-    assert said(lambda x: x[0] + x[1]) == (False, "✗ You forgot to square.")
-    assert "a constant" in said(lambda x: x.sum() * 0 + 5)[1]
-    assert "too large" in said(lambda x: 2 * x @ x)[1] and "shape" in said(lambda x: x**2)[1]
-
-
-def test_what_is_not_written_yet_or_stops_is_no_answer():
-    assert said(lambda x: ...)[1].startswith("○ Nothing to check yet")
-    assert said(lambda x: x.nonsense)[1].startswith("✗ Yours stops with AttributeError")
-    assert said(lambda x: "five")[1].startswith("✗ Yours stops with TypeError")
+def test_a_metric_has_no_slope():
+    assert built(lambda x: (x.detach() ** 2).sum(), lambda x: x @ x, CASES, slope=False)

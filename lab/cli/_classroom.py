@@ -18,7 +18,7 @@ from lab.core.files import making
 
 HEADING = "## Solutions"
 SOLUTION = "solution-"
-CHECKS = re.compile(r"^(check|built)\(|✓ solved", re.MULTILINE)
+CHECK = re.compile(r"^(check|built)\(|✓ solved", re.MULTILINE)
 """What tells a cell that says whether an answer is right."""
 BLOCK = re.compile(r"```python\n(.*?)\n```", re.DOTALL)
 
@@ -81,7 +81,7 @@ def graded(notebook: Any) -> Any:
         if cell.cell_type != "code":
             continue
         name = tag_of(cell, "exercise-") or tag_of(cell, "challenge") or name
-        mine, checks = bool(cell.metadata.get("tags")), bool(CHECKS.search(cell.source))
+        mine, checks = bool(cell.metadata.get("tags")), CHECK.search(cell.source) is not None
         if mine or checks:
             marks = {"solution": mine, "grade": checks, "locked": checks, "task": False, "schema_version": 3}
             cell.metadata["nbgrader"] = {**marks, "grade_id": f"{name}-{number}"} | ({"points": 1} if checks else {})
@@ -106,7 +106,7 @@ def _condition(source: str) -> str:
     if solved := re.search(r"'✓ solved' if (.+?) else '", source):
         return solved[1]
     last = ast.parse(source).body[-1]
-    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and CHECKS.match(ast.unparse(last)):
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and CHECK.match(ast.unparse(last)):
         return ast.unparse(last.value)
     raise ValueError(f"Nothing to grade in this cell: {source}")
 
@@ -166,7 +166,7 @@ def prepare(originals: Path, folder: Path, repository: str = "") -> list[str]:
 
     import nbformat
 
-    sources = sorted(originals.glob("[0-9]*.ipynb"))
+    sources = sorted(originals.glob("*.ipynb"))
     if not sources:
         raise ValueError(f"There are no notebooks in {originals}; run `lab learn` from a checkout of Rankscope.")
     if (folder / "student").exists() or (folder / "teacher").exists():

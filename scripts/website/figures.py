@@ -120,7 +120,9 @@ def gallery(figures: Figures, lessons: Mapping[str, list[str]]) -> dict[str, str
 def _page(name: str, kind: type[Figure], figures: Figures, lessons: list[str]) -> str:
     """The page of one figure."""
     told = [f"- {knob.name}: {knob.help} Default: `{knob.default}`." for knob in describe(kind.Knobs)]
-    used = ", ".join(f"[{stem[:2]}](../lessons/{stem}.md)" for stem in lessons) or "none"
+    used = (
+        ", ".join(f"[{stem.removeprefix('appendix_')[0].upper()}](../lessons/{stem}.md)" for stem in lessons) or "none"
+    )
     doc = (kind.__doc__ or "").strip().split("\n\n")[0]
     return "\n\n".join(
         [

@@ -1,6 +1,7 @@
 """`lab learn --class`: students get no solutions, the teacher gets all of them, and both come from one source."""
 
 import nbformat
+import numpy as np
 import pytest
 
 from lab.cli._classroom import answers, prepare
@@ -12,12 +13,12 @@ ORIGINALS = shipped.folder("notebooks")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("class")
-    assert len(prepare(ORIGINALS, folder)) == len(list(ORIGINALS.glob("[0-9]*.ipynb")))
+    assert len(prepare(ORIGINALS, folder)) == len(list(ORIGINALS.glob("*.ipynb")))
     return folder
 
 
 def test_students_see_no_solution(folder):
-    for original in sorted(ORIGINALS.glob("[0-9]*.ipynb")):
+    for original in sorted(ORIGINALS.glob("*.ipynb")):
         given = answers(nbformat.read(original, as_version=4))
         assert {"exercise-1", "exercise-2", "challenge"} <= given.keys(), original.name
         student = (folder / "student" / original.name).read_text()
@@ -28,18 +29,20 @@ def test_students_see_no_solution(folder):
         assert not any(cell.get("outputs") for cell in cells)
 
 
-def test_the_teacher_has_every_cell_filled_in(folder):
-    for original in sorted(ORIGINALS.glob("[0-9]*.ipynb")):
+def test_the_teacher_has_every_cell_filled_in_below_what_students_begin_with(folder):
+    for original in sorted(ORIGINALS.glob("*.ipynb")):
         given = answers(nbformat.read(original, as_version=4))
-        teacher = nbformat.read(folder / "teacher" / original.name, as_version=4)
-        filled = {t: c.source for c in teacher.cells if c.cell_type == "code" for t in c.metadata.get("tags", ())}
-        assert filled == given
+        begun, filled = (
+            {t: c.source for c in cells if c.cell_type == "code" for t in c.metadata.get("tags", ())}
+            for cells in (nbformat.read(folder / who / original.name, 4).cells for who in ("student", "teacher"))
+        )
+        assert filled == {t: f"{begun[t]}\n### BEGIN SOLUTION\n{given[t]}\n### END SOLUTION" for t in given}
 
 
 def test_nbgrader_finds_what_to_fill_in_and_what_to_count(folder):
-    student = nbformat.read(folder / "student" / "01_ranking_and_measuring.ipynb", as_version=4)
+    student = nbformat.read(folder / "student" / "1_find_the_other_tiger.ipynb", as_version=4)
     marks = [cell.metadata["nbgrader"] for cell in student.cells if "nbgrader" in cell.metadata]
-    assert sum(mark["solution"] for mark in marks) == 3 and sum(mark["grade"] for mark in marks) >= 4
+    assert sum(mark["solution"] for mark in marks) == 3 and sum(mark["grade"] for mark in marks) == 3
     assert len({mark["grade_id"] for mark in marks}) == len(marks)
     assert all(mark["points"] == 1 and mark["locked"] for mark in marks if mark["grade"])
 
@@ -57,29 +60,27 @@ def test_a_class_is_never_overwritten(folder):
 
 
 def test_a_hidden_test_fails_where_a_check_only_says_so(folder):
-    teacher = nbformat.read(folder / "teacher" / "01_ranking_and_measuring.ipynb", as_version=4)
+    teacher = nbformat.read(folder / "teacher" / "1_find_the_other_tiger.ipynb", as_version=4)
     graded = [cell.source for cell in teacher.cells if cell.metadata.get("nbgrader", {}).get("grade")]
-    assert len(graded) >= 4 and all("### BEGIN HIDDEN TESTS\nassert " in source for source in graded)
-    test = graded[0].split("### BEGIN HIDDEN TESTS\n")[1].split("\n###")[0]
-    words = {"check": lambda mine, _: mine == 1, "r_at_4": 0, "measured": {"hit_rate_at_k": _Anything()}}
+    assert len(graded) == 3 and all("### BEGIN HIDDEN TESTS\nassert " in source for source in graded)
+    test = graded[1].split("### BEGIN HIDDEN TESTS\n")[1].split("\n###")[0]
+    words = {"check": lambda mine, _: mine == [1, 0.5], "r_at_4": 0, "recall_at_4": 0.5, "ranks": np.arange(3)}
     with pytest.raises(AssertionError):
         exec(test, words)
     exec(test, words | {"r_at_4": 1})
-    assert "HIDDEN" not in (folder / "student" / "01_ranking_and_measuring.ipynb").read_text()
-
-
-class _Anything:
-    per_query = {"r@4": [1]}
+    assert "HIDDEN" not in (folder / "student" / "1_find_the_other_tiger.ipynb").read_text()
 
 
 def test_the_first_cells_check_the_installation_and_lead_to_colab_and_binder(tmp_path, folder):
     prepare(ORIGINALS, tmp_path / "ours", "somebody/rankscope")
     for where, linked in ((folder, False), (tmp_path / "ours", True)):
-        cells = nbformat.read(where / "student" / "02_the_step_and_its_surrogates.ipynb", as_version=4).cells
-        assert cells[0].source.startswith("# 02") and "doctor.examine()" in cells[2].source
+        cells = nbformat.read(where / "student" / "3_the_step_that_cannot_be_felt.ipynb", as_version=4).cells
+        assert cells[0].source.startswith("# 3") and "doctor.examine()" in cells[2].source
         assert ("colab.research.google.com/github/somebody/rankscope/blob/main/" in cells[1].source) is linked
         assert ("git+https://github.com/somebody/rankscope" in cells[2].source) is linked
-        nbformat.validate(nbformat.read(where / "teacher" / "13_your_own_vectors_and_loop.ipynb", as_version=4))
+        nbformat.validate(
+            nbformat.read(where / "teacher" / "appendix_a_your_vectors_model_and_loop.ipynb", as_version=4)
+        )
     with pytest.raises(ValueError, match="OWNER/NAME"):
         prepare(ORIGINALS, tmp_path / "none", "no name")
 

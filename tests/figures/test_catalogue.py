@@ -165,15 +165,6 @@ def test_code_makes_the_same_figure(name):
         assert again.knobs == moved.knobs
 
 
-def test_unknown_figures_and_knobs_are_named():
-    with pytest.raises(ValueError, match="Did you mean 'surrogates'"):
-        lab.figures.create("surrogat")
-    with pytest.raises(ValueError, match="Surrogates has no knob 'tua'.*did you mean 'tau'"):
-        lab.figures.create("surrogates", tua=1)
-    with pytest.raises(ValueError, match="0.001 <= tau <= 1"):
-        lab.figures.create("surrogates", tau=5)
-
-
 def test_runs_go_only_where_they_are_read(runs):
     with pytest.raises(ValueError, match="takes no runs"):
         lab.figures.create("surrogates").figure(runs)

@@ -1,8 +1,12 @@
 """`lab learn --class`: students get no solutions, the teacher gets all of them, and both come from one source."""
 
+import ast
+
 import nbformat
 import numpy as np
 import pytest
+from nbgrader.apps import NbGraderAPI
+from traitlets.config import PyFileConfigLoader
 
 from lab.cli._classroom import answers, prepare
 from lab.install import shipped
@@ -69,6 +73,56 @@ def test_a_hidden_test_fails_where_a_check_only_says_so(folder):
         exec(test, words)
     exec(test, words | {"r_at_4": 1})
     assert "HIDDEN" not in (folder / "student" / "1_find_the_other_tiger.ipynb").read_text()
+
+
+SHOWS = ("show(", "predict(", "table(")
+"""How a cell begins that only shows: they take the time of a lesson, and no answer hangs on them."""
+
+
+@pytest.fixture(scope="module")
+def course(folder):
+    """nbgrader in the class's folder, with its settings."""
+    config = PyFileConfigLoader("nbgrader_config.py", str(folder)).load_config()
+    config.CourseDirectory.root = str(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        yield NbGraderAPI(config=config)
+
+
+def spoilt(source: str) -> str:
+    """An answer with every name that it gives set to zero, and functions to one that is zero."""
+    body = ast.parse(source).body
+    functions = [f"{one.name} = lambda *_, **__: 0.0" for one in body if isinstance(one, ast.FunctionDef)]
+    targets = [target for one in body if isinstance(one, ast.Assign) for target in one.targets]
+    names = {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
+    return "\n".join([source, *functions, *(f"{name} = 0.0" for name in sorted(names))])
+
+
+@pytest.mark.parametrize("lesson", [path.stem for path in sorted(ORIGINALS.glob("*.ipynb"))])
+def test_nbgrader_releases_what_students_get_and_tells_right_from_wrong(course, folder, lesson):
+    teacher, student = (nbformat.read(folder / who / f"{lesson}.ipynb", 4) for who in ("teacher", "student"))
+    for notebook in (teacher, student):
+        notebook.cells = [cell for cell in notebook.cells if not cell.source.startswith(SHOWS)]
+
+    def put(place, notebook):
+        (folder / place / lesson).mkdir(parents=True)
+        nbformat.write(notebook, folder / place / lesson / f"{lesson}.ipynb")
+
+    put("source", teacher)
+    assert course.generate_assignment(lesson)["success"]
+    released = nbformat.read(folder / "release" / lesson / f"{lesson}.ipynb", 4)
+    assert [c.source.removesuffix("\n# your code") for c in released.cells] == [c.source for c in student.cells]
+    scores = {}
+    for who in ("right", "wrong"):
+        handed_in = nbformat.read(folder / "release" / lesson / f"{lesson}.ipynb", 4)
+        for cell, solution in zip(handed_in.cells, teacher.cells, strict=True):
+            if cell.metadata.get("nbgrader", {}).get("solution"):
+                cell.source = solution.source if who == "right" else spoilt(solution.source)
+        put(f"submitted/{who}", handed_in)
+        assert course.autograde(lesson, who)["success"]
+        graded = course.gradebook.find_submission(lesson, who)
+        scores[who] = graded.score / graded.max_score
+    assert scores == {"right": 1, "wrong": 0}
 
 
 def test_the_first_cells_check_the_installation_and_lead_to_colab_and_binder(tmp_path, folder):

@@ -23,8 +23,8 @@ COLUMN = {"ROxford": "mAP-M", "RParis": "mAP-M"}
 """The score that is compared, where it is not r@1."""
 UNTRAINED = "Pretrained alone"
 """What a network brings before any loss, by the slides of 002."""
-FACETS = {"ResNet": "ResNet", "DeiT": "small transformers", "ViT-B": "large transformers"}
-"""How the name of a backbone begins, and the panel that it belongs to."""
+FACETS = {"ResNet": "ResNet", "small transformers": "DeiT", "large transformers": "ViT-B"}
+"""Title of a panel, and how the names of its backbones begin."""
 
 
 def published(dataset: str) -> list[tuple[str, str, float, str]]:
@@ -70,7 +70,7 @@ class ReferenceScores(Figure):
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         trained = [row for row in numbers["published"] if not row[0].startswith(UNTRAINED)]
-        facets = [title for start, title in FACETS.items() if any(row[1].startswith(start) for row in trained)]
+        facets = {title: start for title, start in FACETS.items() if any(row[1].startswith(start) for row in trained)}
         values = sorted(value for _, _, value, _ in trained)
         low = np.floor(values[0]) - 1
         papers = sorted({paper.split(",")[0] for *_, paper in trained})
@@ -82,8 +82,7 @@ class ReferenceScores(Figure):
             x=f"{COLUMN.get(self.knobs.dataset, 'r@1')} (%)",
             height=230 + 90 * len(papers),
         )
-        for panel, title in enumerate(facets, start=1):
-            start = next(start for start, words in FACETS.items() if words == title)
+        for panel, start in enumerate(facets.values(), start=1):
             for index, paper in enumerate(papers):
                 rows = sorted(
                     (row for row in trained if row[1].startswith(start) and row[3].startswith(paper)),

@@ -157,5 +157,5 @@ def _address(image: Image.Image) -> str:
     clear = image.copy()
     clear.putalpha(ImageOps.crop(ImageChops.lighter(ImageChops.invert(outside), around), 16))
     file = io.BytesIO()
-    clear.quantize(128).save(file, "PNG", optimize=True)
+    clear.resize((48, 48)).quantize(64).save(file, "PNG", optimize=True)
     return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"

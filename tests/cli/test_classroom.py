@@ -1,6 +1,9 @@
 """`lab learn --class`: students get no solutions, the teacher gets all of them, and both come from one source."""
 
 import ast
+import os
+import sys
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -55,6 +58,7 @@ def course(folder):
     config.CourseDirectory.root = str(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
+        patch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))  # of alembic
         yield NbGraderAPI(config=config)
 
 

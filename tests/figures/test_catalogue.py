@@ -72,13 +72,6 @@ def test_same_knobs_same_picture_after_the_steps_that_it_says(name, default, run
     assert not still or len(drawn.to_json()) < 400_000
 
 
-def test_every_figure_that_trains_a_toy_says_how_long():
-    kinds = {name: lab.figures.get(name).tier for name in NAMES}
-    still = [n for n, tier in kinds.items() if tier == "toy_training" and not lab.figures.create(n).training_steps()]
-    assert not still
-    assert lab.figures.create("tau1_sweep", data="Emoji-7").training_steps() == 0
-
-
 def axes(drawn: go.Figure) -> list:
     """Outer axes: of a grid of panels the lowest x axis of each column and the first y axis of each row."""
     used_x = {getattr(t, "xaxis", None) or "x" for t in drawn.data if t.type not in ("table", "pie")}

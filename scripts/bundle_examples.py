@@ -92,10 +92,8 @@ def _per_query(found: EmbeddingSet) -> dict[str, np.ndarray]:
 
 
 def frozen() -> dict[str, dict[str, float]]:
-    """Test scores of the features on which the head tier of the claims trains, mean of the seeds' splits, by protocol.
-
-    They are the line that a trained head has to pass.
-    """
+    """Test scores of the features on which the head tier of the claims trains, mean of the seeds' splits, by protocol:
+    the line that a trained head has to pass."""
     metrics = {name: lab.metrics.create(name) for name in ("hit_rate_at_k", "map_at_r", "mean_average_precision")}
     vectors = result_of(features(lab.data.create("emoji7")))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -103,11 +101,10 @@ def frozen() -> dict[str, dict[str, float]]:
     for protocol in ("unseen", "seen"):
         scores = []
         for seed in range(SEEDS):
-            dataset = prepared(lab.data.create("emoji7", split_seed=seed, validation=0.4), DataSetup(protocol), seed)
-            split, labels = dataset.splits["test"], dataset.labels
-            rows = [split.query] + [split.gallery] * (split.gallery is not None)
-            parts = [EmbeddingSet(vectors[row], labels[row], row) for row in rows]
-            scores.append(result_of(evaluate(parts[0], (*parts, None)[1], metrics, k=10)).values)
+            data = prepared(lab.data.create("emoji7", split_seed=seed, validation=0.4), DataSetup(protocol), seed)
+            rows = [part for part in (data.splits["test"].query, data.splits["test"].gallery) if part is not None]
+            query, *gallery = (EmbeddingSet(vectors[row], data.labels[row], row) for row in rows)
+            scores.append(result_of(evaluate(query, *gallery or [None], metrics, k=10)).values)
         found[protocol] = {name: round(float(np.mean([one[name] for one in scores])), 5) for name in scores[0]}
     return found
 

@@ -50,7 +50,6 @@ class Figure(HasKnobs, ABC):
         (places [n 2] and labels [n]); without a knob of classes their number is fixed.
     plays: an int knob that gets a play button.
     shows_code: whether its points carry the names of the code that they stand for, which a click then shows.
-    first: knobs that are shown before the others, of which four stand unfolded.
     moves: knobs that move in a page without Python unless others are named; by default the first two with a slider.
     stops: instead of `moves`, knobs with the values at which they stop there, two of them or any number of ticks. For a
         figure that trains at each, or whose knobs are free words: all of a page's pictures together should take half a
@@ -65,7 +64,6 @@ class Figure(HasKnobs, ABC):
     reads_runs: ClassVar[bool] = False
     drag: ClassVar[tuple[str, ...]] = ()
     plays: ClassVar[str | None] = None
-    first: ClassVar[tuple[str, ...]] = ()
     shows_code: ClassVar[bool] = False
     moves: ClassVar[tuple[str, ...]] = ()
     stops: ClassVar[Mapping[str, tuple]] = {}
@@ -116,7 +114,7 @@ class Figure(HasKnobs, ABC):
         knobs = {one.name: one for one in describe(kind.Knobs) if one.name not in kind.drag}
         for name, choices in offers.items():
             knobs[name] = replace(knobs[name], options=tuple(dict.fromkeys((*choices, getattr(self.knobs, name)))))
-        order = list(dict.fromkeys((*kind.first, *kind.moves, *kind.stops, *knobs)))
+        order = list(dict.fromkeys((*kind.moves, *kind.stops, *knobs)))
         return [knobs[name] for name in order[:UNFOLDED]], [knobs[name] for name in order[UNFOLDED:]]
 
     def example(self) -> Sequence:

@@ -143,20 +143,19 @@ def scores(study: str) -> trials.Scores:
 
 
 def curves(
-    study: str, axis: str, column: str | None = None, lines: str | None = None, **fixed: Any
+    study: str, axis: str, column: str | None = None, lines: str | None = None
 ) -> tuple[list[Any], dict[str, tuple[np.ndarray, np.ndarray]]]:
     """Mean and standard deviation over seeds along an axis of a bundled sweep, a line for each value of another.
 
     Args:
         column: score; by default the one that chose the learning rates.
         lines: axis whose values make the lines; None draws one, named by the study.
-        fixed: values of further axes.
 
     Returns:
         The places that every line has, and line to (mean [p], deviation [p]).
     """
     measured = scores(study)
-    settings = [s for s in measured.settings() if all(s.get(k) == v for k, v in fixed.items())]
+    settings = measured.settings()
     named = list(dict.fromkeys(str(s[lines]) if lines else study for s in settings))
     per_line: dict[str, dict[Any, Sequence[float]]] = {name: {} for name in named}
     for setting in settings:

@@ -78,6 +78,11 @@ def pattern(query: int = QUERY) -> str:
     return "".join("+" if LABELS[item] == LABELS[query] else "-" for item in ranked(query))
 
 
+def _by_kind() -> dict[bool, list[int]]:
+    """The others of the query's kind, and those of another, each by their cosine to it."""
+    return {mine: [item for item in ranked() if (LABELS[item] == LABELS[QUERY]) == mine] for mine in (True, False)}
+
+
 def stand_ins(relevant: Sequence[bool]) -> list[int] | None:
     """Which of the twelve stand for the items of a list that `QUERY` searched, in its order: its kind where an item is
     relevant, other kinds where it is not; None for a list that has more of either.
@@ -86,10 +91,15 @@ def stand_ins(relevant: Sequence[bool]) -> list[int] | None:
         >>> [NAMES[item] for item in stand_ins([True, False, True])]
         ['tiger 2', 'frog 3', 'tiger 3']
     """
-    left = {mine: [item for item in ranked() if (LABELS[item] == LABELS[QUERY]) == mine] for mine in (True, False)}
+    left = _by_kind()
     if any(sum(bool(one) == mine for one in relevant) > len(items) for mine, items in left.items()):
         return None
     return [left[bool(one)].pop(0) for one in relevant]
+
+
+def faces() -> dict[str, list[tuple[str, str]]]:
+    """Names and pictures of the `stand_ins`, by their sign in a pattern, in order."""
+    return {"-+"[mine]: [(NAMES[item], pictures()[item]) for item in items] for mine, items in _by_kind().items()}
 
 
 @cache
@@ -147,5 +157,5 @@ def _address(image: Image.Image) -> str:
     clear = image.copy()
     clear.putalpha(ImageOps.crop(ImageChops.lighter(ImageChops.invert(outside), around), 16))
     file = io.BytesIO()
-    clear.quantize(128).save(file, "PNG", optimize=True)
+    clear.resize((48, 48)).quantize(64).save(file, "PNG", optimize=True)
     return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"

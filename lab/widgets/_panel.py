@@ -11,7 +11,7 @@ import anywidget
 import ipywidgets as widgets
 import traitlets
 
-from lab.figures import Figure
+from lab.figures import Figure, twelve
 from lab.figures.points import letters
 from lab.widgets._controls import Control, control
 
@@ -88,12 +88,14 @@ class Strip(anywidget.AnyWidget):
 
     scores: similarity of each item to the query, -1..1.
     pattern: one + (same label) or - (other label) per score.
+    faces: names and pictures, as `lab.figures.twelve.faces` gives them.
     """
 
     _esm = HERE / "strip.js"
     _css = HERE / "drag.css"
     scores = traitlets.List(traitlets.Float()).tag(sync=True)
     pattern = traitlets.Unicode().tag(sync=True)
+    faces = traitlets.Dict().tag(sync=True)
 
 
 class StripGrips:
@@ -102,7 +104,7 @@ class StripGrips:
     traits = ("scores", "pattern")
 
     def __init__(self, figure: Figure):
-        self.widget = Strip(scores=list(figure.knobs.scores), pattern=figure.knobs.pattern)
+        self.widget = Strip(scores=list(figure.knobs.scores), pattern=figure.knobs.pattern, faces=twelve.faces())
 
     def beside(self, grid: widgets.Widget) -> list[widgets.Widget]:
         return [self.widget, grid]

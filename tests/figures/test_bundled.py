@@ -31,18 +31,3 @@ def test_the_example_runs_hold_together():
         with pytest.raises(ValueError, match="test split only"):
             run.embeddings("validation")
     assert len({tuple(run.embeddings().items.tolist()) for run in losses}) == 1
-
-
-MEASURED = [
-    ("tau1_sweep", {}), ("batch_size_sweep", {}), ("calibration_gain", {}),
-    *(("roadmap_sweep", {"what": what}) for what in ("lam", "rho", "margin")),
-    ("anchor_comparison", {"axis": "shots"}),
-    ("noise_robustness", {"damage": "wrong labels"}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "knobs"), MEASURED)
-def test_a_toy_sweep_can_show_what_was_measured(name, knobs):
-    drawn = lab.figures.create(name, data="Emoji-7", **knobs).figure()
-    assert "measured on Emoji-7" in drawn.layout.title.subtitle.text and "5 seeds" in drawn.layout.title.subtitle.text
-    assert len(drawn.data[0].x) >= 2 and np.isfinite(np.asarray(drawn.data[0].y, dtype=float)).all()

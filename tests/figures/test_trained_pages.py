@@ -37,10 +37,6 @@ def body_of(figure):
     return json.loads(gzip.decompress(base64.b64decode(packed)))
 
 
-def test_all_seven_are_looked_at():
-    assert len(TRAINS) == 7
-
-
 SHARED = {
     "anchor_ablation": 2 + 4 + 4 + 8,  # base or random, without and with the minimum norm, each with repeller or not
     "gap_in_training": 2,

@@ -15,7 +15,7 @@ from app.forms import sliders
 from app.shared import address, autoplay, charts, page_frame
 from app.views.figures import figure_topics
 from lab.core.knobs import Knob, describe
-from lab.figures import Figure, background
+from lab.figures import Figure, background, twelve
 from lab.figures.points import letters
 
 if TYPE_CHECKING:
@@ -225,7 +225,8 @@ def _grips(scene: Scene, others: dict[str, Any]) -> dict[str, Any]:
 
 def _draw_grips(scene: Scene, figure: Figure) -> None:
     if scene.kind.drag[0] == "scores":
-        model = {"scores": list(figure.knobs.scores), "pattern": figure.knobs.pattern}
+        scores, pattern = list(figure.knobs.scores), figure.knobs.pattern
+        model = {"scores": scores, "pattern": pattern, "faces": twelve.faces()}
         drag("strip", model, key=f"strip {scene.name}", on_move=lambda values: _moved(scene, values))
         return
     x, y, classes = scene.places(dict(figure.knobs))

@@ -1,7 +1,7 @@
 """001, figure 2: the path from images to the ROADMAP loss, each box naming the code that does it."""
 
 from lab.core import style
-from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
 
 BOXES = (
     ("images", "batch of images", "lab.samplers", 0.0, 0.5),
@@ -28,18 +28,26 @@ class RoadmapPipeline(Figure):
     shows_code = True
     question = "Through which boxes does no gradient flow?"
 
+    backward: bool = knob("Show the way of the gradient instead of that of the numbers.", default=False)
+
     def numbers(self) -> Numbers:
         return {"boxes": BOXES, "arrows": ARROWS, "weights": {"sup_ap": "1 - λ", "calibration": "λ"}}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        figure = self.canvas("dashed: the gradient stops here", height=420)
+        way = (
+            "the gradient runs back, and not through rank⁺" if self.knobs.backward else "dashed: no gradient runs back"
+        )
+        figure = self.canvas(way, height=420)
         words, boxes = [], []  # set at once: plotly checks all there are anew with each that is added
         place = {name: (x, y) for name, _, _, x, y in numbers["boxes"]}
         for start, end in numbers["arrows"]:
             (x0, y0), (x1, y1) = place[start], place[end]
-            stopped = "plus" in (start, end)
+            stopped, back = "plus" in (start, end), self.knobs.backward
+            if stopped and back:
+                continue
+            tail, head = sorted(((x0 + 0.47, y0), (x1 - 0.47, y1)), reverse=back)
             words.append({
-                "x": x1 - 0.47, "y": y1, "ax": x0 + 0.47, "ay": y0, "axref": "x", "ayref": "y", "showarrow": True,
+                "x": head[0], "y": head[1], "ax": tail[0], "ay": tail[1], "axref": "x", "ayref": "y", "showarrow": True,
                 "arrowhead": 2, "text": "", "arrowwidth": 2, "arrowcolor": style.GREY if stopped else style.BLACK,
                 "opacity": 0.5 if stopped else 1,
             })  # fmt: skip

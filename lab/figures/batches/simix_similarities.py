@@ -56,7 +56,7 @@ class SimixSimilarities(Figure):
             y=("second coordinate", "rank"),
         )
         for name, line, index in (
-            ("all lengths are 1 on the circle", np.stack([np.cos(angles), np.sin(angles)], 1), 7),
+            ("all lengths are 1 on the circle", np.stack([np.cos(angles), np.sin(angles)], 1), 2),
             ("chord: α x + (1 - α) z", ends, 1),
             ("length of the mixture", np.array([[0, 0], [x, y]]), 0),
         ):

@@ -29,7 +29,6 @@ class ContextualSteps(Figure):
     source = "Contextual, algorithm 1, eq. 2-5, figures 12 and 17"
     tier = "instant"
     question = "Follow tiger 1 and frog 3: what makes them alike, and what does the loss then do to them?"
-    first = ("row", "column", "k", "complement")
     moves = ("k", "complement")
 
     row: Emoji = knob("First emoji of the pair that is followed; a click on a cell chooses both.", default="tiger 1")

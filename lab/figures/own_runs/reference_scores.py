@@ -23,10 +23,8 @@ COLUMN = {"ROxford": "mAP-M", "RParis": "mAP-M"}
 """The score that is compared, where it is not r@1."""
 UNTRAINED = "Pretrained alone"
 """What a network brings before any loss, by the slides of 002."""
-FACETS = {"ResNet": "ResNet", "DeiT": "small transformers", "ViT-B": "large transformers"}
-"""How the name of a backbone begins, and the panel that it belongs to."""
-KEPT = 0.9
-"""Share of the trained rows that the axis keeps at least, from the best down; the others stand at its edge."""
+FACETS = {"ResNet": "ResNet", "small transformers": "DeiT", "large transformers": "ViT-B"}
+"""Title of a panel, and how the names of its backbones begin."""
 
 
 def published(dataset: str) -> list[tuple[str, str, float, str]]:
@@ -72,9 +70,9 @@ class ReferenceScores(Figure):
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         trained = [row for row in numbers["published"] if not row[0].startswith(UNTRAINED)]
-        facets = [title for start, title in FACETS.items() if any(row[1].startswith(start) for row in trained)]
+        facets = {title: start for title, start in FACETS.items() if any(row[1].startswith(start) for row in trained)}
         values = sorted(value for _, _, value, _ in trained)
-        low = np.floor(values[int((1 - KEPT) * len(values))]) - 1
+        low = np.floor(values[0]) - 1
         papers = sorted({paper.split(",")[0] for *_, paper in trained})
         figure = self.canvas(
             self._takeaway(numbers, low),
@@ -84,15 +82,14 @@ class ReferenceScores(Figure):
             x=f"{COLUMN.get(self.knobs.dataset, 'r@1')} (%)",
             height=230 + 90 * len(papers),
         )
-        for panel, title in enumerate(facets, start=1):
-            start = next(start for start, words in FACETS.items() if words == title)
+        for panel, start in enumerate(facets.values(), start=1):
             for index, paper in enumerate(papers):
                 rows = sorted(
                     (row for row in trained if row[1].startswith(start) and row[3].startswith(paper)),
                     key=lambda r: r[2],
                 )
                 if rows:
-                    self._draw_rows(figure, rows, index, low, {"row": 1, "col": panel})
+                    self._draw_rows(figure, rows, index, {"row": 1, "col": panel})
             for index, (name, value) in enumerate(numbers["own"]):
                 line = style.line(index, 4)
                 figure.add_scatter(
@@ -108,18 +105,18 @@ class ReferenceScores(Figure):
         return style.legend_below(figure) if numbers["own"] else figure
 
     @staticmethod
-    def _draw_rows(figure: PlotlyFigure, rows: list, index: int, low: float, where: dict[str, int]) -> None:
+    def _draw_rows(figure: PlotlyFigure, rows: list, index: int, where: dict[str, int]) -> None:
         """The scores of one paper and backbone, apart where they coincide; the best has its name."""
         lanes = index + 0.16 * (np.arange(len(rows)) % 4 - 1.5) * (len(rows) > 1)
         figure.add_scatter(
-            x=[max(value, low) for _, _, value, _ in rows], y=lanes, mode="markers", showlegend=False,
+            x=[value for _, _, value, _ in rows], y=lanes, mode="markers", showlegend=False,
             marker={**style.marker(index + 2, 10), "opacity": 0.8},
             customdata=[f"{name}<br>{value:.1f}, {paper}" for name, _, value, paper in rows],
             hovertemplate="%{customdata}<extra></extra>", **where,
         )  # fmt: skip
         name, _, value, _ = rows[-1]
         best = f"{name.split(',')[0]} {value:.1f}"
-        style.note(figure, best, max(value, low), lanes[-1], xshift=8, xanchor="left", **where)
+        style.note(figure, best, value, lanes[-1], xshift=8, xanchor="left", **where)
 
     def _takeaway(self, numbers: Numbers, low: float) -> str:
         rows = numbers["published"]

@@ -65,7 +65,8 @@ class SimixSimilarities(Figure):
             x=[x], y=[y], mode="markers", name="the mixture", marker={**style.marker(6, 20), "color": style.BLUE},
             **LEFT,
         )  # fmt: skip
-        twelve.lay(figure, range(12), *(1.16 * twelve.VECTORS.T), (0.26, 0.26), **LEFT)
+        across, up = 1.16 * twelve.VECTORS.T
+        twelve.lay(figure, range(12), across, up, (0.26, 0.26), **LEFT)
         right = twelve.LABELS[order] == twelve.LABELS[a]
         for index, (name, mine) in enumerate((("same kind", right), ("another kind", ~right))):
             figure.add_bar(

@@ -144,7 +144,7 @@ class ContextualSteps(Figure):
         against = f" {style.WRONG} against their labels" if numbers["against"][i, j] else ""
         return (
             f"{self.knobs.row} and {self.knobs.column} share {len(company)} neighbours ({shared}): W₁ "
-            f"{layers['W1'][i, j]:.2f}, w <b>{layers['w'][i, j]:.2f}</b>, and are {moves}{against}"
+            f"{layers['W1'][i, j]:.2f}, w {layers['w'][i, j]:.2f}, and are {moves}{against}"
         )
 
     def alt(self, numbers: Numbers) -> str:
@@ -153,7 +153,7 @@ class ContextualSteps(Figure):
             f"Six matrices of twelve emoji, from squared distance to gradient. Neighbourhoods hold {near.min():.0f} to "
             f"{near.max():.0f} items; the contextual loss is {numbers['loss']:.4f}, and "
             f"{numbers['against'].mean():.1%} of the pairs move against their label. {self._followed(numbers)}."
-        ).replace("<b>", "").replace("</b>", "")  # fmt: skip
+        )
 
 
 def _frames(pair: tuple[int, int], n: int) -> list[dict]:

@@ -170,9 +170,9 @@ def train(
     return trace
 
 
-def untrained(toy: Toy) -> dict[str, float]:
-    """Test scores of the points as they come: the line that a training has to pass."""
-    return set_metrics(toy.test.points.double().numpy(), toy.test.labels.numpy())
+def untrained(split: Split) -> dict[str, float]:
+    """Scores of the points as they come: the line that a training has to pass."""
+    return set_metrics(split.points.double().numpy(), split.labels.numpy())
 
 
 def sweep(run: Callable[[float, int], float], settings: Sequence[float], seeds: int) -> tuple[np.ndarray, np.ndarray]:

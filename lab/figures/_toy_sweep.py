@@ -97,7 +97,7 @@ class ToySweep(Figure):
                 name: _toy.sweep(lambda x, seed, loss=loss, score=score: scores(loss, x, seed)[score], settings, seeds)
                 for name, (loss, score) in self.lines().items()
             }
-            seen = [[_toy.untrained(self.toy(x, seed)) for seed in range(seeds)] for x in settings]
+            seen = [[_toy.untrained(self.toy(x, seed).test) for seed in range(seeds)] for x in settings]
             names = dict.fromkeys(score for _, score in self.lines().values())
             without = {s: np.array([np.mean([one[s] for one in by_seed]) for by_seed in seen]) for s in names}
             return self._told(self.note.format(**dict(self.knobs)), settings, curves, without, "the raw points")

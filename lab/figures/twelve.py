@@ -1,7 +1,7 @@
 """Twelve emoji that all lessons and many figures share: three drawings of four kinds, each a point on a circle.
 
-Their angles follow from the pixels: the two directions in which these pictures differ most, as whole degrees. A search
-by them makes the mistakes of a search by pixels: the first answer to the tiger is a frog.
+Their angles follow from 8 x 8 pixels: the two directions in which these pictures differ most, as whole degrees. Two
+numbers of 192 are little, and the search makes mistakes: the first answer to tiger 1 is a frog.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def embedded() -> EmbeddingSet:
         >>> lab.search.create("exact").build(twelve.embedded()).rank(twelve.embedded()).hits[twelve.QUERY, :4]
         array([False,  True, False,  True])
     """
-    return EmbeddingSet(VECTORS.astype(np.float32), LABELS.copy(), np.array(ITEMS))
+    return EmbeddingSet(VECTORS.astype(np.float32), LABELS, np.array(ITEMS))
 
 
 def ranked(query: int = QUERY) -> np.ndarray:
@@ -83,7 +83,7 @@ def _by_kind() -> dict[bool, list[int]]:
     return {mine: [item for item in ranked() if (LABELS[item] == LABELS[QUERY]) == mine] for mine in (True, False)}
 
 
-def stand_ins(relevant: Sequence[bool]) -> list[int] | None:
+def stand_ins(relevant: Sequence[bool] | np.ndarray) -> list[int] | None:
     """Which of the twelve stand for the items of a list that `QUERY` searched, in its order: its kind where an item is
     relevant, other kinds where it is not; None for a list that has more of either.
 

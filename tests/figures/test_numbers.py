@@ -383,7 +383,7 @@ def test_the_twelve_lie_where_their_pixels_put_them():
 def test_a_sweep_says_which_loss_stays_below_no_training():
     figure = figures.create("tau1_sweep", tau1=(1.0,), steps=1, seeds=1)
     found = figure.numbers()
-    raw = _toy.untrained(_toy.hidden_classes(seed=0))
+    raw = _toy.untrained(_toy.hidden_classes(seed=0).test)
     assert {name.split(", ")[1]: line.tolist() for name, line in found["without"].items()} == {
         score: [raw[score]] for score in ("r@1", "MAP@R")
     }

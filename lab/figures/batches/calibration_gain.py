@@ -50,7 +50,7 @@ class CalibrationGain(Figure):
 
         scores = np.array([[[run(lam, c, seed) for seed in range(k.seeds)] for c in k.classes] for lam in (0.0, k.lam)])
         note = f"relative gain of λ = {k.lam:g} over SupAP alone, paired by seed"
-        raw = float(np.mean([_toy.untrained(toy)["MAP@R"] for toy in toys]))
+        raw = float(np.mean([_toy.untrained(toy.test)["MAP@R"] for toy in toys]))
         return {"batch": [4 * c for c in k.classes], "without": scores[0], "with": scores[1], "subtitle": note,
                 "raw": ("no training: the raw points", raw)}  # fmt: skip
 

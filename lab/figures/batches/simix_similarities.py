@@ -39,7 +39,7 @@ class SimixSimilarities(Figure):
         mixed = alpha * s[a] + (1 - alpha) * s[b]  # eq. 9
         return {
             "pair": (a, b), "mixture": mixture, "length": float(np.linalg.norm(mixture)), "mixed": mixed,
-            "of": (s[a], s[b]), "itself": float(alpha**2 + (1 - alpha) ** 2 + 2 * alpha * (1 - alpha) * s[a, b]),
+            "of": (s[a], s[b]), "itself": float(alpha * mixed[a] + (1 - alpha) * mixed[b]),  # eq. 10
             "error": float(np.abs(mixed - twelve.VECTORS @ mixture).max()),
             "order": np.argsort(-mixed, kind="stable"),
         }  # fmt: skip
@@ -62,10 +62,11 @@ class SimixSimilarities(Figure):
         ):
             figure.add_scatter(x=line[:, 0], y=line[:, 1], mode="lines", name=name, line=style.line(index), **LEFT)
         figure.add_scatter(
-            x=[x], y=[y], mode="markers", name="the mixture", marker={**style.marker(6, 20), "color": style.BLUE},
+            x=[x], y=[y], mode="markers", name="the mixture", marker=style.marker(6, 20),
             **LEFT,
         )  # fmt: skip
-        twelve.lay(figure, range(12), *(1.16 * twelve.VECTORS.T), (0.26, 0.26), **LEFT)
+        across, up = 1.16 * twelve.VECTORS.T
+        twelve.lay(figure, range(12), across, up, (0.26, 0.26), **LEFT)
         right = twelve.LABELS[order] == twelve.LABELS[a]
         for index, (name, mine) in enumerate((("same kind", right), ("another kind", ~right))):
             figure.add_bar(

@@ -102,11 +102,10 @@ class ContextualSteps(Figure):
             axes = twelve.axes_of(figure, **where)
             self._draw_matrix(figure, numbers, name, where)
             pictures += twelve.placed(*both, (0.95, 0.95), axes)
-            frames += [frame | axes for frame in _frames(*numbers["pair"], n)]
+            frames += [frame | axes for frame in _frames(numbers["pair"], n)]
         figure.update_layout(images=pictures, shapes=frames)
-        bare = {"visible": False, "range": [-1.6, n - 0.4]}
-        figure.update_xaxes(**bare)
-        return figure.update_yaxes(**bare | {"range": bare["range"][::-1]})
+        figure.update_xaxes(visible=False, range=[-1.6, n - 0.4])
+        return figure.update_yaxes(visible=False, range=[n - 0.4, -1.6])
 
     @staticmethod
     def _draw_matrix(figure: PlotlyFigure, numbers: Numbers, name: str, where: dict[str, int]) -> None:
@@ -125,7 +124,7 @@ class ContextualSteps(Figure):
             customdata=[[f"{a} and {b}" for b in twelve.NAMES] for a in twelve.NAMES],
             hovertemplate=f"%{{customdata}}<br>{PANELS[name]} %{{z:.3g}}<extra></extra>", **look, **where,
         )  # fmt: skip
-        edges, ends = np.arange(2.5, n - 1, 3), [-0.5, n - 0.5, None]
+        edges, ends = np.arange(2.5, n - 1, 3), [-0.5, n - 0.5, np.nan]
         lines = [np.repeat(edges, 3), np.tile(ends, len(edges))]
         figure.add_scatter(
             x=[*lines[0], *lines[1]], y=[*lines[1], *lines[0]], mode="lines", showlegend=False, hoverinfo="skip",
@@ -145,7 +144,7 @@ class ContextualSteps(Figure):
         against = f" {style.WRONG} against their labels" if numbers["against"][i, j] else ""
         return (
             f"{self.knobs.row} and {self.knobs.column} share {len(company)} neighbours ({shared}): W₁ "
-            f"{layers['W1'][i, j]:.2f}, w <b>{layers['w'][i, j]:.2f}</b>, and are {moves}{against}"
+            f"{layers['W1'][i, j]:.2f}, w {layers['w'][i, j]:.2f}, and are {moves}{against}"
         )
 
     def alt(self, numbers: Numbers) -> str:
@@ -154,14 +153,15 @@ class ContextualSteps(Figure):
             f"Six matrices of twelve emoji, from squared distance to gradient. Neighbourhoods hold {near.min():.0f} to "
             f"{near.max():.0f} items; the contextual loss is {numbers['loss']:.4f}, and "
             f"{numbers['against'].mean():.1%} of the pairs move against their label. {self._followed(numbers)}."
-        ).replace("<b>", "").replace("</b>", "")  # fmt: skip
+        )
 
 
-def _frames(i: int, j: int, n: int) -> list[dict]:
+def _frames(pair: tuple[int, int], n: int) -> list[dict]:
     """Around the rows of a pair and around its cell."""
     rows = [
         {"type": "rect", "x0": -1.5, "x1": n - 0.5, "y0": y - 0.5, "y1": y + 0.5, "line": style.line(index, 2)}
-        for index, y in enumerate((i, j))
+        for index, y in enumerate(pair)
     ]
+    i, j = pair
     thick = {"color": style.BLACK, "width": 3}
     return [*rows, {"type": "rect", "x0": j - 0.5, "x1": j + 0.5, "y0": i - 0.5, "y1": i + 0.5, "line": thick}]

@@ -82,7 +82,7 @@ class GradientParts(Figure):
             )  # fmt: skip
         self._draw_arrows(figure, numbers)
         items = [twelve.NAMES.index(name) for name in PLACES]
-        twelve.lay(figure, items, *points.T, (0.34, 0.34), **LEFT)
+        twelve.lay(figure, items, points[:, 0], points[:, 1], (0.34, 0.34), **LEFT)
         rows = np.arange(len(items))
         figure.add_bar(
             x=numbers["shown"], y=rows, orientation="h", name="the parts shown", width=0.4,

@@ -56,14 +56,15 @@ class TrainTestPaths(Figure):
     def numbers(self) -> Numbers:
         k = self.knobs
         check_recipes(self)
-        raw = _toy.untrained(_toy.hidden_classes(noise=k.noise, wrong_labels=k.wrong_labels, seed=k.seed))["r@1"]
+        raw = _toy.untrained(_toy.hidden_classes(noise=k.noise, wrong_labels=k.wrong_labels, seed=k.seed).test)["r@1"]
         paths = {n: once(_path, n, k.steps, k.every, k.noise, k.wrong_labels, k.seed) for n in k.losses}
         return {"paths": paths, "raw": raw}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
+        above = sum(path["test"][-1] > numbers["raw"] for path in numbers["paths"].values())
         figure = self.canvas(
             f"up to step {min(self.knobs.snapshot, self.knobs.steps)}; the star is where a path stands; "
-            f"{_above(numbers)} of {len(numbers['paths'])} paths end above the raw points",
+            f"{above} of {len(numbers['paths'])} paths end above the raw points",
             x="r@1 on the training classes",
             y="r@1 on unseen classes",
         )
@@ -95,11 +96,6 @@ class TrainTestPaths(Figure):
     def _drawn(self, path: dict[str, Any]) -> int:
         """How many marks of a path are drawn: those up to `snapshot`, the start always among them."""
         return sum(step <= self.knobs.snapshot for step in path["steps"])
-
-
-def _above(numbers: Numbers) -> int:
-    """How many losses end above what is reached without training."""
-    return sum(path["test"][-1] > numbers["raw"] for path in numbers["paths"].values())
 
 
 def _path(name: str, steps: int, every: int, noise: float, wrong_labels: float, seed: int) -> dict[str, Any]:

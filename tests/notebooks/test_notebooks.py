@@ -140,7 +140,7 @@ def test_stored_figures_say_what_they_say_today(path):
         if not name or (lab.figures.get(name).tier == "toy_training" and knobs.get("data", "toy") == "toy"):
             continue
         both = cell.outputs[0].data["text/plain"], repr(Live(lab.figures.create(name, **knobs)))
-        stored, today = (re.sub(r"\d+\.(weight|bias)", "a weight", text) for text in both)  # which one depends on rounding
+        stored, today = (re.sub(r"\d+\.(weight|bias)", "a weight", text) for text in both)  # which, rounding decides
         assert NUMBER.sub("#", stored) == NUMBER.sub("#", today), f"render {path.name}: {cell.source}"
         before, now = ([float(number) for number in NUMBER.findall(text)] for text in (stored, today))
         assert before == pytest.approx(now, rel=0.02, abs=2e-3), f"render {path.name}: {cell.source}"

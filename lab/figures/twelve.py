@@ -44,7 +44,7 @@ def embedded() -> EmbeddingSet:
         >>> lab.search.create("exact").build(twelve.embedded()).rank(twelve.embedded()).hits[twelve.QUERY, :4]
         array([False,  True, False,  True])
     """
-    return EmbeddingSet(VECTORS.astype(np.float32), LABELS, np.array(ITEMS))
+    return EmbeddingSet(VECTORS.astype(np.float32), LABELS, list(ITEMS))
 
 
 def ranked(query: int = QUERY) -> np.ndarray:

@@ -29,7 +29,7 @@ UNITS = {
 
 
 class LossCost(Figure):
-    """Bytes of the naive and the tiled formulations by batch size; `lab bench` measures the seconds."""
+    """Bytes of the naive and the tiled formulations by batch size; `lab doctor bench` measures the seconds."""
 
     title = "Memory of a loss by batch size"
     source = "Contextual, figure 8; ROADMAP, table 2"

@@ -40,8 +40,8 @@ def embedded() -> EmbeddingSet:
 
     Example:
         >>> import lab
-        >>> from lab.figures import twelve
-        >>> lab.search.create("exact").build(twelve.embedded()).rank(twelve.embedded()).hits[twelve.QUERY, :4]
+        >>> images = embedded()
+        >>> lab.search.create("exact").build(images).rank(images, same_source=True).hits[QUERY, :4]
         array([False,  True, False,  True])
     """
     return EmbeddingSet(VECTORS.astype(np.float32), LABELS, list(ITEMS))

@@ -5,7 +5,7 @@ Each helper hides only what a notebook is not about, and each uses the same part
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -119,7 +119,6 @@ def watch(
     lr: float = 2e-3,
     seed: int = 0,
     chosen: Sequence[int] | None = None,
-    encoder: Any = None,
 ) -> Iterator[Moment]:
     """Train the small CNN with any loss, and look at some images on the way; about 0.15 s a step on one core.
 
@@ -128,17 +127,15 @@ def watch(
             the training classes renumbered 0..c-1.
         watched: int64 [w], images to embed every `every` steps, and after the last.
         chosen: classes to train on; all training classes by default.
-        encoder: to go on with; a fresh small CNN by default, trained in place.
 
     Yields:
         A `Moment` before the first step, every `every` steps, and after the last.
     """
-    if encoder is None:
-        with torch.random.fork_rng(devices=[]):  # the caller's own draws are left as they are
-            torch.manual_seed(seed)
-            # A loss whose anchors lie anywhere, as 003's, means nothing on vectors of length one.
-            free = getattr(loss, "lengths_matter", False)
-            encoder = lab.encoders.create("small_cnn", dim=dim, normalise=not free)
+    with torch.random.fork_rng(devices=[]):  # the caller's own draws are left as they are
+        torch.manual_seed(seed)
+        # A loss whose anchors lie anywhere, as 003's, means nothing on vectors of length one.
+        free = getattr(loss, "lengths_matter", False)
+        encoder: Any = lab.encoders.create("small_cnn", dim=dim, normalise=not free)
     train = images.splits["train"].query
     if chosen is not None:
         train = train[np.isin(images.labels[train], chosen)]
@@ -163,66 +160,6 @@ def embedded(encoder: Any, images: ImageSet, items: np.ndarray) -> EmbeddingSet:
     """Embed the images at `items` (int64 [n]) with an encoder, in evaluation mode."""
     loader = Loader(images, transforms.testing(encoder.input_size, encoder.mean, encoder.std))
     return result_of(embed(encoder, loader, items))
-
-
-def curves(trainings: Mapping[str, Mapping[int, float]], y: str) -> go.Figure:
-    """Scores over the steps of short trainings, a line each.
-
-    Args:
-        trainings: name of a training to its scores by step.
-        y: what the scores are.
-    """
-
-    from lab.core import style
-
-    ends = ", ".join(f"{name} {list(scores.values())[-1]:.3f}" for name, scores in trainings.items())
-    figure = style.canvas(f"{y} while training", f"at the end: {ends}", x="training step", y=y, height=400)
-    for i, (name, scores) in enumerate(trainings.items()):
-        figure.add_scatter(
-            x=list(scores), y=list(scores.values()), name=name, mode="lines+markers", line=style.line(i),
-            marker=style.marker(i),
-        )  # fmt: skip
-    style.legend_below(figure)
-    return figure.update_layout(meta={"alt": f"{y} over training steps; at the end {ends}."})
-
-
-def film(moments: Sequence[Moment], names: Sequence[str]) -> go.Figure:
-    """Two-dimensional embeddings of a training as an animation with a slider over its steps.
-
-    Args:
-        moments: from `watch` with dim=2, at least one.
-        names: class name of each watched image.
-    """
-    import plotly.graph_objects as go
-
-    from lab.core import style
-
-    classes = sorted(set(names))
-    rows = {name: np.flatnonzero(np.asarray(names) == name) for name in classes}
-
-    def traces(moment: Moment) -> list:
-        parts = [moment.seen.vectors[rows[name]].T for name in classes]
-        return [
-            go.Scatter(x=x, y=y, mode="markers", name=name, marker=style.marker(i))
-            for i, (name, (x, y)) in enumerate(zip(classes, parts, strict=True))
-        ]
-
-    figure = style.canvas(
-        "A two-dimensional embedding, step by step",
-        "every point is an image where the network puts it; nothing is projected",
-        x="first dimension", y="second dimension", height=620,
-    )  # fmt: skip
-    figure.add_traces(traces(moments[-1]))
-    figure.frames = [go.Frame(data=traces(moment), name=str(moment.step)) for moment in moments]
-    jump = {"mode": "immediate", "frame": {"duration": 0, "redraw": True}}
-    steps = [{"label": f.name, "method": "animate", "args": [[f.name], jump]} for f in figure.frames]
-    below_axis = {"t": 60, "b": 10}
-    slider = {"currentvalue": {"prefix": "training step "}, "active": len(steps) - 1, "steps": steps, "pad": below_axis}
-    figure.update_layout(
-        sliders=[slider], meta={"alt": f"{len(names)} images of {len(classes)} classes, over training."}
-    )
-    figure.update_xaxes(range=[-1.15, 1.15])
-    return figure.update_yaxes(range=[-1.15, 1.15], scaleanchor="x")
 
 
 def side_by_side(

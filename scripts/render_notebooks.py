@@ -1,7 +1,7 @@
 """Run the notebooks and keep what a page needs to read well where it is not run.
 
     python scripts/render_notebooks.py            # all of them
-    python scripts/render_notebooks.py 03 07      # some
+    python scripts/render_notebooks.py 3 appendix_a   # some
 
 Widget views and widget state are dropped (megabytes that no page can show), PNG and text stay. Nothing else of the run
 is kept: no counts, no times, no paths.
@@ -28,8 +28,8 @@ DROPPED = (
     "image/jpeg",  # Pillow gives every picture twice
 )
 
-KEPT = ("tags", "jupyter")
-"""Metadata of a cell: which exercise it is, and that its source is folded."""
+KEPT = ("tags", "jupyter", "slide")
+"""Metadata of a cell: which exercise it is, that its source is folded, and its lines on a slide."""
 
 
 def clean(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -81,6 +81,6 @@ def render(path: Path) -> float:
 
 
 if __name__ == "__main__":
-    for path in sorted(NOTEBOOKS.glob("[0-9]*.ipynb")):
-        if not sys.argv[1:] or path.name[:2] in sys.argv[1:]:
+    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+        if not sys.argv[1:] or path.name.startswith(tuple(sys.argv[1:])):
             print(f"{path.name}: {render(path):.0f} s", flush=True)

@@ -83,8 +83,3 @@ def test_mistakes_are_queries_that_find_a_stranger_first(images):
     assert len(rows) == 5 and not right[rows, 0].any() and right[rows].any(1).all()
     latest = [right[row].argmax() for row in rows]
     assert latest == sorted(latest, reverse=True)
-
-
-def test_curves_say_where_they_end():
-    drawn = teaching.curves({"one": {0: 0.1, 10: 0.25}, "two": {0: 0.1, 10: 0.5}}, "r@1")
-    assert [trace.name for trace in drawn.data] == ["one", "two"] and "two 0.500" in drawn.layout.meta["alt"]

@@ -12,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 import streamlit as st
 
-import lab.runs
 from app.components.gallery import CardSection
 from app.forms import knob_forms
 from app.results import cache
@@ -21,7 +20,7 @@ from app.shared import address, page_frame, settings
 from lab.core import files
 from lab.core.formats import counted
 from lab.data import ImageSet
-from lab.runs import marks
+from lab.runs import free_name, marks
 from lab.runs.marks import Mark
 
 LONGEST = 60
@@ -213,11 +212,11 @@ def others_for_training(images: ImageSet, items: np.ndarray) -> np.ndarray:
 
 def train_with(run: RunView, given: Mapping[int, Mark]) -> None:
     """Open the form of the Train page, with the run's settings and corrections by some marks."""
-    config = run.folder.config
+    config, root = run.folder.config, settings.runs_root()
     table = marks.corrections(_images(run), given, config.data.values["corrections"])
-    path = marks.save_corrections(settings.runs_root(), table)
+    path = marks.save_corrections(root, table)
     knob_forms.fill(config.changed("data.corrections", str(path)))
-    st.session_state["name"] = lab.runs.free_name(settings.runs_root(), run.name)
+    st.session_state["name"] = free_name(root, run.name)
     st.switch_page("views/train/page.py")
 
 

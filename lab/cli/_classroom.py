@@ -18,6 +18,8 @@ from lab.core.files import making
 
 HEADING = "## Solutions"
 SOLUTION = "solution-"
+CHECK = re.compile(r"^(check|built)\(|✓ solved", re.MULTILINE)
+"""What tells a cell that says whether an answer is right."""
 BLOCK = re.compile(r"```python\n(.*?)\n```", re.DOTALL)
 
 
@@ -45,13 +47,18 @@ def answers(notebook: Any) -> dict[str, str]:
     return solutions
 
 
-def solved(notebook: Any) -> Any:
-    """The notebook with every cell filled in; changed in place."""
+def solved(notebook: Any, kept: bool = False) -> Any:
+    """The notebook with every cell filled in; changed in place.
+
+    kept: leave what the student begins with, names and starting values, and put the solution behind it, between the
+        marks by which nbgrader takes it out.
+    """
     solutions = answers(notebook)
     for cell in notebook.cells:
         for tag in cell.metadata.get("tags", ()):
             if cell.cell_type == "code" and tag in solutions:
-                cell.source = solutions[tag]
+                behind = f"{cell.source}\n### BEGIN SOLUTION\n{solutions[tag]}\n### END SOLUTION"
+                cell.source = behind if kept else solutions[tag]
     return notebook
 
 
@@ -74,7 +81,7 @@ def graded(notebook: Any) -> Any:
         if cell.cell_type != "code":
             continue
         name = tag_of(cell, "exercise-") or tag_of(cell, "challenge") or name
-        mine, checks = bool(cell.metadata.get("tags")), "check(" in cell.source or "✓ solved" in cell.source
+        mine, checks = bool(cell.metadata.get("tags")), CHECK.search(cell.source) is not None
         if mine or checks:
             marks = {"solution": mine, "grade": checks, "locked": checks, "task": False, "schema_version": 3}
             cell.metadata["nbgrader"] = {**marks, "grade_id": f"{name}-{number}"} | ({"points": 1} if checks else {})
@@ -94,15 +101,24 @@ def _condition(source: str) -> str:
     """What is true when a check's cell finds the answer right.
 
     Raises:
-        ValueError: the cell neither ends with `check(...)` nor prints `✓ solved` on a condition.
+        ValueError: the cell neither ends with `check(...)` or `built(...)` nor prints `✓ solved` on a condition.
     """
     if solved := re.search(r"'✓ solved' if (.+?) else '", source):
         return solved[1]
     last = ast.parse(source).body[-1]
-    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and ast.unparse(last.value.func) == "check":
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and CHECK.match(ast.unparse(last)):
         return ast.unparse(last.value)
     raise ValueError(f"Nothing to grade in this cell: {source}")
 
+
+NBGRADER = """\
+# nbgrader reads this file in the folder in which it is called. What stands above a solution is what a student begins
+# with, so that nothing has to take the solution's place.
+c = get_config()
+c.ClearSolutions.code_stub = {"python": "# your code"}
+c.ExecutePreprocessor.timeout = 600
+"""
+"""Settings of a course folder."""
 
 INSTALLED = """\
 from lab import doctor
@@ -138,7 +154,8 @@ def opened(notebook: Any, name: str, repository: str = "") -> Any:
 
 
 def prepare(originals: Path, folder: Path, repository: str = "") -> list[str]:
-    """Write `student/` and `teacher/` with all notebooks, and the syllabus; returns the names of the notebooks.
+    """Write `student/` and `teacher/` with all notebooks, the syllabus and nbgrader's settings; returns the notebooks'
+    names.
 
     repository: OWNER/NAME of the class's copy on GitHub, for links to Colab and Binder.
 
@@ -149,7 +166,7 @@ def prepare(originals: Path, folder: Path, repository: str = "") -> list[str]:
 
     import nbformat
 
-    sources = sorted(originals.glob("[0-9]*.ipynb"))
+    sources = sorted(originals.glob("*.ipynb"))
     if not sources:
         raise ValueError(f"There are no notebooks in {originals}; run `lab learn` from a checkout of Rankscope.")
     if (folder / "student").exists() or (folder / "teacher").exists():
@@ -158,7 +175,7 @@ def prepare(originals: Path, folder: Path, repository: str = "") -> list[str]:
         raise ValueError(f"A repository is named as OWNER/NAME, got {repository!r}.")
     changes = {
         "student": lambda nb: graded(unsolved(nb)),
-        "teacher": lambda nb: with_hidden_tests(graded(unsolved(solved(nb)))),
+        "teacher": lambda nb: with_hidden_tests(graded(unsolved(solved(nb, kept=True)))),
     }
     with ExitStack() as whole:  # both or none: half a class would be taken for somebody's work
         for name, change in changes.items():
@@ -170,6 +187,7 @@ def prepare(originals: Path, folder: Path, repository: str = "") -> list[str]:
                 nbformat.write(notebook, made / source.name)
             copy_docs(originals, made)
     shutil.copyfile(originals / "SYLLABUS.md", folder / "SYLLABUS.md")
+    (folder / "nbgrader_config.py").write_text(NBGRADER, encoding="utf-8")
     return [source.name for source in sources]
 
 

@@ -1,6 +1,8 @@
 """A notebook as slides: one file of HTML with live figures, which asks no other host for anything.
 
-Each headed part is a slide, and so is each figure; code stays in the notebook. Arrow keys turn the pages.
+A cell's metadata `slide` holds its lines on a slide: of a text, which then stands below them as the speaker's notes, or
+of a prediction, whose answer they are. In a notebook without any, each headed part is a slide. Each figure is one, too;
+code stays in the notebook. Arrow keys turn the pages, the key n shows notes.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ def write(originals: Path, name: str) -> Path:
 
     matches = sorted(originals.glob(f"{Path(name).stem}*.ipynb"))
     if len(matches) != 1:
-        there = ", ".join(path.stem for path in sorted(originals.glob("[0-9]*.ipynb")))
+        there = ", ".join(path.stem for path in sorted(originals.glob("*.ipynb")))
         raise ValueError(f"There is no notebook {name!r}; there are {there}.")
     target = Path(f"{matches[0].stem}.slides.html")
     write_text(target, page(nbformat.read(matches[0], as_version=4)))
@@ -47,10 +49,13 @@ def page(notebook: Any) -> str:
 
     slides: list[str] = []
     data: list[str] = []
+    written = any("slide" in cell.metadata for cell in notebook.cells)
     for cell in notebook.cells:
         if cell.cell_type == "markdown" and cell.source.startswith("<details>"):
             continue
-        if cell.cell_type == "markdown":
+        if written and (cell.cell_type == "markdown" or "slide" in cell.metadata):
+            slides += [_talk(cell)] if "slide" in cell.metadata else []
+        elif cell.cell_type == "markdown":
             slides += [_words(part) for part in re.split(r"(?m)^(?=## )", cell.source) if part.strip()]
         elif figure := shown(cell.source):
             made = lab.figures.create(figure.name, **figure.knobs)
@@ -104,6 +109,18 @@ def _place(figure: Figure, number: int) -> str:
         f'<div class="picture"></div><p class="words"></p><code class="code"></code></div>'
         f"<p>{escape(kind.origin())}. {trained_words(figure)}</p>"
     )
+
+
+def _talk(cell: Any) -> str:
+    """The lines of a cell: below those of a text stand its words as notes; those of a prediction unfold below it."""
+    lines = _words(cell.metadata["slide"])
+    if cell.cell_type == "markdown":
+        heading = re.search(r"(?m)^##? .+$", cell.source)
+        top = _words(heading[0]) if heading else ""
+        return f'{top}{lines}<aside class="notes">{_words(cell.source)}</aside>'
+    call: Any = ast.parse(cell.source).body[0]
+    question = ast.literal_eval(call.value.args[0])
+    return f"<h2>Predict</h2>{_words(question)}<details><summary>Answer</summary>{lines}</details>"
 
 
 def _words(text: str) -> str:

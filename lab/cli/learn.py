@@ -3,7 +3,7 @@
 Your copy keeps what you write in it; the originals are never touched. Notebooks that it lacks, new ones and those that
 you moved away, are added.
 `lab learn --class FOLDER` prepares them for a class instead: without solutions for students, solved for the teacher.
-`lab learn --slides 02` writes one as slides.
+`lab learn --slides 3` writes one as slides.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def working_copy(originals: Path, copy: Path) -> list[str]:
     """
     from lab.cli._classroom import copy_docs
 
-    sources = sorted(originals.glob("[0-9]*.ipynb"))
+    sources = sorted(originals.glob("*.ipynb"))
     if not sources:
         raise ValueError(f"There are no notebooks in {originals}; install Rankscope again.")
     if copy.resolve() == originals.resolve():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from lab.core import style
 from lab.core.catalog import name_of
-from lab.core.knobs import HasKnobs, Knobs, knob
+from lab.core.knobs import HasKnobs, Knob, Knobs, describe, knob
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -22,6 +23,9 @@ LEFT, BESIDE = {"row": 1, "col": 1}, {"row": 1, "col": 2}
 """The first panel of a figure, and the one to its right."""
 DOTTED, DASHED = ({"dash": dash, "color": style.BLACK} for dash in ("dot", "dash"))
 """Lines that mark a limit."""
+
+UNFOLDED = 4
+"""Controls of a figure that stand unfolded, at most."""
 
 Tier = Literal["instant", "toy_training", "from_runs", "static"]
 """instant: a formula, redrawn while a slider moves. toy_training: trains a toy for seconds. from_runs: a view over
@@ -93,6 +97,25 @@ class Figure(HasKnobs, ABC):
     def training_steps(self) -> int:
         """Steps that its small trainings take, all together; 0 where these knobs train nothing."""
         return 0
+
+    def idle(self, runs: Sequence | None = None) -> Collection[str]:
+        """Knobs that change nothing that is drawn, as the others stand: their controls are hidden."""
+        return {"split"} & type(self).Knobs.model_fields.keys() if runs is None else ()  # examples were tested alone
+
+    def offers(self, runs: Sequence) -> dict[str, Sequence[str]]:
+        """Knobs of free words, each with what can be chosen for these runs."""
+        from lab.figures import _runs
+
+        return _runs.offers(type(self), runs) if self.reads_runs else {}
+
+    def controls(self, runs: Sequence | None = None) -> tuple[list[Knob], list[Knob]]:
+        """The knobs that are not dragged: at most four that are shown at once, and those that are folded away."""
+        kind, offers = type(self), self.offers(self.example() if runs is None else runs)
+        knobs = {one.name: one for one in describe(kind.Knobs) if one.name not in kind.drag}
+        for name, choices in offers.items():
+            knobs[name] = replace(knobs[name], options=tuple(dict.fromkeys((*choices, getattr(self.knobs, name)))))
+        order = list(dict.fromkeys((*kind.moves, *kind.stops, *knobs)))
+        return [knobs[name] for name in order[:UNFOLDED]], [knobs[name] for name in order[UNFOLDED:]]
 
     def example(self) -> Sequence:
         """What a figure that `reads_runs` shows when no runs are given; empty where it then has something else."""

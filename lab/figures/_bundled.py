@@ -15,6 +15,7 @@ import numpy as np
 
 from lab import trials
 from lab.core.estimates import deviation
+from lab.core.knobs.labels import entry_in_words
 from lab.core.results import EmbeddingSet
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class ExampleRun:
     """A finished run on Emoji-7, cut down: all steps and scores, but only the images of forty test classes, or none."""
 
     def __init__(self, path: Path):
-        self.path, self.name = path, f"example: {path.stem}"
+        self.path, self.name = path, f"example: {entry_in_words(path.stem)}"
 
     @cached_property
     def _stored(self) -> dict[str, np.ndarray]:
@@ -142,20 +143,19 @@ def scores(study: str) -> trials.Scores:
 
 
 def curves(
-    study: str, axis: str, column: str | None = None, lines: str | None = None, **fixed: Any
+    study: str, axis: str, column: str | None = None, lines: str | None = None
 ) -> tuple[list[Any], dict[str, tuple[np.ndarray, np.ndarray]]]:
     """Mean and standard deviation over seeds along an axis of a bundled sweep, a line for each value of another.
 
     Args:
         column: score; by default the one that chose the learning rates.
         lines: axis whose values make the lines; None draws one, named by the study.
-        fixed: values of further axes.
 
     Returns:
         The places that every line has, and line to (mean [p], deviation [p]).
     """
     measured = scores(study)
-    settings = [s for s in measured.settings() if all(s.get(k) == v for k, v in fixed.items())]
+    settings = measured.settings()
     named = list(dict.fromkeys(str(s[lines]) if lines else study for s in settings))
     per_line: dict[str, dict[Any, Sequence[float]]] = {name: {} for name in named}
     for setting in settings:
@@ -182,6 +182,11 @@ def subtitle(study: str) -> str:
     return (
         f"measured on {data_of(study)}: mean and deviation over {seeds} seeds{chosen}; study {study} of docs/claims.md"
     )
+
+
+def frozen() -> dict[str, dict[str, float]]:
+    """Test scores of the frozen features that the sweeps train on, by protocol; made by scripts/bundle_examples.py."""
+    return json.loads((EXAMPLES / "frozen_features.json").read_text(encoding="utf-8"))
 
 
 def data_of(study: str) -> str:

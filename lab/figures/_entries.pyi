@@ -15,7 +15,6 @@ from lab.figures.batches.roadmap_pipeline import RoadmapPipeline as RoadmapPipel
 from lab.figures.batches.roadmap_sweep import RoadmapSweep as RoadmapSweep
 from lab.figures.batches.simix_similarities import SimixSimilarities as SimixSimilarities
 from lab.figures.batches.two_batches import TwoBatches as TwoBatches
-from lab.figures.neighbourhoods.context_against_map import ContextAgainstMap as ContextAgainstMap
 from lab.figures.neighbourhoods.contextual_steps import ContextualSteps as ContextualSteps
 from lab.figures.neighbourhoods.disagreeing_neighbours import DisagreeingNeighbours as DisagreeingNeighbours
 from lab.figures.neighbourhoods.distance_histogram import DistanceHistogram as DistanceHistogram
@@ -45,13 +44,10 @@ from lab.figures.surrogates.concentric_circles import ConcentricCircles as Conce
 from lab.figures.surrogates.gradient_by_rank import GradientByRank as GradientByRank
 from lab.figures.surrogates.h_minus import HMinus as HMinus
 from lab.figures.surrogates.rank_plus import RankPlus as RankPlus
-from lab.figures.surrogates.set_of_k import SetOfK as SetOfK
 from lab.figures.surrogates.surrogates import Surrogates as Surrogates
 from lab.figures.surrogates.tau1_sweep import Tau1Sweep as Tau1Sweep
 from lab.figures.surrogates.two_sigmoids import TwoSigmoids as TwoSigmoids
-from lab.figures.tricks.measured_feedback import MeasuredFeedback as MeasuredFeedback
 from lab.figures.tricks.measured_tricks import MeasuredTricks as MeasuredTricks
 from lab.figures.tricks.picked_on_the_test_set import PickedOnTheTestSet as PickedOnTheTestSet
 from lab.figures.tricks.reality_check import RealityCheck as RealityCheck
-from lab.figures.tricks.trick_switchboard import TrickSwitchboard as TrickSwitchboard
 from lab.figures.tricks.tricks import Tricks as Tricks

@@ -35,6 +35,22 @@ def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return values
 
 
+def offers(kind: Any, runs: Sequence) -> dict[str, Sequence[str]]:
+    """What can be chosen for the knobs of a figure of runs: studies that come along, scores, splits and settings."""
+    varied: dict[str, set[str]] = {}
+    for run in runs:
+        for name, value in flat(run.config_dict).items():
+            varied.setdefault(name, set()).add(str(value))
+    settings = [name for name, values in varied.items() if len(values) > 1]
+    choices = {
+        "study": kind.stops.get("study", ()),
+        "metric": list(dict.fromkeys(name for run in runs for name in (run.scores() or {}).get("values", ()))),
+        "split": ("test", "validation", "train"),
+        **dict.fromkeys(("x", "y", "axis", "group"), settings),
+    }
+    return {name: values for name, values in choices.items() if name in kind.Knobs.model_fields}
+
+
 def needs(runs: Sequence, owner: str, least: int = 1) -> None:
     """Check that there are enough runs to show.
 

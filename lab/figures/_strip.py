@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.core import style
+from lab.figures import twelve
 from lab.figures._base import LEFT
 
 if TYPE_CHECKING:
@@ -24,12 +25,15 @@ def draw_strip(figure: go.Figure, scores: np.ndarray, relevant: np.ndarray, push
     order = np.argsort(-scores, kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(1, len(order) + 1)
-    names = item_names(relevant)
+    names, items = item_names(relevant), twelve.stand_ins(relevant)
     for index, (label, mask) in enumerate((("same label", relevant), ("different label", ~relevant))):
+        ring = style.marker(index, 13)
+        if items is not None:
+            ring |= {"symbol": ("circle-open", "diamond-open")[index], "size": 26}
         figure.add_scatter(
-            x=scores[mask], y=place[mask], mode="markers+text", name=label, legendgroup=label,
-            text=[n for n, m in zip(names, mask, strict=True) if m], textposition="bottom center",
-            marker=style.marker(index, 13), customdata=push[mask],
+            x=scores[mask], y=place[mask], mode="markers", name=label, legendgroup=label,
+            text=[n for n, m in zip(names, mask, strict=True) if m], customdata=push[mask],
+            marker={"line": {"width": 2}, **ring},
             hovertemplate="rank %{y}<br>similarity %{x:.4f}<br>push %{customdata:.3g}<extra>%{text}</extra>", **LEFT,
         )  # fmt: skip
     spread = max(float(np.ptp(scores)), 0.02)
@@ -44,10 +48,20 @@ def draw_strip(figure: go.Figure, scores: np.ndarray, relevant: np.ndarray, push
             )  # fmt: skip
     ends = [scores.min() - 0.3 * spread, scores.max() + 0.3 * spread]
     figure.update_xaxes(title_text="similarity to the query (cosine)", range=ends, **LEFT)
-    figure.update_yaxes(title_text="rank", range=[len(scores) + 0.8, 0.3], dtick=1, zeroline=False, **LEFT)
+    if items is not None:
+        twelve.lay(figure, items, scores, place, (0.1 * (ends[1] - ends[0]), 0.8), **LEFT)
+    signs = [style.RIGHT if relevant[item] else style.WRONG for item in order]
+    figure.update_yaxes(
+        title_text="rank", range=[len(scores) + 0.8, 0.3], zeroline=False, tickvals=np.arange(1, len(order) + 1),
+        ticktext=[f"{names[item]} {sign} {i}" for i, (item, sign) in enumerate(zip(order, signs, strict=True), 1)],
+        **LEFT,
+    )  # fmt: skip
 
 
 def item_names(relevant: np.ndarray) -> list[str]:
-    """P1, P2 ... for the positives and N1, N2 ... for the negatives, in the order of the knob."""
+    """What the items are called, in the order of the knob: some of the twelve, or P1 and N1 ... in long lists."""
+    items = twelve.stand_ins(relevant)
+    if items is not None:
+        return [twelve.NAMES[item] for item in items]
     numbers = np.where(relevant, relevant.cumsum(), (~relevant).cumsum())
     return [f"{'P' if mine else 'N'}{number}" for mine, number in zip(relevant, numbers, strict=True)]

@@ -6,7 +6,7 @@ directions carry class, not which class is which.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from lab.core import style
 from lab.core.estimates import deviation
 from lab.figures.points import set_metrics
 
@@ -169,6 +170,11 @@ def train(
     return trace
 
 
+def untrained(split: Split) -> dict[str, float]:
+    """Scores of the points as they come: the line that a training has to pass."""
+    return set_metrics(split.points.double().numpy(), split.labels.numpy())
+
+
 def sweep(run: Callable[[float, int], float], settings: Sequence[float], seeds: int) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation over the seeds of run(setting, seed), [settings] each."""
     values = np.array([[run(setting, seed) for seed in range(seeds)] for setting in settings])
@@ -179,15 +185,23 @@ def draw_sweep(
     figure: go.Figure,
     x: Sequence[float] | Sequence[str],
     curves: dict[str, tuple[np.ndarray, np.ndarray]],
+    without: Mapping[str, np.ndarray],
     row: int | None = None,
     col: int | None = None,
 ) -> None:
-    """Lines with error bars, mean and standard deviation over seeds."""
-
-    from lab.core import style
-
+    """Lines with error bars, mean and standard deviation over seeds; and what is reached `without` training, dotted."""
     for index, (name, (mean, spread)) in enumerate(curves.items()):
         figure.add_scatter(
             x=list(x), y=mean, error_y={"array": spread, "thickness": 1.5}, name=name, mode="lines+markers",
             line=style.line(index), marker=style.marker(index), row=row, col=col,
         )  # fmt: skip
+    for index, (name, scores) in enumerate(without.items()):
+        line = {"color": (style.BLACK, style.GREY)[index], "dash": "dot", "width": 3 - index}
+        figure.add_scatter(x=list(x), y=scores, name=name, mode="lines", line=line, row=row, col=col)
+
+
+def beaten(curves: Mapping[str, tuple[np.ndarray, np.ndarray]], without: np.ndarray) -> str:
+    """Which lines no training beats, in words to end a subtitle with."""
+    below = {name: int((mean < without).sum()) for name, (mean, _) in curves.items()}
+    losing = [f"{name} at {count} of {len(without)}" for name, count in below.items() if count]
+    return f"; {style.WRONG} below no training: {', '.join(losing)}" if losing else "; all above no training"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
 
 from lab.core.knobs import knob
 from lab.figures import _bundled, _toy
@@ -35,6 +38,8 @@ class ToySweep(Figure):
     note, words: subtitle and beginning of the text alternative, with knobs in braces; words may have first and last.
     place: the entry of the numbers that holds the values along the axis.
     compares: whether the study compares losses.
+    protocol: of the study's test: images of `unseen` classes, or new ones of `seen` classes.
+    measured: knobs that also change what was measured, besides `data` and the one that chooses the axis.
     A figure has the knobs `data`, `steps` and `seeds`.
     """
 
@@ -46,10 +51,16 @@ class ToySweep(Figure):
     words: ClassVar[str]
     place: ClassVar[str] = "settings"
     compares: ClassVar[bool] = True
+    protocol: ClassVar[str] = "unseen"
+    measured: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def lines(self) -> dict[str, tuple[str, str]]:
         """Each line with the loss that is trained for it and the score that it shows."""
+
+    @abstractmethod
+    def toy(self, setting: Any, seed: int) -> _toy.Toy:
+        """What is trained and tested on."""
 
     @abstractmethod
     def scores(self, loss: str, setting: float, seed: int) -> dict[str, float]:
@@ -66,6 +77,11 @@ class ToySweep(Figure):
         named = isinstance(chosen.settings, str)
         return chosen._replace(settings=getattr(self.knobs, chosen.settings)) if named else chosen
 
+    def idle(self, runs: Sequence | None = None) -> Collection[str]:
+        if self.knobs.data == "toy":
+            return {self.varied} & type(self).Knobs.model_fields.keys()
+        return type(self).Knobs.model_fields.keys() - {"data", self.chosen_by, *self.measured}
+
     def training_steps(self) -> int:
         if self.knobs.data != "toy":
             return 0
@@ -81,7 +97,10 @@ class ToySweep(Figure):
                 name: _toy.sweep(lambda x, seed, loss=loss, score=score: scores(loss, x, seed)[score], settings, seeds)
                 for name, (loss, score) in self.lines().items()
             }
-            return {self.place: settings, "curves": curves, "subtitle": self.note.format(**dict(self.knobs))}
+            seen = [[_toy.untrained(self.toy(x, seed).test) for seed in range(seeds)] for x in settings]
+            names = dict.fromkeys(score for _, score in self.lines().values())
+            without = {s: np.array([np.mean([one[s] for one in by_seed]) for by_seed in seen]) for s in names}
+            return self._told(self.note.format(**dict(self.knobs)), settings, curves, without, "the raw points")
         studies = {name: axis.study for name, axis in self.axes.items() if axis.study}
         if self.varied not in studies:
             name, there = type(self).__name__, ", ".join(studies)
@@ -89,7 +108,16 @@ class ToySweep(Figure):
         study, setting, column = studies[self.varied]
         settings, curves = _bundled.curves(study, setting, column, lines="loss" if self.compares else None)
         curves = curves if self.compares else dict(zip(self.lines(), curves.values(), strict=True))
-        return {self.place: settings, "curves": curves, "subtitle": _bundled.subtitle(study)}
+        column = column or _bundled.scores(study).column
+        without = {column: np.full(len(settings), _bundled.frozen()[self.protocol][column])}
+        return self._told(_bundled.subtitle(study), settings, curves, without, "frozen features")
+
+    def _told(self, subtitle: str, settings: Any, curves: dict, without: dict, what: str) -> Numbers:
+        """The numbers, with what is reached without training and whom that beats."""
+        ends = {score: [name for name in curves if len(without) == 1 or score in name] for score in without}
+        words = [_toy.beaten({name: curves[name] for name in ends[score]}, line) for score, line in without.items()]
+        lines = {f"no training: {what}" + f", {s}" * (len(without) > 1): line for s, line in without.items()}
+        return {self.place: settings, "curves": curves, "without": lines, "subtitle": subtitle + "".join(words)}
 
     def score_title(self) -> str:
         """Title of the vertical axis."""
@@ -99,7 +127,7 @@ class ToySweep(Figure):
         axis, settings = self.axis, numbers[self.place]
         figure = self.canvas(numbers["subtitle"], x=numbers.get("axis", axis.title), y=self.score_title())
         places = [f"{setting:g}" for setting in settings] if axis.scale == "category" else settings
-        _toy.draw_sweep(figure, places, numbers["curves"])
+        _toy.draw_sweep(figure, places, numbers["curves"], numbers["without"])
         if axis.scale == "log":
             return figure.update_xaxes(type="log", tickvals=settings)
         return figure.update_xaxes(type=axis.scale) if axis.scale == "category" else figure
@@ -109,5 +137,5 @@ class ToySweep(Figure):
         words = self.words.format(
             first=settings[0], last=settings[-1], title=self.axis.title.removesuffix(" (log scale)"), **dict(self.knobs)
         )
-        curves = (f"{name} {mean[0]:.3f} to {mean[-1]:.3f}" for name, (mean, _) in numbers["curves"].items())
-        return f"{words}: {'; '.join(curves)}."
+        lines = {name: mean for name, (mean, _) in numbers["curves"].items()} | numbers["without"]
+        return f"{words}: {'; '.join(f'{name} {mean[0]:.3f} to {mean[-1]:.3f}' for name, mean in lines.items())}."

@@ -14,22 +14,24 @@ def squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.maximum(0, (a**2).sum(1)[:, None] + (b**2).sum(1)[None, :] - 2 * a @ b.T)
 
 
+def _by_list(hits: np.ndarray, missing: int = 0) -> dict[str, np.ndarray]:
+    """The metrics of `list_metrics`, float64 [q] each, of lists bool [q g]."""
+    ranks = PositiveRanks.of_lists(hits, missing)
+    within = ranks.rank <= ranks.total[ranks.owner]
+    return {
+        "r@1": np.where(ranks.total > 0, hits[:, 0], np.nan),
+        "R-precision": ranks.share(ranks.sum(within), ranks.total),
+        "MAP@R": ranks.share(ranks.sum(within * ranks.precision), ranks.total),
+        "AP": ranks.average_precision,
+    }
+
+
 def list_metrics(hits: np.ndarray, missing: int = 0) -> dict[str, float]:
     """Metrics of one ranked list of relevances, bool [g]: r@1, R-precision, MAP@R, AP; NaN without a hit.
 
     missing: how many positives the list lacks.
     """
-    total = int(hits.sum()) + missing
-    if not total:
-        return dict.fromkeys(("r@1", "R-precision", "MAP@R", "AP"), float("nan"))
-    ranks = PositiveRanks.of_lists(hits[None], missing)
-    within = ranks.rank <= total
-    return {
-        "r@1": float(hits[0]),
-        "R-precision": float(within.sum() / total),
-        "MAP@R": float(ranks.precision[within].sum() / total),
-        "AP": float(ranks.average_precision[0]),
-    }
+    return {name: float(values[0]) for name, values in _by_list(hits[None], missing).items()}
 
 
 def ranked(scores: np.ndarray) -> np.ndarray:
@@ -41,8 +43,8 @@ def ranked(scores: np.ndarray) -> np.ndarray:
 
 def mean_metrics(order: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     """Means of `list_metrics` over ranked lists int64 [n g]."""
-    each = [list_metrics(labels[row] == label) for row, label in zip(order, labels, strict=True)]
-    return {name: float(np.mean([metrics[name] for metrics in each])) for name in each[0]}
+    each = _by_list(labels[order] == labels[:, None])
+    return {name: float(values.mean()) for name, values in each.items()}
 
 
 def set_metrics(points: np.ndarray, labels: np.ndarray) -> dict[str, float]:
@@ -50,8 +52,8 @@ def set_metrics(points: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     distance = squared_distances(points, points)
     np.fill_diagonal(distance, np.inf)
     order = np.argsort(distance, axis=1, kind="stable")[:, :-1]  # a query itself is the last
-    each = [list_metrics(row) for row in labels[order] == labels[:, None]]
-    return {name: float(np.nanmean([m[name] for m in each])) for name in each[0]}
+    each = _by_list(labels[order] == labels[:, None])
+    return {name: float(np.nanmean(values)) for name, values in each.items()}
 
 
 def letters(labels: Iterable[int]) -> list[str]:

@@ -65,7 +65,8 @@ class ProxyAnchor(PmlClassLoss):
     def part_total(self, batch: Batch, part: sharing.Part) -> Tensor:
         pulls, pushes, same_class = self._exponents(batch, part)
         some = pulls.where(same_class, -torch.inf), pushes.where(~same_class, -torch.inf)
-        sums = part.share.summed(torch.stack([_log_of_one_and(exponents).sum() for exponents in some]))
+        with_zero = (torch.nn.functional.pad(exponents, (0, 0, 1, 0)) for exponents in some)  # log(1 + sum exp)
+        sums = part.share.summed(torch.stack([torch.logsumexp(exponents, 0).sum() for exponents in with_zero]))
         return sums[0] / len(batch.query_labels.unique()) + sums[1] / part.count
 
     def _exponents(self, batch: Batch, part: sharing.Part) -> tuple[Tensor, Tensor, Tensor]:
@@ -75,8 +76,3 @@ class ProxyAnchor(PmlClassLoss):
         cosines, knobs = self.inner.get_logits(rows), self.knobs
         same_class = places[:, None] == torch.arange(cosines.shape[1], device=places.device)
         return knobs.alpha * (knobs.margin - cosines), knobs.alpha * (knobs.margin + cosines), same_class
-
-
-def _log_of_one_and(exponents: Tensor) -> Tensor:
-    """log(1 + sum exp) of each column [n c], [c]."""
-    return torch.logsumexp(torch.nn.functional.pad(exponents, (0, 0, 1, 0)), 0)

@@ -48,6 +48,9 @@ def control(knob: Knob, value: Any, live: bool = True, plays: bool = False) -> C
         _put(field, knob, list(new) if knob.many else new)
 
     box = field
+    if knob.many:  # such a field draws no description of its own
+        box = widgets.HBox([widgets.Label(field.description, layout={"width": STYLE["description_width"]}), field])
+        field.layout = {"flex": "1 1 auto"}
     if plays:
         play = widgets.Play(value=value, min=field.min, max=field.max, interval=300)
         widgets.jslink((play, "value"), (field, "value"))

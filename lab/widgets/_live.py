@@ -111,7 +111,7 @@ class Live:
         kind = type(self.figure)
         first = _blank(kind.title, "in training") if self._picture is None else self._picture
         self._drawing = Drawing(first, self.figure.code(), self.reset, self._clicked)
-        self._panel = Panel(self.figure, self._moved)
+        self._panel = Panel(self.figure, self._moved, self._runs)
         self._words = widgets.HTML()
         bar = widgets.FloatProgress(min=0, max=1, description="Training", layout={"width": "60%"})
         button = widgets.Button(description="Stop", tooltip="End this training", layout={"width": "8em"})
@@ -166,6 +166,8 @@ class Live:
         if figure.knobs == self.figure.knobs:
             return
         self._begin(figure)
+        if self._widget is not None:
+            self._panel.hide(figure.idle(self._runs))
         if self._widget is not None and self._training is None:
             self._progress.layout.display = "none"
             self._drawing.redraw(self._drawn, figure.code())

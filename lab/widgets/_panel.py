@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,9 @@ import anywidget
 import ipywidgets as widgets
 import traitlets
 
-from lab.core.knobs import describe
-from lab.figures import Figure
+from lab.figures import Figure, twelve
 from lab.figures.points import letters
-from lab.widgets._controls import control
+from lab.widgets._controls import Control, control
 
 HERE = Path(__file__).parent
 
@@ -25,7 +24,7 @@ class Panel:
     boxes: what to show, top to bottom.
     """
 
-    def __init__(self, figure: Figure, moved: Callable[[dict[str, Any]], None]):
+    def __init__(self, figure: Figure, moved: Callable[[dict[str, Any]], None], runs: Sequence | None = None):
         kind, values = type(figure), dict(figure.knobs)
         self._moved, self._quiet = moved, False
         self._grips = None
@@ -33,19 +32,28 @@ class Panel:
             self._grips = StripGrips(figure) if kind.drag[0] == "scores" else PointGrips(figure)
             self._grips.widget.observe(self._changed, [n for n in self._grips.widget.keys if n in self._grips.traits])
         live = kind.tier in ("instant", "static")
-        self._controls = {
-            knob.name: control(knob, values[knob.name], live, plays=knob.name == kind.plays)
-            for knob in describe(kind.Knobs)
-            if knob.name not in kind.drag
-        }
+        self._controls: dict[str, Control] = {}
+        grids = []
+        for knobs in figure.controls(runs):
+            made = {one.name: control(one, values[one.name], live, plays=one.name == kind.plays) for one in knobs}
+            layout = {"grid_template_columns": "repeat(auto-fit, minmax(320px, 1fr))", "grid_gap": "0 18px"}
+            grids.append(widgets.GridBox([one.box for one in made.values()], layout=layout))
+            self._controls |= made
         for one in self._controls.values():
             for field in one.watched:
                 field.observe(self._changed, "value")
-        grid = widgets.GridBox(
-            [one.box for one in self._controls.values()],
-            layout={"grid_template_columns": "repeat(auto-fit, minmax(320px, 1fr))", "grid_gap": "0 18px"},
-        )
+        grid, folded = grids
+        self._folded = widgets.Accordion([folded], titles=("More settings",))
         self.boxes = [grid] if self._grips is None else self._grips.beside(grid)
+        self.boxes += [self._folded] * bool(folded.children)
+        self.hide(figure.idle(runs))
+
+    def hide(self, idle: Collection[str]) -> None:
+        """Show the controls of all knobs but these."""
+        for name, one in self._controls.items():
+            one.box.layout.display = "none" if name in idle else None
+        shown = [box for box in self._folded.children[0].children if box.layout.display is None]
+        self._folded.layout.display = None if shown else "none"
 
     def _changed(self, _: object) -> None:
         if not self._quiet:
@@ -80,12 +88,14 @@ class Strip(anywidget.AnyWidget):
 
     scores: similarity of each item to the query, -1..1.
     pattern: one + (same label) or - (other label) per score.
+    faces: names and pictures, as `lab.figures.twelve.faces` gives them.
     """
 
     _esm = HERE / "strip.js"
     _css = HERE / "drag.css"
     scores = traitlets.List(traitlets.Float()).tag(sync=True)
     pattern = traitlets.Unicode().tag(sync=True)
+    faces = traitlets.Dict().tag(sync=True)
 
 
 class StripGrips:
@@ -94,7 +104,7 @@ class StripGrips:
     traits = ("scores", "pattern")
 
     def __init__(self, figure: Figure):
-        self.widget = Strip(scores=list(figure.knobs.scores), pattern=figure.knobs.pattern)
+        self.widget = Strip(scores=list(figure.knobs.scores), pattern=figure.knobs.pattern, faces=twelve.faces())
 
     def beside(self, grid: widgets.Widget) -> list[widgets.Widget]:
         return [self.widget, grid]

@@ -19,7 +19,6 @@ class Prediction:
     answer: the number, or a function that computes it.
     within: how far off a prediction may be and still count as right, in the answer's own unit.
     unit: of the answer.
-    reveal: shown below the answer, for instance a function that returns a figure or a widget.
     hints: shown one after the other on demand.
     """
 
@@ -30,12 +29,11 @@ class Prediction:
         *,
         within: float,
         unit: str = "",
-        reveal: Callable[[], Any] | None = None,
         hints: tuple[str, ...] = (),
     ):
         if within < 0:
             raise ValueError(f"within must not be negative, got {within!r}.")
-        self.question, self.within, self.unit, self.reveal, self.hints = question, within, unit, reveal, hints
+        self.question, self.within, self.unit, self.hints = question, within, unit, hints
         self._answer = answer
         self.predicted: float | None = None
         self._widget = None
@@ -76,18 +74,13 @@ class Prediction:
         field = widgets.FloatText(description="I predict", layout={"width": "220px"})
         lock = widgets.Button(description="Lock and reveal", icon="lock", button_style="primary")
         hint = widgets.Button(description="Hint", icon="lightbulb-o", disabled=not self.hints)
-        verdict, picture = widgets.HTML(), widgets.Output()
+        verdict = widgets.HTML()
         guesses: list[str] = []
 
         def on_lock(_: object) -> None:
             field.disabled = lock.disabled = hint.disabled = True
             words = self.lock(field.value)
             verdict.value = f"<b style='color:{BLUE if self.right else VERMILLION}'>{escape(words)}</b>"
-            if self.reveal is not None:
-                from IPython.display import display
-
-                with picture:
-                    display(self.reveal())
 
         def on_hint(_: object) -> None:
             guesses.append(self.hints[len(guesses)])
@@ -98,7 +91,7 @@ class Prediction:
         hint.on_click(on_hint)
         unit = widgets.HTML(escape(self.unit))
         question = widgets.HTML(f"<b>{escape(self.question)}</b>")
-        self._widget = widgets.VBox([question, widgets.HBox([field, unit, lock, hint]), verdict, picture])
+        self._widget = widgets.VBox([question, widgets.HBox([field, unit, lock, hint]), verdict])
         return self._widget
 
     def __repr__(self) -> str:

@@ -20,9 +20,15 @@ function render({ model, el }) {
   let chosen = 0, held = null, low = 0, high = 1;
   const scores = () => model.get("scores"), pattern = () => model.get("pattern");
   const x = (s) => LEFT + ((s - low) / (high - low)) * (WIDTH - LEFT - RIGHT);
+  // Name and picture of each item, as lab.figures.twelve.faces gives them; none for a list that has more items of a sign.
+  const faces = () => {
+    const known = model.get("faces") ?? {}, count = { "+": 0, "-": 0 };
+    const found = [...pattern()].map((sign) => known[sign]?.[count[sign]++]);
+    return found.every(Boolean) ? found : null;
+  };
   const names = () => {
-    const count = { "+": 0, "-": 0 };
-    return [...pattern()].map((sign) => (sign === "+" ? "P" : "N") + ++count[sign]);
+    const shown = faces(), count = { "+": 0, "-": 0 };
+    return shown?.map(([name]) => name) ?? [...pattern()].map((sign) => (sign === "+" ? "P" : "N") + ++count[sign]);
   };
   const put = (newScores, newPattern) => {
     model.set("scores", newScores);
@@ -68,8 +74,10 @@ function render({ model, el }) {
         "aria-valuenow": scores()[i], "aria-valuetext": `similarity ${scores()[i].toFixed(3)}`,
       });
       grip.append(svg("line", { x1: at, x2: at, y1: LINE, y2: y, stroke: "#bbb" }));
-      grip.append(svg("circle", { class: "ring", cx: at, cy: y, r: 11, fill: mine ? BLUE : "#fff", stroke: mine ? BLUE : VERMILLION, "stroke-width": 2, "stroke-dasharray": mine ? "none" : "4 2" }));
-      grip.append(svg("text", { x: at, y: y + 4, "text-anchor": "middle", style: `fill:${mine ? "#fff" : "#222"};font-weight:bold` }, names()[i]));
+      const face = faces()?.[i];
+      grip.append(svg("circle", { class: "ring", cx: at, cy: y, r: face ? 14 : 11, fill: mine && !face ? BLUE : "#fff", stroke: mine ? BLUE : VERMILLION, "stroke-width": 2, "stroke-dasharray": mine ? "none" : "4 2" }));
+      if (face) grip.append(svg("image", { href: face[1], x: at - 10, y: y - 10, width: 20, height: 20 }));
+      else grip.append(svg("text", { x: at, y: y + 4, "text-anchor": "middle", style: `fill:${mine ? "#fff" : "#222"};font-weight:bold` }, names()[i]));
       canvas.append(grip);
       if (focus && i === chosen) grip.focus();
     }

@@ -26,7 +26,7 @@ def assemble(folder: Path, figures: Figures) -> None:
     pages = places.pages()
     used: dict[str, list[str]] = {}
     titles = []
-    for notebook in sorted((places.ROOT / "notebooks").glob("[0-9]*.ipynb")):
+    for notebook in sorted((places.ROOT / "notebooks").glob("*.ipynb")):
         page, pictures = lessons.page_of(notebook, figures)
         pages[f"lessons/{notebook.stem}.md"] = page
         titles.append((notebook.stem, page.split("\n", 1)[0].removeprefix("# ")))

@@ -19,7 +19,7 @@ RESULTS = ("claims", "published", "tricks", "benchmarks", "misprints", "reliabil
 
 def text(source: Path, html: Path) -> str:
     """The configuration as YAML; both folders lie beside the file."""
-    notebooks = sorted(path.stem for path in (places.ROOT / "notebooks").glob("[0-9]*.ipynb"))
+    notebooks = sorted(path.stem for path in (places.ROOT / "notebooks").glob("*.ipynb"))
     nav = [
         {"Home": "index.md"},
         {"Guides": [f"guides/{name}.md" for name in GUIDES]},

@@ -20,7 +20,6 @@ STOPS = (13, 5)
 LAB = places.ROOT / "lab"
 BELOW = ("core", "figures/examples", "inspect", "kernels", "losses", "metrics", "papers", "surrogates.py", "trials")
 """What a figure's numbers may depend on besides its own file: see tests/test_architecture.py."""
-"""The figure on the home page."""
 
 
 class Figures:
@@ -90,9 +89,7 @@ class Figures:
     def write(self, folder: Path) -> None:
         """The data of every figure that was placed, as scripts: they load from a disk, too."""
         folder.mkdir(parents=True, exist_ok=True)
-        for key, packed in self.packed.items():
-            if not packed:
-                continue
+        for key, packed in ((key, packed) for key, packed in self.packed.items() if packed):
             (folder / f"{key}.js").write_text(f'rankscopeFigure("{key}", "{packed.decode()}");\n')
 
 
@@ -120,12 +117,12 @@ def gallery(figures: Figures, lessons: Mapping[str, list[str]]) -> dict[str, str
 def _page(name: str, kind: type[Figure], figures: Figures, lessons: list[str]) -> str:
     """The page of one figure."""
     told = [f"- {knob.name}: {knob.help} Default: `{knob.default}`." for knob in describe(kind.Knobs)]
-    used = ", ".join(f"[{stem[:2]}](../lessons/{stem}.md)" for stem in lessons) or "none"
+    links = [f"[{stem.removeprefix('appendix_')[0].upper()}](../lessons/{stem}.md)" for stem in lessons]
     doc = (kind.__doc__ or "").strip().split("\n\n")[0]
     return "\n\n".join(
         [
             f"# {kind.title}", f"{doc}", figures.live(name),
-            f"**Source.** {kind.origin()}. **Lessons.** {used}. **Dashboard.** "
+            f"**Source.** {kind.origin()}. **Lessons.** {', '.join(links) or 'none'}. **Dashboard.** "
             f"[on your machine](http://127.0.0.1:8501/figures?figure={name}).",
             f"```sh\nlab figures {name} --save {name}.html\n```", "## Its knobs", "\n".join(told),
         ]

@@ -32,11 +32,11 @@ def test_a_slider_shows_what_python_draws(tmp_path, tab):
 def test_a_tick_shows_what_python_draws(tmp_path, tab):
     from lab.figures.live_page import live_page
 
-    on, off = (lab.figures.create("trick_switchboard", steps=1, rerank=rerank) for rerank in (True, False))
-    file = tmp_path / "trick_switchboard.html"
-    file.write_text(live_page(on, ["rerank"]), encoding="utf-8")
+    on, off = (lab.figures.create("contextual_steps", complement=complement) for complement in (True, False))
+    file = tmp_path / "contextual_steps.html"
+    file.write_text(live_page(on, ["complement"]), encoding="utf-8")
     page = tab(f"file://{file}", offline=True)
-    tick, words = page.get_by_role("checkbox", name="rerank"), page.locator("#words")
+    tick, words = page.get_by_role("checkbox", name="complement"), page.locator("#words")
     expect(tick).to_be_checked()
     expect(words).to_have_text(on.figure().layout.meta["alt"])
     tick.uncheck()

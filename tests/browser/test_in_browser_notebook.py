@@ -26,8 +26,8 @@ figure draws all the same, for its letters come another way."""
 
 
 def open_and_run(jupyter, tab) -> Page:
-    """The imports of tutorial 02 and the first of its live figures, run in JupyterLab."""
-    whole = nbformat.read(shipped.folder("notebooks") / "02_the_step_and_its_surrogates.ipynb", as_version=4)
+    """The imports of lesson 3 and the first of its live figures, run in JupyterLab."""
+    whole = nbformat.read(shipped.folder("notebooks") / "3_the_step_that_cannot_be_felt.ipynb", as_version=4)
     code = [cell for cell in whole.cells if cell.cell_type == "code"]
     whole.cells = [code[0], *[cell for cell in code if cell.source.startswith("show(")][:COUNT]]
     page = tab(jupyter("drag", whole), harmless=LATE)

@@ -20,7 +20,7 @@ def test_a_figure_lives_and_keys_turn_the_pages(tmp_path, tab, monkeypatch):
     expect(page.locator("math")).to_have_count(1)
     for _ in range(2):
         page.keyboard.press("ArrowRight")
-    slider, tick = page.get_by_role("slider", name="spread"), page.get_by_role("checkbox", name="complement")
+    slider, tick = page.get_by_role("slider", name="k", exact=True), page.get_by_role("checkbox", name="complement")
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
     before = page.locator(".words").text_content()
     slider.press("End")

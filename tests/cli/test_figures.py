@@ -17,22 +17,8 @@ def test_every_figure_is_listed(capsys):
 
 def test_a_figure_is_drawn_with_its_knobs(tmp_path, capsys):
     target = tmp_path / "h.html"
-    assert (
-        main(
-            [
-                "papers",
-                "figure",
-                "h_minus",
-                "--save",
-                str(target),
-                "--slide",
-                "lift_ties",
-                "--figure.offset",
-                "released",
-            ]
-        )
-        == 0
-    )
+    words = ["papers", "figure", "h_minus", "--save", str(target), "--slide", "lift_ties"]
+    assert main([*words, "--figure.offset", "released"]) == 0
     said = capsys.readouterr()
     assert said.out.strip() == str(target) and "needs neither Python nor a network" in said.err
     page = target.read_text()

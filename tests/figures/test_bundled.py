@@ -31,32 +31,3 @@ def test_the_example_runs_hold_together():
         with pytest.raises(ValueError, match="test split only"):
             run.embeddings("validation")
     assert len({tuple(run.embeddings().items.tolist()) for run in losses}) == 1
-
-
-MEASURED = [
-    ("tau1_sweep", {}), ("batch_size_sweep", {}), ("calibration_gain", {}),
-    *(("roadmap_sweep", {"what": what}) for what in ("lam", "rho", "margin")),
-    ("anchor_comparison", {"axis": "shots"}),
-    ("noise_robustness", {"damage": "wrong labels"}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "knobs"), MEASURED)
-def test_a_toy_sweep_can_show_what_was_measured(name, knobs):
-    drawn = lab.figures.create(name, data="Emoji-7", **knobs).figure()
-    assert "measured on Emoji-7" in drawn.layout.title.subtitle.text and "5 seeds" in drawn.layout.title.subtitle.text
-    assert len(drawn.data[0].x) >= 2 and np.isfinite(np.asarray(drawn.data[0].y, dtype=float)).all()
-
-
-def test_the_set_of_k_is_compared_seed_by_seed():
-    figure = lab.figures.create("set_of_k", less="16")
-    found = figure.numbers()
-    scores = trials.Scores(trials.bundled("set_of_k").trials, "r@1")
-    one, other = (np.array(list(scores.by_seed(k=k).values())) for k in ("1 2 4", "16"))
-    assert found["mean"][found["sets"].index("16")] == pytest.approx(100 * other.mean())
-    gain = found["gains"]["1 2 4"]
-    assert gain.mean == pytest.approx(100 * (one - other).mean()) and "16" not in found["gains"]
-    half = 2.776 * np.std(one - other, ddof=1) * np.sqrt(1 / 5 + 1)  # as docs/claims.md widens it
-    assert 100 * half == pytest.approx(gain.high - gain.mean, rel=1e-3)
-    words = figure.figure().layout.title.subtitle.text.replace("<br>", " ")
-    assert ("{1, 2, 4}" in words.split("surely")[1]) == (gain.low > 0)

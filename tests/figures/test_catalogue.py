@@ -30,29 +30,6 @@ def quick(name: str) -> dict:
     return small
 
 
-def ends(name: str, last: bool) -> dict:
-    """Every knob at one end: of a range, of the choices, of the truth values; those that make it quick stay quick."""
-    found = {}
-    for knob in describe(lab.figures.get(name).Knobs):
-        if knob.kind is bool:
-            value = last
-        elif knob.choices:
-            value = knob.choices[-1 if last else 0]
-        elif knob.kind in (int, float):
-            inside = 1 if knob.kind is int else 1e-6
-            low, high = (knob.ge, knob.gt, inside), (knob.le, knob.lt, -inside)
-            closed, opened, step = high if last else low
-            if closed is None and opened is None:
-                continue
-            value = knob.kind(opened + step if closed is None else closed)
-        else:
-            continue
-        if knob.many:
-            value = (value,) * len(getattr(lab.figures.get(name).Knobs(), knob.name))
-        found[knob.name] = value
-    return {**found, **quick(name)}
-
-
 def build(name: str, runs, **knobs) -> go.Figure:
     figure = lab.figures.create(name, **{**quick(name), **knobs})
     return figure.figure(runs) if figure.reads_runs and figure.tier == "from_runs" else figure.figure()
@@ -95,13 +72,6 @@ def test_same_knobs_same_picture_after_the_steps_that_it_says(name, default, run
     assert not still or len(drawn.to_json()) < 400_000
 
 
-def test_every_figure_that_trains_a_toy_says_how_long():
-    kinds = {name: lab.figures.get(name).tier for name in NAMES}
-    still = [n for n, tier in kinds.items() if tier == "toy_training" and not lab.figures.create(n).training_steps()]
-    assert still == ["disagreeing_neighbours"], "that one looks at a toy and trains none"
-    assert lab.figures.create("tau1_sweep", data="Emoji-7").training_steps() == 0
-
-
 def axes(drawn: go.Figure) -> list:
     """Outer axes: of a grid of panels the lowest x axis of each column and the first y axis of each row."""
     used_x = {getattr(t, "xaxis", None) or "x" for t in drawn.data if t.type not in ("table", "pie")}
@@ -119,20 +89,6 @@ def axes(drawn: go.Figure) -> list:
 def _partner(x) -> str:
     anchor = x.anchor or "y"
     return "yaxis" + anchor[1:]
-
-
-@pytest.mark.parametrize("last", [False, True], ids=["low", "high"])
-@pytest.mark.parametrize("name", [name for name in NAMES if lab.figures.get(name).tier != "toy_training"])
-def test_figure_stands_at_the_bounds_of_its_knobs(name, last, runs):
-    """Of those that train, tests of their pages draw the last stops."""
-    knobs = ends(name, last)
-    try:
-        drawn = build(name, runs, **knobs)
-    except ValueError as error:
-        assert re.match(r"^[A-Z]\w+: ", str(error)), f"{name} with {knobs}: {error}"
-        assert set(knobs) & set(lab.figures.get(name).bound_together), f"{name} with {knobs} refuses: {error}"
-    else:
-        drawn.to_json()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -163,15 +119,6 @@ def test_code_makes_the_same_figure(name):
         moved = lab.figures.create(name, **{number.name: number.le})
         again = eval(moved.code().removesuffix(".figure()"), {"lab": lab})
         assert again.knobs == moved.knobs
-
-
-def test_unknown_figures_and_knobs_are_named():
-    with pytest.raises(ValueError, match="Did you mean 'surrogates'"):
-        lab.figures.create("surrogat")
-    with pytest.raises(ValueError, match="Surrogates has no knob 'tua'.*did you mean 'tau'"):
-        lab.figures.create("surrogates", tua=1)
-    with pytest.raises(ValueError, match="0.001 <= tau <= 1"):
-        lab.figures.create("surrogates", tau=5)
 
 
 def test_runs_go_only_where_they_are_read(runs):

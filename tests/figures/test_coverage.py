@@ -7,7 +7,7 @@ from pathlib import Path
 import lab.figures
 from app.views.figures import figure_topics
 
-NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("[0-9]*.ipynb"))
+NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 
 
 def test_every_figure_of_a_paper_is_shown_in_a_lesson():

@@ -6,12 +6,12 @@ import math
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import lab
 from lab import figures, losses
 from lab.core.knobs import describe
-from lab.figures import _lists
-from lab.figures.tricks.measured_feedback import picked
+from lab.figures import _lists, _toy, twelve
 from lab.inspect import average_precision
 from lab.surrogates import HMinus, HPlus, Sigmoid
 
@@ -116,13 +116,17 @@ def test_rank_plus_derivatives_are_those_of_the_paper():
     assert found["by_plus"] == pytest.approx(5 / 64) and found["by_minus"] == pytest.approx(-3 / 64)
 
 
-@pytest.mark.parametrize("alpha", [None, 0.0, 0.3, 1.0])
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
 def test_simix_similarities_are_dot_products_of_mixed_vectors(alpha):
-    found = numbers("simix_similarities", alpha=alpha)
-    assert found["error"] < 1e-12
-    assert len(found["norms"]) == 9 and (found["norms"] <= 1 + 1e-12).all()
-    assert (alpha in (0.0, 1.0)) == np.allclose(found["norms"], 1)
-    assert np.diag(found["similarities"])[9:] == pytest.approx(found["norms"] ** 2)
+    figure = figures.create("simix_similarities", alpha=alpha, pair="fox 1 + 3")
+    found, (a, b) = figure.numbers(), (6, 8)
+    vector = alpha * twelve.VECTORS[a] + (1 - alpha) * twelve.VECTORS[b]
+    np.testing.assert_allclose(found["mixed"], [vector @ other for other in twelve.VECTORS], atol=1e-12)
+    assert found["itself"] == pytest.approx(vector @ vector) == pytest.approx(found["length"] ** 2)
+    assert found["length"] <= 1 + 1e-12 and (alpha in (0.0, 1.0)) == (found["length"] > 1 - 1e-12)
+    first = found["order"][0]
+    assert f"similarity to {twelve.NAMES[first]}: {alpha:.2f}" in figure.alt(found)
+    assert f"= {vector @ twelve.VECTORS[first]:.2f}" in figure.alt(found)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +168,7 @@ def test_gap_bounds_hold_and_the_refined_one_can_be_tighter():
 
 def test_protocol_counts_equal_a_loop():
     found = numbers("retrieval_protocols", k=2)
-    y, order = found["labels"], found["order"]
+    y, order = twelve.LABELS, found["order"]
     top = [[y[j] == y[q] for j in row[:2]] for q, row in enumerate(order)]
     assert found["hit_rate"] == pytest.approx(np.mean([any(t) for t in top]))
     assert found["recall"] == pytest.approx(np.mean([sum(t) / 2 for t in top]))
@@ -190,20 +194,6 @@ def test_reranking_takes_the_simplified_similarity():
     share = np.array([[len(near[i] & near[j]) / k if j in near[i] else 0 for j in range(30)] for i in range(30)])
     np.fill_diagonal(share, -np.inf)
     assert (np.argsort(-share, axis=1, kind="stable")[:, :-1] == found["after"]).all()
-
-
-def test_picking_on_test_classes_is_measured_by_a_loop_over_all_orders():
-    """Three trials, every order once: the better test score of the first t against that of the better validated one."""
-    pairs = np.array([[0.5, 0.3], [0.4, 0.6], [0.6, 0.5]])
-    loops = np.zeros((2, 3))
-    for order in itertools.permutations(range(3)):
-        for t in (1, 2, 3):
-            tried = pairs[list(order[:t])]
-            loops[:, t - 1] += (tried[:, 1].max() / 6, tried[tried[:, 0].argmax(), 1] / 6)
-    np.testing.assert_allclose(picked(pairs, 3, seed=0), 100 * (loops - pairs[:, 1].mean()), atol=2)
-    found = numbers("measured_feedback")
-    assert len(found["trials"]) == 96 and found["column"] == "MAP@R"
-    assert (found["picked on test classes"] >= found["picked on validation classes"] - 1e-9).all()
 
 
 def test_metric_playground_agrees_with_lab_metrics_and_makes_its_point():
@@ -268,34 +258,29 @@ def test_unit_circle_losses_are_those_of_the_contextual_loss():
 
 
 def test_contextual_steps_end_in_the_contextual_loss():
-    found = numbers("contextual_steps", spread=1.2)
-    assert found["layers"]["w, contextual similarity"].shape == (16, 16)
-    assert found["loss"] == pytest.approx(found["layers"]["(y - w)², error"].mean())
-    near = found["layers"]["N, neighbours (k + ε)"]
-    distance = found["layers"]["D, squared distance"]
-    for i in range(16):
-        edge = sorted(distance[i])[3] + 0.05
-        assert (near[i] == (distance[i] <= edge)).all()
+    figure = figures.create("contextual_steps", eps=0.05)
+    found = figure.numbers()
+    layers, same = found["layers"], twelve.LABELS[:, None] == twelve.LABELS
+    assert layers["w"].shape == (12, 12)
+    assert found["loss"] == pytest.approx(np.mean((same - layers["w"]) ** 2 * (1 - np.eye(12))))
+    for near, distance in zip(layers["N"], layers["D"], strict=True):
+        assert (near == (distance <= sorted(distance)[3] + 0.05)).all()
+    assert found["shared"].tolist() == np.flatnonzero(layers["N"][0] * layers["N"][11]).tolist()
+    assert figure.clicked(2.1, 0) == {"row": "tiger 1", "column": "tiger 3"}
 
 
 def test_the_gradient_of_algorithm_1_is_that_of_eq_39_and_not_of_eq_9():
     """Of 004: eq. 9 leaves out that strangers of j are pulled, by alpha / 2 (n - k) on every entry."""
-    n, k, alpha = 12, 4, 10.0
-    for place in range(6):
-        appendix, text = (numbers("gradient_parts", j=place, equation=e) for e in ("39", "9"))
-        own = np.eye(n)[appendix["j"]] * appendix["first"]  # part 1 stands at i, j alone
-        missing = alpha / (2 * (n - k)) * appendix["wrong"]
-        np.testing.assert_allclose(appendix["autograd_i"], appendix["second_i"] + own, atol=1e-12)
-        np.testing.assert_allclose(appendix["autograd_j"], appendix["second_j"], atol=1e-12)
-        np.testing.assert_allclose(appendix["autograd_i"] - text["second_i"] - own, missing, atol=1e-12)
-        drawn = appendix["entries"]
-        np.testing.assert_allclose(drawn["eq. 39"], drawn["autograd of algorithm 1"], atol=1e-12)
-        np.testing.assert_allclose(drawn["eq. 9"], text["second_i"] + own, atol=1e-12)
-    assert not (numbers("gradient_parts", equation="9")["second_i"] > 0).any()
-    assert (
-        "eq. 9 on 12 of 12 images, by up to 0.62; eq. 39 on none"
-        in figures.create("gradient_parts").figure().layout.meta["alt"]
-    )
+    for k in (3, 4, 5):
+        first, second, third = (numbers("gradient_parts", part=part, k=k) for part in (1, 2, 3))
+        entries = third["entries"]
+        assert third["wrong"] and np.flatnonzero(first["shown"]).tolist() == [third["j"]]
+        np.testing.assert_allclose(second["shown"], entries["eq. 9"], atol=1e-12)
+        np.testing.assert_allclose(third["shown"], entries["eq. 39"], atol=1e-12)
+        np.testing.assert_allclose(entries["eq. 39"], entries["autograd"], atol=1e-12)
+        np.testing.assert_allclose(entries["autograd"] - entries["eq. 9"], 10 / (2 * (8 - k)), atol=1e-12)
+    words = figures.create("gradient_parts").figure().layout.meta["alt"]
+    assert "eq. 9 on 8 of 8 emoji, by up to 1.25; eq. 39 on none" in words
 
 
 def test_neighbourhood_pull_touches_exactly_the_misplaced():
@@ -336,7 +321,8 @@ def test_run_figures_read_the_runs(runs):
     scores[3] = -9
     assert lists["items"].tolist() == own.items[np.argsort(-scores, kind="stable")[:9]].tolist()
     suspects = figures.create("disagreeing_neighbours", k=4, threshold=0.2).numbers(runs)
-    assert suspects["mislabelled"] is None and set(suspects["items"]) == set(range(100, 124))
+    assert set(suspects["items"]) == set(range(100, 124)) and (np.diff(suspects["w"]) <= 0).all()
+    assert all(suspects["labels"][a] != suspects["labels"][b] for a, b in suspects["pairs"])
 
 
 def test_run_figures_name_what_is_missing(runs):
@@ -350,17 +336,6 @@ def test_run_figures_name_what_is_missing(runs):
         figures.create("query_changes", metric="ndcg").numbers(runs)
 
 
-def test_a_mixed_similarity_is_worked_out_for_the_pair_that_is_chosen():
-    figure = figures.create("simix_similarities", alpha=0.25, pair=4, classes=2, per_class=3)
-    found = figure.numbers()
-    alpha, first, second, mixed = found["worked"]
-    n, row = found["originals"], found["originals"] + 4
-    a, b = (int(one[1:]) for one in found["names"][row].split("·"))
-    s = found["similarities"]
-    assert (alpha, first, second) == (0.25, s[a, n - 1], s[b, n - 1]) and mixed == s[row, n - 1]
-    assert mixed == pytest.approx(0.25 * first + 0.75 * second) and f"= {mixed:.3f}" in figure.alt(found)
-
-
 def test_lists_show_the_images_and_what_one_run_alone_finds(runs):
     shown = figures.create("retrieved_lists")
     found = shown.numbers(shown.example())
@@ -368,7 +343,7 @@ def test_lists_show_the_images_and_what_one_run_alone_finds(runs):
     for i, row in enumerate(found["rows"]):
         assert set(row["items"][row["alone"]].tolist()) == right[i].difference(*right[:i], *right[i + 1 :])
     assert [row["name"] for row in found["rows"]] == [
-        "example: cross_entropy", "example: class_anchor_margin", "example: contrastive", "example: recall_at_k",
+        "example: Cross-entropy", "example: Class anchor margin", "example: Contrastive", "example: Recall@k",
     ]  # fmt: skip
     assert len(shown.draw(found).layout.images) == 4 * (1 + 9), "the query and nine images of each run"
     assert found["names"][found["rows"][0]["item"]] == "grinning face"
@@ -389,3 +364,33 @@ def test_a_long_stranger_comes_first_by_inner_product_alone():
         found = numbers("vector_lengths", length=length)["place"]
         assert found == {"cosine": 4, "inner product": place, "distance": 4}
     assert numbers("vector_lengths", length=2.5)["place"]["distance"] == 6
+
+
+def test_the_twelve_lie_where_their_pixels_put_them():
+    """Of 8 x 8 pixels, less their mean and of unit length, the two directions in which they differ most."""
+    emoji = lab.data.create("emoji7")
+    assert [str(emoji.class_names[emoji.labels[i]]).split()[0] for i in twelve.ITEMS[::3]] == list(twelve.KINDS)
+    seen = np.stack(
+        [np.asarray(emoji.load(i).resize((8, 8), Image.Resampling.BOX), float).ravel() for i in twelve.ITEMS]
+    )
+    seen -= seen.mean(axis=0)
+    left, size, _ = np.linalg.svd(seen / np.linalg.norm(seen, axis=1, keepdims=True), full_matrices=False)
+    plane = left[:, :2] * size[:2]
+    cosines = plane @ plane.T / np.outer(*[np.linalg.norm(plane, axis=1)] * 2)
+    np.testing.assert_allclose(twelve.VECTORS @ twelve.VECTORS.T, cosines, atol=0.02)
+
+
+def test_a_sweep_says_which_loss_stays_below_no_training():
+    figure = figures.create("tau1_sweep", tau1=(1.0,), steps=1, seeds=1)
+    found = figure.numbers()
+    raw = _toy.untrained(_toy.hidden_classes(seed=0).test)
+    assert {name.split(", ")[1]: line.tolist() for name, line in found["without"].items()} == {
+        score: [raw[score]] for score in ("r@1", "MAP@R")
+    }
+    for score in ("r@1", "MAP@R"):
+        below = found["curves"][score][0][0] < raw[score]
+        assert (f"below no training: {score} at 1 of 1" in found["subtitle"]) == below
+    measured = numbers("batch_size_sweep", data="Emoji-7")
+    (line,) = measured["without"].values()
+    losing = [name for name, (mean, _) in measured["curves"].items() if (mean < line).any()]
+    assert all((name in measured["subtitle"].split("no training: ")[-1]) == (name in losing) for name in losing)

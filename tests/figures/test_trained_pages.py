@@ -37,15 +37,10 @@ def body_of(figure):
     return json.loads(gzip.decompress(base64.b64decode(packed)))
 
 
-def test_all_nine_are_looked_at():
-    assert len(TRAINS) == 9
-
-
 SHARED = {
     "anchor_ablation": 2 + 4 + 4 + 8,  # base or random, without and with the minimum norm, each with repeller or not
     "gap_in_training": 2,
     "train_test_paths": 2 * 3,
-    "trick_switchboard": 2**3,
 }
 """Trainings of a page of two stops for each knob, of figures whose stops share some."""
 

@@ -47,7 +47,7 @@ def test_the_gallery_has_every_figure_with_its_source(site):
 
 
 def test_lessons_show_live_figures_and_typeset_formulas(site):
-    page = next((site / "lessons").glob("02_*.md")).read_text()
+    page = next((site / "lessons").glob("3_*.md")).read_text()
     assert 'data-figure="two_sigmoids-' in page and "<math" in page and "$$" not in page
     assert '<details markdown="1">' in page, "solutions stay folded"
     assert "<b>Predict:</b>" in page and "predict(" not in page, "a prediction's source holds its answer"

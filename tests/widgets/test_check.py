@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lab.widgets import check
+from lab.widgets import built, check
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,18 @@ def test_a_wrong_answer_does_not_tell_the_right_one():
 def test_tolerance_is_relative_to_the_largest():
     assert check([1000.001, 0.0], [1000.0, 0.0], tolerance=1e-5)
     assert not check([1000.1, 0.0], [1000.0, 0.0], tolerance=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("mine", "says"),
+    [
+        (lambda x: x @ x, "✓ Exact: value and slope agree in 1 cases."),
+        (lambda x: x.detach() @ x.detach(), "✗ The values are right, and the slope is wrong: it is zero everywhere"),
+        (lambda x: x.detach() @ x, "✗ The values are right, and the slope is wrong: it is not the slope"),
+        (lambda x: 2 * x @ x, "✗ Not yet: yours, 2.5, is too large."),
+        (lambda x: x.nonsense, "✗ Yours stops with AttributeError"),
+    ],
+)
+def test_a_function_is_right_in_value_and_slope(mine, says):
+    """What else is said of one, tests/notebooks hear from each check of the lessons."""
+    assert repr(built(mine, lambda x: (x**2).sum(), [(torch.tensor([0.5, -1.0]),)])).startswith(says)

@@ -27,7 +27,8 @@ class Model {
     if (waiting || this.told === this.count) return;
     this.told = this.count;
     this.since = performance.now();
-    this.report({ values: this.values, count: this.count });
+    const { faces: _, ...values } = this.values; // pictures are not moved
+    this.report({ values, count: this.count });
   }
   // What the server shows by now. Its values count only when it has heard everything that was moved here.
   hear({ values, heard }) {

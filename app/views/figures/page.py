@@ -15,7 +15,7 @@ from app.forms import sliders
 from app.shared import address, autoplay, charts, page_frame
 from app.views.figures import figure_topics
 from lab.core.knobs import Knob, describe
-from lab.figures import Figure, background
+from lab.figures import Figure, background, twelve
 from lab.figures.points import letters
 
 if TYPE_CHECKING:
@@ -84,12 +84,28 @@ def figures() -> None:
         if scene.kind.plays:
             autoplay.advance(*scene.stops)
         st.button("Reset", icon=":material/undo:", width="stretch", on_click=_reset, args=(scene,))
-        values = sliders.panel(scene.slid, scene.root)
+        values = _settings(scene)
     state["drawn"] = name
     st.markdown(f"**{page_frame.as_text(scene.kind.question)}**")
     if scene.kind.plays:
         autoplay.button(*scene.stops, BEAT)
     _show(scene, values)
+
+
+def _settings(scene: Scene) -> dict[str, Any]:
+    """The sliders of the knobs that do something as the others stand: four at once, the others below a fold."""
+    plain = {knob.name: st.session_state.get(f"{scene.root}.{knob.name}") for knob in scene.slid if not knob.many}
+    try:
+        figure = scene.kind(**{name: value for name, value in plain.items() if value is not None})
+    except ValueError:  # the page says why below
+        figure = scene.kind()
+    idle = figure.idle()
+    shown, folded = ([knob for knob in knobs if knob.name not in idle] for knobs in figure.controls())
+    values = sliders.panel(shown, scene.root)
+    if folded:
+        with page_frame.fold("More settings", link="more"):
+            values |= sliders.panel(folded, scene.root)
+    return values
 
 
 def _show(scene: Scene, values: dict[str, Any]) -> None:
@@ -209,7 +225,8 @@ def _grips(scene: Scene, others: dict[str, Any]) -> dict[str, Any]:
 
 def _draw_grips(scene: Scene, figure: Figure) -> None:
     if scene.kind.drag[0] == "scores":
-        model = {"scores": list(figure.knobs.scores), "pattern": figure.knobs.pattern}
+        scores, pattern = list(figure.knobs.scores), figure.knobs.pattern
+        model = {"scores": scores, "pattern": pattern, "faces": twelve.faces()}
         drag("strip", model, key=f"strip {scene.name}", on_move=lambda values: _moved(scene, values))
         return
     x, y, classes = scene.places(dict(figure.knobs))

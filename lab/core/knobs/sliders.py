@@ -41,16 +41,15 @@ def linear_steps(knob: Knob, value: float | None = None) -> tuple[float, float, 
         return int(low) + (knob.gt == low), int(high) - (knob.lt == high), 1
     power = math.floor(math.log10((high - low) / 50))
     numbers = [number for number in (knob.default, value) if isinstance(number, int | float)]
-    power = next((p for p in range(power, power - FINER, -1) if _stops_at(numbers, low, 10.0**p)), power - FINER)
+    for _ in range(FINER):
+        steps = [(number - low) / 10.0**power for number in numbers]
+        if all(math.isclose(count, round(count), abs_tol=1e-6) for count in steps):  # the slider stops at all of them
+            break
+        power -= 1
     step = 10.0**power
     low += step * (knob.ge is None and knob.gt is not None)
     high -= step * (knob.le is None and knob.lt is not None)
     return float(low), float(high), step
-
-
-def _stops_at(numbers: list[float], low: float, step: float) -> bool:
-    """Whether all numbers are whole steps away from the lower end."""
-    return all(math.isclose((x - low) / step, round((x - low) / step), abs_tol=1e-6) for x in numbers)
 
 
 def log_steps(knob: Knob, value: float) -> list[float]:

@@ -21,6 +21,7 @@ class AnchorComparison(ToySweep):
     question = "Which loss needs the fewest dimensions, the fewest steps, the fewest images?"
     moves = ("data", "axis")
     chosen_by = "axis"
+    protocol = "seen"
     note = "mean and deviation over {seeds} seeds, {classes} classes"
     words = "mAP by {title}, from {first} to {last}"
     axes = {
@@ -40,10 +41,14 @@ class AnchorComparison(ToySweep):
     def lines(self) -> dict[str, tuple[str, str]]:
         return {name: (loss, "AP") for name, loss in LOSSES.items()}
 
+    def toy(self, setting: float, seed: int) -> _toy.Toy:
+        shots = int(setting) if self.knobs.axis == "shots" else 16
+        return _toy.hidden_classes(self.knobs.classes, shots, noise=self.knobs.noise, shared=True, seed=seed)
+
     def scores(self, loss: str, setting: float, seed: int) -> dict[str, float]:
         k = self.knobs
         size = {"dim": k.dim, "steps": k.steps, "shots": 16} | {k.axis: int(setting)}
-        toy = _toy.hidden_classes(k.classes, size["shots"], noise=k.noise, shared=True, seed=seed)
+        toy = self.toy(setting, seed)
         knobs: dict[str, Any] = {} if loss == "contrastive" else {"num_classes": k.classes, "dim": size["dim"]}
         if loss == "class_anchor_margin":
             knobs["init"] = "base" if k.classes <= size["dim"] else "random"

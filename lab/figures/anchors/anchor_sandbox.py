@@ -22,12 +22,12 @@ class AnchorSandbox(Figure):
     question = "Switch the repeller off: where do the anchors go? What does the minimum norm save?"
 
     step: int = knob("Number of optimisation steps taken.", default=20, ge=0, le=150)
+    repeller: bool = knob("Push anchors apart.", default=True, source="CAM, eq. 2")
+    min_norm: bool = knob("Keep anchors off the origin.", default=True, source="CAM, eq. 3")
+    attractor: bool = knob("Pull embeddings and anchor together.", default=True, source="CAM, eq. 1")
     lr: float = knob("Learning rate.", default=0.05, ge=0.001, le=0.5, scale="log")
     m: float = knob("Radius around each anchor that stays free.", default=2.0, ge=0.1, le=5, source="CAM, eq. 2")
     p: float = knob("Minimum length of an anchor.", default=1.0, ge=0, le=5, source="CAM, eq. 3")
-    attractor: bool = knob("Pull embeddings and anchor together.", default=True, source="CAM, eq. 1")
-    repeller: bool = knob("Push anchors apart.", default=True, source="CAM, eq. 2")
-    min_norm: bool = knob("Keep anchors off the origin.", default=True, source="CAM, eq. 3")
     classes: int = knob("Number of classes.", default=3, ge=2, le=6)
     per_class: int = knob("Embeddings per class.", default=8, ge=1, le=30)
     start: Literal["random", "origin", "circle"] = knob(

@@ -23,10 +23,10 @@ class TwoStageRace(Figure):
     probes: int = knob(
         "Number of nearest anchors whose items are searched.", default=1, ge=1, le=12, source="CAM, sec. 3"
     )
+    spread: float = knob("Spread of a class around its anchor.", default=0.8, ge=0.1, le=3, scale="log")
     classes: int = knob("Classes, each with one anchor.", default=6, ge=2, le=12)
     gallery: int = knob("Items in the gallery.", default=240, ge=24, le=2000, scale="log")
     queries: int = knob("Number of queries.", default=60, ge=6, le=300)
-    spread: float = knob("Spread of a class around its anchor.", default=0.8, ge=0.1, le=3, scale="log")
     query_spread: float | None = knob(
         "Spread of the queries; by default that of the gallery. CAM searches its own training images, which lie "
         "tighter than unseen queries.",

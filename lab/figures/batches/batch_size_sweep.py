@@ -22,6 +22,7 @@ class BatchSizeSweep(ToySweep):
     note = "{steps} steps each, mean and deviation over {seeds} seeds"
     words = "Test r@1 for batches of {first} to {last} images"
     place = "batch"
+    measured = ("simix", "smooth_ap")
 
     data: Data = data_knob()
     classes: tuple[int, ...] = knob("Classes per batch, with four images each.", default=(2, 4, 8, 16), ge=2, le=24)
@@ -39,9 +40,12 @@ class BatchSizeSweep(ToySweep):
         left_out = {"RS@k with SiMix": not self.knobs.simix, "SmoothAP": not self.knobs.smooth_ap}
         return {name: (name, "r@1") for name in RECIPES if not left_out.get(name)}
 
+    def toy(self, setting: float, seed: int) -> _toy.Toy:
+        return _toy.hidden_classes(classes=24, per_class=6, noise=self.knobs.noise, seed=seed)
+
     def scores(self, loss: str, setting: float, seed: int) -> dict[str, float]:
         k, (name, knobs) = self.knobs, RECIPES[loss]
-        toy = _toy.hidden_classes(classes=24, per_class=6, noise=k.noise, seed=seed)
+        toy = self.toy(setting, seed)
         made = losses.create(name, **knobs)
         return _toy.train(made, toy, steps=k.steps, classes=int(setting) // 4, seed=seed).test[-1]
 

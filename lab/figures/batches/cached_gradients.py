@@ -32,17 +32,17 @@ class CachedGradients(Figure):
         "Which of dropout, running batch statistics and 16-bit arithmetic breaks the equality, and how is it mended?"
     )
 
-    batch: int = knob("Images per step (batch size B).", default=4096, ge=64, le=16384, scale="log")
     chunk: int = knob("Images that run through the network at once (chunk).", default=128, ge=8, le=1024, scale="log")
-    dim: int = knob("Width of the embeddings.", default=512, ge=16, le=2048, scale="log")
-    activations: float = knob("Activations that one image keeps for back-propagation.", default=90.0, ge=1, le=1000,
-                              scale="log", unit="MB")  # fmt: skip
-    dtype: Literal["float32", "float64", "bfloat16"] = knob("Precision of the small network.", default="float32")
     dropout: bool = knob("Give the small network dropout.", default=True)
-    replay: bool = knob("Replay the random state of each chunk in the second pass.", default=True)
     batch_norm: Literal["none", "frozen", "running"] = knob(
         "Batch normalisation of the small network.", default="frozen"
     )
+    dtype: Literal["float32", "float64", "bfloat16"] = knob("Precision of the small network.", default="float32")
+    batch: int = knob("Images per step (batch size B).", default=4096, ge=64, le=16384, scale="log")
+    dim: int = knob("Width of the embeddings.", default=512, ge=16, le=2048, scale="log")
+    activations: float = knob("Activations that one image keeps for back-propagation.", default=90.0, ge=1, le=1000,
+                              scale="log", unit="MB")  # fmt: skip
+    replay: bool = knob("Replay the random state of each chunk in the second pass.", default=True)
 
     def numbers(self) -> Numbers:
         k = self.knobs

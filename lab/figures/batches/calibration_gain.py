@@ -29,6 +29,9 @@ class CalibrationGain(Figure):
     noise: float = knob("Spread of each class (noise).", default=0.5, ge=0.1, le=2)
     seeds: int = knob("Number of seeds.", default=2, ge=1, le=3)
 
+    def idle(self, runs: object = None) -> set[str]:
+        return set() if self.knobs.data == "toy" else type(self).Knobs.model_fields.keys() - {"data"}
+
     def training_steps(self) -> int:
         if self.knobs.data == "Emoji-7":
             return 0
@@ -39,14 +42,17 @@ class CalibrationGain(Figure):
         if k.data == "Emoji-7":
             return _measured()
 
+        toys = [_toy.hidden_classes(CLASSES, PER_CLASS, noise=k.noise, seed=seed) for seed in range(k.seeds)]
+
         def run(lam: float, count: float, seed: int) -> float:
-            toy = _toy.hidden_classes(classes=CLASSES, per_class=PER_CLASS, noise=k.noise, seed=seed)
             loss = losses.create("roadmap", lam=lam)
-            return _toy.train(loss, toy, steps=k.steps, classes=int(count), seed=seed).test[-1]["MAP@R"]
+            return _toy.train(loss, toys[seed], steps=k.steps, classes=int(count), seed=seed).test[-1]["MAP@R"]
 
         scores = np.array([[[run(lam, c, seed) for seed in range(k.seeds)] for c in k.classes] for lam in (0.0, k.lam)])
         note = f"relative gain of λ = {k.lam:g} over SupAP alone, paired by seed"
-        return {"batch": [4 * c for c in k.classes], "without": scores[0], "with": scores[1], "subtitle": note}
+        raw = float(np.mean([_toy.untrained(toy.test)["MAP@R"] for toy in toys]))
+        return {"batch": [4 * c for c in k.classes], "without": scores[0], "with": scores[1], "subtitle": note,
+                "raw": ("no training: the raw points", raw)}  # fmt: skip
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         gain = 100 * (numbers["with"] / numbers["without"] - 1)
@@ -73,13 +79,17 @@ class CalibrationGain(Figure):
             "ROADMAP": (numbers["with"].mean(axis=1), deviation(numbers["with"])),
             "SupAP": (numbers["without"].mean(axis=1), deviation(numbers["without"])),
         }
-        _toy.draw_sweep(figure, [str(b) for b in numbers["batch"]], curves, **BESIDE)
+        name, raw = numbers["raw"]
+        line = np.full(len(numbers["batch"]), raw)
+        _toy.draw_sweep(figure, [str(b) for b in numbers["batch"]], curves, {name: line}, **BESIDE)
+        style.head(figure, self.title, numbers["subtitle"] + _toy.beaten(curves, line))
         return figure.update_xaxes(type="category", tickangle=0)
 
     def alt(self, numbers: Numbers) -> str:
         gain = 100 * (numbers["with"] / numbers["without"] - 1).mean(axis=1)
         values = ", ".join(f"{g:+.1f} % at {b}" for g, b in zip(gain, numbers["batch"], strict=True))
-        return f"Relative gain in MAP@R of calibration by batch size: {values}."
+        name, raw = numbers["raw"]
+        return f"Relative gain in MAP@R of calibration by batch size: {values}; {name} {raw:.3f}."
 
 
 def _measured() -> Numbers:
@@ -91,4 +101,5 @@ def _measured() -> Numbers:
         return np.array([list(measured.by_seed("MAP@R", loss=loss, **{"batch size": b}).values()) for b in sizes])
 
     note = f"relative gain of λ = 0.5, {_bundled.subtitle('calibration_gain')}"
-    return {"batch": sizes, "without": by_seed("SupAP"), "with": by_seed("ROADMAP"), "subtitle": note}
+    raw = "no training: frozen features", _bundled.frozen()["unseen"]["MAP@R"]
+    return {"batch": sizes, "without": by_seed("SupAP"), "with": by_seed("ROADMAP"), "subtitle": note, "raw": raw}

@@ -19,15 +19,15 @@ class GapBounds(Figure):
     question = "When is the refined bound tighter, and can you make it looser than the plain one?"
 
     batches: int = knob("Largest number of batches, K.", default=8, ge=2, le=8, source="ROADMAP, eq. 6")
-    positives: int = knob("Positives in each batch.", default=3, ge=1, le=10)
-    negatives: int = knob("Negatives in each batch.", default=12, ge=1, le=60)
-    noise: float = knob("Spread of the mean scores of the batches.", default=0.05, ge=0, le=1, unit="cosine")
     alpha: float = knob(
         "Positives should score at least alpha.", default=0.9, ge=-1, le=1.5, unit="cosine", source="ROADMAP, eq. 9"
     )
     beta: float = knob(
         "Negatives should score at most beta.", default=0.6, ge=-1, le=1.5, unit="cosine", source="ROADMAP, eq. 9"
     )
+    noise: float = knob("Spread of the mean scores of the batches.", default=0.05, ge=0, le=1, unit="cosine")
+    positives: int = knob("Positives in each batch.", default=3, ge=1, le=10)
+    negatives: int = knob("Negatives in each batch.", default=12, ge=1, le=60)
     splits: int = knob("Random draws for each K.", default=20, ge=1, le=100)
     seed: int = knob("Random seed.", default=0, ge=0, le=999)
 

@@ -6,7 +6,7 @@ import torch
 from lab import losses
 from lab.core import style
 from lab.figures import _toy
-from lab.figures._base import BESIDE, Figure, Numbers, PlotlyFigure, curve, knob
+from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Numbers, PlotlyFigure, curve, knob
 from lab.figures._kept import once
 from lab.inspect import decomposability
 
@@ -46,7 +46,8 @@ class GapInTraining(Figure):
                 "inside": np.array([g.batch_ap.mean() for g in gaps]),
                 "whole": np.array([g.global_ap for g in gaps]),
             }
-        return {"paths": paths}
+        raw = _toy.untrained(_toy.hidden_classes(noise=k.noise, seed=k.seed).train)["AP"]
+        return {"paths": paths, "raw": raw}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         figure = self.canvas(
@@ -66,6 +67,7 @@ class GapInTraining(Figure):
                     figure, index, f"λ = {lam:g}", path["steps"], y, width=width, size=6, legendgroup=str(lam),
                     showlegend=column == 2, row=1, col=column,
                 )  # fmt: skip
+        figure.add_hline(y=numbers["raw"], line=DOTTED, annotation_text="AP of all raw points, no training", **LEFT)
         figure.update_yaxes(rangemode="tozero", **BESIDE)
         return style.legend_below(figure)
 

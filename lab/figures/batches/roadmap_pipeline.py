@@ -28,22 +28,26 @@ class RoadmapPipeline(Figure):
     shows_code = True
     question = "Through which boxes does no gradient flow?"
 
-    _code: bool = knob("Show the name of the module under each box.", default=True, alias="code")
-    lam: float = knob("Weight of calibration.", default=0.5, ge=0, le=1, source="ROADMAP, eq. 2")
+    backward: bool = knob("Show the way of the gradient instead of that of the numbers.", default=False)
 
     def numbers(self) -> Numbers:
-        lam = self.knobs.lam
-        return {"boxes": BOXES, "arrows": ARROWS, "weights": {"sup_ap": 1 - lam, "calibration": lam}}
+        return {"boxes": BOXES, "arrows": ARROWS, "weights": {"sup_ap": "1 - λ", "calibration": "λ"}}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        figure = self.canvas("dashed: the gradient stops here", height=420)
+        way = (
+            "the gradient runs back, and not through rank⁺" if self.knobs.backward else "dashed: no gradient runs back"
+        )
+        figure = self.canvas(way, height=420)
         words, boxes = [], []  # set at once: plotly checks all there are anew with each that is added
         place = {name: (x, y) for name, _, _, x, y in numbers["boxes"]}
         for start, end in numbers["arrows"]:
             (x0, y0), (x1, y1) = place[start], place[end]
-            stopped = "plus" in (start, end)
+            stopped, back = "plus" in (start, end), self.knobs.backward
+            if stopped and back:
+                continue
+            tail, head = sorted(((x0 + 0.47, y0), (x1 - 0.47, y1)), reverse=back)
             words.append({
-                "x": x1 - 0.47, "y": y1, "ax": x0 + 0.47, "ay": y0, "axref": "x", "ayref": "y", "showarrow": True,
+                "x": head[0], "y": head[1], "ax": tail[0], "ay": tail[1], "axref": "x", "ayref": "y", "showarrow": True,
                 "arrowhead": 2, "text": "", "arrowwidth": 2, "arrowcolor": style.GREY if stopped else style.BLACK,
                 "opacity": 0.5 if stopped else 1,
             })  # fmt: skip
@@ -54,11 +58,10 @@ class RoadmapPipeline(Figure):
                          "dash": "dash" if name == "plus" else "solid"},
             })  # fmt: skip
             weight = numbers["weights"].get(name)
-            text = f"<b>{label}</b>" + (f"<br>× {weight:.2f}" if weight is not None else "")
+            text = f"<b>{label}</b>" + (f"<br>× ({weight})" if weight else "")
             words.append({"x": x, "y": y, "text": text, "showarrow": False, "font": {"size": 13}})
-            if self.knobs.code:
-                small = {"size": 11, "color": style.GREY}
-                words.append({"x": x, "y": y - 0.24, "text": module, "showarrow": False, "font": small})
+            small = {"size": 11, "color": style.GREY}
+            words.append({"x": x, "y": y - 0.24, "text": module, "showarrow": False, "font": small})
         figure.update_layout(annotations=[*figure.layout.annotations, *words], shapes=boxes)
         figure.add_scatter(
             x=[b[3] for b in numbers["boxes"]], y=[b[4] for b in numbers["boxes"]], mode="markers",
@@ -71,7 +74,6 @@ class RoadmapPipeline(Figure):
     def alt(self, numbers: Numbers) -> str:
         return (
             "A diagram: a batch of images runs through the network into cosine scores; the scores give rank plus "
-            "(without gradient), rank minus and the calibration margins; the two ranks make SupAP, weighted "
-            f"{numbers['weights']['sup_ap']:.2f}, and with calibration, weighted "
-            f"{numbers['weights']['calibration']:.2f}, ROADMAP."
+            "(without gradient), rank minus and the calibration margins; the two ranks make SupAP, weighted 1 - λ, and "
+            "with calibration, weighted λ, ROADMAP."
         )

@@ -37,9 +37,12 @@ class RoadmapSweep(ToySweep):
     def lines(self) -> dict[str, tuple[str, str]]:
         return {"ROADMAP": ("roadmap", "MAP@R")}
 
+    def toy(self, setting: float, seed: int) -> _toy.Toy:
+        return _toy.hidden_classes(noise=self.knobs.noise, seed=seed)
+
     def scores(self, loss: str, setting: float, seed: int) -> dict[str, float]:
         k = self.knobs
-        toy = _toy.hidden_classes(noise=k.noise, seed=seed)
+        toy = self.toy(setting, seed)
         made = losses.create(loss, **({"beta": 0.9 - setting} if k.what == "margin" else {k.what: setting}))
         return _toy.train(made, toy, steps=k.steps, classes=k.classes, seed=seed).test[-1]
 
@@ -47,9 +50,10 @@ class RoadmapSweep(ToySweep):
         return "MAP@R on unseen classes"
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        return super().draw(numbers).update_layout(showlegend=False)
+        return super().draw(numbers).update_layout(showlegend=True)
 
     def alt(self, numbers: Numbers) -> str:
         (mean, _), settings = numbers["curves"]["ROADMAP"], numbers["settings"]
         values = ", ".join(f"{m:.3f} at {s:g}" for m, s in zip(mean, settings, strict=True))
-        return f"Test MAP@R of ROADMAP over {self.knobs.what}: {values}."
+        (without,) = (f"{name}, {line[0]:.3f}" for name, line in numbers["without"].items())
+        return f"Test MAP@R of ROADMAP by {self.axis.title}: {values}; {without}."

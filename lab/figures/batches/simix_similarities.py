@@ -1,118 +1,99 @@
-"""000, algorithm 1 and eq. 8-10: the similarity matrix growing from the batch to the batch and its virtual examples."""
+"""000, eq. 8-10: a virtual example on the chord between two emoji, and its similarities by mixing scalars alone."""
 
 import itertools
+from typing import Literal
 
 import numpy as np
 
 from lab.core import style
-from lab.figures._base import BESIDE, DASHED, LEFT, Figure, Numbers, PlotlyFigure, knob, marks
+from lab.figures import twelve
+from lab.figures._base import BESIDE, LEFT, Figure, Numbers, PlotlyFigure, knob
+
+PAIRS = {
+    f"{twelve.NAMES[a]} + {twelve.NAMES[b].split()[1]}": (a, b)
+    for a, b in itertools.combinations(range(12), 2)
+    if twelve.LABELS[a] == twelve.LABELS[b]
+}
+"""The pairs that SiMix mixes: two of one kind."""
 
 
 class SimixSimilarities(Figure):
-    """A small batch, every mixed pair of positives, and all similarities by mixing scalars alone."""
+    """Two emoji of one kind, their mixture, and its list among the twelve."""
 
     title = "SiMix mixes similarities, never vectors"
     source = "RS@k, algorithm 1 and eq. 8-10"
     tier = "instant"
-    question = "Why is a virtual example less similar to itself than 1?"
-    moves = ("pair", "spread")
+    question = "Move α from 0 to 1: whom does the mixture of two tigers find, and why is it shorter than 1?"
+    moves = ("alpha", "pair")
 
-    classes: int = knob("Classes in the batch.", default=3, ge=2, le=6)
-    per_class: int = knob("Images per class (m).", default=3, ge=2, le=5, source="RS@k, alg. 1")
-    alpha: float | None = knob(
-        "Mixing weight of every pair; empty: drawn from U(0, 1) for each pair.", default=None, ge=0, le=1
-    )
-    spread: float = knob("Spread of a class around its centre.", default=0.6, ge=0.05, le=3, scale="log")
-    pair: int = knob("Virtual example whose calculation is shown, in the order of the rows.", default=0, ge=0, le=59)
-    virtual_queries: bool = knob("Use virtual examples as queries.", default=True)
-    virtual_items: bool = knob("Use virtual examples as database items.", default=True)
-    seed: int = knob("Random seed.", default=0, ge=0, le=999)
+    alpha: float = knob("Mixing weight: 1 is the first of the two, 0 the second.", default=0.5, ge=0, le=1)
+    pair: Literal[
+        "tiger 1 + 2", "tiger 1 + 3", "tiger 2 + 3", "cat 1 + 2", "cat 1 + 3", "cat 2 + 3",
+        "fox 1 + 2", "fox 1 + 3", "fox 2 + 3", "frog 1 + 2", "frog 1 + 3", "frog 2 + 3",
+    ] = knob("Two emoji of one kind.", default="tiger 1 + 3", source="RS@k, alg. 1")  # fmt: skip
 
     def numbers(self) -> Numbers:
-        k = self.knobs
-        random = np.random.default_rng(k.seed)
-        labels = np.repeat(np.arange(k.classes), k.per_class)
-        points = random.normal(size=(k.classes, 16))[labels] + k.spread * random.normal(size=(len(labels), 16))
-        points /= np.linalg.norm(points, axis=1, keepdims=True)
-        pairs = [p for p in itertools.combinations(range(len(labels)), 2) if labels[p[0]] == labels[p[1]]]
-        first, second = np.array(pairs).T
-        alpha = random.uniform(size=len(pairs)) if k.alpha is None else np.full(len(pairs), k.alpha)
-        mixing = np.zeros((len(pairs), len(labels)))
-        mixing[np.arange(len(pairs)), first] = alpha
-        mixing[np.arange(len(pairs)), second] += 1 - alpha
-        s = points @ points.T
-        crossed = mixing @ s  # eq. 9
-        virtual = mixing @ s @ mixing.T  # eq. 10
-        grown = np.block([[s, crossed.T], [crossed, virtual]])
-        vectors = np.concatenate([points, mixing @ points])
-        chosen, last = min(k.pair, len(pairs) - 1), len(labels) - 1
-        a, b = pairs[chosen]
+        alpha, (a, b) = self.knobs.alpha, PAIRS[self.knobs.pair]
+        s = twelve.VECTORS @ twelve.VECTORS.T
+        mixture = alpha * twelve.VECTORS[a] + (1 - alpha) * twelve.VECTORS[b]
+        mixed = alpha * s[a] + (1 - alpha) * s[b]  # eq. 9
         return {
-            "chosen": chosen,
-            "worked": (alpha[chosen], s[a, last], s[b, last], crossed[chosen, last]),
-            "labels": np.concatenate([labels, labels[first]]),
-            "originals": len(labels),
-            "similarities": grown,
-            "error": float(np.abs(grown - vectors @ vectors.T).max()),
-            "norms": np.linalg.norm(mixing @ points, axis=1),
-            "alpha": alpha,
-            "names": [f"x{i}" for i in range(len(labels))] + [f"x{a}·x{b}" for a, b in pairs],
-        }
+            "pair": (a, b), "mixture": mixture, "length": float(np.linalg.norm(mixture)), "mixed": mixed,
+            "of": (s[a], s[b]), "itself": float(alpha * mixed[a] + (1 - alpha) * mixed[b]),  # eq. 10
+            "error": float(np.abs(mixed - twelve.VECTORS @ mixture).max()),
+            "order": np.argsort(-mixed, kind="stable"),
+        }  # fmt: skip
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        n, names = numbers["originals"], numbers["names"]
-        originals = numbers["similarities"].copy()
-        if not self.knobs.virtual_queries:
-            originals[n:] = np.nan
-        if not self.knobs.virtual_items:
-            originals[:, n:] = np.nan
-        used = int(np.isfinite(originals).sum())
+        (a, b), (x, y), order = numbers["pair"], numbers["mixture"], numbers["order"]
+        ends, angles = twelve.VECTORS[[a, b]], np.linspace(0, 2 * np.pi, 121)
         figure = self.canvas(
-            f"{n} images grow to {len(names)}; {used} similarities, largest difference from real dot products "
-            f"{numbers['error']:.1e} {style.RIGHT}<br>{self._worked(numbers)}",
-            panels=("similarities of B ∪ B̂ (rows query, columns are ranked)", "length of each virtual example"),
-            column_widths=[0.58, 0.42],
-            height=650,
-            x=("item", "mixing weight α"),
-            y=("query", "‖α x + (1 - α) z‖"),
+            f"{self._worked(numbers)}<br>the mixture is <b>{numbers['length']:.2f}</b> long, so its similarity to "
+            f"itself is {numbers['itself']:.2f}; the vectors give the same to {numbers['error']:.0e}",
+            panels=("the mixture lies on the chord", "its list: similarities, mixed"),
+            height=560,
+            x=("first coordinate", "similarity to the mixture"),
+            y=("second coordinate", "rank"),
         )
-        figure.add_heatmap(
-            x=names, y=names, z=originals, colorscale=style.DIVERGING, zmid=0, zmin=-1, zmax=1,
-            colorbar={"title": {"text": "cosine", "side": "right"}, "orientation": "h", "x": 0.25, "len": 0.45,
-                      "y": -0.32, "yanchor": "top", "thickness": 12},
-            hovertemplate="query %{y}<br>item %{x}<br>similarity %{z:.3f}<extra></extra>", **LEFT,
+        for name, line, index in (
+            ("all lengths are 1 on the circle", np.stack([np.cos(angles), np.sin(angles)], 1), 2),
+            ("chord: α x + (1 - α) z", ends, 1),
+            ("length of the mixture", np.array([[0, 0], [x, y]]), 0),
+        ):
+            figure.add_scatter(x=line[:, 0], y=line[:, 1], mode="lines", name=name, line=style.line(index), **LEFT)
+        figure.add_scatter(
+            x=[x], y=[y], mode="markers", name="the mixture", marker=style.marker(6, 20),
+            **LEFT,
         )  # fmt: skip
-        for line in ({"x0": n - 0.5, "x1": n - 0.5, "y0": -0.5, "y1": len(names) - 0.5},
-                     {"y0": n - 0.5, "y1": n - 0.5, "x0": -0.5, "x1": len(names) - 0.5}):  # fmt: skip
-            figure.add_shape(type="line", line={"color": style.BLACK, "width": 3}, **LEFT, **line)
-        row = n + numbers["chosen"]
-        figure.add_shape(
-            type="rect", line={"color": style.VERMILLION, "width": 3}, x0=-0.5, x1=len(names) - 0.5, y0=row - 0.5,
-            y1=row + 0.5, **LEFT,
-        )  # fmt: skip
-        figure.update_layout(margin={"b": 180})
-        figure.update_yaxes(autorange="reversed", **LEFT)
-        marks(
-            figure, 0, None, numbers["alpha"], numbers["norms"], size=10, showlegend=False, text=names[n:],
-            hovertemplate="%{text}<br>α %{x:.2f}<br>length %{y:.3f}<extra></extra>", **BESIDE,
-        )  # fmt: skip
-        figure.add_hline(y=1, line=DASHED, annotation_text="length 1", **BESIDE)
-        figure.update_xaxes(range=[-0.03, 1.03], **BESIDE)
-        return figure.update_yaxes(range=[0, 1.1], **BESIDE)
+        across, up = 1.16 * twelve.VECTORS.T
+        twelve.lay(figure, range(12), across, up, (0.26, 0.26), **LEFT)
+        right = twelve.LABELS[order] == twelve.LABELS[a]
+        for index, (name, mine) in enumerate((("same kind", right), ("another kind", ~right))):
+            figure.add_bar(
+                x=numbers["mixed"][order][mine], y=np.flatnonzero(mine) + 1, orientation="h", name=name, width=0.3,
+                marker={"color": style.COLOURS[index], "pattern": {"shape": "/" if index else ""}},
+                hovertemplate="rank %{y}: %{x:.2f}<extra></extra>", **BESIDE,
+            )  # fmt: skip
+        lefts = numbers["mixed"][order] + np.where(numbers["mixed"][order] < 0, -0.13, 0.13)
+        twelve.lay(figure, order, lefts, np.arange(1, 13), (0.2, 0.95), **BESIDE)
+        figure.update_xaxes(range=[-1.4, 1.4], **LEFT)
+        figure.update_yaxes(range=[-1.4, 1.4], scaleanchor="x", **LEFT)
+        figure.update_xaxes(range=[-1.3, 1.3], **BESIDE)
+        figure.update_yaxes(range=[12.7, 0.3], dtick=1, showgrid=False, **BESIDE)
+        return style.legend_below(figure)
 
     def _worked(self, numbers: Numbers) -> str:
-        """One mixed similarity, in words: the chosen pair with the last image (eq. 9)."""
-        alpha, first, second, mixed = numbers["worked"]
-        n, names = numbers["originals"], numbers["names"]
-        return (
-            f"{names[n + numbers['chosen']]} with {names[n - 1]}: {alpha:.2f} · {first:.3f} + {1 - alpha:.2f} · "
-            f"{second:.3f} = {mixed:.3f}"
-        )
+        """One mixed similarity, in words: that of the first in the list (eq. 9)."""
+        first, alpha = numbers["order"][0], self.knobs.alpha
+        of = [similarities[first] for similarities in numbers["of"]]
+        mixed = numbers["mixed"][first]
+        words = f"{alpha:.2f} · {of[0]:.2f} + {1 - alpha:.2f} · {of[1]:.2f} = {mixed:.2f}"
+        return f"similarity to {twelve.NAMES[first]}: {words}"
 
     def alt(self, numbers: Numbers) -> str:
-        norms = numbers["norms"]
+        names = ", ".join(twelve.NAMES[item] for item in numbers["order"][:4])
         return (
-            f"A batch of {numbers['originals']} images and its {len(norms)} mixed pairs. Mixed similarities equal real "
-            f"dot products to {numbers['error']:.1e}; virtual examples are {norms.min():.2f} to {norms.max():.2f} long "
-            f"because nothing is renormalised. {self._worked(numbers)}."
+            f"Twelve emoji on a circle and the mixture of {self.knobs.pair} on the chord between them, "
+            f"{numbers['length']:.2f} long because nothing is renormalised. Its list begins with {names}; "
+            f"{self._worked(numbers)}."
         )

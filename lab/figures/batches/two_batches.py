@@ -17,21 +17,21 @@ class TwoBatches(Figure):
     question = "Find a split whose batches all have AP 1 while the whole list has an AP below .6."
     moves = ("shift", "scale")
 
-    batches: int = knob("Number of batches, K.", default=2, ge=2, le=8, source="ROADMAP, eq. 6")
-    positives: int = knob("Positives of the query in each batch.", default=3, ge=1, le=8)
-    negatives: int = knob("Negatives in each batch.", default=5, ge=1, le=20)
     shift: float = knob(
         "Difference between the scores of one batch and the next.", default=0.3, ge=0, le=1, unit="cosine"
     )
     scale: float = knob("Spread of the scores inside a batch.", default=1.0, ge=0.1, le=2)
+    lam: float = knob(
+        "Progress of the calibration from 0 (none) to 1 (complete); not the weight of eq. 2.", default=0.0, ge=0, le=1
+    )
+    batches: int = knob("Number of batches, K.", default=2, ge=2, le=8, source="ROADMAP, eq. 6")
+    positives: int = knob("Positives of the query in each batch.", default=3, ge=1, le=8)
+    negatives: int = knob("Negatives in each batch.", default=5, ge=1, le=20)
     alpha: float = knob(
         "Positives are pulled up to alpha.", default=0.9, ge=-1, le=1, unit="cosine", source="ROADMAP, eq. 7"
     )
     beta: float = knob(
         "Negatives are pushed down to beta.", default=0.6, ge=-1, le=1, unit="cosine", source="ROADMAP, eq. 7"
-    )
-    lam: float = knob(
-        "Progress of the calibration from 0 (none) to 1 (complete); not the weight of eq. 2.", default=0.0, ge=0, le=1
     )
 
     def numbers(self) -> Numbers:

@@ -6,8 +6,11 @@ from lab import losses
 from lab.core import style
 from lab.core.estimates import deviation
 from lab.figures import _toy
-from lab.figures._base import BESIDE, LEFT, Figure, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Numbers, PlotlyFigure, knob
 from lab.inspect import pair_gradients, wrong_direction
+
+CLAMPED = {"free": False, "corrected": True}
+"""Whether the loss corrects its gradient."""
 
 
 class GradientCorrection(Figure):
@@ -30,9 +33,11 @@ class GradientCorrection(Figure):
     def numbers(self) -> Numbers:
         k = self.knobs
         scores: dict[str, list[tuple[float, float]]] = {"free": [], "corrected": []}
+        raw = []
         for seed in range(k.seeds):
             toy = _toy.hidden_classes(noise=k.noise, wrong_labels=k.wrong_labels, seed=seed)
-            for name, clamp in (("free", False), ("corrected", True)):
+            raw.append(_toy.untrained(toy.test)["r@1"])
+            for name, clamp in CLAMPED.items():
                 loss = losses.create("contextual", lam=1.0, gamma=0.0, correct_gradient=clamp)
                 trace = _toy.train(loss, toy, steps=k.steps, seed=seed)
                 scores[name].append((trace.train[-1]["r@1"], trace.test[-1]["r@1"]))
@@ -42,9 +47,10 @@ class GradientCorrection(Figure):
             name: wrong_direction(
                 pair_gradients(losses.create("contextual", lam=1.0, gamma=0.0, correct_gradient=clamp), start, labels)
             )
-            for name, clamp in (("free", False), ("corrected", True))
+            for name, clamp in CLAMPED.items()
         }
         return {
+            "raw": float(np.mean(raw)),
             "scores": {name: np.array(values) for name, values in scores.items()},
             "wrong": {name: (audit.share, audit.mass) for name, audit in audits.items()},
         }
@@ -70,6 +76,7 @@ class GradientCorrection(Figure):
                 x=["share of pairs", "share of magnitude"], y=[share, mass], showlegend=False, marker=bars,
                 text=[f"{share:.1%}", f"{mass:.1%}"], textposition="outside", **BESIDE,
             )  # fmt: skip
+        figure.add_hline(y=numbers["raw"], line=DOTTED, annotation_text="test, no training", **LEFT)
         figure.update_yaxes(rangemode="tozero", tickformat=".0%", **BESIDE)
         return style.legend_below(figure)
 

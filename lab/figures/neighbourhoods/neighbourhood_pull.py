@@ -17,14 +17,6 @@ class NeighbourhoodPull(Figure):
 
     k: int = knob("Number of neighbours, the item itself included.", default=4, ge=1, le=12, source="Contextual, eq. 2")
     eps: float = slack(0.1, 2)
-    alpha: float = knob(
-        "Slope of theta in the backward pass, which is the length of every arrow.",
-        default=10.0,
-        ge=0.1,
-        le=100,
-        scale="log",
-        source="Contextual, eq. 1",
-    )
     per_class: int = knob("Items of the item's class, itself included.", default=4, ge=2, le=8)
     spread: float = knob("Spread of that class.", default=0.9, ge=0.1, le=2, scale="log")
     seed: int = knob("Random seed.", default=5, ge=0, le=999)
@@ -39,7 +31,7 @@ class NeighbourhoodPull(Figure):
         distance = squared_distances(points[:1], points)[0]
         edge = np.sort(distance)[min(k.k, len(points)) - 1] + k.eps
         inside = distance <= edge
-        force = np.where(same & ~inside, -1.0, np.where(~same & inside, 1.0, 0.0)) * k.alpha
+        force = np.where(same & ~inside, -1.0, np.where(~same & inside, 1.0, 0.0))
         force[0] = 0
         return {"points": points, "same": same, "inside": inside, "edge": float(np.sqrt(edge)), "force": force,
                 "loss": float(np.mean(same != inside))}  # fmt: skip
@@ -48,7 +40,7 @@ class NeighbourhoodPull(Figure):
         points, same, force = numbers["points"], numbers["same"], numbers["force"]
         figure = self.canvas(
             f"L₁ of this item <b>{numbers['loss']:.3f}</b>: {int((force < 0).sum())} of its label pulled in, "
-            f"{int((force > 0).sum())} others pushed out, all with slope α = {self.knobs.alpha:g}",
+            f"{int((force > 0).sum())} others pushed out, all with the slope α of θ",
             x="embedding, first coordinate",
             y="second coordinate",
             height=560,

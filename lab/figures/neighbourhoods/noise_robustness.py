@@ -43,8 +43,11 @@ class NoiseRobustness(ToySweep):
     def lines(self) -> dict[str, tuple[str, str]]:
         return {name: (name, "r@1") for name in self.knobs.losses}
 
+    def toy(self, setting: Any, seed: int) -> _toy.Toy:
+        return _toy.hidden_classes(noise=self.knobs.noise, seed=seed, **{MADE[self.knobs.damage]: setting})
+
     def scores(self, loss: str, setting: Any, seed: int) -> dict[str, float]:
-        toy = _toy.hidden_classes(noise=self.knobs.noise, seed=seed, **{MADE[self.knobs.damage]: setting})
+        toy = self.toy(setting, seed)
         name, knobs = RECIPES[loss]
         return _toy.train(losses.create(name, **knobs), toy, steps=self.knobs.steps, seed=seed).test[-1]
 

@@ -5,7 +5,7 @@ from typing import Any
 from lab import losses
 from lab.core import style
 from lab.figures import _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure, curve, knob
+from lab.figures._base import DOTTED, Figure, Numbers, PlotlyFigure, curve, knob
 from lab.figures._kept import once
 
 RECIPES = {
@@ -47,17 +47,24 @@ class TrainTestPaths(Figure):
     wrong_labels: float = knob("Share of wrong training labels.", default=0.0, ge=0, le=0.5)
     seed: int = knob("Random seed.", default=0, ge=0, le=99)
 
+    def idle(self, runs: object = None) -> set[str]:
+        return {"steps"} if self.knobs.snapshot < self.knobs.steps else set()
+
     def training_steps(self) -> int:
         return len(self.knobs.losses) * self.knobs.steps
 
     def numbers(self) -> Numbers:
         k = self.knobs
         check_recipes(self)
-        return {"paths": {n: once(_path, n, k.steps, k.every, k.noise, k.wrong_labels, k.seed) for n in k.losses}}
+        raw = _toy.untrained(_toy.hidden_classes(noise=k.noise, wrong_labels=k.wrong_labels, seed=k.seed).test)["r@1"]
+        paths = {n: once(_path, n, k.steps, k.every, k.noise, k.wrong_labels, k.seed) for n in k.losses}
+        return {"paths": paths, "raw": raw}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
+        above = sum(path["test"][-1] > numbers["raw"] for path in numbers["paths"].values())
         figure = self.canvas(
-            f"up to step {min(self.knobs.snapshot, self.knobs.steps)}; the star is where a path stands",
+            f"up to step {min(self.knobs.snapshot, self.knobs.steps)}; the star is where a path stands; "
+            f"{above} of {len(numbers['paths'])} paths end above the raw points",
             x="r@1 on the training classes",
             y="r@1 on unseen classes",
         )
@@ -73,6 +80,7 @@ class TrainTestPaths(Figure):
                 showlegend=False, hoverinfo="skip",
                 marker={"symbol": "star", "size": 17, "color": style.COLOURS[index], "line": {"width": 1.5}},
             )  # fmt: skip
+        figure.add_hline(y=numbers["raw"], line=DOTTED, annotation_text="no training: the raw points")
         return figure.update_layout(legend={"x": 0.01, "y": 0.99})
 
     def alt(self, numbers: Numbers) -> str:
@@ -82,7 +90,7 @@ class TrainTestPaths(Figure):
             ends.append(f"{name} {path['train'][last]:.3f} / {path['test'][last]:.3f}")
         return (
             f"Paths of training and test r@1 up to step {min(k.snapshot, k.steps)}. At the last mark, training / test: "
-            f"{'; '.join(ends)}."
+            f"{'; '.join(ends)}. Without training the raw points reach {numbers['raw']:.3f} in test."
         )
 
     def _drawn(self, path: dict[str, Any]) -> int:

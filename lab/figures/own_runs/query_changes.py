@@ -22,6 +22,10 @@ class QueryChanges(Figure):
     split: str = knob("Split of the data set.", default="test")
     named: int = knob("Number of most improved and of most regressed queries to name.", default=8, ge=1, le=50)
 
+    def offers(self, runs: Sequence) -> dict[str, Sequence[str]]:
+        names = (name for run in runs for name in run.per_query(self.knobs.split))
+        return super().offers(runs) | {"metric": list(dict.fromkeys(names))}
+
     def example(self) -> Sequence:
         return _bundled.examples()
 

@@ -21,20 +21,22 @@ DATA = {
 }
 COLUMN = {"ROxford": "mAP-M", "RParis": "mAP-M"}
 """The score that is compared, where it is not r@1."""
-SHORT = {"ResNet-50": "R50", "DeiT-S": "DeiT"}
 UNTRAINED = "Pretrained alone"
 """What a network brings before any loss, by the slides of 002."""
+FACETS = {"ResNet": "ResNet", "small transformers": "DeiT", "large transformers": "ViT-B"}
+"""Title of a panel, and how the names of its backbones begin."""
 
 
-def published(dataset: str) -> list[tuple[str, float, str]]:
-    """Name, score in percent and source of every row that a recipe trains, and of networks before any training.
+def published(dataset: str) -> list[tuple[str, str, float, str]]:
+    """Name, backbone, score in percent and source of every row that a recipe trains, and of networks before training.
 
-    Backbone, width and test set belong to the name, since scores across them do not compare.
+    Backbone, width and test set are said, since scores across them do not compare.
     """
     column = COLUMN.get(dataset, "r@1")
     return [
         (
-            ", ".join(map(str, filter(None, (row.method, SHORT.get(row.encoder, row.encoder), row.dim, row.part)))),
+            ", ".join(map(str, filter(None, (row.method, row.encoder, row.dim, row.part)))),
+            str(row.encoder),
             100 * row.values[column],
             row.source,
         )
@@ -44,22 +46,21 @@ def published(dataset: str) -> list[tuple[str, float, str]]:
 
 
 class ReferenceScores(Figure):
-    """Published scores as grey marks, own runs as blue bars."""
+    """Published scores as dots, a panel a backbone and a row a paper; own runs as bold lines through all of them."""
 
-    title = "Own runs beside published numbers"
+    title = "Published numbers, and where own runs would stand"
     source = "RS@k, tables 2 and 3; ROADMAP, tables 1 to 4; Contextual, tables 2 to 4; DML deck, slides on backbones"
     tier = "from_runs"
-    question = "Do backbone, width, resolution and epochs match before you compare the scores?"
+    question = "How much does the backbone change, and how much the loss?"
     reads_runs = True
 
     dataset: Literal["SOP", "Cars196", "CUB", "iNaturalist", "VehicleID", "ROxford", "RParis"] = knob(
         "Benchmark.", default="SOP"
     )
-    split: str = knob("Split of the own runs.", default="test")
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
         column = COLUMN.get(self.knobs.dataset, "r@1")
-        scores = [(self._named(run), 100 * _runs.score(run, column, self.knobs.split)) for run in runs]
+        scores = [(self._named(run), 100 * _runs.score(run, column)) for run in runs]
         return {"published": published(self.knobs.dataset), "own": [(n, v) for n, v in scores if not np.isnan(v)]}
 
     def _named(self, run: _runs.Run) -> str:
@@ -68,29 +69,67 @@ class ReferenceScores(Figure):
         return run.name if data in (None, DATA[self.knobs.dataset]) else f"{run.name} (on {data}, not comparable)"
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        published, scores = numbers["published"], numbers["own"]
+        trained = [row for row in numbers["published"] if not row[0].startswith(UNTRAINED)]
+        facets = {title: start for title, start in FACETS.items() if any(row[1].startswith(start) for row in trained)}
+        values = sorted(value for _, _, value, _ in trained)
+        low = np.floor(values[0]) - 1
+        papers = sorted({paper.split(",")[0] for *_, paper in trained})
         figure = self.canvas(
-            f"{self.knobs.dataset}; {style.WRONG} published numbers differ in backbone, width, resolution and budget",
+            self._takeaway(numbers, low),
+            panels=tuple(facets),
+            shared_yaxes=True,
+            horizontal_spacing=0.03,
             x=f"{COLUMN.get(self.knobs.dataset, 'r@1')} (%)",
-            height=240 + 32 * (len(published) + len(scores)),
+            height=230 + 90 * len(papers),
         )
+        for panel, start in enumerate(facets.values(), start=1):
+            for index, paper in enumerate(papers):
+                rows = sorted(
+                    (row for row in trained if row[1].startswith(start) and row[3].startswith(paper)),
+                    key=lambda r: r[2],
+                )
+                if rows:
+                    self._draw_rows(figure, rows, index, {"row": 1, "col": panel})
+            for index, (name, value) in enumerate(numbers["own"]):
+                line = style.line(index, 4)
+                figure.add_scatter(
+                    x=[max(value, low)] * 2, y=[-0.5, len(papers) - 0.5], mode="lines", name=f"{name}: {value:.1f}",
+                    line=line, showlegend=panel == 1, row=1, col=panel,
+                )  # fmt: skip
+        most = max([*values, *(value for _, value in numbers["own"])])
+        figure.update_xaxes(range=[low - 0.5, most + 0.4 * (most - low)])
+        figure.update_yaxes(
+            range=[len(papers) - 0.5, -0.5], tickvals=np.arange(len(papers)), ticktext=papers, zeroline=False
+        )
+        figure.update_yaxes(title_text="paper", col=1)
+        return style.legend_below(figure) if numbers["own"] else figure
+
+    @staticmethod
+    def _draw_rows(figure: PlotlyFigure, rows: list, index: int, where: dict[str, int]) -> None:
+        """The scores of one paper and backbone, apart where they coincide; the best has its name."""
+        lanes = index + 0.16 * (np.arange(len(rows)) % 4 - 1.5) * (len(rows) > 1)
         figure.add_scatter(
-            y=[f"{name} ({paper})" for name, _, paper in published], x=[value for _, value, _ in published],
-            mode="markers+text", text=[f" {value:.1f}" for _, value, _ in published], textposition="middle right",
-            name="published", cliponaxis=False, marker={"symbol": "diamond", "size": 12, "color": style.GREY},
+            x=[value for _, _, value, _ in rows], y=lanes, mode="markers", showlegend=False,
+            marker={**style.marker(index + 2, 10), "opacity": 0.8},
+            customdata=[f"{name}<br>{value:.1f}, {paper}" for name, _, value, paper in rows],
+            hovertemplate="%{customdata}<extra></extra>", **where,
         )  # fmt: skip
-        if scores:
-            figure.add_scatter(
-                y=[name for name, _ in scores], x=[value for _, value in scores], mode="markers+text",
-                text=[f" {value:.1f}" for _, value in scores], textposition="middle right", name="own run",
-                cliponaxis=False, marker=style.marker(0, 13),
-            )  # fmt: skip
-        rows = len({*((name, paper) for name, _, paper in published), *((name, "") for name, _ in scores)})
-        figure.update_yaxes(range=[rows - 0.3, -0.7], type="category")
-        return figure.update_layout(showlegend=True)
+        name, _, value, _ = rows[-1]
+        best = f"{name.split(',')[0]} {value:.1f}"
+        style.note(figure, best, value, lanes[-1], xshift=8, xanchor="left", **where)
+
+    def _takeaway(self, numbers: Numbers, low: float) -> str:
+        rows = numbers["published"]
+        before = [value for name, _, value, _ in rows if name.startswith(UNTRAINED)]
+        parts = [f"{self.knobs.dataset}; {style.WRONG} width, resolution and budget differ, too"]
+        if before:
+            parts.append(f"untrained networks reach {min(before):.0f} to {max(before):.0f}")
+        if any(value < low for _, value in numbers["own"]):
+            parts.append(f"what is below {low:g} stands at the left edge")
+        return "; ".join(parts)
 
     def alt(self, numbers: Numbers) -> str:
-        references = ", ".join(f"{name} {value:.1f}" for name, value, _ in numbers["published"])
+        references = ", ".join(f"{name} {value:.1f}" for name, _, value, _ in numbers["published"])
         scores = ", ".join(f"{name} {value:.1f}" for name, value in numbers["own"]) or "none"
         column = COLUMN.get(self.knobs.dataset, "r@1")
         return f"{column} on {self.knobs.dataset}. Published: {references}. Own runs: {scores}."

@@ -94,7 +94,8 @@ class RetrievedLists(Figure):
         import plotly.graph_objects as go
 
         marks = [style.RIGHT if right else style.WRONG for right in row["right"]]
-        scores = [f" {score:.2f}" if width <= 16 else "" for score in row["scores"]]
+        between = "<br>" if width > 10 else " "
+        scores = [f"{between}{score:.2f}" if width <= 16 else "" for score in row["scores"]]
         stars = [" ★" if alone else "" for alone in row["alone"]]
         return go.Scatter(
             x=np.arange(1, len(marks) + 1), y=np.full(len(marks), line + 0.46), mode="text", showlegend=False,

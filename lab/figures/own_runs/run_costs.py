@@ -47,6 +47,9 @@ class RunCosts(Figure):
     def example(self) -> Sequence:
         return _bundled.examples(_bundled.MEMORIES)
 
+    def idle(self, runs: Sequence | None = None) -> set[str]:
+        return set() if any(map(_memory, self.example() if runs is None else runs)) else {"memory"}
+
     def numbers(self, runs: Sequence = ()) -> Numbers:
         _runs.needs(runs, "RunCosts")
         fitting = [run for run in runs if _memory(run) <= self.knobs.memory]

@@ -22,6 +22,10 @@ class RunCurves(Figure):
     smooth: int = knob("Number of steps over which the loss is averaged.", default=20, ge=1, le=500)
     log_loss: bool = knob("Logarithmic loss axis.", default=False)
 
+    def offers(self, runs: Sequence) -> dict[str, Sequence[str]]:
+        names = (name for run in runs for record in run.metrics("validated") for name in record["values"])
+        return {"metric": list(dict.fromkeys(names))}
+
     def example(self) -> Sequence:
         return _bundled.examples()
 

@@ -32,6 +32,9 @@ class RunMap(Figure):
     metric: str = knob("Score.", default="r@1")
     split: str = knob("Split.", default="test")
 
+    def idle(self, runs: Sequence | None = None) -> set[str]:
+        return {"x", "y", "split"} if runs is None else {"study"}
+
     def example(self) -> Sequence:
         return _bundled.swept(self.knobs.study)
 

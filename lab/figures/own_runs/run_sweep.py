@@ -38,6 +38,9 @@ class RunSweep(Figure):
     metric: str = knob("Score.", default="MAP@R")
     split: str = knob("Split.", default="test")
 
+    def idle(self, runs: Sequence | None = None) -> set[str]:
+        return {"axis", "group", "split"} if runs is None else {"study"}
+
     def example(self) -> Sequence:
         return _bundled.swept(self.knobs.study)
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from lab import losses
 from lab.core import style
-from lab.figures import _lists
+from lab.figures import _lists, twelve
 from lab.figures._base import BESIDE, DOTTED, Figure, Numbers, PlotlyFigure, knob
 from lab.figures._strip import draw_strip
 from lab.inspect import list_gradients
@@ -21,9 +21,9 @@ class ApStrip(Figure):
     question = "Find scores for which SmoothAP pushes a positive down. Can SupAP be made to?"
 
     scores: tuple[float, ...] = knob(
-        "Similarity of each item to the query.", default=(0.88, 0.8, 0.795, 0.7, 0.62, 0.5), ge=-1, le=1, unit="cosine"
+        "Similarity of each item to the query.", default=tuple(twelve.scores().tolist()), ge=-1, le=1, unit="cosine"
     )
-    pattern: str = knob("One + (same label) or - (other label) per score.", default="-+-+--")
+    pattern: str = knob("One + (same label) or - (other label) per score.", default=twelve.pattern())
     loss: str = knob(
         "Loss whose gradient the arrows show, also one of your own.",
         default="sup_ap",
@@ -82,7 +82,7 @@ class ApStrip(Figure):
         figure = self.canvas(
             badges,
             panels=(f"the list, and the push of {name[chosen]}", "loss of the list"),
-            height=480,
+            height=560,
             column_widths=[0.66, 0.34],
             y=("", "loss"),
             x=("", "hatched: below 1 - AP"),

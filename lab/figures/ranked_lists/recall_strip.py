@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.core import style
-from lab.figures import _lists
+from lab.figures import _lists, twelve
 from lab.figures._base import BESIDE, Figure, Numbers, PlotlyFigure, knob
 from lab.figures._strip import draw_strip, item_names
 from lab.surrogates import Heaviside, Sigmoid
@@ -26,11 +26,10 @@ class RecallStrip(Figure):
     question = "Can you make rs@1 large while recall@1 is 0?"
 
     scores: tuple[float, ...] = knob(
-        "Similarity of each item to the query.", default=(0.9, 0.86, 0.84, 0.78, 0.76, 0.7, 0.62, 0.55), ge=-1, le=1,
-        unit="cosine"
-    )  # fmt: skip
-    pattern: str = knob("One + (same label) or - (other label) per score.", default="-+-++---")
-    k: int = knob("Cut-off k.", default=2, ge=1, le=64, source="RS@k, eq. 1")
+        "Similarity of each item to the query.", default=tuple(twelve.scores().tolist()), ge=-1, le=1, unit="cosine"
+    )
+    pattern: str = knob("One + (same label) or - (other label) per score.", default=twelve.pattern())
+    k: int = knob("Cut-off k.", default=2, ge=1, le=16, source="RS@k, eq. 1")
     tau1: float = knob(
         "Temperature on ranks.", default=1.0, ge=0.01, le=10, scale="log", unit="ranks", source="RS@k, eq. 5"
     )
@@ -48,6 +47,10 @@ class RecallStrip(Figure):
     )
     clip: bool = knob("Limit the numerator to k, as in training.", default=True, source="RS@k, sec. 3")
 
+    def idle(self, runs: object = None) -> set[str]:
+        clip = set() if self.numbers()["clipped"] else {"clip"}
+        return clip | {"divide_by_k"} if self.knobs.k >= self.knobs.pattern.count("+") else clip
+
     def numbers(self) -> Numbers:
         k = self.knobs
         scores, relevant = _lists.read(k.scores, k.pattern)
@@ -58,6 +61,7 @@ class RecallStrip(Figure):
 
         recall, hit = _lists.exact_recall(scores, relevant, k.k)
         soft_ranks = _lists.ranks(scores, ranking)
+        credit = counting.value(k.k - soft_ranks)
         count = int(relevant.sum())
         divisor = min(k.k, count) if k.divide_by_k else count
         return {
@@ -66,7 +70,9 @@ class RecallStrip(Figure):
             "push": -_lists.gradient(loss, scores),
             "rank": _lists.ranks(scores, Heaviside()).numpy(),
             "soft_rank": soft_ranks.numpy(),
-            "credit": counting.value(k.k - soft_ranks).numpy(),
+            "credit": credit.numpy() / divisor,
+            "clipped": bool(credit[relevant].sum() > k.k),
+            "divisor": divisor,
             "recall": recall,
             "trained_recall": min(recall * count, k.k) / divisor,
             "hit": hit,
@@ -79,17 +85,17 @@ class RecallStrip(Figure):
             f"recall@{k} = {numbers['recall']:.3f} · hit rate r@{k} = {numbers['hit']:.0f} · trained target "
             f"{numbers['trained_recall']:.3f} · <b>rs@{k} = {numbers['surrogate']:.3f}</b>, "
             f"{numbers['surrogate'] - numbers['trained_recall']:+.3f} from its target",
-            panels=("the list, and where descent pushes each score", f"how much each positive counts for rs@{k}"),
-            height=500,
+            panels=("the list, and where descent pushes each score", f"what each positive adds to rs@{k}"),
+            height=560,
             column_widths=[0.6, 0.4],
-            y=("", "counted as retrieved"),
+            y=("", f"share of rs@{k}"),
             x=("", "positive"),
         )
         draw_strip(figure, numbers["scores"], numbers["relevant"], numbers["push"])
         mine = numbers["relevant"]
         order = np.argsort(numbers["rank"][mine], kind="stable")
         names = np.array(item_names(mine))[mine][order]
-        exact = (numbers["rank"][mine][order] <= k).astype(float)
+        exact = (numbers["rank"][mine][order] <= k) / numbers["divisor"]
         for index, (label, values) in enumerate(
             (("step H(k - rank)", exact), ("σ(τ₁)", numbers["credit"][mine][order]))
         ):

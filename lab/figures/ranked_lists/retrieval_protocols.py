@@ -5,12 +5,15 @@ from typing import Any
 import numpy as np
 
 from lab.core import style
+from lab.figures import twelve
 from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
-from lab.figures.points import letters, squared_distances
+
+ASKING = np.arange(0, 12, 3)
+"""The first drawing of each kind: they search where queries and gallery are two sets."""
 
 
 class RetrievalProtocols(Figure):
-    """Ranked lists of a dozen queries: within one set or against a gallery, itself left out or not."""
+    """Ranked lists of the twelve emoji: within one set or against a gallery, the query itself left out or not."""
 
     title = "Queries and galleries: evaluation protocols"
     source = "DML deck, slides on evaluation protocols; RS@k, eq. 1"
@@ -18,79 +21,82 @@ class RetrievalProtocols(Figure):
     question = "Keep the query in its own gallery: why is r@1 now worthless?"
 
     k: int = knob("Cut-off k.", default=3, ge=1, le=12)
-    query: int = knob("Query whose list is described, counted from 0.", default=0, ge=0, le=29)
+    query: int = knob("Query whose list is described, counted from 0.", default=0, ge=0, le=11)
     exclude_self: bool = knob("Leave the query out of its own gallery, by index.", default=True)
-    same_source: bool = knob("Search among the queries themselves; otherwise in a separate gallery.", default=True)
-    classes: int = knob("Number of classes.", default=4, ge=2, le=6)
-    per_class: int = knob("Images per class.", default=3, ge=2, le=5)
-    spread: float = knob("Spread of a class.", default=0.7, ge=0.05, le=3, scale="log")
-    seed: int = knob("Random seed.", default=1, ge=0, le=999)
+    same_source: bool = knob(
+        "Search among the queries themselves; otherwise the first of each kind search the other eight.", default=True
+    )
+
+    def idle(self, runs: object = None) -> set[str]:
+        return set() if self.knobs.same_source else {"exclude_self"}
 
     def numbers(self) -> Numbers:
-        k = self.knobs
-        random = np.random.default_rng(k.seed)
-        labels = np.repeat(np.arange(k.classes), k.per_class)
-        centres = random.normal(size=(k.classes, 3))
-        queries = centres[labels] + k.spread * random.normal(size=(len(labels), 3))
-        gallery = queries if k.same_source else centres[labels] + k.spread * random.normal(size=(len(labels), 3))
-        distance = squared_distances(queries, gallery)
-        if k.same_source and k.exclude_self:
-            np.fill_diagonal(distance, np.inf)
-        order = np.argsort(distance, axis=1, kind="stable")
-        if k.same_source and k.exclude_self:
+        k, everyone = self.knobs, np.arange(12)
+        queries = everyone if k.same_source else ASKING
+        gallery = everyone if k.same_source else np.setdiff1d(everyone, ASKING)
+        scores = twelve.VECTORS[queries] @ twelve.VECTORS[gallery].T
+        own = queries[:, None] == gallery[None, :]
+        if k.exclude_self:
+            scores = np.where(own, -np.inf, scores)
+        order = gallery[np.argsort(-scores, axis=1, kind="stable")]
+        if k.exclude_self and k.same_source:
             order = order[:, :-1]
-        hits = labels[order] == labels[:, None]
+        hits = twelve.LABELS[order] == twelve.LABELS[queries][:, None]
         top = hits[:, : k.k]
-        query = min(k.query, len(labels) - 1)
+        query = min(k.query, len(queries) - 1)
         return {
             "query": query,
             "found": int(top[query].sum()),
             "positives": int(hits[query].sum()),
-            "labels": labels,
+            "queries": queries,
             "order": order,
             "hits": hits,
             "hit_rate": float(top.any(axis=1).mean()),
             "recall": float((top.sum(axis=1) / hits.sum(axis=1)).mean()),
-            "own": order == np.arange(len(labels))[:, None] if k.same_source else np.zeros_like(hits),
+            "own": order == queries[:, None],
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        k, order, hits, self_pairs = self.knobs, numbers["order"], numbers["hits"], numbers["own"]
-        names = [f"{letter}{i}" for i, letter in enumerate(letters(numbers["labels"]))]
+        k, order, hits, queries = self.knobs.k, numbers["order"], numbers["hits"], numbers["queries"]
         query, right, positives = numbers["query"], numbers["found"], numbers["positives"]
         figure = self.canvas(
-            f"r@{k.k}, at least one hit: <b>{numbers['hit_rate']:.3f}</b> · recall@{k.k}, share of the positives: "
-            f"<b>{numbers['recall']:.3f}</b> · framed: {names[query]} finds {right} of {positives} by rank {k.k}, so "
-            f"r@{k.k} = {int(right > 0)} and recall@{k.k} = {right / max(1, positives):.2f}",
+            f"r@{k}, at least one hit: <b>{numbers['hit_rate']:.3f}</b> · recall@{k}, share of the positives: "
+            f"<b>{numbers['recall']:.3f}</b> · framed: {twelve.NAMES[queries[query]]} finds {right} of {positives} by "
+            f"rank {k}, so r@{k} = {int(right > 0)} and recall@{k} = {right / max(1, positives):.2f}",
             x="rank",
-            y="query (letter = class)",
-            height=200 + 30 * len(names),
+            y="query",
+            height=220 + 42 * len(queries),
         )
-        state = np.where(self_pairs, 1, np.where(hits, 2, 0))
-        mark = np.where(self_pairs, "self", np.where(hits, style.RIGHT, style.WRONG))
+        rows, columns = np.indices(order.shape)
+        state = np.where(numbers["own"], 1, np.where(hits, 2, 0))
+        mark = np.where(numbers["own"], "self", np.where(hits, style.RIGHT, style.WRONG))
         figure.add_heatmap(
-            x=np.arange(1, order.shape[1] + 1), y=names, z=state, zmin=0, zmax=2, showscale=False, xgap=3, ygap=3,
-            colorscale=((0, "#F6C9AD"), (0.5, "#D9D9D9"), (1, "#A9CFE8")),
-            text=[[f"{m} {names[j] if k.same_source else 'g' + names[j]}" for m, j in zip(row, ids, strict=True)]
-                      for row, ids in zip(mark, order, strict=True)],
-            texttemplate="%{text}", hovertemplate="query %{y}, rank %{x}: %{text}<extra></extra>",
+            x=np.arange(1, order.shape[1] + 1), z=state, zmin=0, zmax=2, showscale=False, xgap=3, ygap=3,
+            colorscale=((0, "#F6C9AD"), (0.5, "#D9D9D9"), (1, "#A9CFE8")), text=mark,
+            customdata=np.array(twelve.NAMES)[order], hovertemplate="rank %{x}: %{customdata} %{text}<extra></extra>",
         )  # fmt: skip
-        figure.add_vline(x=k.k + 0.5, line={"width": 3, "color": style.BLACK})
-        style.note(figure, f"k = {k.k}", k.k + 0.5, 1, yref="paper", yanchor="bottom")
-        frame = {"x0": 0.5, "x1": order.shape[1] + 0.5, "y0": query - 0.5, "y1": query + 0.5}
+        twelve.lay(figure, order.ravel(), columns.ravel() + 0.85, rows.ravel(), (0.6, 0.86))
+        figure.add_scatter(
+            x=columns.ravel() + 1.32, y=rows.ravel(), text=mark.ravel(), mode="text", showlegend=False, hoverinfo="skip"
+        )
+        twelve.lay(figure, queries, np.zeros(len(queries)), np.arange(len(queries)), (0.6, 0.86))
+        figure.add_vline(x=k + 0.5, line={"width": 3, "color": style.BLACK})
+        style.note(figure, f"k = {k}", k + 0.5, 1, yref="paper", yanchor="bottom")
+        frame = {"x0": -0.5, "x1": order.shape[1] + 0.5, "y0": query - 0.5, "y1": query + 0.5}
         figure.add_shape(type="rect", line={"width": 3, "color": style.BLACK}, **frame)
-        figure.update_yaxes(autorange="reversed")
-        return figure.update_xaxes(dtick=1, side="bottom")
+        names = [twelve.NAMES[item] for item in queries]
+        figure.update_yaxes(range=[len(names) - 0.5, -0.5], tickvals=np.arange(len(names)), ticktext=names)
+        return figure.update_xaxes(range=[-0.6, 12.6], tickvals=np.arange(1, order.shape[1] + 1), showgrid=False)
 
     def clicked(self, x: Any, y: Any) -> dict[str, int]:
         """A cell: read out its row, down to its rank."""
-        names = [f"{letter}{i}" for i, letter in enumerate(letters(self.numbers()["labels"]))]
-        return {"query": names.index(y), "k": min(int(x), 12)}
+        return {"query": round(y), "k": max(1, min(round(x), 12))}
 
     def alt(self, numbers: Numbers) -> str:
         return (
-            f"Ranked lists of {len(numbers['labels'])} queries. r@{self.knobs.k} is {numbers['hit_rate']:.3f}, "
+            f"Ranked lists of {len(numbers['queries'])} queries. r@{self.knobs.k} is {numbers['hit_rate']:.3f}, "
             f"recall@{self.knobs.k} {numbers['recall']:.3f}; a query is "
             f"{'' if numbers['own'].any() else 'never '}ranked in its own list. "
-            f"Query {numbers['query'] + 1} finds {numbers['found']} of its {numbers['positives']} positives."
+            f"{twelve.NAMES[numbers['queries'][numbers['query']]]} finds {numbers['found']} of its "
+            f"{numbers['positives']} positives."
         )

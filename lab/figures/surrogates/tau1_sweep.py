@@ -32,16 +32,17 @@ class Tau1Sweep(ToySweep):
         trained = ("", SIMIX) if self.knobs.simix else ("",)
         return {score + loss: (loss, score) for loss in trained for score in ("r@1", "MAP@R")}
 
+    def toy(self, setting: float, seed: int) -> _toy.Toy:
+        return _toy.hidden_classes(noise=self.knobs.noise, seed=seed)
+
     def scores(self, loss: str, setting: float, seed: int) -> dict[str, float]:
         k = self.knobs
         made = losses.create("recall_at_k", tau1=setting, simix=loss == SIMIX)
-        return _toy.train(made, _toy.hidden_classes(noise=k.noise, seed=seed), steps=k.steps, lr=k.lr, seed=seed).test[
-            -1
-        ]
+        return _toy.train(made, self.toy(setting, seed), steps=k.steps, lr=k.lr, seed=seed).test[-1]
 
     def score_title(self) -> str:
         return "r@1 on unseen classes" if self.knobs.data == "Emoji-7" else "score on unseen classes"
 
     def alt(self, numbers: Numbers) -> str:
-        best = {m: numbers["tau1"][int(mean.argmax())] for m, (mean, _) in numbers["curves"].items()}
-        return f"Test scores for tau1 in {', '.join(f'{t:g}' for t in numbers['tau1'])}; best at {best}."
+        best = [f"{m} at τ₁ = {numbers['tau1'][int(mean.argmax())]:g}" for m, (mean, _) in numbers["curves"].items()]
+        return f"Test scores for τ₁ of {', '.join(f'{t:g}' for t in numbers['tau1'])} ranks; best {', '.join(best)}."

@@ -66,6 +66,9 @@ class RealityCheck(Figure):
     )
     reported: bool = knob("Also show what the papers reported (P@1, one line for each method).", default=True)
 
+    def idle(self, runs: object = None) -> set[str]:
+        return set() if self.knobs.by == "method" and self.knobs.metric == "P@1" else {"reported"}
+
     def numbers(self) -> Numbers:
         at = 2 * METRICS.index(self.knobs.metric) + (0 if self.knobs.dim == "512" else 6)
         with_reported = self.knobs.reported and self.knobs.metric == "P@1"

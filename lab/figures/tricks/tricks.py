@@ -71,6 +71,9 @@ class Tricks(Figure):
         "Number of rows to show; in some tables each adds a trick to those before.", default=20, ge=1, le=20
     )
 
+    def idle(self, runs: object = None) -> set[str]:
+        return set() if self.knobs.table == GROUP_LOSS else {"score"}
+
     def numbers(self) -> Numbers:
         table, score = self.knobs.table, "CUB r@1"
         if table == GROUP_LOSS:

@@ -82,7 +82,13 @@ def spoilt(source: str) -> str:
     return "\n".join([source, *functions, *(f"{name} = 0.0" for name in sorted(names))])
 
 
-@pytest.mark.parametrize("lesson", [path.stem for path in sorted(ORIGINALS.glob("*.ipynb"))])
+LESSONS = [
+    pytest.param(path.stem, marks=pytest.mark.soak if path.stem.startswith("appendix") else ())
+    for path in sorted(ORIGINALS.glob("*.ipynb"))
+]
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
 def test_nbgrader_releases_what_students_get_and_tells_right_from_wrong(course, folder, lesson):
     teacher, student = (nbformat.read(folder / who / f"{lesson}.ipynb", 4) for who in ("teacher", "student"))
     kept = decisive(teacher)

@@ -8,8 +8,6 @@ import torch
 from lab import losses, search
 from lab.bench._measure import around, centres
 from lab.core.results import EmbeddingSet
-from lab.reranking import k_reciprocal
-from lab.reranking._base import nodes
 
 CLASSES, WIDTH = 512, 16
 BATCH, GALLERY = 2_048, 5_100
@@ -26,8 +24,7 @@ def main() -> None:
             rows = torch.from_numpy(images.vectors).clone().requires_grad_()
             losses.create(name, **knobs)(rows, torch.from_numpy(images.labels)).backward()
     gallery = made(GALLERY, 8.0)
-    ranking = search.create("exact", k=8, device="cpu").build(gallery).rank(gallery, True)
-    k_reciprocal.compiled(ranking, nodes(ranking, gallery, gallery, torch.device("cpu")), k1=5, k2=2, lam=0.3)
+    search.create("exact", k=8, device="cpu").build(gallery).rank(gallery, True)
 
 
 def made(rows: int, noise: float) -> EmbeddingSet:

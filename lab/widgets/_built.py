@@ -27,7 +27,7 @@ def built(
         slope: whether the slopes are compared, too; a metric that counts has none.
     """
     try:
-        if any(mine(*case) is Ellipsis for case in cases[:1]):
+        if mine(*cases[0]) is Ellipsis:
             return check(..., 0)
         ours = [_outcome(mine, case, slope) for case in cases]
     except Exception as error:  # whatever a reader may write

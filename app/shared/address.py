@@ -21,9 +21,9 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 LONGEST = 1_500
 """Characters that one choice may take; a longer one stays out of the address."""
-ON_ITS_WAY = 10.0
+ON_ITS_WAY = 60.0
 """Seconds after a page was drawn in which a click may still bring an address that has been replaced: the browser had
-not heard of it. A click that waits while the page is drawn comes at its end."""
+not heard of it. A click that waits while the page is drawn comes at its end, and a cold server takes half a minute."""
 
 _KNOWN, _NEXT, _HELD, _READ = "_address", "_address next", "_address held", "_address read"
 _SENT, _ENDED, _REFUSED, _SAID = "_address sent", "_address ended", "_address refused", "_address said"

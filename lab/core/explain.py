@@ -8,6 +8,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -52,6 +53,16 @@ def explain(error: BaseException, resumable: bool = False) -> str:
     if "DataLoader worker" in text:
         return f"A process that decodes images died: set --training.workers 0 to see why. ({text[:200]})"
     return shortened(text) or type(error).__name__
+
+
+def need(what: str, extra: str, *modules: str) -> None:
+    """Refuse to begin what would fail for want of a library of an extra, by default of one of the same name.
+
+    Raises:
+        ValueError: names what is missing and the line that installs it.
+    """
+    if missing := [module for module in modules or [extra] if find_spec(module) is None]:
+        raise ValueError(f"{what} needs {' and '.join(missing)}: pip install 'rankscope[{extra}]'.")
 
 
 def faiss_library() -> Any:

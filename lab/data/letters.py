@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from lab.core.explain import need
 from lab.data import _splits
 from lab.data._base import BundledSplitKnobs, ImageRecords, ImageSet
 
@@ -116,10 +117,6 @@ def _font(face: str) -> ImageFont.FreeTypeFont:
 
 def _file(face: str) -> Path:
     """Found without importing matplotlib, which takes a second."""
-    spec = importlib.util.find_spec("matplotlib")
-    if spec is None or spec.origin is None:
-        raise ValueError(
-            "The typefaces of the data set letters come with matplotlib, which is not installed. Install the extra: "
-            "pip install 'rankscope[letters]'."
-        )
-    return Path(spec.origin).parent / "mpl-data" / "fonts" / "ttf" / f"{face}.ttf"
+    need("The data set letters, for its typefaces,", "letters", "matplotlib")
+    package = importlib.util.find_spec("matplotlib")
+    return Path(str(package and package.origin)).parent / "mpl-data" / "fonts" / "ttf" / f"{face}.ttf"

@@ -10,11 +10,11 @@ from lab.core.catalog import Catalog
 if TYPE_CHECKING:
     from lab.core.knobs import knob
     from lab.encoders._base import Encoder, Head, Pool, UnitLength, gem
-    from lab.encoders._timm import FeatureMap, as_map, read_weights
+    from lab.encoders._timm import FeatureMap, as_map, merge_attention, read_weights
 
 __all__ = [
     "Encoder", "FeatureMap", "Head", "Pool", "UnitLength", "add", "as_map", "broken", "create", "gem", "get", "knob",
-    "names", "read_weights",
+    "merge_attention", "names", "read_weights",
 ]  # fmt: skip
 
 _catalog: "Catalog[Encoder]" = Catalog(__name__, __path__, "encoder", base="lab.encoders._base:Encoder")

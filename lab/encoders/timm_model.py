@@ -51,6 +51,15 @@ class TimmModel(Encoder):
         "Pooling of the last feature map to one vector.", default="native", source="DML deck, tricks"
     )
 
+    frozen_blocks: int = _timm.FROZEN_BLOCKS
+    lora: int | None = knob(
+        "Freeze the backbone, a transformer, and train low-rank updates of its attention of this rank (LoRA).",
+        default=None,
+        ge=1,
+        scale="log",
+        source="Hu et al. 2021",
+    )
+
     def __post_init__(self) -> None:
         native = self.knobs.pooling == "native"
         make = _timm.undistilled if self.knobs.drop_distillation else _timm.create
@@ -64,6 +73,9 @@ class TimmModel(Encoder):
         self.input_size = self.knobs.image_size or config["input_size"][-1]
         if self.input_size != config["input_size"][-1] and hasattr(model, "set_input_size"):
             model.set_input_size(img_size=self.input_size)
+        if self.knobs.lora:
+            model = _timm.adapt_attention(model, self.knobs.lora, self.knobs.backbone)
+        _timm.freeze(model, self.knobs.frozen_blocks)
         backbone = model if native else _timm.FeatureMap(model)
         pool, width = Pool(self.knobs.pooling), _timm.width(backbone, self.input_size, self.knobs.backbone)
         pretrained = self.knobs.pretrained or bool(self.knobs.weights)

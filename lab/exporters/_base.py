@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import ClassVar
 
 from lab.core.catalog import name_of
+from lab.core.explain import need
 from lab.core.files import making, remove_left_overs, replacing
 from lab.core.knobs import HasKnobs
 from lab.core.results import EmbeddingSet
@@ -31,11 +31,8 @@ class Exporter(HasKnobs):
         Raises:
             ValueError: names what is missing and the line that installs it.
         """
-        if missing := [module for module in self.needs if find_spec(module) is None]:
-            raise ValueError(
-                f"An export to {name_of(type(self))} needs {' and '.join(missing)}: pip install "
-                f"'rankscope[{self.extra}]'."
-            )
+        if self.extra:
+            need(f"An export to {name_of(type(self))}", self.extra, *self.needs)
 
     def write(self, run: Run, path: Path) -> None:
         """Write the file `path`, or into the empty folder `path` where there is no suffix.

@@ -8,4 +8,3 @@ from lab.exporters.parquet import Parquet as Parquet
 from lab.exporters.projector import Projector as Projector
 from lab.exporters.tensorboard import Tensorboard as Tensorboard
 from lab.exporters.torch import Torch as Torch
-from lab.exporters.trackio import Trackio as Trackio

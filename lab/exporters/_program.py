@@ -17,6 +17,7 @@ from lab import threshold
 from lab.core.files import write_text
 from lab.core.knobs import knob
 from lab.data.images.transforms import Transform
+from lab.encoders import merge_attention
 from lab.exporters._base import Exporter
 from lab.exporters._preparation import Geometry, Preparation
 from lab.runs.building.parts import testing_transform
@@ -127,6 +128,7 @@ class EncoderExporter(Exporter):
             )
         checkpoint = None if self.knobs.checkpoint == "as evaluated" else self.knobs.checkpoint
         model = open_trained(run, checkpoint, encoder=self.given)
+        merge_attention(model.encoder)
         seen = testing_transform(config, model.encoder)
         geometry, pixels = Geometry.of(seen), FromPixels(model.encoder).eval()
         trials = _trials(model.encoder, seen, geometry.size, TRIED_RAW if raw else ((1, 1),))

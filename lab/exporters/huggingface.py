@@ -105,10 +105,9 @@ def published(run: Run, program: Program) -> RunConfig:
     config = run.config
     if (pooling := config.evaluation.knobs.pooling) != "trained":
         config = config.changed("encoder.pooling", pooling).changed("evaluation.pooling", "trained")
-    for path in (
-        "training.device",
-        "evaluation.search",
-    ):  # class anchors, which a search in two stages needs, stay here
+    if "lora" in config.encoder.values:
+        config = config.changed("encoder.lora", None)  # it has been added to the weights
+    for path in ("training.device", "evaluation.search"):  # class anchors, which two stages need, stay here
         section, _, name = path.partition(".")
         config = config.changed(path, type(getattr(config, section).knobs).model_fields[name].default)
     return RunConfig.of(_without_folders(config.as_dict()), stored=True)

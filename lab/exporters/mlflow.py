@@ -27,7 +27,6 @@ class Mlflow(Curves):
         >>> path = lab.exporters.create("mlflow").export(run, "sqlite:///runs.db")  # doctest: +SKIP
     """
 
-    needs = ("mlflow",)
     extra = "mlflow"
 
     experiment: str = knob("Experiment of MLflow that the run is put into.", default="rankscope")

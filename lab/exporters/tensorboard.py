@@ -25,7 +25,6 @@ class Tensorboard(Curves):
         [1, 2]
     """
 
-    needs = ("tensorboard",)
     extra = "tensorboard"
     export = Exporter.export  # by `write`, so that a failure leaves nothing behind
 

@@ -11,7 +11,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lab.core.knobs import knob
+from lab.figures import twelve
 from lab.surrogates import Heaviside, Surrogate
+
+SCORES = knob(
+    "Similarity of each item to the query.", default=tuple(twelve.scores().tolist()), ge=-1, le=1, unit="cosine"
+)
+PATTERN = knob("One + (same label) or - (other label) per score.", default=twelve.pattern())
+TAU1 = knob("Temperature on ranks.", default=1.0, ge=0.1, le=10, scale="log", unit="ranks", source="RS@k, eq. 5")
+TAU2 = knob(
+    "Temperature on similarity gaps.", default=0.01, ge=0.001, le=1, scale="log", unit="cosine", source="RS@k, eq. 5"
+)
+"""Knobs that figures of lists share."""
 
 
 def read(scores: tuple[float, ...], pattern: str) -> tuple[Tensor, Tensor]:

@@ -33,7 +33,7 @@ class Launcher(HasKnobs):
 
         Raises:
             ValueError: the launcher cannot take them; none was handed over then.
-            ImportError: the library behind the launcher is missing; says what to install.
+            ValueError: the library behind the launcher is missing; says what to install.
         """
         raise NotImplementedError(f"{type(self).__name__} must define submit.")
 

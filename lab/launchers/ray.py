@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from lab.core.explain import need
 from lab.core.knobs import knob
 from lab.launchers._base import PAUSE, Launcher
 from lab.launchers._needs import Needs, needs_of
@@ -17,8 +18,6 @@ from lab.runs.folder import FAILED, FINISHED, QUEUED, STOPPED, Run
 from lab.runs.launching import detached, stop_request
 from lab.runs.process import Worker
 from lab.runs.writer import Writer
-
-MISSING = "Ray is not installed: pip install 'rankscope[ray]'."
 
 
 class Ray(Launcher):
@@ -53,9 +52,9 @@ class Ray(Launcher):
 
         ray = self._connected()
         needs = [needs_of(run.config, self._gpus, self.knobs.memory) for run in runs]
-        for run, need in zip(runs, needs, strict=True):
-            self._refuse_what_fits_nowhere(ray, run, need)
-        for run, need in zip(runs, needs, strict=True):
+        for run, one in zip(runs, needs, strict=True):
+            self._refuse_what_fits_nowhere(ray, run, one)
+        for run, one in zip(runs, needs, strict=True):
             if run.state == FINISHED:
                 continue
             detached.hand_over(run, self.place, Worker.this(), self.outlives)
@@ -65,13 +64,13 @@ class Ray(Launcher):
             # A process trains once and goes: what a training leaves in torch never reaches the next.
             remote = ray.remote(max_calls=1)(train_here).options(
                 name=run.name,
-                num_cpus=need.cpus,
-                num_gpus=need.gpus,
-                memory=need.memory,
+                num_cpus=one.cpus,
+                num_gpus=one.gpus,
+                memory=one.memory,
                 max_retries=self.knobs.retries,
                 scheduling_strategy="SPREAD",
             )
-            self._tasks[remote.remote(str(run.path.resolve()), need.cpus)] = run
+            self._tasks[remote.remote(str(run.path.resolve()), one.cpus)] = run
 
     def ended(self) -> Iterator[Run | None]:
         ray = self._connected()
@@ -126,10 +125,9 @@ class Ray(Launcher):
         Raises:
             ValueError: it cannot be reached or started, whatever Ray raises then; says why.
         """
-        try:
-            import ray
-        except ImportError:
-            raise ImportError(MISSING) from None
+        need("The launcher ray", "ray")
+        import ray
+
         quiet: dict[str, Any] = dict(log_to_driver=False, logging_level=logging.ERROR)
         address = self.knobs.address
         try:

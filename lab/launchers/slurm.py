@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from lab.core.explain import need
 from lab.core.knobs import knob
 from lab.install import children
 from lab.launchers._base import PAUSE, Launcher
@@ -22,8 +23,6 @@ from lab.runs.writer import Writer
 
 if TYPE_CHECKING:
     from submitit.helpers import DelayedSubmission
-
-MISSING = "submitit is not installed: pip install 'rankscope[slurm]'."
 
 FOLDER = ".slurm"
 """What submitit keeps of its jobs, in the folder of runs."""
@@ -74,10 +73,9 @@ class Slurm(Launcher):
         self._jobs: list[_Job] = []
 
     def submit(self, runs: Sequence[Run]) -> None:
-        try:
-            import submitit
-        except ImportError:
-            raise ImportError(MISSING) from None
+        need("The launcher slurm", "slurm", "submitit")
+        import submitit
+
         runs = [run for run in runs if run.state != FINISHED and not self._found_again(run)]
         if not runs:
             return

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from lab.core.explain import need
 from lab.core.results import EmbeddingSet, as_array
 
 Method = Literal["pca", "umap", "tsne"]
@@ -195,10 +196,9 @@ def _start(vectors: np.ndarray, start: np.ndarray | None) -> np.ndarray:
 
 
 def _umap(vectors: np.ndarray, seed: int, neighbours: int, start: np.ndarray | None) -> np.ndarray:
-    try:
-        import umap
-    except ImportError:
-        raise ValueError("UMAP is not installed: pip install 'rankscope[app]', or use pca or tsne.") from None
+    need("The method umap (pca and tsne do not)", "app", "umap")
+    import umap
+
     kept = min(neighbours, len(vectors) - 1)
     distances, places = _nearest_by_cosine(vectors, kept - 1)
     itself = np.arange(len(vectors), dtype=np.int32)[:, None]  # UMAP counts a point as its own first neighbour

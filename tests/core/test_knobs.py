@@ -92,8 +92,6 @@ def test_signature_and_help_are_the_declaration():
     [
         (lambda: Toy(0.5), "Toy takes its knobs by name, Toy(size=..., tau=..., k=..., variant=..., classes=...), got"),
         (lambda: Held(classes=3), "Held needs thing: what is held"),
-        (lambda: knob(1.0, "Power."), "takes its help first and its default by name"),
-        (lambda: type("Old", (HasKnobs,), {"Knobs": Toy.Knobs}), "Old holds a class Knobs: declare its knobs on Old"),
         (lambda: type("Bare", (HasKnobs,), {"tau": knob("h", default=1)}), "Bare: the knob tau needs a type"),
     ],
 )

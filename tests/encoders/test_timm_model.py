@@ -72,11 +72,39 @@ def test_without_a_network_the_message_says_which_file_to_put_where(monkeypatch,
         ("resmlp_12_224", {"image_size": 64}, "does not take images of 64 x 64"),
         ("deit_tiny_distilled_patch16_224", {"pooling": "gem"}, "with this pooling; native always works"),
         ("resnet10t", {"pooling": "median"}, "one of native, avg, max, mixed, gem"),
+        ("resnet10t", {"lora": 4}, "lora changes attn.qkv, which resnet10t lacks; take a transformer"),
     ],
 )
 def test_bad_input_gets_a_sentence(backbone, knobs, sentence):
     with pytest.raises(ValueError, match=sentence):
         create(backbone, **knobs)
+
+
+@pytest.mark.parametrize(
+    ("knobs", "learning"),
+    [
+        ({"frozen_blocks": 4}, {"blocks.3", "blocks.4", "blocks.5", "norm", "embed"}),
+        ({"frozen_blocks": 99}, {"embed"}),
+        ({"lora": 2}, {"lora_A", "lora_B", "embed"}),
+        ({"lora": 2, "frozen_blocks": 6}, {"blocks.5", "embed"}),
+    ],
+)
+def test_only_what_is_not_frozen_learns(knobs, learning):
+    torch.manual_seed(0)
+    whole = create("test_vit", image_size=32)
+    torch.manual_seed(0)
+    encoder, images = create("test_vit", image_size=32, **knobs), torch.rand(4, 3, 32, 32)
+    encoder.head.load_state_dict(whole.head.state_dict())  # other layers draw other random numbers
+    torch.testing.assert_close(encoder(images), whole(images))  # LoRA begins at zero
+    before = {name: value.detach().clone() for name, value in encoder.named_parameters()}
+    optimiser = torch.optim.SGD(encoder.parameters(), 1.0)
+    for _ in range(2):  # the first step leaves LoRA's A as it is, for B is zero
+        encoder(images).square()[:, 0].sum().backward()
+        optimiser.step()
+        optimiser.zero_grad()
+    moved = {name for name, value in encoder.named_parameters() if not torch.equal(value, before[name])}
+    assert all(any(part in name for part in learning) for name in moved)
+    assert all(any(part in name for name in moved) for part in learning)
 
 
 class Evil:

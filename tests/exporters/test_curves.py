@@ -1,11 +1,4 @@
-"""Curves are read back by TensorBoard and MLflow themselves, and by trackio where that is installed.
-
-trackio asks for another major version of Pillow than the one that the tests decode images with, so the installation for
-tests lacks it: there a stand-in writes down what it is told, and the command has to say how to install trackio.
-`docs/exports.md` says when the real one last read these numbers back.
-"""
-
-from importlib.util import find_spec
+"""Curves are read back by TensorBoard and MLflow themselves."""
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -128,19 +121,3 @@ def test_mlflow_itself_gives_every_number_back(run, tmp_path):
         assert sorted((one.step, one.value) for one in history) == points, name
     first = client.get_metric_history(kept.info.run_id, "training/loss")[0]
     assert first.timestamp == round(run.metrics("stepped")[0]["at"] * 1000)
-
-
-def test_trackio_itself_gives_every_number_back(run, tmp_path, monkeypatch):
-    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path))
-    status, said = exported(run, "trackio")
-    if find_spec("trackio") is None:
-        assert status and "pip install 'rankscope[trackio]'" in said and not any(tmp_path.iterdir())
-        return
-    import trackio
-    from trackio.sqlite_storage import SQLiteStorage
-
-    (kept,) = trackio.Api().runs("rankscope")
-    assert kept.name == "tiny" and kept.config["loss.name"] == "recall_at_k"
-    logs = SQLiteStorage.get_logs("rankscope", run="tiny", run_id=kept.id)
-    for name, points in curves_of(run).items():
-        assert sorted((one["step"], one[name]) for one in logs if name in one) == points, name

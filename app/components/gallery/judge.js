@@ -181,7 +181,7 @@ class Judge {
 
   answer(does, label = "") {
     const ids = this.selected.length ? this.selected : [this.current];
-    if (!this.ids.length) return;
+    if (!this.ids.length || this.log.some((entry) => entry.last)) return;  // the next page of the list is on its way
     const place = ANSWERS.findIndex((one) => one.does === does);
     if (!label && this.buttons[place].hidden) return;
     this.past.push({ ids, at: this.current });

@@ -16,7 +16,7 @@ from app.components.gallery import Card, CardSection, gallery
 from app.forms import folder_picker
 from app.results.pictures import thumbnail
 from app.results.run_choice import folders, library
-from app.shared import address, background, page_frame, queueing, settings
+from app.shared import background, page_frame, queueing, settings
 from lab import adaptation
 from lab.adaptation import Plan
 from lab.core.formats import counted
@@ -69,7 +69,6 @@ class Begun:
 
 def ask() -> Begun:
     """Draw the questions."""
-    address.adopt("mine", {"yes": FOLDER}.__getitem__, key="images")
     if next_one := st.session_state.pop(NEXT, None):
         st.session_state["images"] = next_one
     filled = FILLED in (st.session_state.get("images"), st.query_params.get("images"))

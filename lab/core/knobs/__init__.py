@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
-from typing import Any, ClassVar, Literal, Never, dataclass_transform
+from typing import Any, ClassVar, Literal, dataclass_transform
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
@@ -31,7 +31,7 @@ LONGEST = 1_000
 
 def knob(
     help: str,
-    *positional: Never,
+    *,
     default: Any = ...,
     ge: float | None = None,
     gt: float | None = None,
@@ -51,15 +51,7 @@ def knob(
     paper and equation. `path` marks a file or folder. `catalog` names a catalogued package, for instance
     `lab.reranking`, whose names the knob can take besides its default. `alias` is its name, where the class has
     another attribute of that name.
-
-    Raises:
-        TypeError: the default is not given by name.
     """
-    if positional or not isinstance(help, str):
-        raise TypeError(
-            'A knob takes its help first and its default by name, tau: float = knob("Temperature.", default=0.01), and '
-            "stands on the class itself, in no nested class Knobs: see CONTRIBUTING.md, A loss."
-        )
     extra: Any = {"ge": ge, "gt": gt, "le": le, "lt": lt, "alias": alias}
     extra |= {"scale": scale, "unit": unit, "source": source, "path": path, "catalog": catalog}
     return Field(default, description=help, json_schema_extra=extra)
@@ -281,13 +273,8 @@ class HasKnobs:
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         own = dict(vars(cls))
-        if own.get("Knobs") is Unchecked:
-            return
         if "Knobs" in own:
-            raise TypeError(
-                f"{cls.__qualname__} holds a class Knobs: declare its knobs on {cls.__name__} itself, "
-                'tau: float = knob("Temperature.", default=0.01).'
-            )
+            return
         annotations = inspect.get_annotations(cls)
         inside: dict[str, Any] = {"__module__": cls.__module__, "__qualname__": f"{cls.__qualname__}.Knobs"}
         inside |= {name: value for name, value in own.items() if hasattr(value, "decorator_info")}  # pydantic's checks

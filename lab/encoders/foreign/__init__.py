@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import lab.encoders
+from lab.core.explain import need
 
 WEIGHTS = (".pth", ".safetensors", ".bin", ".ckpt")
 """Suffixes of files that hold tensors by their names, and no model."""
@@ -229,10 +230,9 @@ class _Onnx(_Pixels):
 
     def __init__(self, path: Path):
         super().__init__()
-        try:
-            import onnxruntime
-        except ImportError:
-            raise ValueError("an ONNX model is run by another package: pip install onnxruntime") from None
+        need("an ONNX model", "onnx", "onnxruntime")
+        import onnxruntime
+
         self.session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
         self.program = hashlib.blake2b(path.read_bytes(), digest_size=16).digest()
         first, *_ = self.session.get_inputs()

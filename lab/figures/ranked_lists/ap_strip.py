@@ -4,7 +4,7 @@ import numpy as np
 
 from lab import losses
 from lab.core import style
-from lab.figures import _lists, twelve
+from lab.figures import _lists
 from lab.figures._base import BESIDE, DOTTED, Figure, Numbers, PlotlyFigure, knob
 from lab.figures._strip import draw_strip
 from lab.inspect import list_gradients
@@ -20,10 +20,8 @@ class ApStrip(Figure):
     drag = ("scores", "pattern")
     question = "Find scores for which SmoothAP pushes a positive down. Can SupAP be made to?"
 
-    scores: tuple[float, ...] = knob(
-        "Similarity of each item to the query.", default=tuple(twelve.scores().tolist()), ge=-1, le=1, unit="cosine"
-    )
-    pattern: str = knob("One + (same label) or - (other label) per score.", default=twelve.pattern())
+    scores: tuple[float, ...] = _lists.SCORES
+    pattern: str = _lists.PATTERN
     loss: str = knob(
         "Loss whose gradient the arrows show, also one of your own.",
         default="sup_ap",

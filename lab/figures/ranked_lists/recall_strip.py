@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.core import style
-from lab.figures import _lists, twelve
+from lab.figures import _lists
 from lab.figures._base import BESIDE, Figure, Numbers, PlotlyFigure, knob
 from lab.figures._strip import draw_strip, item_names
 from lab.surrogates import Heaviside, Sigmoid
@@ -25,23 +25,13 @@ class RecallStrip(Figure):
     drag = ("scores", "pattern")
     question = "Can you make rs@1 large while recall@1 is 0?"
 
-    scores: tuple[float, ...] = knob(
-        "Similarity of each item to the query.", default=tuple(twelve.scores().tolist()), ge=-1, le=1, unit="cosine"
-    )
-    pattern: str = knob("One + (same label) or - (other label) per score.", default=twelve.pattern())
+    scores: tuple[float, ...] = _lists.SCORES
+    pattern: str = _lists.PATTERN
     k: int = knob("Cut-off k.", default=2, ge=1, le=16, source="RS@k, eq. 1")
     tau1: float = knob(
         "Temperature on ranks.", default=1.0, ge=0.01, le=10, scale="log", unit="ranks", source="RS@k, eq. 5"
     )
-    tau2: float = knob(
-        "Temperature on similarity gaps.",
-        default=0.01,
-        ge=0.001,
-        le=1,
-        scale="log",
-        unit="cosine",
-        source="RS@k, eq. 5",
-    )
+    tau2: float = _lists.TAU2
     divide_by_k: bool = knob(
         "Divide by min(k, positives) instead of all positives.", default=True, source="RS@k, sec. 3"
     )

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from lab.core import style
+from lab.figures import _lists
 from lab.figures._base import Figure, Numbers, PlotlyFigure, curve, knob
 from lab.surrogates import Sigmoid
 
@@ -17,9 +18,7 @@ class GradientByRank(Figure):
     question = "Which ranks get no push for k = 1 alone, and what do more values of k buy?"
 
     k: tuple[int, ...] = knob("Cut-offs k.", default=(1, 2, 4, 8, 16), ge=1, le=64, source="RS@k, eq. 7")
-    tau1: float = knob(
-        "Temperature on ranks.", default=1.0, ge=0.1, le=10, scale="log", unit="ranks", source="RS@k, eq. 5"
-    )
+    tau1: float = _lists.TAU1
     log_y: bool = knob("Logarithmic gradient axis.", default=False)
     last: int = knob("Largest rank shown.", default=32, ge=4, le=256)
 

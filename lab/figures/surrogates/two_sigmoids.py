@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from lab.core import style
+from lab.figures import _lists
 from lab.figures._base import Figure, Numbers, PlotlyFigure, curve, knob
 from lab.surrogates import Heaviside, Sigmoid
 
@@ -16,18 +17,8 @@ class TwoSigmoids(Figure):
     tier = "instant"
     question = "Why can the two sigmoids not share one temperature?"
 
-    tau1: float = knob(
-        "Temperature on ranks.", default=1.0, ge=0.1, le=10, scale="log", unit="ranks", source="RS@k, eq. 5"
-    )
-    tau2: float = knob(
-        "Temperature on similarity gaps.",
-        default=0.01,
-        ge=0.001,
-        le=1,
-        scale="log",
-        unit="cosine",
-        source="RS@k, eq. 5",
-    )
+    tau1: float = _lists.TAU1
+    tau2: float = _lists.TAU2
     ranks: float = knob("Half the width of the rank axis.", default=10.0, ge=1, le=100, unit="ranks")
     gaps: float = knob("Half the width of the gap axis.", default=0.1, ge=0.01, le=2, scale="log", unit="cosine")
 

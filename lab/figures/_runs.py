@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet
 
 if TYPE_CHECKING:
     from lab.data import ImageSet
+
+SPLIT = knob("Split of the data set.", default="test")
 
 
 class Run(Protocol):

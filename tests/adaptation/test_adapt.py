@@ -13,7 +13,7 @@ from sklearn.decomposition import PCA
 
 import lab
 from lab.__main__ import main
-from lab.adaptation import beside, planned, verdict
+from lab.adaptation import beside, came_of, planned, verdict
 from lab.core.streams import result_of
 from lab.data.images.features import FOLDER, FeatureLoader
 from lab.evaluation.paired import Difference
@@ -50,13 +50,13 @@ def adapted(mine, root):
     return lab.adapt(mine, dim=8, also=["other"], runs=root, training=training)
 
 
-def test_a_head_helps_where_it_was_trained_and_harms_elsewhere(adapted):
+def test_a_head_helps_where_it_was_trained_and_harms_elsewhere(adapted, mine):
     """The noise of the one set is what tells the classes of the other."""
     here, (there,) = adapted.beside, adapted.elsewhere
     assert verdict(here.difference) == "helped" and here.after > here.before + 0.1, here.sentence
     assert verdict(there.difference) == "harmed" and there.after < there.before - 0.05, there.sentence
-    told = json.loads((adapted.run.path / "beside.json").read_text())
-    assert told == {"came": adapted.came.name, "sentences": [here.sentence, there.sentence]}
+    runs = [mine, adapted.run, adapted.came]
+    assert [came_of(one, runs) for one in runs] == [None, adapted.came, None]
 
 
 def test_gained_and_lost_are_the_queries_whose_score_changed(adapted):

@@ -1,4 +1,3 @@
-import importlib.util
 import unicodedata
 
 import numpy as np
@@ -54,6 +53,6 @@ def test_letters_have_scripts_and_bases(drawn):
 
 
 def test_without_the_fonts_a_sentence_says_what_to_install(drawn, monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ValueError, match=r"matplotlib, which is not installed.*rankscope\[letters\]"):
+    monkeypatch.setattr("lab.core.explain.find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"for its typefaces, needs matplotlib: pip install 'rankscope\[letters\]'"):
         letters._file("DejaVuSans")

@@ -124,9 +124,9 @@ def test_faiss_finds_each_image_and_its_key(export, test_split, kind):
     assert (places[:, 0] == np.arange(len(found))).mean() > 0.95  # images may be equal, and the graph may miss
 
 
-@pytest.mark.parametrize("name", [name for name in exporters.names() if exporters.get(name).needs])
+@pytest.mark.parametrize("name", [name for name in exporters.names() if exporters.get(name).extra])
 def test_a_missing_library_is_named_with_the_line_that_installs_it(run, tmp_path, monkeypatch, capsys, name):
-    monkeypatch.setattr("lab.exporters._base.find_spec", lambda module: None)
+    monkeypatch.setattr("lab.core.explain.find_spec", lambda module: None)
     extras = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     assert main(["export", str(run.path), "--to", name, "--output", str(tmp_path / "it")]) == 2
     told, extra = capsys.readouterr().err, exporters.get(name).extra

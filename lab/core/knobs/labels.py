@@ -14,7 +14,7 @@ SYMBOLS = {
 WORDS = {
     "alone": "M₊ alone", "both": "M₊ and M₋", "dim": "embedding size", "gaps": "gaps shown", "last": "last rank shown",
     "init_scale": "initial scale", "less": "compared with", "log_loss": "logarithmic loss", "lr": "learning rate",
-    "log_y": "logarithmic gradient", "min_norm": "minimum norm", "most": "items compared", "top": "ranks shown",
+    "min_norm": "minimum norm", "most": "items compared", "top": "ranks shown",
     "per_class": "items per class", "ranks": "ranks shown", "shown": "pairs shown", "simix": "SiMix", "upto": "up to",
 }  # fmt: skip
 """Knob to a few words, where its name alone does not say what it is."""

@@ -25,7 +25,7 @@ class OneThreshold(Figure):
 
     threshold: float = knob("Pairs at least so similar count as the same.", default=0.4, ge=-1, le=1, unit="cosine")
     place: int = knob("Class on the right: 0 is the one that the line serves worst.", default=0, ge=0, le=39)
-    split: str = knob("Split of the data set.", default="test")
+    split: str = _runs.SPLIT
 
     def example(self) -> Sequence:
         return _bundled.examples()[-1:]

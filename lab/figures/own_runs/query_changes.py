@@ -19,7 +19,7 @@ class QueryChanges(Figure):
     reads_runs = True
 
     metric: str = knob("Metric with one value per query.", default="mAP")
-    split: str = knob("Split of the data set.", default="test")
+    split: str = _runs.SPLIT
     named: int = knob("Number of most improved and of most regressed queries to name.", default=8, ge=1, le=50)
 
     def offers(self, runs: Sequence) -> dict[str, Sequence[str]]:

@@ -27,7 +27,7 @@ class RetrievedLists(Figure):
 
     query: int = knob("Position of the query in the split.", default=0, ge=0)
     k: int = knob("Number of items to show.", default=9, ge=1, le=30)
-    split: str = knob("Split of the data set.", default="test")
+    split: str = _runs.SPLIT
 
     def example(self) -> Sequence:
         return _bundled.examples(_bundled.FOUR_LOSSES)

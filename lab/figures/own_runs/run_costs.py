@@ -9,17 +9,11 @@ from lab.figures import _bundled, _runs
 from lab.figures._base import Figure, Numbers, PlotlyFigure, knob, marks
 
 
-def _memory(run: _runs.Run) -> int:
-    """How many embeddings the run's loss remembers from earlier batches (XBM)."""
-    wrappers = run.config_dict.get("wrappers", ())
-    return next((one["size"] for one in wrappers if one["name"] == "cross_batch_memory"), 0)
-
-
 def _named(run: _runs.Run) -> str:
     """The run, with its batch and, where a loss remembers embeddings, with how many: what its costs grow with."""
-    flat, memory = _runs.flat(run.config_dict), _memory(run)
+    flat, wrappers = _runs.flat(run.config_dict), run.config_dict.get("wrappers", ())
     parts = [f"batch {flat['sampler.batch_size']}"] if "sampler.batch_size" in flat else []
-    parts += [f"memory {memory:,}"] if memory else []
+    parts += [f"memory {one['size']:,}" for one in wrappers if one["name"] == "cross_batch_memory"]
     return f"{run.name} ({', '.join(parts)})" if parts else run.name
 
 
@@ -32,31 +26,16 @@ class RunCosts(Figure):
     question = "How much does one more point of the score cost?"
     reads_runs = True
 
-    memory: int = knob(
-        "Largest memory of the runs to show; at 1 only those whose loss has no memory of earlier batches.",
-        default=1_000_000,
-        ge=1,
-        le=1_000_000,
-        scale="log",
-        unit="embeddings",
-        source="ROADMAP, table 2",
-    )
     metric: str = knob("Score to show beside the costs.", default="r@1")
-    split: str = knob("Split of the data set.", default="test")
+    split: str = _runs.SPLIT
 
     def example(self) -> Sequence:
         return _bundled.examples(_bundled.MEMORIES)
 
-    def idle(self, runs: Sequence | None = None) -> set[str]:
-        return set() if any(map(_memory, self.example() if runs is None else runs)) else {"memory"}
-
     def numbers(self, runs: Sequence = ()) -> Numbers:
         _runs.needs(runs, "RunCosts")
-        fitting = [run for run in runs if _memory(run) <= self.knobs.memory]
-        if not fitting:
-            raise ValueError(f"RunCosts: every run remembers more than {self.knobs.memory:,} embeddings; raise memory.")
         rows = []
-        for run in fitting:
+        for run in runs:
             stepped = run.metrics("stepped")
             seconds = np.diff([0.0, *(r["seconds"] for r in stepped)]) if stepped else np.array([np.nan])
             rows.append(
@@ -75,7 +54,7 @@ class RunCosts(Figure):
         costs = ("seconds a step", "peak memory (GB)")
         figure = self.canvas(
             f"{self._message(rows, score)}; left and up is better",
-            panels=("time", "memory"),
+            panels=("time, median", "memory"),
             shared_yaxes=True,
             horizontal_spacing=0.06,
             height=480,
@@ -89,8 +68,7 @@ class RunCosts(Figure):
                     hovertemplate="%{x:.3g}, %{y:.3f}<extra>" + row["name"] + "</extra>", row=1, col=column,
                 )  # fmt: skip
             longest = np.nanmax([row[cost] for row in rows] + [1e-9])
-            title = f"{cost}, median" if column == 1 else cost
-            figure.update_xaxes(title_text=title, range=[0, 1.15 * longest], row=1, col=column)
+            figure.update_xaxes(title_text=cost, range=[0, 1.15 * longest], row=1, col=column)
         if scores := [row[score] for row in rows if not np.isnan(row[score])]:
             middle, half = (min(scores) + max(scores)) / 2, max(0.02, 0.7 * np.ptp(scores))
             figure.update_yaxes(range=[middle - half, middle + half])

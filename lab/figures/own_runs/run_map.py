@@ -30,7 +30,7 @@ class RunMap(Figure):
     x: str = knob("Setting on the horizontal axis.", default="loss.lam")
     y: str = knob("Setting on the vertical axis.", default="optimiser.lr")
     metric: str = knob("Score.", default="r@1")
-    split: str = knob("Split.", default="test")
+    split: str = _runs.SPLIT
 
     def idle(self, runs: Sequence | None = None) -> set[str]:
         return {"x", "y", "split"} if runs is None else {"study"}

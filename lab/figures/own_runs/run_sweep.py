@@ -36,7 +36,7 @@ class RunSweep(Figure):
     axis: str = knob("Setting on the horizontal axis, for instance loss.tau1.", default="sampler.batch_size")
     group: str = knob("Setting that makes the lines.", default="loss.name")
     metric: str = knob("Score.", default="MAP@R")
-    split: str = knob("Split.", default="test")
+    split: str = _runs.SPLIT
 
     def idle(self, runs: Sequence | None = None) -> set[str]:
         return {"axis", "group", "split"} if runs is None else {"study"}

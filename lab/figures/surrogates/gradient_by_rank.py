@@ -19,7 +19,6 @@ class GradientByRank(Figure):
 
     k: tuple[int, ...] = knob("Cut-offs k.", default=(1, 2, 4, 8, 16), ge=1, le=64, source="RS@k, eq. 7")
     tau1: float = _lists.TAU1
-    log_y: bool = knob("Logarithmic gradient axis.", default=False)
     last: int = knob("Largest rank shown.", default=32, ge=4, le=256)
 
     def numbers(self) -> Numbers:
@@ -30,9 +29,9 @@ class GradientByRank(Figure):
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         figure = self.canvas(
-            "a positive at the height of a curve is pushed that hard to the top; between the bumps it is left alone",
+            "a positive at the height of a curve is pushed that hard to the top; far from every k it is hardly pushed",
             x="rank of the positive",
-            y="|gradient| (1 / rank)" + (", log scale" if self.knobs.log_y else ""),
+            y="|gradient| (1 / rank)",
         )
         for index, (k, values) in enumerate(numbers["each"].items()):
             curve(figure, index, f"k = {k}", numbers["ranks"], values, width=2)
@@ -40,8 +39,6 @@ class GradientByRank(Figure):
             x=numbers["ranks"], y=numbers["sum"], name="sum over k", mode="lines",
             line={"color": style.BLACK, "width": 4}, opacity=0.55,
         )  # fmt: skip
-        if self.knobs.log_y:
-            figure.update_yaxes(type="log", range=[-6, np.log10(numbers["sum"].max()) + 0.1])
         return figure.update_layout(hovermode="x unified")
 
     def alt(self, numbers: Numbers) -> str:

@@ -37,7 +37,7 @@ def _beside(run: Run) -> None:
     if run.state == FINISHED and (came := adaptation.came_of(run, run_choice.library().runs)):
         with st.container(border=True):
             st.markdown(page_frame.as_text(adaptation.beside(came, run).sentence))
-            query = {"run": run.name, "rival": f"run:{came.name}", "queries": "regressed"}
+            query = {"run": came.name, "rival": f"run:{run.name}", "queries": "improved"}
             page_frame.link_to("browse", "Look at the queries that gained", query)
 
 

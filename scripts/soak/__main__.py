@@ -18,7 +18,7 @@ TRIALS: dict[str, list[tuple[str, ...]]] = {
     "disk": [("disk.py", "--trials", "0")],
     "ranks": [(*PYTEST, "tests/training")],
     "inputs": [("bad_inputs.py", "--trials", "1000")],
-    "lessons": [(*PYTEST, "tests/notebooks")],
+    "lessons": [(*PYTEST, "tests/notebooks", "tests/adaptation")],
     "recipes": [(*PYTEST, "tests/papers")],
     "site": [(*PYTEST, "tests/site", "tests/browser")],
     "ray": [(*PYTEST, "tests/launchers")],

@@ -59,6 +59,12 @@ def test_a_head_helps_where_it_was_trained_and_harms_elsewhere(adapted, mine):
     assert [came_of(one, runs) for one in runs] == [None, adapted.came, None]
 
 
+@pytest.mark.soak
+def test_a_head_on_letters_harms_emoji(tmp_path):
+    made = lab.adapt("letters", also=["emoji7"], runs=tmp_path, training={"device": "cpu"})
+    assert [verdict(one.difference) for one in (made.beside, *made.elsewhere)] == ["helped", "harmed"]
+
+
 def test_gained_and_lost_are_the_queries_whose_score_changed(adapted):
     before, after = (run.per_query("test")["MAP@R"] for run in (adapted.came, adapted.run))
     items = adapted.run.embeddings("test").items

@@ -18,12 +18,9 @@ from app import timers
 
 @pytest.fixture(autouse=True)
 def patched(monkeypatch):
-    for owner, name in (
-        (ScriptRunner, "_run_script"),
-        (ScriptRequests, "_request_rerun_locked"),
-        (SessionState, "on_script_finished"),
-    ):
-        monkeypatch.setattr(owner, name, getattr(owner, name))  # put back at the end
+    monkeypatch.setattr(ScriptRunner, "_run_script", ScriptRunner._run_script)  # put back at the end
+    monkeypatch.setattr(ScriptRequests, "_request_rerun_locked", ScriptRequests._request_rerun_locked)
+    monkeypatch.setattr(SessionState, "on_script_finished", SessionState.on_script_finished)
     timers.ignore_late_ones()
 
 

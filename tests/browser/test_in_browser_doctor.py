@@ -70,10 +70,10 @@ def checked(tmp_path, monkeypatch, serve, tab, wait_for, trained):
         expect(page.get_by_role("heading", name=f"{CLASSES} classes, {len(truth)} images")).to_be_visible()
         expect(page.get_by_text("a linear head is trained")).to_be_visible()
         run = trained(page, server.runs, "shop")
+        expect(page.get_by_text(re.compile("the head (helped|harmed).* 95 % interval", re.I))).to_be_visible()
         page.goto(f"{server.url}/browse?run=shop")
         expect(page.locator(".query-title")).to_have_text(re.compile("texture"))
-        thumb = page.locator(".section.normal .card .thumb").first
-        wait_for(lambda: thumb.evaluate("one => one.naturalWidth") > 0, "the first picture")
+        wait_for(lambda: page.locator(".card .thumb").last.evaluate("one => one.naturalWidth") > 0, "a picture")
         page.goto(f"{server.url}/check?show=labels&run=shop")
         return page, run, truth
 

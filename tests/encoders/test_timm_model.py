@@ -86,7 +86,6 @@ def test_bad_input_gets_a_sentence(backbone, knobs, sentence):
         ({"frozen_blocks": 4}, {"blocks.3", "blocks.4", "blocks.5", "norm", "embed"}),
         ({"frozen_blocks": 99}, {"embed"}),
         ({"lora": 2}, {"lora_A", "lora_B", "embed"}),
-        ({"lora": 2, "frozen_blocks": 6}, {"blocks.5", "embed"}),
     ],
 )
 def test_only_what_is_not_frozen_learns(knobs, learning):

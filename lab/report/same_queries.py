@@ -174,7 +174,8 @@ def predecessor(run: Run, known: Sequence[Run]) -> Run | None:
     return next((one for one in older if set(changed_knobs(one.config, run.config)) == {"data.corrections"}), None)
 
 
-def effect(before: Run, after: Run, split: str = "test", column: str = "r@1") -> str:
-    """What a second training gained, on queries that both answer: see `SameQueries.effect`."""
-    found = same_queries([before, after], split)
+def effect(before: Run, after: Run, split: str = "test") -> str:
+    """What a second training gained by the score that chose its checkpoint, on queries that both answer: see
+    `SameQueries.effect`."""
+    found, column = same_queries([before, after], split), after.config.training.knobs.select_by
     return found.effect(column if column in found.values else next(iter(found.values)), 0, 1)

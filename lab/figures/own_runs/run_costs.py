@@ -80,7 +80,7 @@ class RunCosts(Figure):
         if len(timed) < 2:
             return f"cost and {score} of each run"
         cheap, dear = (of(timed, key=lambda row: row["seconds a step"]) for of in (min, max))
-        more = dear["seconds a step"] / max(cheap["seconds a step"], 1e-12) - 1
+        more = dear["seconds a step"] / cheap["seconds a step"] - 1
         gain = dear[score] - cheap[score]
         return f"the slowest run takes <b>{more:.0%}</b> longer a step than the fastest, {score} <b>{gain:+.3f}</b>"
 

@@ -105,7 +105,7 @@ def _place(figure: Figure, number: int) -> str:
 
     kind = type(figure)
     return (
-        f'<h2>{escape(kind.question)}</h2><div class="live" data-number="{number}"><form class="knobs"></form>'
+        f'<h2>{escape(kind.question)}</h2><div class="live fits" data-number="{number}"><form class="knobs"></form>'
         f'<div class="picture"></div><p class="words"></p><code class="code"></code></div>'
         f"<p>{escape(kind.origin())}. {trained_words(figure)}</p>"
     )

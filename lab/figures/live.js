@@ -1,5 +1,6 @@
 // Draws a figure with sliders from pictures computed beforehand: used by saved pages and by the site.
-// A place holds .knobs, .picture, .words and .code; `dark()` says on which ground it stands.
+// A place holds .knobs, .picture, .words and .code, and gives the picture its height where it is of the class `fits`;
+// `dark()` says on which ground it stands.
 async function unpackedText(packed) {
   const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
@@ -41,9 +42,10 @@ function liveFigure(place, { inks, sliders, frames, parts }, plotly, dark) {
       return;
     }
     const { data = [], layout } = dark() ? recoloured(figure, inks) : figure;
-    plotly.react(at("picture"), data, { ...layout, autosize: true }, { responsive: true, displaylogo: false });
-    at("words").textContent = layout.meta.alt;
+    at("words").textContent = layout.meta.alt; // first, for it may take room from the picture
     at("code").textContent = code;
+    const height = place.classList.contains("fits") ? undefined : layout.height; // else that of its place
+    plotly.react(at("picture"), data, { ...layout, height, autosize: true }, { responsive: true, displaylogo: false });
   };
   sliders.forEach((slider, i) => {
     const { label: text, help, stops } = slider;

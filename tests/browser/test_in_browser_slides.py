@@ -22,6 +22,7 @@ def test_a_figure_lives_and_keys_turn_the_pages(tmp_path, tab, monkeypatch):
         page.keyboard.press("ArrowRight")
     slider, tick = page.get_by_role("slider", name="k", exact=True), page.get_by_role("checkbox", name="complement")
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
+    assert page.locator("section").last.evaluate("one => one.offsetHeight <= innerHeight"), "it fits on the page"
     before = page.locator(".words").text_content()
     slider.press("End")
     expect(page.locator(".words")).not_to_have_text(before)

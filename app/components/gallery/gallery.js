@@ -261,6 +261,13 @@ function draw(root, data, pick) {
   if (data.stacked) link(main);
 }
 
+// As long as the page holds `root`: Streamlit clears up a moment before it draws anew, and a key may come between.
+function hear(root, name, act) {
+  document.addEventListener(name, function heard(event) {
+    root.isConnected ? act(event) : document.removeEventListener(name, heard);
+  });
+}
+
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
   const root = parentElement.querySelector(".gallery");
@@ -284,9 +291,8 @@ export default function (component) {
   });
 
   const turning = data.sections.find((section) => section.turns);
-  const turned = (event) => turning && turn(turning, event.detail, pick);
-  document.removeEventListener("rankscope-turn", root.turned);
-  document.addEventListener("rankscope-turn", root.turned = turned);
+  if (!root.turned) hear(root, "rankscope-turn", (event) => root.turned(event));
+  root.turned = (event) => turning && turn(turning, event.detail, pick);
 
   // Who picked by keyboard goes on from the first card of the same grid instead of losing the place.
   if (root.dataset.refocus) {
@@ -295,7 +301,5 @@ export default function (component) {
     root.querySelectorAll(".sections > .section")[again]?.querySelector(".card")?.focus({ preventScroll: true });
   }
 
-  const ended = [() => document.removeEventListener("rankscope-turn", turned)];
-  if (data.query) ended.push(offerSkip(root));
-  return () => ended.forEach((end) => end());
+  return data.query ? offerSkip(root) : undefined;
 }

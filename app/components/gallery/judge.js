@@ -263,11 +263,10 @@ class Judge {
 
 function judge(component, root) {
   root.classList.add("judging");
-  root.all ??= new Judge(root);
+  if (!root.all) {
+    root.all = new Judge(root);
+    hear(root, "rankscope-key", (event) => root.all.pressed(event));
+    hear(root, "rankscope-turn", (event) => root.all.turn(event.detail));
+  }
   root.all.show(component.data, component.setTriggerValue);
-  const deaf = () => Object.entries(root.hears ?? {}).forEach(([name, hear]) => document.removeEventListener(name, hear));
-  deaf();  // of what was drawn before
-  root.hears = { "rankscope-key": (event) => root.all.pressed(event), "rankscope-turn": (event) => root.all.turn(event.detail) };
-  Object.entries(root.hears).forEach(([name, hear]) => document.addEventListener(name, hear));
-  return deaf;
 }

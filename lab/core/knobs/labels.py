@@ -12,10 +12,10 @@ SYMBOLS = {
 """Knob to how formulas and axes write it."""
 
 WORDS = {
-    "alone": "M₊ alone", "both": "M₊ and M₋", "dim": "embedding size", "gaps": "gaps shown", "last": "last rank shown",
+    "alone": "M₊ alone", "both": "M₊ and M₋", "dim": "embedding size", "last": "last rank shown",
     "init_scale": "initial scale", "less": "compared with", "log_loss": "logarithmic loss", "lr": "learning rate",
     "min_norm": "minimum norm", "most": "items compared", "top": "ranks shown",
-    "per_class": "items per class", "ranks": "ranks shown", "shown": "pairs shown", "simix": "SiMix", "upto": "up to",
+    "per_class": "items per class", "shown": "pairs shown", "simix": "SiMix", "upto": "up to",
 }  # fmt: skip
 """Knob to a few words, where its name alone does not say what it is."""
 

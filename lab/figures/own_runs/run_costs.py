@@ -25,6 +25,7 @@ class RunCosts(Figure):
     tier = "from_runs"
     question = "How much does one more point of the score cost?"
     reads_runs = True
+    stops = {"metric": ("r@1", "MAP@R")}
 
     metric: str = knob("Score to show beside the costs.", default="r@1")
     split: str = _runs.SPLIT
@@ -50,7 +51,7 @@ class RunCosts(Figure):
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         rows = numbers["rows"]
-        score = list(rows[0])[-1]
+        *_, score = rows[0]
         costs = ("seconds a step", "peak memory (GB)")
         figure = self.canvas(
             f"{self._message(rows, score)}; left and up is better",
@@ -81,8 +82,8 @@ class RunCosts(Figure):
             return f"cost and {score} of each run"
         cheap, dear = (of(timed, key=lambda row: row["seconds a step"]) for of in (min, max))
         more = dear["seconds a step"] / cheap["seconds a step"] - 1
-        gain = dear[score] - cheap[score]
-        return f"the slowest run takes <b>{more:.0%}</b> longer a step than the fastest, {score} <b>{gain:+.3f}</b>"
+        gained = f"{score} <b>{dear[score] - cheap[score]:+.3f}</b>"
+        return f"the slowest run takes <b>{more:.0%}</b> longer a step than the fastest, {gained}"
 
     def alt(self, numbers: Numbers) -> str:
         values = "; ".join(

@@ -5,7 +5,7 @@ import torch
 
 from lab.core import style
 from lab.figures import _lists
-from lab.figures._base import Figure, Numbers, PlotlyFigure, curve, knob
+from lab.figures._base import Figure, Numbers, PlotlyFigure, curve
 from lab.surrogates import Heaviside, Sigmoid
 
 
@@ -19,13 +19,11 @@ class TwoSigmoids(Figure):
 
     tau1: float = _lists.TAU1
     tau2: float = _lists.TAU2
-    ranks: float = knob("Half the width of the rank axis.", default=10.0, ge=1, le=100, unit="ranks")
-    gaps: float = knob("Half the width of the gap axis.", default=0.1, ge=0.01, le=2, scale="log", unit="cosine")
 
     def numbers(self) -> Numbers:
         k = self.knobs
         panes = {}
-        for name, tau, reach in (("ranks", k.tau1, k.ranks), ("gaps", k.tau2, k.gaps)):
+        for name, tau, reach in (("ranks", k.tau1, 10), ("gaps", k.tau2, 0.1)):
             x = np.union1d(np.linspace(-reach, reach, 601), [-1e-12, 0.0])
             at = torch.from_numpy(x)
             value, step = Sigmoid(tau).value(at).numpy(), Heaviside().value(at).numpy()

@@ -55,8 +55,7 @@ def test_a_head_helps_where_it_was_trained_and_harms_elsewhere(adapted, mine):
     here, (there,) = adapted.beside, adapted.elsewhere
     assert verdict(here.difference) == "helped" and here.after > here.before + 0.1, here.sentence
     assert verdict(there.difference) == "harmed" and there.after < there.before - 0.05, there.sentence
-    runs = [mine, adapted.run, adapted.came]
-    assert [came_of(one, runs) for one in runs] == [None, adapted.came, None]
+    assert [came_of(one, (mine, adapted.run, adapted.came)) for one in (mine, adapted.run)] == [None, adapted.came]
 
 
 @pytest.mark.soak

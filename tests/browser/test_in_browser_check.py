@@ -13,6 +13,14 @@ from lab.runs.marks import Mark
 
 pytestmark = pytest.mark.browser
 
+LOSE = """() => {  // the next answer is lost on its way to the server
+  const { send } = WebSocket.prototype;
+  WebSocket.prototype.send = function (sent) {
+    if (window.lost || !new TextDecoder().decode(sent).includes("told")) return send.call(this, sent);
+    window.lost = true;
+  };
+}"""
+
 
 def test_images_are_judged_by_keys_and_undone(serve, tab, train_tiny, pictures, tmp_path, wait_for):
     mine = shutil.copytree(pictures, tmp_path / "pictures")
@@ -39,9 +47,11 @@ def test_images_are_judged_by_keys_and_undone(serve, tab, train_tiny, pictures, 
     items = [images.keys.index(key) for key in keys]
     wait_for(lambda: marks.read(root, images) == {items[0]: Mark("keep"), items[1]: Mark("drop")}, "both marks")
     settled(page)
+    page.evaluate(LOSE)
     page.keyboard.press("u")
     expect(shown).to_have_text(keys[1])
-    wait_for(lambda: marks.read(root, images) == {items[0]: Mark("keep")}, "undoing")
+    wait_for(lambda: marks.read(root, images) == {items[0]: Mark("keep")}, "undoing, told again")
+    assert page.evaluate("window.lost")
     page.keyboard.press("/")
     page.keyboard.type("class07")
     page.keyboard.press("Enter")

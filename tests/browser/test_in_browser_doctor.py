@@ -111,10 +111,7 @@ def test_correcting_planted_errors_is_measured(checked, again, wait_for, seed):
     for at in range(1, listed + 1):
         key = shown.inner_text()
         if key.startswith(f"{truth[key]}/"):
-            if at % ON_A_PAGE:
-                page.keyboard.press("1")
-            else:
-                page.evaluate(TWICE)  # the second time is too early for the next page of the list
+            page.keyboard.press("1") if at % ON_A_PAGE else page.evaluate(TWICE)  # too early for the next of the list
         else:
             page.keyboard.press("/")
             page.keyboard.type(truth[key])

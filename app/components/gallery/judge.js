@@ -170,6 +170,17 @@ class Judge {
     this.count += 1;
     this.log.push({ n: this.count, at: this.current, ...entry });
     this.send("told", { log: this.log });
+    this.insist(4000);
+  }
+
+  // What is not heard for so many milliseconds is sent again, each time after twice as long.
+  insist(wait) {
+    clearTimeout(this.again);
+    this.again = setTimeout(() => {
+      if (!this.log.length || !this.root.isConnected) return;
+      this.send("told", { log: this.log });
+      this.insist(2 * wait);
+    }, wait);
   }
 
   remember(entry) {

@@ -263,9 +263,9 @@ function draw(root, data, pick) {
 
 // As long as the page holds `root`: Streamlit clears up a moment before it draws anew, and a key may come between.
 function hear(root, name, act) {
-  document.addEventListener(name, function heard(event) {
-    root.isConnected ? act(event) : document.removeEventListener(name, heard);
-  });
+  root.hears ??= {};
+  root.hears[name] ??= (event) => root.isConnected ? act(event) : document.removeEventListener(name, root.hears[name]);
+  document.addEventListener(name, root.hears[name]);
 }
 
 export default function (component) {
@@ -291,7 +291,7 @@ export default function (component) {
   });
 
   const turning = data.sections.find((section) => section.turns);
-  if (!root.turned) hear(root, "rankscope-turn", (event) => root.turned(event));
+  hear(root, "rankscope-turn", (event) => root.turned(event));
   root.turned = (event) => turning && turn(turning, event.detail, pick);
 
   // Who picked by keyboard goes on from the first card of the same grid instead of losing the place.

@@ -274,10 +274,8 @@ class Judge {
 
 function judge(component, root) {
   root.classList.add("judging");
-  if (!root.all) {
-    root.all = new Judge(root);
-    hear(root, "rankscope-key", (event) => root.all.pressed(event));
-    hear(root, "rankscope-turn", (event) => root.all.turn(event.detail));
-  }
+  root.all ??= new Judge(root);
+  hear(root, "rankscope-key", (event) => root.all.pressed(event));
+  hear(root, "rankscope-turn", (event) => root.all.turn(event.detail));
   root.all.show(component.data, component.setTriggerValue);
 }

@@ -128,7 +128,8 @@ class EncoderExporter(Exporter):
             )
         checkpoint = None if self.knobs.checkpoint == "as evaluated" else self.knobs.checkpoint
         model = open_trained(run, checkpoint, encoder=self.given)
-        merge_attention(model.encoder)
+        if config.encoder.values.get("lora"):  # not in a network of somebody's own
+            merge_attention(model.encoder)
         seen = testing_transform(config, model.encoder)
         geometry, pixels = Geometry.of(seen), FromPixels(model.encoder).eval()
         trials = _trials(model.encoder, seen, geometry.size, TRIED_RAW if raw else ((1, 1),))

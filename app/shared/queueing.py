@@ -18,7 +18,7 @@ from lab.core.files import check_allowed
 from lab.core.formats import duration
 from lab.install import children
 from lab.runs import Run, RunConfig, management
-from lab.runs.folder import QUEUED, RUNNING
+from lab.runs.folder import FINISHED, QUEUED, RUNNING
 from lab.runs.launching.queue import Queue
 
 LARGEST_GRID = 64
@@ -163,6 +163,11 @@ def where(run: Run) -> str:
     if worker is None:
         return ""
     return f"Running on {'this machine' if worker.here else worker.host}, process {worker.pid}."
+
+
+def here() -> list[Run]:
+    """Runs that this machine works on. A finished one is over, though its process may take a minute to end."""
+    return [run for run in queue().active() if run.state != FINISHED]
 
 
 def elsewhere() -> list[Run]:

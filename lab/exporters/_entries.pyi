@@ -5,6 +5,5 @@ from lab.exporters.huggingface import Huggingface as Huggingface
 from lab.exporters.mlflow import Mlflow as Mlflow
 from lab.exporters.onnx import Onnx as Onnx
 from lab.exporters.parquet import Parquet as Parquet
-from lab.exporters.projector import Projector as Projector
 from lab.exporters.tensorboard import Tensorboard as Tensorboard
 from lab.exporters.torch import Torch as Torch

@@ -277,11 +277,14 @@ def test_preflight_runs_beside_the_page_and_reports(no_runs, open_page, count_ca
 
 
 def test_into_the_queue_and_about_in_it(no_runs, open_page, no_worker):
-    for name in ("first", "second"):  # the first one is watched
-        page = open_page("train", **ALL)
-        page.test.text_input(key="name").set_value(name).run()
-        press_start(page)
-        assert page.calm, page.words()
+    with lab.runs.Writer(lab.runs.create(RunConfig.of(), no_runs, "over")) as ending:
+        ending.status("finished", phase="finished")
+        for name in ("first", "second"):  # the first one is watched, also while the process of a finished one ends
+            page = open_page("train", **ALL)
+            page.test.text_input(key="name").set_value(name).run()
+            assert "over" not in page.words()
+            press_start(page)
+            assert page.calm and ("watched" in page.test.query_params) == (name == "first"), page.words()
     assert Queue(no_runs).names == ("first", "second")
     assert RunConfig.load(no_runs / "first" / "config.yaml") == RunConfig.of()
     page.test.button(key="up second").click().run()

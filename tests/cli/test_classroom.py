@@ -144,7 +144,7 @@ def test_slides_hold_figures_that_live_and_ask_nobody_for_anything(tmp_path, mon
     monkeypatch.setattr(_slides, "STOPS", (2, 2))
     monkeypatch.chdir(tmp_path)
     page = _slides.write(tmp_path, "02").read_text()
-    assert page.count('class="live"') == page.count('class="pictures"') == 1 and "<title>A talk" in page
+    assert page.count('class="live fits"') == page.count('class="pictures"') == 1 and "<title>A talk" in page
     assert "<math" in page and "$$" not in page and "my_slope" not in page, "no solution on a slide"
     shell = page.replace("http://www.w3.org/1998/Math/MathML", "")
     assert 'src="http' not in shell and "<link" not in shell and page.count("<section>") == 4

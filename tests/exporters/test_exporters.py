@@ -65,29 +65,6 @@ def test_no_cell_of_a_csv_is_a_formula(tmp_path, monkeypatch):
         assert [(row["key"], row["class"]) for row in csv.DictReader(file)] == [("'=1+1", "'=1+1"), ("cat", "cat")]
 
 
-def test_projector_files_fit_together_and_tensorboard_finds_the_pictures(export, run, test_split):
-    from google.protobuf import text_format
-    from PIL import Image
-    from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig
-
-    folder, images = export("projector", "--export.splits", "test"), run.dataset()
-    np.testing.assert_array_equal(np.loadtxt(folder / "tensors.tsv", np.float32, delimiter="\t"), test_split[0].vectors)
-    lines = [line.split("\t") for line in (folder / "metadata.tsv").read_text(encoding="utf-8").splitlines()]
-    assert lines[0] == ["key", "class", "split", "part"] and [row[0] for row in lines[1:]] == test_split[1]
-    config = text_format.Parse((folder / "projector_config.pbtxt").read_text(), ProjectorConfig())
-    (told,) = config.embeddings
-    assert all((folder / name).is_file() for name in (told.tensor_path, told.metadata_path, told.sprite.image_path))
-    assert list(told.sprite.single_image_dim) == [48, 48]
-    sheet = Image.open(folder / told.sprite.image_path)
-    across = sheet.width // 48
-    assert sheet.size == (across * 48, across * 48) and (across - 1) ** 2 < len(test_split[1]) <= across**2
-    for place in (0, across + 1, len(test_split[1]) - 1):
-        left, top = place % across * 48, place // across * 48
-        picture = images.load(int(test_split[0].items[place]))
-        small = picture.resize((48, 48), Image.Resampling.BILINEAR, reducing_gap=2)
-        np.testing.assert_array_equal(sheet.crop((left, top, left + 48, top + 48)), small)
-
-
 def test_places_on_a_kept_map_are_columns(export, run, tmp_path):
     from lab.maps.kept import Chart, Map
 

@@ -170,10 +170,9 @@ def test_an_export_comes_back_and_is_compared_with_its_run(tmp_path, train_tiny,
         back.embeddings().items, trained.embeddings().items
     )
     rows = trained.embeddings().vectors
-    for name, file, more in (("csv", "", {}), ("faiss", "", {}), ("projector", "tensors.tsv", "metadata.tsv")):
+    for name in ("csv", "faiss"):
         place = lab.exporters.create(name).export(trained, tmp_path / f"it.{name}")
-        table = place / more if more else None
-        run = lab.runs.from_embeddings(place / file, metadata=table, like=trained, name=name, runs=root)
+        run = lab.runs.from_embeddings(place, like=trained, name=name, runs=root)
         np.testing.assert_array_equal(run.embeddings().vectors, rows)
     in_order = lab.runs.from_embeddings(rows, like=trained, name="in-order", runs=root)
     assert in_order.scores()["values"] == pytest.approx(trained.scores()["values"])

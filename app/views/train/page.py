@@ -89,12 +89,10 @@ def _start(scene: Scene, asked: Asked, begun: Begun) -> None:
     if not go:
         return
     with page_frame.refusals():
-        idle = not (queueing.queue().names or queueing.queue().active())
-        configs = {"": scene.config}
-        if asked.swept:
-            configs = queueing.grid(scene.config, asked.swept, asked.values)
-        elif begun.came:  # first, so that it is there when the head is looked at
-            configs = {adaptation.CAME: begun.came, **configs}
+        idle = not (queueing.queue().names or queueing.here())
+        # what came is measured first, so that it is there when the head is looked at
+        configs = {adaptation.CAME: begun.came} if begun.came and not asked.swept else {}
+        configs |= queueing.grid(scene.config, asked.swept, asked.values) if asked.swept else {"": scene.config}
         made = queueing.enqueue(configs, scene.name, asked.devices)
         if idle and not asked.swept:
             st.switch_page("views/watch/page.py", query_params={"watched": made[-1]})

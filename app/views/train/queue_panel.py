@@ -21,15 +21,15 @@ def panel() -> None:
     if knob_forms.FILLED in st.session_state:
         st.rerun()  # a button here, which draws no more than the queue, has filled the form
     queue = queueing.queue()
-    active, names, paused = queue.active(), queue.names, queue.paused
+    names, paused = queue.names, queue.paused
+    at_work = {run.name: run for run in (*queueing.here(), *queueing.elsewhere())}
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader("Queue", anchor=False)
         idle = not (names or paused)
         _button("Continue" if paused else "Pause", "pause queue", _pause, queue, not paused, disabled=idle)
-    elsewhere = [run for run in queueing.elsewhere() if run.name not in {one.name for one in active}]
-    if not active and not names and not elsewhere:
+    if not at_work and not names:
         st.caption("The queue is empty.")
-    for run in (*active, *elsewhere):
+    for run in at_work.values():
         _at_work(run)
     if queue.abandoned:
         st.warning("The process that runs the queue has stopped, perhaps because the machine restarted.")

@@ -6,7 +6,7 @@
 
 Each becomes one file in lab/figures/examples: configuration, every step's loss, time and memory, the validations, the
 test scores, and the embeddings and scores of the images of a few test classes. The runs with a memory keep no images:
-only their costs are shown. Those are times of a clock, so leave the machine alone meanwhile.
+only their costs are shown, which are times of a clock, so leave the machine alone meanwhile; nor do those of verdicts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from lab.claims._study import SEEDS, DataSetup
 from lab.core.results import EmbeddingSet
 from lab.core.streams import result_of
 from lab.evaluation.scores import evaluate
-from lab.figures._bundled import EXAMPLES, MEMORIES
+from lab.figures._bundled import EXAMINED, EXAMPLES, MEMORIES
+from scripts.verdict_trials import BASE, SETS
 
 CLASSES = 40
 
@@ -49,10 +50,14 @@ CHANGES: dict[str, dict[str, Any]] = {
     },
 }
 """What differs from the preset of that name, or from the contrastive one."""
+BROKEN = dict(zip(EXAMINED, (("loss.tau", 0.02), ("loss.tau", 1e-4), ("optimiser.lr", 0.3)), strict=True))
+"""What breaks a training of `scripts.verdict_trials`; the first stays whole."""
 
 
 def config_of(name: str) -> lab.runs.RunConfig:
     """How an example is trained."""
+    if name in BROKEN:
+        return lab.runs.RunConfig.of({**BASE, "data": SETS["emoji7"]}).changed(*BROKEN[name])
     preset = "contrastive" if name in MEMORIES else name
     sections = yaml.safe_load(lab.runs.presets()[f"emoji7_{preset}"].read_text(encoding="utf-8"))
     return lab.runs.RunConfig.of({**sections, **CHANGES[name]})
@@ -60,17 +65,16 @@ def config_of(name: str) -> lab.runs.RunConfig:
 
 def bundle(run: lab.runs.Run, images: bool = True) -> dict[str, np.ndarray]:
     """The arrays of one example; images: with the embeddings of a few classes."""
-    stepped = run.metrics("stepped")
+    stepped, examined = run.metrics("stepped"), run.name in EXAMINED
+    columns = ("loss", "gradient_norm") if examined else ("loss", "seconds", "memory_bytes")
     told = {
         "config": run.config_dict,
         "scores": run.scores("test"),
         "validated": [{"step": r["step"], "values": r["values"]} for r in run.metrics("validated")],
+        "checkups": run.metrics("checkup") if examined else [],
     }
-    arrays = {
-        "told": np.array(json.dumps(told)),
-        **{key: np.array([r[key] for r in stepped], dtype=np.float32) for key in ("loss", "seconds", "memory_bytes")},
-    }
-    return arrays | _lists(run.embeddings("test")) if images else arrays
+    arrays = {key: np.array([r[key] for r in stepped], dtype=np.float32) for key in columns}
+    return arrays | {"told": np.array(json.dumps(told))} | (_lists(run.embeddings("test")) if images else {})
 
 
 def _lists(found: EmbeddingSet) -> dict[str, np.ndarray]:
@@ -111,8 +115,7 @@ def frozen() -> dict[str, dict[str, float]]:
 
 def main() -> None:
     torch.set_num_threads(1)
-    EXAMPLES.mkdir(exist_ok=True)
-    names = sys.argv[1:] or list(CHANGES)
+    names = sys.argv[1:] or [*CHANGES, *EXAMINED]
     if names == ["frozen"]:
         (EXAMPLES / "frozen_features.json").write_text(json.dumps(frozen(), indent=1) + "\n", encoding="utf-8")
         return
@@ -124,8 +127,8 @@ def main() -> None:
         run = lab.runs.create(config_of(names[0]), Path(folder), names[0])
         for _ in lab.runs.execute(run):
             pass
-        np.savez_compressed(EXAMPLES / f"{names[0]}.npz", **bundle(run, names[0] not in MEMORIES))
-        print(names[0], run.scores("test")["values"])
+        np.savez_compressed(EXAMPLES / f"{names[0]}.npz", **bundle(run, names[0] not in (*MEMORIES, *EXAMINED)))
+        print(names[0], run.scores("test"))
 
 
 if __name__ == "__main__":

@@ -32,7 +32,9 @@ PARTS: dict[str, tuple[str, ...]] = {
     "trials": (),
     "maps": ("evaluation", "inspect", "install", "kernels", "runs", "search"),
     "inspect": ("kernels", "losses", "metrics", "surrogates"),
-    "figures": ("data", "inspect", "install", "kernels", "losses", "metrics", "papers", "surrogates", "trials"),
+    "figures": (
+        "data", "inspect", "install", "kernels", "losses", "metrics", "papers", "surrogates", "trials", "verdict",
+    ),
     "playground": ("data", "losses"),
     "widgets": ("figures", "playground"),
     "teaching": ("data", "encoders", "evaluation", "samplers", "search", "training"),

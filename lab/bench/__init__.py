@@ -28,7 +28,6 @@ QUICK: dict[str, dict[str, Any]] = {
     ),
     "label_errors": dict(sets=("digits",), rates=(0.05,), seeds=1),
     "losses": dict(sizes=(64, 256), d=64, naive_size=32, library_size=256, memory_of=(), largest=512, repeats=1),
-    "maps": dict(size=500, d=32, repeats=1),
     "metrics": dict(sizes=(2048,), library_size=500, repeats=1),
     "search": dict(cases=((50, 5000),), queries=300, repeats=1),
     "verdict": dict(steps=8, batch_size=32),

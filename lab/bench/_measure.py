@@ -78,9 +78,9 @@ NOISE = {"trained": 2.0, "untrained": 8.0}
 0.1 % at n = 16,000, d = 512 and five images a class."""
 
 
-def embeddings(n: int, d: int, kind: str, per_class: int = 5, seed: int = 0) -> EmbeddingSet:
-    """n unit rows, float32 [n d], scattered about one centre a class, in random order."""
-    return around(centres(-(-n // per_class), d, seed), n, NOISE[kind], seed)
+def embeddings(n: int, d: int, kind: str) -> EmbeddingSet:
+    """n unit rows, float32 [n d], scattered about one centre a class of five, in random order."""
+    return around(centres(-(-n // 5), d, 0), n, NOISE[kind], 0)
 
 
 def centres(classes: int, d: int, seed: int) -> np.ndarray:

@@ -27,8 +27,9 @@ EXAMPLES = Path(__file__).parent / "examples"
 TWO_LOSSES = ("contrastive", "recall_at_k")
 FOUR_LOSSES = ("cross_entropy", "class_anchor_margin", *TWO_LOSSES)
 MEMORIES = ("batch_64", "memory_512", "memory_1024", "memory_2048")
+EXAMINED = ("steady", "narrow_temperature", "high_rate")
 """Of the preset emoji7_contrastive and the demo; with those that CAM compares, in the same setting; the contrastive
-loss with memories of several sizes."""
+loss with memories of several sizes; a healthy training of `scripts.verdict_trials` and two that it breaks."""
 
 
 class ExampleRun:
@@ -36,6 +37,7 @@ class ExampleRun:
 
     def __init__(self, path: Path):
         self.path, self.name = path, f"example: {entry_in_words(path.stem)}"
+        self.status, self.splits, self.failure = {"state": "finished"}, (), None
 
     @cached_property
     def _stored(self) -> dict[str, np.ndarray]:
@@ -51,13 +53,18 @@ class ExampleRun:
         return self._facts["config"]
 
     def metrics(self, kind: str | None = None) -> list[dict[str, Any]]:
-        columns = {key: self._stored[key].tolist() for key in ("loss", "seconds", "memory_bytes")}
+        told = ("loss", "seconds", "memory_bytes", "gradient_norm")
+        columns = {key: self._stored[key].tolist() for key in told if key in self._stored}
         stepped = [
             {"kind": "stepped", "step": step, **dict(zip(columns, values, strict=True))}
             for step, values in enumerate(zip(*columns.values(), strict=True), start=1)
         ]
         records = [*stepped, *({"kind": "validated", **record} for record in self._facts["validated"])]
+        records += self._facts.get("checkups", ())  # of `EXAMINED`
         return [record for record in records if kind in (None, record["kind"])]
+
+    def batches(self) -> tuple[int, ...]:
+        return ()
 
     def scores(self, split: str = "test") -> dict[str, Any] | None:
         return self._facts["scores"] if split == "test" else None

@@ -34,6 +34,7 @@ from lab.figures.own_runs.run_costs import RunCosts as RunCosts
 from lab.figures.own_runs.run_curves import RunCurves as RunCurves
 from lab.figures.own_runs.run_map import RunMap as RunMap
 from lab.figures.own_runs.run_sweep import RunSweep as RunSweep
+from lab.figures.own_runs.vital_signs import VitalSigns as VitalSigns
 from lab.figures.ranked_lists.ap_strip import ApStrip as ApStrip
 from lab.figures.ranked_lists.metric_playground import MetricPlayground as MetricPlayground
 from lab.figures.ranked_lists.precision_counter import PrecisionCounter as PrecisionCounter

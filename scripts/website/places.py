@@ -47,7 +47,7 @@ WHOLE = {
 SECTIONS = {
     "guides/quick-start.md": (
         "Quick start", "README.md",
-        ("By pip", "Two commands, from a checkout", "What you see", "Ten commands", "In Python"),
+        ("By pip", "Two commands, from a checkout", "What you see", "Commands", "In Python"),
     ),
     "guides/own-loss.md": ("A loss of your own", "CONTRIBUTING.md", ("A loss",)),
 }  # fmt: skip

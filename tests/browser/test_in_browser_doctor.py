@@ -1,4 +1,5 @@
-"""Own pictures in a real browser: from a folder to a head, to wrong labels that are judged, to what that gains."""
+"""Own pictures in a real browser: from a folder to a head, to wrong labels that are judged, to what that gains; and to
+a threshold, below which a picture is unknown."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from playwright.sync_api import Page, expect
 from test_in_browser_accessibility import settled
 
 from app.views.check.judging import ON_A_PAGE
+from lab import threshold
 from lab.bench import label_errors
 from lab.report import same_queries
 from lab.runs import Run, marks
@@ -123,7 +125,7 @@ def test_correcting_planted_errors_is_measured(checked, again, wait_for, seed):
     assert "95 % interval" in gain  # how much is gained is told, and differs from seed to seed
 
 
-def test_dropping_what_is_right_gains_nothing(checked, again):
+def test_dropping_what_is_right_gains_nothing_and_a_stranger_is_unknown(checked, again, tmp_path):
     page, run, _ = checked(0.0, 0)
     expect(page.get_by_text(re.compile("Few or none of the first 10 are errors|No label looks wrong"))).to_be_visible()
     shown = page.locator(".judging .panel .query-line").first
@@ -134,3 +136,30 @@ def test_dropping_what_is_right_gains_nothing(checked, again):
         expect(shown).not_to_have_text(key)
     print(gain := again(page, run))
     assert "higher" not in gain
+    server = page.url.partition("/check")[0]
+    page.goto(f"{server}/threshold?run=shop")
+    line, readout = page.get_by_role("slider", name="Threshold"), page.locator(".threshold .readout")
+    expect(page.get_by_role("heading", name="Classes that this threshold serves worst")).to_be_visible()
+    first = readout.inner_text()
+    assert re.fullmatch(r"At -?[\d.]+: false accepts [\d.]+ %, false rejects [\d.]+ %", first)
+    box = line.locator(".knob").bounding_box()
+    page.mouse.move(box["x"] + 7, box["y"] + 7)
+    page.mouse.down()
+    page.mouse.move(box["x"] - 120, box["y"] + 7, steps=8)
+    assert readout.inner_text() != first, "the rates follow the hand, before the server has heard of it"
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(r"at="))
+    by_hand = page.url
+    line.focus()
+    page.keyboard.press("End")
+    expect(readout).to_have_text(re.compile(r"false accepts 0\.00 %"))
+    page.wait_for_url(lambda url: "at=" in url and url != by_hand)
+    expect(line).to_be_focused()
+    page.get_by_role("button", name="Keep this threshold").click()
+    expect(page.get_by_text("Kept with shop")).to_be_visible()
+    page.get_by_role("link", name=re.compile("Browse images of")).click()
+    expect(page).to_have_url(re.compile(r"/browse\?.*queries=class"))
+    Image.new("RGB", (96, 96), "orange").save(tmp_path / "stranger.png")
+    page.goto(f"{server}/browse?run=shop&queries=upload")
+    page.locator("input[type=file]").set_input_files(tmp_path / "stranger.png")
+    expect(page.get_by_text(f"Unknown: no image reaches {threshold.stored(run).value:.3g}")).to_be_visible()

@@ -117,7 +117,8 @@ def _explain(scene: Scene, item: int) -> None:
     """Why the result that was clicked is alike."""
     if scene.click != "why":
         return
-    result = scenes.explained_result(scene.view, item)
+    whole = scene.view.whole
+    result = address.follow(scenes.PAIR, int, lambda one: whole.position(one) is not None and one != item)
     if result is None:
         st.caption("Click a result below to see here which regions of both pictures make it similar to the query.")
     else:

@@ -12,6 +12,7 @@ import streamlit as st
 from PIL import Image
 
 import lab.search
+import lab.threshold
 from app import upload_limit
 from app.components.gallery import CardSection, Query, gallery
 from app.components.inputs import Box, checked, crop
@@ -226,6 +227,9 @@ def _answer(scene: Scene, found: np.ndarray, panel: Query) -> None:
     if not cache.searchable(scene.view):
         return
     scores, positions = whole.ask_vectors(found)
+    kept = lab.threshold.exported(scene.view.run.folder).get("threshold")
+    if kept and scores.max() < kept["value"]:
+        st.info(f"Unknown: no image reaches {kept['value']:.3g}, the threshold that is kept with this run.")
     passed = scene.chosen.neighbours(whole.images, whole.gallery.items[positions])
     scores, positions = scores[passed], positions[passed]
     here = page_frame.part(page_key("upload"), len(positions), scene.size)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.answers.comparison_choice import ComparisonChoice
 from app.results.cache import SplitView
-from app.shared import address, page_frame
+from app.shared import page_frame
 from lab.evaluation.filters import Filter
 
 CLICKS = {
@@ -48,11 +48,6 @@ def search_with(item: int) -> None:
     st.session_state["query"] = item
     if st.session_state.get("source") == "upload":
         st.session_state["source"] = "random"
-
-
-def explained_result(view: SplitView, query: int) -> int | None:
-    """The result that is to be explained, or None."""
-    return address.follow(PAIR, int, lambda one: view.whole.position(one) is not None and one != query)
 
 
 def page_key(about: object) -> str:

@@ -1,0 +1,69 @@
+"""Three signs that `lab.verdict` reads off a training, over its steps."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lab.core import style
+from lab.figures import _bundled, _runs
+from lab.figures._base import DOTTED, Figure, Numbers, PlotlyFigure
+from lab.verdict import Evidence, findings
+from lab.verdict.findings import DEAD, FAST, ONE_POINT
+
+SIGNS = {
+    "moved": ("change of the weights in a step", "share of the weights", FAST, "too high a rate"),
+    "out_of_reach": ("wrong pairs without a pull", "share", DEAD, "out of reach"),
+    "mean_cosine": ("likeness of all images of a batch", "mean cosine", ONE_POINT, "collapsed"),
+}
+"""Sign to panel, axis, the threshold above which it is wrong, and what that is called."""
+
+
+class VitalSigns(Figure):
+    """A line a run and a panel a sign, each with its threshold: the cause is the sign that lies beyond."""
+
+    title = "What the verdict looks at"
+    source = "Rankscope's verdict; RS@k and CAM show the loss only"
+    tier = "from_runs"
+    question = "Which sign tells why a training failed?"
+    reads_runs = True
+
+    def example(self) -> Sequence:
+        return _bundled.examples(_bundled.EXAMINED)
+
+    def numbers(self, runs: Sequence = ()) -> Numbers:
+        _runs.needs(runs, "VitalSigns")
+        found = {}
+        for run in runs:
+            evidence = Evidence.of_run(run)
+            looked = evidence.checkups.get("batch", ())
+            signs = {
+                sign: np.array([(one["step"], one[sign]) for one in looked if sign in one], float).reshape(-1, 2).T
+                for sign in SIGNS
+            }
+            found[run.name] = {"names": [one.name for one in findings(evidence) if not one.note], **signs}
+        return {"runs": found}
+
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
+        said = "; ".join(f"{name}: <b>{_said(one)}</b>" for name, one in numbers["runs"].items())
+        panels, axes, *_ = zip(*SIGNS.values(), strict=True)
+        figure = self.canvas(said, panels=panels, x="training step", y=axes, horizontal_spacing=0.09)
+        for column, (sign, (*_, limit, beyond)) in enumerate(SIGNS.items(), 1):
+            for index, (name, one) in enumerate(numbers["runs"].items()):
+                figure.add_scatter(
+                    x=one[sign][0], y=one[sign][1], name=name, legendgroup=name, showlegend=column == 1,
+                    mode="lines+markers", line=style.line(index), marker=style.marker(index, 7), row=1, col=column,
+                )  # fmt: skip
+            figure.add_hline(y=limit, line=DOTTED, annotation_text=f"above: {beyond}", row=1, col=column)
+        figure.update_yaxes(type="log", tickformat="~%", row=1, col=1)
+        return style.legend_below(figure)
+
+    def alt(self, numbers: Numbers) -> str:
+        said = []
+        for name, one in numbers["runs"].items():
+            most = [f"{SIGNS[sign][0]} at most {one[sign][1].max():.3g}" for sign in SIGNS if one[sign].size]
+            said.append(f"{name}: {', '.join([_said(one), *most])}")
+        return f"Signs of {len(said)} trainings over their steps. {'. '.join(said)}."
+
+
+def _said(one: Numbers) -> str:
+    return ", ".join(one["names"]) or "nothing wrong"

@@ -46,6 +46,7 @@ def main(arguments: list[str] | None = None) -> None:
     threading.Thread(target=_reconcile, args=[options.runs], daemon=True).start()
     files.guest = access.is_guest
     timers.ignore_late_ones()
+    timers.finish_what_began()
     link = access.link(options.address, options.port, token)
     ready = f"Rankscope: {link} (runs in {options.runs}; stop with Ctrl-C)"
     if guests:

@@ -1,4 +1,4 @@
-"""A timer of a page draws its own part anew, and changes nothing else.
+"""A timer of a page draws its own part anew, and changes nothing else; and what a click does is done whole.
 
 What a timer draws anew (`run_every`) is asked for by the browser, together with the page that it is part of and the
 value of every widget. Such a request may be late, and then Streamlit 1.67 takes it for what somebody wants:
@@ -10,17 +10,23 @@ value of every widget. Such a request may be late, and then Streamlit 1.67 takes
 
 When a timer then has the whole page drawn anew, Streamlit sends again each value that the last run set. That would take
 back what somebody has chosen meanwhile. So what the timer's request shows that the browser has is not sent twice.
+
+Any later request stops a run where that looks into the session's state next, also in the midst of what a click or a key
+calls. Half of it was done then: an answer on Check counted as heard and was never kept.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests, ScriptRequestType
 from streamlit.runtime.state.common import unpack_widget_state_value
+from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.runtime.state.session_state import SessionState
 
 
@@ -47,6 +53,23 @@ def ignore_late_ones() -> None:
 
     ScriptRunner._run_script = run_unless_gone  # type: ignore[method-assign, assignment]
     ScriptRequests._request_rerun_locked = request_unless_covered  # type: ignore[method-assign, assignment]
+
+
+def finish_what_began() -> None:
+    """Have Streamlit end what a click, a key or a choice calls (`on_click`, `on_change`) before it stops that run, and
+    before the next request of the same browser begins."""
+    begin, one_by_one = SafeSessionState.on_script_will_rerun, threading.RLock()
+
+    def begin_whole(state: SafeSessionState, *given: Any, **more: Any) -> None:
+        stop_if_asked = state._yield_callback
+        object.__setattr__(state, "_yield_callback", lambda: None)
+        try:
+            with one_by_one:
+                begin(state, *given, **more)
+        finally:
+            object.__setattr__(state, "_yield_callback", stop_if_asked)
+
+    SafeSessionState.on_script_will_rerun = begin_whole  # type: ignore[method-assign, assignment]
 
 
 def _know(state: SessionState, shown: Iterable[WidgetState]) -> None:

@@ -65,15 +65,14 @@ def config_of(name: str) -> lab.runs.RunConfig:
 
 def bundle(run: lab.runs.Run, images: bool = True) -> dict[str, np.ndarray]:
     """The arrays of one example; images: with the embeddings of a few classes."""
-    stepped, examined = run.metrics("stepped"), run.name in EXAMINED
-    columns = ("loss", "gradient_norm") if examined else ("loss", "seconds", "memory_bytes")
+    stepped = run.metrics("stepped")
     told = {
         "config": run.config_dict,
         "scores": run.scores("test"),
         "validated": [{"step": r["step"], "values": r["values"]} for r in run.metrics("validated")],
-        "checkups": run.metrics("checkup") if examined else [],
+        "checkups": run.metrics("checkup") if run.name in EXAMINED else [],
     }
-    arrays = {key: np.array([r[key] for r in stepped], dtype=np.float32) for key in columns}
+    arrays = {key: np.array([r[key] for r in stepped], dtype=np.float32) for key in ("loss", "seconds", "memory_bytes")}
     return arrays | {"told": np.array(json.dumps(told))} | (_lists(run.embeddings("test")) if images else {})
 
 

@@ -37,7 +37,8 @@ class ExampleRun:
 
     def __init__(self, path: Path):
         self.path, self.name = path, f"example: {entry_in_words(path.stem)}"
-        self.status, self.splits, self.failure = {"state": "finished"}, (), None
+        self.status, self.failure = {"state": "finished"}, None
+        self.splits, self.batches = (), tuple  # nothing that a finding leads to
 
     @cached_property
     def _stored(self) -> dict[str, np.ndarray]:
@@ -53,8 +54,7 @@ class ExampleRun:
         return self._facts["config"]
 
     def metrics(self, kind: str | None = None) -> list[dict[str, Any]]:
-        told = ("loss", "seconds", "memory_bytes", "gradient_norm")
-        columns = {key: self._stored[key].tolist() for key in told if key in self._stored}
+        columns = {key: self._stored[key].tolist() for key in ("loss", "seconds", "memory_bytes")}
         stepped = [
             {"kind": "stepped", "step": step, **dict(zip(columns, values, strict=True))}
             for step, values in enumerate(zip(*columns.values(), strict=True), start=1)
@@ -62,9 +62,6 @@ class ExampleRun:
         records = [*stepped, *({"kind": "validated", **record} for record in self._facts["validated"])]
         records += self._facts.get("checkups", ())  # of `EXAMINED`
         return [record for record in records if kind in (None, record["kind"])]
-
-    def batches(self) -> tuple[int, ...]:
-        return ()
 
     def scores(self, split: str = "test") -> dict[str, Any] | None:
         return self._facts["scores"] if split == "test" else None

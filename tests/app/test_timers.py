@@ -9,8 +9,10 @@ import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 from streamlit.runtime.fragment import MemoryFragmentStorage
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
+from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests
 from streamlit.runtime.state.common import WidgetMetadata
+from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.runtime.state.session_state import SessionState
 
 from app import timers
@@ -20,7 +22,9 @@ from app import timers
 def patched(monkeypatch):
     monkeypatch.setattr(ScriptRunner, "_run_script", ScriptRunner._run_script)  # put back at the end
     monkeypatch.setattr(ScriptRequests, "_request_rerun_locked", ScriptRequests._request_rerun_locked)
+    monkeypatch.setattr(SafeSessionState, "on_script_will_rerun", SafeSessionState.on_script_will_rerun)
     timers.ignore_late_ones()
+    timers.finish_what_began()
 
 
 def late(part: str) -> RerunData:
@@ -68,3 +72,23 @@ def test_a_value_that_the_browser_shows_is_not_sent_again():
     chosen = WidgetStates(widgets=[WidgetState(id=widget, string_value="zip")])
     state.on_script_will_rerun(chosen)
     assert state.register_widget(drawn, "images").value == "zip"
+
+
+def test_what_a_click_does_is_done_whole():
+    """A later request asks the run to stop as soon as the click has begun to write."""
+
+    class Clicked(dict):
+        def on_script_will_rerun(self, *_given, **_more):
+            safe["heard"] = True
+            safe["kept"] = True
+
+    def stop_if_asked():
+        if "heard" in state:
+            raise StopException
+
+    state = Clicked()
+    safe = SafeSessionState(state, stop_if_asked)
+    safe.on_script_will_rerun(None)
+    assert state == {"heard": True, "kept": True}
+    with pytest.raises(StopException):
+        safe["drawn"] = True

@@ -187,7 +187,7 @@ def _readable(files: Sequence[bytes]) -> list[tuple[bytes, Image.Image]]:
         try:
             readable.append((data, pictures.picture(data)))
         except ValueError as error:
-            page_frame.say_error(f"Picture {number} of {len(files)}: {error}" if len(files) > 1 else error)
+            page_frame.say_error(f"Picture {number}: {error}")
     return readable
 
 

@@ -102,7 +102,9 @@ def _keep(scene: Scene) -> None:
                 lab.threshold.save(run, scene.pairs, scene.column)
         with page_frame.refusals(st.caption):
             kept = lab.threshold.stored(run)
-            page_frame.say(f"Kept with {run.name}: {kept.words}. Below it Browse and `lab query --unknown` say unknown.")
+            page_frame.say(
+                f"Kept with {run.name}: {kept.words}. Below it Browse and `lab query --unknown` say unknown."
+            )
 
 
 def _classes(scene: Scene) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from lab.core import style
 from lab.figures import _bundled, _runs
-from lab.figures._base import DOTTED, Figure, Numbers, PlotlyFigure
+from lab.figures._base import DOTTED, Figure, Numbers, PlotlyFigure, knob
 from lab.verdict import Evidence, findings
 from lab.verdict.findings import DEAD, FAST, ONE_POINT
 
@@ -27,26 +27,29 @@ class VitalSigns(Figure):
     question = "Which sign tells why a training failed?"
     reads_runs = True
 
+    log_steps: bool = knob(
+        "Logarithmic axis of steps: a training is looked at in steps 1, 4, 16, 64, ...", default=True
+    )
+
     def example(self) -> Sequence:
         return _bundled.examples(_bundled.EXAMINED)
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
         _runs.needs(runs, "VitalSigns")
-        found = {}
+        found: Numbers = {}
         for run in runs:
             evidence = Evidence.of_run(run)
-            looked = evidence.checkups.get("batch", ())
-            signs = {
-                sign: np.array([(one["step"], one[sign]) for one in looked if sign in one], float).reshape(-1, 2).T
-                for sign in SIGNS
-            }
-            found[run.name] = {"names": [one.name for one in findings(evidence) if not one.note], **signs}
+            causes = ", ".join(one.name for one in findings(evidence) if not one.note)
+            signs = found[run.name] = {"causes": causes or "nothing wrong"}
+            for sign in SIGNS:
+                taken = [(one["step"], one[sign]) for one in evidence.checkups.get("batch", ()) if sign in one]
+                signs[sign] = np.array(taken, float).reshape(-1, 2).T
         return {"runs": found}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        said = "; ".join(f"{name}: <b>{_said(one)}</b>" for name, one in numbers["runs"].items())
+        said = "; ".join(f"{name}: <b>{one['causes']}</b>" for name, one in numbers["runs"].items())
         panels, axes, *_ = zip(*SIGNS.values(), strict=True)
-        figure = self.canvas(said, panels=panels, x="training step", y=axes, horizontal_spacing=0.09)
+        figure = self.canvas(said, panels=panels, x="training step", y=axes)
         for column, (sign, (*_, limit, beyond)) in enumerate(SIGNS.items(), 1):
             for index, (name, one) in enumerate(numbers["runs"].items()):
                 figure.add_scatter(
@@ -54,6 +57,7 @@ class VitalSigns(Figure):
                     mode="lines+markers", line=style.line(index), marker=style.marker(index, 7), row=1, col=column,
                 )  # fmt: skip
             figure.add_hline(y=limit, line=DOTTED, annotation_text=f"above: {beyond}", row=1, col=column)
+        figure.update_xaxes(type="log" if self.knobs.log_steps else "linear")
         figure.update_yaxes(type="log", tickformat="~%", row=1, col=1)
         return style.legend_below(figure)
 
@@ -61,9 +65,5 @@ class VitalSigns(Figure):
         said = []
         for name, one in numbers["runs"].items():
             most = [f"{SIGNS[sign][0]} at most {one[sign][1].max():.3g}" for sign in SIGNS if one[sign].size]
-            said.append(f"{name}: {', '.join([_said(one), *most])}")
+            said.append(f"{name}: {', '.join([one['causes'], *most])}")
         return f"Signs of {len(said)} trainings over their steps. {'. '.join(said)}."
-
-
-def _said(one: Numbers) -> str:
-    return ", ".join(one["names"]) or "nothing wrong"

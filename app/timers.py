@@ -18,6 +18,7 @@ calls. Half of it was done then: an answer on Check counted as heard and was nev
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -58,13 +59,14 @@ def ignore_late_ones() -> None:
 def finish_what_began() -> None:
     """Have Streamlit end what a click, a key or a choice calls (`on_click`, `on_change`) before it stops that run, and
     before the next request of the same browser begins."""
-    begin, one_by_one = SafeSessionState.on_script_will_rerun, threading.RLock()
+    begin = SafeSessionState.on_script_will_rerun
+    at_work: Any = defaultdict(threading.RLock)
 
     def begin_whole(state: SafeSessionState, *given: Any, **more: Any) -> None:
         stop_if_asked = state._yield_callback
         object.__setattr__(state, "_yield_callback", lambda: None)
         try:
-            with one_by_one:
+            with at_work[id(state._state)]:  # nobody waits for another's click
                 begin(state, *given, **more)
         finally:
             object.__setattr__(state, "_yield_callback", stop_if_asked)

@@ -13,11 +13,8 @@ import streamlit as st
 from app.components import component, told
 from app.run_events import ADDRESS
 
-EVERY = 5
-"""Seconds between two questions of a page; browsers make that a minute for tabs that nobody looks at."""
-
-
-_ASKS = {"address": ADDRESS, "every": EVERY}
+_ASKS = {"address": ADDRESS, "every": 5}
+"""Where a page asks, and the seconds between two questions; browsers make that a minute for tabs nobody looks at."""
 
 
 def listen() -> None:

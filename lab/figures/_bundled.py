@@ -35,10 +35,10 @@ loss with memories of several sizes; a healthy training of `scripts.verdict_tria
 class ExampleRun:
     """A finished run on Emoji-7, cut down: all steps and scores, but only the images of forty test classes, or none."""
 
+    status, failure, splits, batches = {"state": "finished"}, None, (), tuple  # a finding leads to no page
+
     def __init__(self, path: Path):
         self.path, self.name = path, f"example: {entry_in_words(path.stem)}"
-        self.status, self.failure = {"state": "finished"}, None
-        self.splits, self.batches = (), tuple  # nothing that a finding leads to
 
     @cached_property
     def _stored(self) -> dict[str, np.ndarray]:

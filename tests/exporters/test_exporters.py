@@ -28,7 +28,7 @@ def export(run, tmp_path, capsys):
 
 
 @pytest.fixture
-def test_split(run):
+def of_test(run):
     images, found = run.dataset(), run.embeddings("test")
     return found, [images.keys[i] for i in found.items], [images.class_names[i] for i in found.labels]
 
@@ -47,8 +47,8 @@ def test_parquet_holds_every_split(export, run):
     assert about["run"] == run.name and about["data"] == "emoji7" and "step 2" in about["of"]["test"]
 
 
-def test_csv_reads_back_to_the_same_numbers(export, test_split):
-    found, keys, classes = test_split
+def test_csv_reads_back_to_the_same_numbers(export, of_test):
+    found, keys, classes = of_test
     with open(export("csv", "--export.splits", "test"), newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     vectors = np.array([[row[f"v{i}"] for i in range(found.vectors.shape[1])] for row in rows], np.float32)
@@ -90,8 +90,8 @@ def test_places_on_a_kept_map_are_columns(export, run, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["flat", "hnsw"])
-def test_faiss_finds_each_image_and_its_key(export, test_split, kind):
-    found, keys, _ = test_split
+def test_faiss_finds_each_image_and_its_key(export, of_test, kind):
+    found, keys, _ = of_test
     folder = export("faiss", "--export.kind", kind)
     index, told = faiss.read_index(str(folder / "index.faiss")), json.loads((folder / "keys.json").read_text())
     assert index.ntotal == len(found) and index.metric_type == faiss.METRIC_INNER_PRODUCT

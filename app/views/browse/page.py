@@ -117,8 +117,8 @@ def _explain(scene: Scene, item: int) -> None:
     """Why the result that was clicked is alike."""
     if scene.click != "why":
         return
-    whole = scene.view.whole
-    result = address.follow(scenes.PAIR, int, lambda one: whole.position(one) is not None and one != item)
+    known = scene.view.whole.position
+    result = address.follow(scenes.PAIR, int, lambda one: one != item and known(one) is not None)
     if result is None:
         st.caption("Click a result below to see here which regions of both pictures make it similar to the query.")
     else:

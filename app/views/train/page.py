@@ -90,9 +90,11 @@ def _start(scene: Scene, asked: Asked, begun: Begun) -> None:
         return
     with page_frame.refusals():
         idle = not (queueing.queue().names or queueing.here())
-        # what came is measured first, so that it is there when the head is looked at
-        configs = {adaptation.CAME: begun.came} if begun.came and not asked.swept else {}
-        configs |= queueing.grid(scene.config, asked.swept, asked.values) if asked.swept else {"": scene.config}
+        configs = {"": scene.config}
+        if asked.swept:
+            configs = queueing.grid(scene.config, asked.swept, asked.values)
+        elif begun.came:  # first, so that it is there when the head is looked at
+            configs = {adaptation.CAME: begun.came, **configs}
         made = queueing.enqueue(configs, scene.name, asked.devices)
         if idle and not asked.swept:
             st.switch_page("views/watch/page.py", query_params={"watched": made[-1]})

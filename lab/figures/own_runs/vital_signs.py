@@ -22,7 +22,7 @@ class VitalSigns(Figure):
     """A line a run and a panel a sign, each with its threshold: the cause is the sign that lies beyond."""
 
     title = "What the verdict looks at"
-    source = "Rankscope's verdict; RS@k and CAM show the loss only"
+    source = "More"
     tier = "from_runs"
     question = "Which sign tells why a training failed?"
     reads_runs = True
@@ -52,8 +52,9 @@ class VitalSigns(Figure):
         figure = self.canvas(said, panels=panels, x="training step", y=axes)
         for column, (sign, (*_, limit, beyond)) in enumerate(SIGNS.items(), 1):
             for index, (name, one) in enumerate(numbers["runs"].items()):
+                x, y = one[sign]
                 figure.add_scatter(
-                    x=one[sign][0], y=one[sign][1], name=name, legendgroup=name, showlegend=column == 1,
+                    x=x, y=y, name=name, legendgroup=name, showlegend=column == 1,
                     mode="lines+markers", line=style.line(index), marker=style.marker(index, 7), row=1, col=column,
                 )  # fmt: skip
             figure.add_hline(y=limit, line=DOTTED, annotation_text=f"above: {beyond}", row=1, col=column)

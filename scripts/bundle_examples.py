@@ -2,7 +2,6 @@
 
     python scripts/bundle_examples.py cross_entropy class_anchor_margin
     python scripts/bundle_examples.py            # all of them: some ten minutes of one core
-    python scripts/bundle_examples.py frozen     # what the frozen features of the claims' sweeps reach untrained
 
 Each becomes one file in lab/figures/examples: configuration, every step's loss, time and memory, the validations, the
 test scores, and the embeddings and scores of the images of a few test classes. The runs with a memory keep no images:
@@ -25,8 +24,6 @@ import yaml
 import lab.data
 import lab.metrics
 import lab.runs
-from lab.claims._data import features, prepared
-from lab.claims._study import SEEDS, DataSetup
 from lab.core.results import EmbeddingSet
 from lab.core.streams import result_of
 from lab.evaluation.scores import evaluate
@@ -94,30 +91,9 @@ def _per_query(found: EmbeddingSet) -> dict[str, np.ndarray]:
     return dict(result_of(evaluate(found, None, {name: lab.metrics.create(name) for name in names})).per_query)
 
 
-def frozen() -> dict[str, dict[str, float]]:
-    """Test scores of the features on which the head tier of the claims trains, mean of the seeds' splits, by protocol:
-    the line that a trained head has to pass."""
-    metrics = {name: lab.metrics.create(name) for name in ("hit_rate_at_k", "map_at_r", "mean_average_precision")}
-    vectors = result_of(features(lab.data.create("emoji7")))
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    found: dict[str, dict[str, float]] = {}
-    for protocol in ("unseen", "seen"):
-        scores = []
-        for seed in range(SEEDS):
-            data = prepared(lab.data.create("emoji7", split_seed=seed, validation=0.4), DataSetup(protocol), seed)
-            rows = [part for part in (data.splits["test"].query, data.splits["test"].gallery) if part is not None]
-            query, *gallery = (EmbeddingSet(vectors[row], data.labels[row], row) for row in rows)
-            scores.append(result_of(evaluate(query, *gallery or [None], metrics, k=10)).values)
-        found[protocol] = {name: round(float(np.mean([one[name] for one in scores])), 5) for name in scores[0]}
-    return found
-
-
 def main() -> None:
     torch.set_num_threads(1)
     names = sys.argv[1:] or [*CHANGES, *EXAMINED]
-    if names == ["frozen"]:
-        (EXAMPLES / "frozen_features.json").write_text(json.dumps(frozen(), indent=1) + "\n", encoding="utf-8")
-        return
     if len(names) > 1:  # each in a process of its own: what one leaves in memory would be counted for the next
         for name in names:
             subprocess.run([sys.executable, __file__, name], check=True)

@@ -5,6 +5,7 @@
     python -m scripts.screenshots times runs                        # seconds until each page is at rest
     python -m scripts.screenshots minute                            # the first minute of `lab demo`, a picture a second
     python -m scripts.screenshots playground                        # the playground as it plays, for README
+    python -m scripts.screenshots claims                            # the figures of docs/claims.md
     python -m scripts.screenshots frames                            # milliseconds of a frame of it, with 64 points
 
 A picture is 1280 x 900 pixels, in the colours of its line below, and kept as WebP. Look at each before it is
@@ -37,7 +38,9 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 import app.views
 import lab
+import lab.claims
 from lab.install import children
+from lab.papers.tables import TITLES
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 PATIENCE = 180_000
@@ -253,9 +256,21 @@ def film(out: Path) -> None:
     taken[0].save(file, save_all=True, append_images=taken[1:], duration=pauses, loop=0, quality=55, method=6)
 
 
+def claims(out: Path) -> None:
+    """The four figures of docs/claims.md."""
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": 1000, "height": 900})
+        for paper in sorted({lab.claims.get(name).paper for name in lab.claims.names()}):
+            figure = lab.figures.create("published_effects", paper=TITLES[paper].short).figure()
+            page.set_content(figure.to_html(config={"displayModeBar": False}))
+            page.locator(".js-plotly-plot .main-svg").first.wait_for()
+            image = Image.open(io.BytesIO(page.locator(".js-plotly-plot").screenshot())).convert("RGB")
+            image.save(out / f"claims_{paper}.webp", quality=80, method=6)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("pictures", "times", "minute", "playground", "frames"))
+    parser.add_argument("what", choices=("pictures", "times", "minute", "playground", "frames", "claims"))
     parser.add_argument("runs", nargs="?", type=Path, default=Path("runs"), help="the folder of the demo's runs")
     parser.add_argument("names", nargs="*", choices=[[], *SHOTS], help="which pictures (default all)")
     parser.add_argument("--out", type=Path, default=IMAGES)
@@ -267,6 +282,7 @@ def main() -> None:
         "minute": lambda: minute(given.out),
         "playground": lambda: film(given.out),
         "frames": frames,
+        "claims": lambda: claims(given.out),
     }[given.what]()
 
 

@@ -49,10 +49,10 @@ PARTS: dict[str, tuple[str, ...]] = {
     "launchers": ("data", "install", "runs"),
     "sweeps": ("launchers", "runs", "training"),
     "exporters": ("data", "encoders", "maps", "runs", "threshold"),
-    "protocols": ("data", "evaluation", "metrics", "runs", "sweeps", "training"),
+    "protocols": ("data", "evaluation", "metrics", "papers", "runs", "sweeps", "training"),
     "claims": (
-        "data", "encoders", "evaluation", "install", "kernels", "launchers", "metrics", "reranking", "runs", "search",
-        "training", "trials",
+        "data", "encoders", "evaluation", "install", "kernels", "launchers", "metrics", "papers", "reranking", "runs",
+        "search", "training", "trials",
     ),
 }  # fmt: skip
 """What each part of lab may import besides `core`. CONTRIBUTING's list is made from this table."""

@@ -1,4 +1,4 @@
-"""A data set as a study wants it: which images train, choose and test, with which labels; and their frozen features."""
+"""The images as a study wants them: which train, choose and test, with which labels; and their frozen features."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lab.claims._study import SEEN_CLASSES, DataSetup
+from lab.claims._study import SEEN_CLASSES, SPLIT, Protocol
 from lab.core.files import cache_folder
 from lab.core.records import Record
 from lab.core.results import EmbeddingSet
@@ -18,38 +18,47 @@ SIZE = 128
 """Side in pixels at which features see the images: a third of the cost of the network's own 224."""
 
 SEEN_IMAGES, GALLERY = 6, 4
-"""The `seen` protocol: classes of at least six images, four to train on and search in, one to validate, one to test.
-There are at most as many classes as the embeddings have dimensions, so that anchors can start on base vectors."""
+"""The `seen` protocol: classes of at least six images, four to train on and search in, one to validate, one to test."""
+
+SHARES = 0.3, 0.5
+"""The `few` protocol: so many of the classes train, up to the second share they train or validate; the rest tests."""
 
 
-def prepared(dataset: ImageSet, task: DataSetup, seed: int) -> ImageSet:
-    """Change a fresh data set in place, by the seed; returns it.
+def prepared(dataset: ImageSet, protocol: Protocol) -> ImageSet:
+    """Change a fresh data set in place, always in the same way; returns it.
+
+    Args:
+        protocol: `unseen` keeps the splits of the data set, whose test classes nothing is trained or chosen on; `few`
+            does so with the subgroups of Unicode for classes, few of many images each; `seen` tests new images of the
+            training classes, searched among the training images, as in 003.
 
     Raises:
         ValueError: there are too few classes.
     """
-    random = np.random.default_rng((seed, 77))
-    if task.protocol == "seen":
+    random = np.random.default_rng((SPLIT, 77))
+    if protocol == "seen":
         dataset.splits = _seen(dataset.labels, random)
-    train, labels = dataset.splits["train"].query, dataset.labels
-    classes = random.permutation(np.unique(labels[train]))
-    train = train[np.isin(labels[train], classes[: max(2, round(task.classes * len(classes)))])]
-    if task.shots is not None:
-        members = [train[labels[train] == c] for c in np.unique(labels[train])]
-        train = np.sort(np.concatenate([random.permutation(mine)[: task.shots] for mine in members]))
-    dataset.splits["train"] = Split(train)
-    wrong = random.permutation(train)[: round(task.wrong_labels * len(train))]
-    dataset.labels = labels.copy()
-    dataset.labels[wrong] = random.choice(np.unique(labels[train]), len(wrong))
+    elif protocol == "few":
+        dataset.labels = np.unique(dataset.attributes["subgroup"], return_inverse=True)[1]
+        dataset.splits = _few(dataset.labels, random)
     return dataset
+
+
+def _few(labels: np.ndarray, random: np.random.Generator) -> dict[str, Split]:
+    """Classes of at least eight images, each in one split."""
+    classes, counts = np.unique(labels, return_counts=True)
+    classes = random.permutation(classes[counts >= 8])
+    train, validation = (round(share * len(classes)) for share in SHARES)
+    parts = {"train": classes[:train], "validation": classes[train:validation], "test": classes[validation:]}
+    return {name: Split(np.flatnonzero(np.isin(labels, those))) for name, those in parts.items()}
 
 
 def _seen(labels: np.ndarray, random: np.random.Generator) -> dict[str, Split]:
     """Every class in every split."""
     classes, counts = np.unique(labels, return_counts=True)
     enough = classes[counts >= SEEN_IMAGES]
-    if len(enough) < 2:
-        raise ValueError(f"The seen protocol needs classes of {SEEN_IMAGES} images; there are {len(enough)}.")
+    if len(enough) < SEEN_CLASSES:
+        raise ValueError(f"The seen protocol needs {SEEN_CLASSES} classes of {SEEN_IMAGES} images; got {len(enough)}.")
     chosen = random.permutation(enough)[:SEEN_CLASSES]
     drawn = np.stack([random.permutation(np.flatnonzero(labels == c))[:SEEN_IMAGES] for c in chosen])
     gallery = np.sort(drawn[:, :GALLERY].ravel())

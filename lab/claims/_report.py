@@ -1,173 +1,146 @@
-"""What came of the trainings: a page of verdicts, and of each study every number behind them."""
+"""What came of the trainings: a page of verdicts, the numbers of its figure, and every number behind a study."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from lab import trials
-from lab.claims import _study
 from lab.claims._study import SEEDS, Study
-from lab.claims._sweep import current, file_of
-from lab.claims._verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED, Judged, among_all, judge
-from lab.core.estimates import Estimate
+from lab.claims._sweep import read, select
+from lab.claims._verdicts import TESTED, VERDICTS, Judged, chosen_by, judge, rates
 from lab.core.formats import markdown_table
-from lab.trials import Results, Scores, Trial, interval, key_of
-
-ALL_OPTIONS = "chosen by seed"
-
-MARKS = {HOLDS: "**holds**", FAILS: "**does not hold here**", UNDECIDED: "cannot be told", NOT_RUN: "not run"}
-COUNTED = {HOLDS: "hold", FAILS: "do not hold here", UNDECIDED: "cannot be told", NOT_RUN: "were not run"}
+from lab.papers.tables import TITLES
+from lab.trials import Trial
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """A study with what came of it. trials: those that it asks for as it is declared now."""
-
-    study: Study
-    results: Results
-    trials: list[Trial]
-    claims: list[Judged]
-
-
-def judgements(names: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> dict[str, Judgement]:
-    """Every study by its name, the verdicts corrected for all comparisons of them all.
+def judgements(folder: Path | str, seeds: int = SEEDS) -> dict[str, Judged]:
+    """Every study by its name, with its verdict.
 
     Raises:
         ValueError: a results file is damaged.
     """
-    studies = {name: _study.get(name) for name in names}
-    results = {name: trials.read(file_of(name, folder)) for name in names}
-    made = {name: current(studies[name], results[name], seeds) for name in names}
-    verdicts = among_all({name: judge(studies[name], made[name], seeds) for name in names})
-    return {name: Judgement(studies[name], results[name], made[name], verdicts[name]) for name in names}
+    studies = select()
+    return judge(studies, read([*studies.values()], folder), seeds)
 
 
-def report(names: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> str:
+def effects(found: dict[str, Judged]) -> list[dict[str, Any]]:
+    """What the figure `published_effects` shows, in points, study by study."""
+    return [
+        {
+            "study": name,
+            "paper": TITLES[one.study.paper].short,
+            "says": one.study.says,
+            "published": [gain.points for gain in one.study.published],
+            "verdict": one.verdict,
+            "visible": None if one.visible is None else round(one.visible, 3),
+            "interval": one.effect and [round(x, 3) for x in (one.effect.low, one.effect.mean, one.effect.high)],
+        }
+        for name, one in found.items()
+    ]
+
+
+def report(folder: Path | str, seeds: int = SEEDS) -> str:
     """The page of verdicts as Markdown: docs/claims.md.
 
     Raises:
         ValueError: a results file is damaged.
     """
-    found = judgements(names, folder, seeds)
-
-    def says(one: Judgement, verdict: str) -> str:
-        those = [j for j in one.claims if j.verdict == verdict]
-        return " ".join(f"**{j.claim.says}**" if j.sure else j.claim.says for j in those)
-
-    shown = [HOLDS, FAILS, UNDECIDED]
-    shown += [NOT_RUN] * any(j.verdict == NOT_RUN for one in found.values() for j in one.claims)
-    rows = [
-        [f"{name}: {one.study.title} ({one.study.source})", *(says(one, verdict) for verdict in shown)]
-        for name, one in found.items()
-    ]
-    return f"""# Do the claims hold?
+    found = judgements(folder, seeds)
+    made = read([*select().values()], folder)
+    counts = Counter(one.verdict for one in found.values())
+    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    hours = sum(trial.cpu for trial in made) / 3600
+    parts = [
+        f"""# Do the claims hold?
 
 <!-- written by `lab papers claims report` -->
 
-What the papers say, tried on emoji, letters and digits: {sum(len(one.trials) for one in found.values()):,} short
-trainings, most of a linear map on the fixed features of a pretrained network, {seeds} seeds a setting. "Does not hold
-here" means that an effect does not show at this scale, not that a paper is wrong; "holds" means that it can be seen
-without a GPU. Verdicts follow from Student's t intervals over seeds, 95 %, widened for the classes that seeds share;
-most differences below two points cannot be told. Verdicts in bold stand corrected for all comparisons of this page
-(Holm's method), too; the others are hints.
+Each figure shows what one paper reports and what its claims come to here, on emoji.
+A circle is a published difference of two scores; a bar is the difference here, with its 95 % interval.
+{len(made):,} short trainings stand behind it ({hours:.1f} processor hours), nearly all of a linear map on the frozen
+features of a pretrained network.
+All train, choose and test on one split; the {seeds} trainings of an arm differ in their weights and batches, and the
+interval is over both: another draw of these, and another draw of the test classes.
+Learning rates are a factor of three apart, and the best, chosen by the same score on other classes, has a worse one on
+either side.
+A study is run only where an effect of the published size would be found four times in five; where it would not, a grey
+bar shows how large an effect would have to be.
+"Refuted at this size" says that the interval lies below every published number: not that the paper is wrong, but that a
+small training does not show it.
+"Shows here" says that the interval lies above zero, though it may be far smaller than published.
+No test class was looked at while these studies were designed; version 0.2 had tried others on the same images.
 
-`lab papers claims show STUDY` tells a study's scores, comparisons and intervals; the site has all of them on one page,
-with how they were made and a reading. `lab papers claims run` tries them again.
-
-{counted(found)}
-
-{markdown_table(["study", *shown], rows)}
-"""
-
-
-def counted(found: dict[str, Judgement]) -> str:
-    """How many claims have which verdict, and the command that makes what is missing."""
-    every = [judged for one in found.values() for judged in one.claims]
-    counts = [f"{sum(j.verdict == v for j in every)} {words}" for v, words in COUNTED.items()]
-    lacking = [name for name, one in found.items() if any(j.verdict == NOT_RUN for j in one.claims)]
-    rest = f" To run the rest: `lab papers claims run --only {' '.join(lacking)}`." if lacking else ""
-    sure = [sum(j.verdict == v and j.sure for j in every) for v in (HOLDS, FAILS)]
-    return (
-        f"Of {len(every)} claims {', '.join(counts)}.{rest} Corrected for all comparisons of this page, {sure[0]} "
-        f"still hold and {sure[1]} still do not."
-    )
-
-
-def section(name: str, judgement: Judgement, seeds: int = SEEDS) -> str:
-    """One study: what was run, every setting, every comparison."""
-    study, trials = judgement.study, judgement.trials
-    failed = sum(bool(t.failed) for t in trials)
-    lines = [
-        f"## {name.replace('_', '-')}",
-        f"*{study.title}.* {study.source}. Tier `{study.tier}`, learning rate{'s' * (len(study.lrs) > 1)} "
-        f"{', '.join(f'{lr:g}' for lr in study.lrs)}. {len(trials)} of {len(study.trainings(seeds))} trainings were "
-        f"run ({sum(t.cpu for t in trials):.0f} CPU seconds)"
-        + (f"; {failed} diverged" if failed else "")
-        + (f". {study.remark}" if study.remark else "."),
+Of {len(found)} claims: {told}."""
     ]
-    if trials:
-        lines += [_scores_table(study, trials), *map(_claim_table, judgement.claims)]
+    for number, title in TITLES.items():
+        those = {name: one for name, one in found.items() if one.study.paper == number}
+        if those:
+            parts.append(f"## {title.short}\n\n![{title.short}: published effects and those measured here]"
+                         f"(images/claims_{number}.webp)\n\n{_lines(those)}")  # fmt: skip
+    parts.append(
+        "`lab papers claims show STUDY` tells a study's scores, rates and power; the site has them all on one page.\n"
+        "`lab papers claims run` tries them again."
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def _lines(found: dict[str, Judged]) -> str:
+    """One line a verdict."""
+    lines = []
+    for verdict in VERDICTS:
+        those = [f"{one.study.says} (`{name}`)" for name, one in found.items() if one.verdict == verdict]
+        lines += [f"- **{verdict[0].upper()}{verdict[1:]}.** {' '.join(those)}"] if those else []
+    return "\n".join(lines)
+
+
+def sections(folder: Path | str, seeds: int = SEEDS, only: Sequence[str] = ()) -> list[str]:
+    """Each study as Markdown: what was compared, every number. All studies, unless some are named.
+
+    Raises:
+        ValueError: no such study, or a results file is damaged.
+    """
+    wanted, found = select(only), judgements(folder, seeds)  # power and Holm's method take all of them
+    return [_section(name, found[name], read([study], folder), seeds) for name, study in wanted.items()]
+
+
+def _section(name: str, judged: Judged, trials: Sequence[Trial], seeds: int) -> str:
+    study = judged.study
+    lines = [
+        f"## {name}",
+        f"{study.says} {study.source}. Here: **{judged.verdict}**." + (f" {study.remark}" if study.remark else ""),
+        f"Published, in points of {study.columns[0]}: "
+        + "; ".join(f"{gain.points:+g} ({gain.data})" for gain in study.published)
+        + f". Their mean is {study.expected:+.2f}.",
+        _arms(study, trials, seeds),
+    ]
+    if judged.power is not None:
+        lines.append(
+            f"With {seeds} seeds and {TESTED[study.first.protocol]} test classes an effect of the mean published size "
+            f"is found in {100 * judged.power:.0f} % of all cases; one of {judged.visible:.2f} points in 80 %."
+        )
+    if judged.effect is not None:
+        one = judged.effect
+        lines.append(
+            f"First less second: {one.mean:+.2f} points, 95 % interval {one.low:+.2f} to {one.high:+.2f} "
+            f"over seeds and classes; p {_chance(one.p)}, among all studies {_chance(judged.holm or 0)} (Holm)."
+        )
     return "\n\n".join(lines)
 
 
-def _scores_table(study: Study, trials: list[Trial]) -> str:
-    """Mean test scores of every setting with their intervals, in points; under it its options, each by itself."""
-    known = {"r@1", "r@4", "MAP@R", "mAP"}
-    extra = [c for t in trials for c in t.test if c not in known] if study.extra else []
-    columns = list(dict.fromkeys([study.column, "r@1", "MAP@R", *extra]))
-    axes = list(dict.fromkeys(axis for point in study.points for axis in point.setting))
-    options = ["option"] if any(point.option for point in study.points) else []
+def _chance(p: float) -> str:
+    return "below .001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
+
+
+def _arms(study: Study, trials: Sequence[Trial], seeds: int) -> str:
+    """Each arm with the rates that were tried, the one that was chosen, and its mean score."""
     rows = []
-    for setting, option, kept in _lines(study, trials):
-        scores = Scores(kept, study.column, None if option else study.options())
-        if not (by_seed := scores.by_seed(**setting)):
-            continue
-        places = (setting.get(axis, "") for axis in axes)
-        cells = [f"{one:g}" if isinstance(one, int | float) else str(one) for one in places]
-        cells += [option or ALL_OPTIONS] * len(options)
-        for column in columns:
-            found = interval(list(scores.by_seed(column, **setting).values()), shared=study.shared)
-            half = "" if found.half is None else f" ± {100 * found.half:.1f}"
-            cells.append(f"{100 * found.mean:.1f}{half}" if found.count else "-")
-        rows.append([*cells, str(len(by_seed))])
-    return markdown_table([*axes, *options, *columns, "seeds"], rows) if rows else "No setting is complete."
-
-
-def _lines(study: Study, trials: list[Trial]) -> Iterator[tuple[dict, str, list[Trial]]]:
-    """Setting, option and the trials that count: every setting by all of its options, then by each."""
-    digests = {(key_of(t.point.setting), t.point.option): t.digest for t in study.trainings(seeds=1)}
-    for key in dict.fromkeys(key for key, _ in digests):
-        yield dict(key), "", trials
-        for option in [option for other, option in digests if other == key and option]:
-            yield dict(key), option, [t for t in trials if t.digest == digests[key, option]]
-
-
-def _claim_table(judged: Judged) -> str:
-    """Every comparison of a claim."""
-    rows = [
-        [
-            f.contrast.words,
-            _signed(f.interval, f.contrast.points),
-            "-" if math.isnan(f.effect) else f"{f.effect:+.1f}",
-            "-" if math.isnan(f.holm) else "< .01" if f.holm < 0.01 else f"{f.holm:.2f}",
-            str(f.interval.count),
-            f.verdict,
-        ]
-        for f in judged.findings
-    ]
-    head = ["comparison", "mean and interval", "effect", "p (Holm)", "seeds", "verdict"]
-    title = f"{judged.claim.source}: {judged.claim.says} Here: {MARKS[judged.verdict]}."
-    return f"{title}\n\n{markdown_table(head, rows)}"
-
-
-def _signed(interval: Estimate, points: bool) -> str:
-    """A difference with its interval, in points or plain."""
-    if not interval.count:
-        return "-"
-    factor, unit = (100, " points") if points else (1, "")
-    low, high = interval.low, interval.high
-    ends = "" if low is None or high is None else f" [{factor * low:+.2f}, {factor * high:+.2f}]"
-    return f"{factor * interval.mean:+.2f}{ends}{unit}"
+    for arm, column in zip((study.first, study.second), study.columns, strict=True):
+        best = rates(arm, trials, chosen_by(column)).best
+        mine = [t for t in trials if t.digest == arm.digest]
+        tried = ", ".join(f"{lr:g}" for lr in sorted({t.lr for t in mine if t.validation}))
+        scores = [t.test[column] for t in mine if t.lr == best and t.seed < seeds and t.test]
+        mean = f"{100 * sum(scores) / len(scores):.2f}" if scores else "-"
+        rows.append([arm.name, tried or "-", f"{best:g}" if best else "-", column, mean, str(len(scores))])
+    return markdown_table(["arm", "rates tried", "chosen", "score", "mean on test classes", "trainings"], rows)

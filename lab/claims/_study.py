@@ -1,4 +1,4 @@
-"""What a study declares: a claim of a paper, the trainings that try it, and the numbers that decide.
+"""What a study declares: a sentence of a paper, the two scores that it compares, and what the paper found.
 
 Every `Study` in a file of this folder is found by `names` and `get`, under the name of its variable.
 """
@@ -10,36 +10,26 @@ import hashlib
 import importlib
 import json
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
+from lab.papers import tables
 from lab.runs.config import RunConfig, merged
 from lab.trials import key_of
 
-Tier = Literal["head", "cnn", "end_to_end"]
+Tier = Literal["head", "cnn"]
 
-SEEDS = 5
-SEEN_CLASSES, SEEN_AMONG = 240, 779
-"""The `seen` protocol takes so many classes of Emoji-7 out of those of six images or more."""
+SEEDS = 12
+"""Trainings of an arm that are judged: all on one split, they differ in weights, batches and augmentation."""
+PILOTS = (1001, 1002)
+"""Seeds of the trainings that choose the learning rate and tell the power; they look at the validation classes only."""
+SPLIT = 0
+"""The one split of each data set, as `split_seed`."""
 
-TESTED = {"unseen": 1 / 2, "seen": SEEN_CLASSES / SEEN_AMONG, "digits": 1 / 5}
-"""Share of the classes that a seed tests on; of digits, whose ten classes are always the same, of the images."""
-
-LEAST = 0.005
-"""Half a point of a score: differences that are surely smaller count as none."""
-
-RELEASED = frozenset(
-    {
-        "blackbox_ap", "calibration", "contextual", "fast_ap", "recall_at_k", "roadmap", "smooth_ap", "softbin_ap",
-        "sup_ap",
-    }
-)  # fmt: skip
-"""Losses whose published numbers come from code that computes something else than the paper says."""
+SEEN_CLASSES = 240
+"""Classes of the `seen` protocol: as many as embeddings have dimensions, so that anchors can start on base vectors."""
 
 BASE: dict[Tier, dict[str, Any]] = {
     "head": {
@@ -52,233 +42,131 @@ BASE: dict[Tier, dict[str, Any]] = {
         "sampler": {"name": "m_per_class", "batch_size": 128, "short_classes": "leave_out"},
         "training": {"steps": 100},
     },
-    "end_to_end": {
-        "encoder": {"name": "efficientnet_lite0", "dim": 128, "layer_norm": True},
-        "augmentation": {"size": 64, "scale_low": 0.8},
-        "testing": {"resize": 64},
-        "sampler": {"name": "m_per_class", "batch_size": 64, "short_classes": "leave_out"},
-        "training": {"steps": 40},
-    },
 }
 """What every training of a tier has in common. In the head tier only the encoder's head is trained, on its frozen
-features; see `lab.claims._data.features`. In the last tier the pretrained network learns as a whole, for as many steps
-as a minute of one core takes."""
+features; see `lab.claims._data.features`."""
+
+Protocol = Literal["unseen", "few", "seen"]
+"""How the images of Emoji-7 are split; see `lab.claims._data.prepared`."""
 
 
 @dataclass(frozen=True)
-class DataSetup:
-    """What is trained and tested on; see `lab.claims._data.prepared`.
+class Arm:
+    """One way to train, and the scores that are kept of it.
 
-    protocol: `unseen` takes the splits of the data set, whose test classes nothing was trained or chosen on (but for
-        digits); `seen` makes others: new images of the training classes, searched among the training images, as in 003.
-    classes: share of the training classes kept. shots: training images kept of each class, None for all.
-    wrong_labels: share of the training images whose label is drawn at random.
+    name: as tables call it. config: sections of a run's configuration that differ from the tier's base.
+    columns: scores of each query that are kept: of the exact search, or of another one, such as `mAP, two-stage`.
     """
 
-    protocol: Literal["unseen", "seen"] = "unseen"
-    classes: float = 1.0
-    shots: int | None = None
-    wrong_labels: float = 0.0
-
-
-@dataclass(frozen=True)
-class Point:
-    """One place on a study's axes, and how it trains there.
-
-    setting: what stands in tables and on axes. Points of one setting are options, between which the validation
-        classes choose, as between learning rates.
-    config: sections of a run's configuration that differ from the tier's base.
-    option: names the point where its setting has others, for instance `released`.
-    """
-
-    setting: dict[str, Any]
+    name: str
     config: dict[str, Any]
-    task: DataSetup = DataSetup()
-    option: str = ""
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """A number of each seed whose mean decides.
-
-    words: what the number is, for instance `RS@k - SmoothAP at 32`.
-    of: given `score(column=None, **setting)` of one seed, returns the number.
-    expects: `positive`: it should be above 0; `none`: between -least and least; `no loss`: above -least.
-    least: the smallest size worth speaking of.
-    points: whether it is a difference of scores, told in points (hundredths).
-    """
-
-    words: str
-    of: Callable[[Callable[..., float]], float]
-    expects: Literal["positive", "none", "no loss"] = "positive"
-    least: float = LEAST
-    points: bool = True
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What a paper says, in our words, and what would have to be true here. All contrasts must hold.
-
-    source: paper and place, by default those of the study.
-    """
-
-    says: str
-    contrasts: tuple[Contrast, ...]
-    source: str = ""
-
-
-@dataclass(frozen=True)
-class Study:
-    """One sweep: its points, each with every learning rate and seed, and the claims that it tries.
-
-    lrs: learning rates; by default those of 0.00025, 0.001 and 0.004 that the study `losses` chose for ranking and pair
-        losses.
-    column: score that chooses the learning rate on the validation classes, and that claims read by default.
-    extra: further test scores of a `lab.claims._train.TrainedModel`; also of validation, where `column` is one of them.
-    remark: what a reader should know about how this differs from the paper.
-    data: the data set, of those that need no download: `emoji7`, `letters` or `digits`.
-    turn: place in a sweep. Those whose answers matter most come first, in case it is stopped; by default last.
-    """
-
-    title: str
-    source: str
-    points: tuple[Point, ...]
-    claims: tuple[Claim, ...]
-    lrs: tuple[float, ...] = (2.5e-4, 1e-3)
+    columns: tuple[str, ...] = ("r@1",)
+    protocol: Protocol = "unseen"
     tier: Tier = "head"
-    column: str = "MAP@R"
-    extra: Callable[[Any], dict[str, float]] | None = None
-    remark: str = ""
-    data: str = "emoji7"
-    turn: int = 1_000
-
-    def __post_init__(self) -> None:
-        claims = tuple(replace(claim, source=claim.source or self.source) for claim in self.claims)
-        object.__setattr__(self, "claims", claims)
-
-    def trainings(self, seeds: int = SEEDS) -> list[Training]:
-        """Every training of the study, the seeds one after the other."""
-        return [Training(self, point, lr, seed) for seed in range(seeds) for point in self.points for lr in self.lrs]
 
     @property
-    def shared(self) -> float:
-        """Classes (of digits: images) that a seed tests on for each that it does not. Every seed draws from the same
-        ones, so this is what widens the intervals over seeds; see `lab.trials.interval`."""
-        tested = TESTED[self.data if self.data in TESTED else self.points[0].task.protocol]
-        return tested / (1 - tested)
+    def digest(self) -> str:
+        """Changes with whatever decides how the arm trains."""
+        decides = [self.config, self.columns, self.protocol, BASE[self.tier]]
+        return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:8]
 
-    def options(self) -> dict[tuple, set[tuple[float, str]]]:
-        """Between which learning rates and digests each setting chooses, as `lab.trials.Scores` takes them."""
-        options: dict[tuple, set[tuple[float, str]]] = {}
-        for training in self.trainings(seeds=1):
-            setting, lr, _, digest = training.key
-            options.setdefault(setting, set()).add((lr, digest))
-        return options
+    @property
+    def slug(self) -> str:
+        """Name of the file that holds its trainings."""
+        return "_".join("".join(c if c.isalnum() else " " for c in f"{self.name} {self.digest}").split())
 
 
 @dataclass(frozen=True)
 class Training:
-    """One training to be made."""
+    """One training to be made. seed: one of `PILOTS`, or from 0 on; the latter are judged."""
 
-    study: Study = field(repr=False)
-    point: Point
+    arm: Arm
     lr: float
     seed: int
 
     @property
     def config(self) -> RunConfig:
-        """As `lab train` takes it. The seed decides which classes train, validate and test, too."""
+        """As `lab train` takes it."""
         settings: dict[str, Any] = {
-            "data": {"name": self.study.data, "split_seed": self.seed, "validation": 0.4},
+            "data": {"name": "emoji7", "split_seed": SPLIT, "validation": 0.4},
             "optimiser": {"name": "adamw", "lr": self.lr, "anchors_lr": 10 * self.lr},
             "training": {"seed": self.seed, "device": "cpu"},
-            "metrics": [{"name": "hit_rate_at_k", "k": [1, 4]}, "map_at_r", "mean_average_precision"],
+            "metrics": [{"name": "hit_rate_at_k", "k": [1]}, "map_at_r", "mean_average_precision"],
             "evaluation": {"k": 10},
         }
-        return RunConfig.of(merged(merged(BASE[self.study.tier], settings), self.point.config))
-
-    @property
-    def digest(self) -> str:
-        """Changes with what a study declares: tier, configuration, task. What all trainings have in common beyond the
-        tier's base, such as the data's split or the metrics, is not in it: to change that, delete the results."""
-        decides: list[Any] = [self.study.tier, self.point.config, vars(self.point.task), BASE[self.study.tier]]
-        decides += [self.study.data] if self.study.data != "emoji7" else []
-        return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:8]
+        return RunConfig.of(merged(merged(BASE[self.arm.tier], settings), self.arm.config))
 
     @property
     def key(self) -> tuple:
         """As `lab.trials.Trial.key`."""
-        return key_of(self.point.setting), self.lr, self.seed, self.digest
+        return key_of({"arm": self.arm.name}), self.lr, self.seed, self.arm.digest
 
 
-def arms(
-    losses: Mapping[str, Mapping[str, Any]],
-    setting: Mapping[str, Any] | None = None,
-    task: DataSetup | None = None,
-    **sections: Any,
-) -> list[Point]:
-    """A point for each loss and each of its variants, which are options of one setting.
+@dataclass(frozen=True)
+class Gain:
+    """What a paper reports of one data set: a score less another one, in points. source: paper and table."""
+
+    source: str
+    data: str
+    points: float
+
+
+@dataclass(frozen=True)
+class Study:
+    """A sentence of a paper, tried by the score of one arm less that of another.
+
+    says: the sentence, in our words. paper: its number in `lab.papers.tables`.
+    published: the same difference as the paper has it, one or several.
+    columns: scores of the first and of the second arm that are compared. What stands before a comma is the score of
+        the exact search, which chooses the learning rate.
+    remark: what a reader should know about how this differs from the paper.
+    """
+
+    says: str
+    paper: str
+    published: tuple[Gain, ...]
+    first: Arm
+    second: Arm
+    columns: tuple[str, str]
+    remark: str = ""
+
+    @property
+    def expected(self) -> float:
+        """The mean of what the paper reports, in points."""
+        return sum(gain.points for gain in self.published) / len(self.published)
+
+    @property
+    def source(self) -> str:
+        return "; ".join(dict.fromkeys(gain.source for gain in self.published))
+
+
+def gains(
+    paper: str, first: tuple[str, str], second: tuple[str, str], column: str, *data: str, other: str = ""
+) -> tuple[Gain, ...]:
+    """What a paper reports of one method less another, wherever both stand with the same data, network and width.
 
     Args:
-        losses: what a table calls a loss, to the loss and its knobs.
-        setting: the rest of the setting.
-        sections: of the configuration, besides the loss.
+        first, second: table and method of each.
+        column: score. other: that of the second, where it is called otherwise.
+        data: data sets; all, unless some are named.
+
+    Raises:
+        ValueError: nowhere do both stand side by side.
     """
-    return [
-        point
-        for name, loss in losses.items()
-        for point in variants({"loss": name, **(setting or {})}, loss, task, **sections)
-    ]
 
+    def found(place: tuple[str, str], column: str) -> dict[tuple, tables.PublishedRow]:
+        rows = (row for row in tables.rows(data or None) if (row.paper, row.table, row.method) == (paper, *place))
+        return {(row.data, row.part, row.encoder, row.dim): row for row in rows if column in row.values}
 
-def variants(
-    setting: Mapping[str, Any], loss: Mapping[str, Any], task: DataSetup | None = None, **sections: Any
-) -> list[Point]:
-    """A point for each variant of a loss. The printed formula is the default of every loss."""
-    options = {"paper": {}, "released": {"variant": "released"}} if loss["name"] in RELEASED else {"": {}}
-    return [
-        Point(dict(setting), {"loss": {**loss, **knobs}, **sections}, task or DataSetup(), option)
-        for option, knobs in options.items()
-    ]
-
-
-def less(one: Mapping[str, Any], other: Mapping[str, Any], column: str | None = None, **expected: Any) -> Contrast:
-    """The score of one setting less that of another, told by what differs; `expected` are fields of `Contrast`."""
-
-    def told(setting: Mapping[str, Any], same: bool) -> str:
-        words = {axis: f"{value:g}" if isinstance(value, int | float) else value for axis, value in setting.items()}
-        return ", ".join(
-            word if axis in ("loss", "parts", "training", "gradient") else f"{axis} {word}"
-            for axis, word in words.items()
-            if (one[axis] == other[axis]) is same
-        )
-
-    words = ", ".join(filter(None, (f"{told(one, False)} less {told(other, False)}", told(one, True), column)))
-    return Contrast(words, lambda s: s(column, **one) - s(column, **other), **expected)
-
-
-def above(
-    one: Mapping[str, Any], *changes: Mapping[str, Any], column: str | None = None, **expected: Any
-) -> tuple[Contrast, ...]:
-    """Contrasts: the score of one setting less that of each which a change makes of it."""
-    return tuple(less(one, {**one, **change}, column, **expected) for change in changes)
-
-
-def ahead(
-    one: str, *others: str, column: str | None = None, at: Mapping[str, Any] | None = None
-) -> tuple[Contrast, ...]:
-    """Contrasts: one loss above each of the others, at one place of the other axes."""
-    return above({"loss": one, **(at or {})}, *({"loss": other} for other in others), column=column)
-
-
-def doubling(values: Sequence[float], sizes: Sequence[float]) -> float:
-    """Least-squares slope of values [n] over log2 of sizes [n]: change for each doubling."""
-    return float(np.polyfit(np.log2(np.asarray(sizes, dtype=float)), np.asarray(values, dtype=float), 1)[0])
-
-
-def slope(s: Callable[..., float], name: str, axis: str, sizes: Sequence[float], column: str | None = None) -> float:
-    """`doubling` of a loss's scores along an axis of a study."""
-    return doubling([s(column, loss=name, **{axis: size}) for size in sizes], sizes)
+    ours, theirs = found(first, column), found(second, other or column)
+    both = [place for place in ours if place in theirs]
+    if not both:
+        raise ValueError(f"{paper}: {first} and {second} stand nowhere side by side with {column}.")
+    return tuple(
+        Gain(ours[place].source, " ".join(map(str, filter(None, place))),
+             round(100 * (ours[place].values[column] - theirs[place].values[other or column]), 4))
+        for place in both
+    )  # fmt: skip
 
 
 @cache
@@ -288,11 +176,11 @@ def _studies() -> dict[str, Study]:
         if not module.name.startswith("_"):
             values = vars(importlib.import_module(f"lab.claims.{module.name}"))
             found |= {name: value for name, value in values.items() if isinstance(value, Study)}
-    return dict(sorted(found.items(), key=lambda one: (one[1].turn, one[0])))
+    return dict(sorted(found.items(), key=lambda one: one[1].paper))
 
 
 def names() -> tuple[str, ...]:
-    """Names of all studies, in the order in which a sweep runs them: by their turn."""
+    """Names of all studies, paper by paper."""
     return tuple(_studies())
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
 
 import lab.encoders
+import lab.metrics
+import lab.reranking
+import lab.search
 from lab.claims._data import prepared
-from lab.claims._study import Training
-from lab.core.results import EmbeddingSet, Evidence
+from lab.claims._study import PILOTS, Training
+from lab.core.results import EmbeddingSet, Evidence, Ranking
 from lab.core.streams import result_of
 from lab.data import ImageSet
 from lab.data.images.features import FeatureLoader
@@ -26,15 +28,12 @@ from lab.runs.building.loss import wrapped_loss
 from lab.runs.building.parts import metrics_of, parts_of, testing_loader
 from lab.runs.config import RunConfig
 from lab.training.loop import Parts, Stopped, Trainer
-from lab.trials import Trial
-
-if TYPE_CHECKING:
-    from lab.metrics import Metric
+from lab.trials import Trial, packed
 
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """A trained model with all that a study may measure on one split."""
+    """A trained model, to be measured on one split."""
 
     config: RunConfig
     dataset: ImageSet
@@ -58,31 +57,39 @@ class TrainedModel:
 
     @cached_property
     def evaluation(self) -> Evaluation:
-        return self.evaluated(self.query, None if self.searched is self.query else self.searched)
-
-    @property
-    def anchors(self) -> np.ndarray | None:
-        """Class anchors [c d] of the loss, if it has any."""
-        named = dict(self.parts.loss.named_parameters())
-        return named["anchors"].detach().cpu().numpy() if "anchors" in named else None
-
-    def measured(self, metric: Metric, **more: Any) -> dict[str, float]:
-        """What one metric says of the ranking; `more` are fields of its evidence."""
-        return metric(Evidence(self.evaluation.ranking, self.query, self.searched, **more)).values
-
-    def evaluated(
-        self, query: EmbeddingSet, gallery: EmbeddingSet | None = None, metrics: Mapping[str, Metric] | None = None
-    ) -> Evaluation:
-        """Search and measure, with the metrics of the configuration unless others are given."""
-        evaluation = evaluate(
-            query, gallery, metrics or metrics_of(self.config), k=self.config.evaluation.knobs.k,
+        gallery = None if self.searched is self.query else self.searched
+        found = evaluate(
+            self.query, gallery, metrics_of(self.config), k=self.config.evaluation.knobs.k,
             similarity=self.config.similarity, device=self.config.training.knobs.device,
         )  # fmt: skip
-        return result_of(evaluation)
+        return result_of(found)
+
+    def per_query(self, column: str) -> np.ndarray:
+        """A score of each query, float64 [q]; `mAP, two-stage` and `r@1, re-ranked` search in another way."""
+        metric, _, way = column.partition(", ")
+        if not way:
+            return self.evaluation.per_query[metric]
+        ranking = {"two-stage": self._two_stage, "re-ranked": self._reranked}[way]()
+        name = {"mAP": "mean_average_precision", "r@1": "hit_rate_at_k"}[metric]
+        measure = lab.metrics.create(name)
+        return measure(Evidence(ranking, self.query, self.searched)).per_query[metric]
+
+    def _two_stage(self) -> Ranking:
+        """The search among the images of the nearest anchor (003); what it does not reach is lost."""
+        anchors = dict(self.parts.loss.named_parameters())["anchors"].detach().cpu().numpy()
+        device = self.config.training.knobs.device
+        index = lab.search.create("two_stage", device=device, k=10, similarity=self.config.similarity)
+        index.build(self.searched, anchors=anchors)
+        return index.rank(self.query, same_source=False)
+
+    def _reranked(self) -> Ranking:
+        """With neighbourhoods of four (004, table 10)."""
+        reranker = lab.reranking.create("contextual", device=self.config.training.knobs.device, k=4)
+        return reranker.rerank(self.evaluation.ranking, self.query, self.searched)
 
 
 def run(training: Training, features: Any, device: str = "cpu") -> Trial:
-    """Train, choose nothing, measure on validation and test.
+    """Train, choose nothing, measure: a pilot on the validation classes, all others on the test classes.
 
     Args:
         features: float32 [n w] of every image, for the head tier; None for the other.
@@ -92,16 +99,14 @@ def run(training: Training, features: Any, device: str = "cpu") -> Trial:
         ValueError: a setting does not fit the data, or there is no such device.
     """
     started = time.process_time()
-    config, study = training.config.changed("training.device", device), training.study
-    dataset = prepared(config.data.create(), training.point.task, training.seed)
-    base = Trial(dict(training.point.setting), training.lr, training.seed, training.digest)
-    if study.tier == "head":
+    config, arm = training.config.changed("training.device", device), training.arm
+    dataset = prepared(config.data.create(), arm.protocol)
+    base = Trial({"arm": arm.name}, training.lr, training.seed, arm.digest)
+    if arm.tier == "head":
         parts = head_parts(config, dataset, features)
         testing: Any = parts.loader
     else:
         parts = replace(parts_of(config, dataset), validator=None)
-        if study.tier == "end_to_end" and parts.device.type == "cpu":  # three fifths of the time
-            parts.encoder.to(memory_format=torch.channels_last)
         testing = testing_loader(config, dataset, cast("Encoder", parts.encoder))
     try:
         for _ in Trainer(parts, config.training.knobs).run():
@@ -109,14 +114,24 @@ def run(training: Training, features: Any, device: str = "cpu") -> Trial:
     except Stopped as stopped:
         return replace(base, failed=str(stopped).split(";")[0][:200], cpu=time.process_time() - started)
 
-    scores: dict[str, Any] = {}
-    for name in ("validation", "test"):
-        model = TrainedModel(config, dataset, parts, testing, name)
-        scores[name] = dict(model.evaluation.values)
-        if study.extra is not None and (name == "test" or study.column not in scores[name]):
-            scores[name] |= study.extra(model)
-    scores["validation"] = {study.column: scores["validation"][study.column]}
-    return replace(base, **scores, cpu=time.process_time() - started)
+    pilot = training.seed in PILOTS
+    model = TrainedModel(config, dataset, parts, testing, "validation" if pilot else "test")
+    scores = {column: of_classes(model.per_query(column), model.query.labels) for column in arm.columns}
+    means = {column: float(of_class.mean()) for column, of_class in scores.items()}
+    by_class = {column: packed(of_class) for column, of_class in scores.items()}
+    scored = replace(base, by_class=by_class, cpu=time.process_time() - started)
+    return replace(scored, validation=means) if pilot else replace(scored, test=means)
+
+
+def of_classes(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """What each class contributes to a score, float64 [c]: their mean is the mean over all queries.
+
+    Args:
+        values: score of each query [q]. labels: its class [q].
+    """
+    _, place = np.unique(labels, return_inverse=True)
+    sums = np.bincount(place, values)
+    return sums * (len(sums) / len(values))
 
 
 def head_parts(config: RunConfig, dataset: ImageSet, features: np.ndarray) -> Parts:

@@ -1,4 +1,4 @@
-"""What figures of runs show when no run is given: small example runs, and the sweeps of `lab papers claims`.
+"""What figures of runs show when no run is given: small example runs, and sweeps that version 0.2 made.
 
 Each stands in for a `lab.runs.Run` with the members that `lab.figures._runs` names.
 """
@@ -136,7 +136,7 @@ def axes(runs: Sequence) -> tuple[str, str] | None:
 def origin(runs: Sequence) -> str:
     """Where the numbers of a bundled sweep come from, to end a subtitle with; empty for real runs."""
     study = getattr(runs[0], "study", None)
-    return "" if study is None else f"; measured on {data_of(study)}, study {study} of docs/claims.md"
+    return "" if study is None else f"; measured on {data_of(study)}, a sweep of version 0.2, {study}"
 
 
 def scores(study: str) -> trials.Scores:
@@ -184,12 +184,12 @@ def subtitle(study: str) -> str:
     ]
     chosen = f", each with the best of {' and '.join(free)} on validation classes" if free else ""
     return (
-        f"measured on {data_of(study)}: mean and deviation over {seeds} seeds{chosen}; study {study} of docs/claims.md"
+        f"measured on {data_of(study)}: mean and deviation over {seeds} seeds{chosen}; a sweep of version 0.2, {study}"
     )
 
 
 def frozen() -> dict[str, dict[str, float]]:
-    """Test scores of the frozen features that the sweeps train on, by protocol; made by scripts/bundle_examples.py."""
+    """Test scores of the frozen features that the sweeps train on, by protocol; mean of five splits."""
     return json.loads((EXAMPLES / "frozen_features.json").read_text(encoding="utf-8"))
 
 

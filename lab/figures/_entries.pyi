@@ -50,5 +50,6 @@ from lab.figures.surrogates.tau1_sweep import Tau1Sweep as Tau1Sweep
 from lab.figures.surrogates.two_sigmoids import TwoSigmoids as TwoSigmoids
 from lab.figures.tricks.measured_tricks import MeasuredTricks as MeasuredTricks
 from lab.figures.tricks.picked_on_the_test_set import PickedOnTheTestSet as PickedOnTheTestSet
+from lab.figures.tricks.published_effects import PublishedEffects as PublishedEffects
 from lab.figures.tricks.reality_check import RealityCheck as RealityCheck
 from lab.figures.tricks.tricks import Tricks as Tricks

@@ -4,6 +4,7 @@ from lab.protocols.hierarchical_ap import HierarchicalAp as HierarchicalAp
 from lab.protocols.query_gallery import QueryGallery as QueryGallery
 from lab.protocols.random_galleries import RandomGalleries as RandomGalleries
 from lab.protocols.reality_check import RealityCheck as RealityCheck
+from lab.protocols.reproduction import Reproduction as Reproduction
 from lab.protocols.revisited import Revisited as Revisited
 from lab.protocols.standard_halves import StandardHalves as StandardHalves
 from lab.protocols.tricks import Tricks as Tricks

@@ -1,23 +1,27 @@
-"""What many short trainings found: one line of JSON a trial, the one chosen on validation, intervals over seeds.
+"""What many short trainings found: one line of JSON a trial, and the one chosen on validation.
 
-`lab papers claims` writes these files; its report, the figures of runs and the notebooks read them. Imports no torch.
+`lab papers claims` writes such files and reads its own; the figures of runs show the sweeps that come with the package,
+which version 0.2 made. Imports no torch.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import math
+import zlib
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lab.core.estimates import Estimate
+import numpy as np
 
 BUNDLED = Path(__file__).parent / "results"
-"""Folder of the results that come with the package."""
+"""Folder of the sweeps that come with the package."""
+EFFECTS = Path(__file__).parent / "effects.json"
+"""What came of the studies of `lab.claims`, as `lab papers claims report` writes it: see `lab.claims.effects`."""
 
 Setting = Mapping[str, Any]
 
@@ -30,6 +34,7 @@ class Trial:
     lr, seed: its learning rate and its seed, which decides classes, weights and batches.
     digest: of everything else that decides the result.
     validation, test: column to score; empty when the training diverged, as `failed` then says.
+    by_class: column to what each class contributes to it, as `packed` gives it; sweeps have none.
     cpu: seconds of processor time, evaluation included.
     """
 
@@ -41,6 +46,7 @@ class Trial:
     test: dict[str, float] = field(default_factory=dict)
     cpu: float = 0.0
     failed: str = ""
+    by_class: dict[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple:
@@ -54,6 +60,16 @@ class Trial:
             if scores in values:
                 values[scores] = {k: round(v, 5) if math.isfinite(v) else None for k, v in values[scores].items()}
         return json.dumps(values | {"cpu": round(self.cpu, 2)}, separators=(",", ":"))
+
+
+def packed(scores: np.ndarray) -> str:
+    """Numbers from 0 to 3 [c] to four places, as text."""
+    return base64.b64encode(zlib.compress(np.round(1e4 * scores).astype("<i2").tobytes(), 9)).decode()
+
+
+def unpacked(text: str) -> np.ndarray:
+    """What `packed` took, float64 [c]."""
+    return np.frombuffer(zlib.decompress(base64.b64decode(text)), "<i2") / 1e4
 
 
 def key_of(setting: Setting) -> tuple:
@@ -127,10 +143,6 @@ def bundled(study: str) -> Results:
     return read(BUNDLED / f"{study}.jsonl")
 
 
-Options = Mapping[tuple, Collection[tuple[float, str]]]
-"""Key of a setting to the learning rates and digests between which it may choose."""
-
-
 class Scores:
     """Test scores by setting and seed, of the training that did best on that seed's validation classes.
 
@@ -138,10 +150,9 @@ class Scores:
 
     Args:
         column: what chooses, and what is read by default; higher is better.
-        options: what must have been tried of each setting before one is chosen; None takes what there is.
     """
 
-    def __init__(self, trials: Sequence[Trial], column: str, options: Options | None = None):
+    def __init__(self, trials: Sequence[Trial], column: str):
         self.column = column
         tried = defaultdict[tuple, dict[tuple[float, str], Trial]](dict)
         for trial in trials:
@@ -150,7 +161,7 @@ class Scores:
         for (key, seed), made in tried.items():
             by_seed = self.chosen.setdefault(key, {})
             ran = [one for one in made.values() if math.isfinite(one.validation.get(column, math.nan))]
-            if ran and (options is None or set(options.get(key, ())) <= set(made)):
+            if ran:
                 by_seed[seed] = max(ran, key=lambda one: (one.validation[column], -one.lr, one.digest))
 
     def settings(self) -> list[dict[str, Any]]:
@@ -166,33 +177,3 @@ class Scores:
             for seed, trial in sorted(trials.items())
             if math.isfinite(trial.test.get(column, math.nan))
         }
-
-    def paired(self, of: Callable[[Callable[..., float]], float]) -> dict[int, float]:
-        """Seed to a number made of that seed's scores; seeds that lack one of them are left out.
-
-        Args:
-            of: given a function `score(column=None, **setting)` of one seed, returns the number.
-        """
-        numbers = {}
-        for seed in sorted({seed for trials in self.chosen.values() for seed in trials}):
-            with suppress(KeyError):
-                numbers[seed] = of(lambda column=None, seed=seed, **setting: self.by_seed(column, **setting)[seed])
-        return numbers
-
-
-def interval(values: Sequence[float], confidence: float = 0.95, shared: float = 0.0) -> Estimate:
-    """The mean of n numbers, such as one difference a seed, and Student's t interval of it; no interval for fewer than
-    two, and a mean of NaN for none.
-
-    Args:
-        confidence: between 0 and 1.
-        shared: 0 for independent numbers. Where each comes from a new split of the same data, tested items for each
-            that is trained on: the variance of the mean is then s^2 (1/n + shared) (Nadeau and Bengio, 2003).
-    """
-    if not len(values):
-        return Estimate(math.nan, None, None, None, ())
-    estimate = Estimate.of(values, confidence)
-    if estimate.half is None:
-        return estimate
-    half = estimate.half * math.sqrt(1 + estimate.count * shared)
-    return replace(estimate, low=estimate.mean - half, high=estimate.mean + half)

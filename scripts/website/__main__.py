@@ -10,9 +10,10 @@ import sys
 import time
 from pathlib import Path
 
+import lab.claims
 import lab.figures
 import lab.playground
-from scripts.website import claims, config, lessons, links, places, reference, tables
+from scripts.website import config, lessons, links, places, reference, tables
 from scripts.website.figures import Figures, gallery
 
 BUILD = places.ROOT / "build" / "site"
@@ -36,7 +37,8 @@ def assemble(folder: Path, figures: Figures) -> None:
             _write(folder / "images" / "lessons" / name, picture)
     pages["lessons/index.md"] = _lessons(titles)
     pages |= gallery(figures, {name: list(dict.fromkeys(stems)) for name, stems in used.items()})
-    pages |= reference.pages() | {"results/published.md": tables.page(), "results/claims.md": claims.page()}
+    pages |= reference.pages() | {"results/published.md": tables.page()}
+    pages["results/claims.md"] += "\n\n".join(["", *lab.claims.sections(lab.claims.BUNDLED)])
     home = (HERE / "home.md").read_text("utf-8")
     pages["index.md"] = home.replace("%COUNT%", str(len(lab.figures.names())))
     _write(folder / "playground.html", lab.playground.page().encode())

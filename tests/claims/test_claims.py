@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import os
 import shutil
 import signal
@@ -18,16 +19,18 @@ import lab.claims
 import lab.data
 from lab import trials
 from lab.__main__ import main
-from lab.claims import _data, _report, _study, _sweep, _train
-from lab.claims._study import TESTED, Claim, Contrast, DataSetup, Point, Study, Training
-from lab.claims._verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED, Judged, among_all, finding, holm, judged
+from lab.claims import BUNDLED, _data, _sweep, _train, _verdicts
+from lab.claims._study import PILOTS, SEEDS, Arm, Gain, Study, Training, gains
+from lab.claims._verdicts import BLIND, NOT_RUN, REFUTED, SHOWS, UNDECIDED, effect, holm, judge, rate, rates, spread
 from lab.core import arrays
 from lab.data import Split
+from lab.papers import tables
 from lab.runs.config import merged
-from lab.trials import Scores, Trial, interval, key_of
+from lab.trials import Trial, packed, unpacked
 
 ROOT = Path(__file__).parents[2]
 WIDTH = 16
+ARMS = {arm.name + arm.protocol: arm for arm in _sweep.arms([*_sweep.select().values()])}
 
 
 @pytest.fixture(scope="module")
@@ -51,75 +54,80 @@ def shrunk(dataset, classes: int = 8):
     return dataset
 
 
-@pytest.mark.parametrize("name", lab.claims.names())
-def test_the_points_of_a_study_are_configurations_and_take_a_step(name, rows, monkeypatch):
-    """All are configurations of losses that exist; the last trains."""
-    study = lab.claims.get(name)
+@pytest.mark.parametrize("name", ARMS)
+def test_an_arm_is_a_configuration_and_takes_a_step(name, rows, monkeypatch):
+    """A pilot sees the validation classes alone, every other training the test classes alone."""
+    arm = ARMS[name]
     whole = _data.prepared
     monkeypatch.setattr(_train, "prepared", lambda *given: shrunk(whole(*given)))
-    for point in study.points:
-        Training(study, point, study.lrs[0], 0).config  # noqa: B018  as declared, it is a configuration
-    point = study.points[-1]
-    per_class = point.config.get("sampler", {}).get("per_class", 4)
-    small = {"training": {"steps": 1}, "sampler": {"batch_size": 4 * per_class}, "encoder": {"dim": WIDTH}}
-    tiny = dataclasses.replace(point, config=merged(point.config, small))
-    trial = _train.run(Training(study, tiny, study.lrs[0], 0), rows)
-    assert not trial.failed and trial.setting == point.setting
-    assert list(trial.validation) == [study.column] and 0 <= trial.test[study.column] <= 1
-    declared = {key for point in study.points for key in point.setting}
-    read = set()
-
-    def score(column=None, **setting):
-        read.update(setting)
-        assert any(setting == p.setting for p in study.points), f"{name} reads {setting}, which it does not train"
-        assert (column or study.column) in trial.test, f"{name} reads {column}, which it does not measure"
-        return 0.5
-
-    for claim in study.claims:
-        for contrast in claim.contrasts:
-            assert np.isfinite(contrast.of(score)), contrast.words
-    assert read <= declared
+    Training(arm, 1e-3, 0).config  # noqa: B018  as declared, it is a configuration
+    small = {"training": {"steps": 1}, "sampler": {"batch_size": 16}, "encoder": {"dim": WIDTH}}
+    tiny = dataclasses.replace(arm, config=merged(arm.config, small))
+    for seed, seen, unseen in ((0, "test", "validation"), (PILOTS[0], "validation", "test")):
+        trial = _train.run(Training(tiny, 1e-3, seed), rows)
+        assert not trial.failed and not getattr(trial, unseen) and list(getattr(trial, seen)) == list(arm.columns)
+        for column, score in getattr(trial, seen).items():
+            assert unpacked(trial.by_class[column]).mean() == pytest.approx(score, abs=1e-4) and 0 <= score <= 1
 
 
-def test_every_setting_of_a_study_is_its_own_and_every_turn():
-    turns = [lab.claims.get(name).turn for name in lab.claims.names()]
-    assert turns == sorted(set(turns)) and max(turns) < 1_000
-    for name in lab.claims.names():
-        keys = [t.key for t in lab.claims.get(name).trainings()]
-        assert len(keys) == len(set(keys)), name
+@pytest.mark.parametrize("name", lab.claims.names())
+def test_a_study_compares_what_its_arms_keep_and_a_paper_printed(name):
+    study = lab.claims.get(name)
+    assert study.columns[0] in study.first.columns and study.columns[1] in study.second.columns
+    assert (study.first.protocol, study.first.tier) == (study.second.protocol, study.second.tier)
+    printed = {100 * value for row in tables.rows() if row.paper == study.paper for value in row.values.values()}
+    for gain in study.published:
+        assert any(abs(a - b - gain.points) < 1e-6 for a in printed for b in printed)
 
 
-def test_seen_protocol_searches_new_images_among_training_images():
-    made = _data.prepared(lab.data.create("emoji7"), DataSetup("seen", shots=2), seed=3)
-    train, test, validation = (made.splits[n] for n in ("train", "test", "validation"))
-    assert set(made.labels[train.query]) == set(made.labels[test.query]) == set(made.labels[validation.query])
-    assert not set(test.query) & (set(test.gallery) | set(validation.query))
-    assert set(train.query) <= set(test.gallery)
-    assert set(np.unique(made.labels[train.query], return_counts=True)[1]) == {2}
-    assert set(np.unique(made.labels[test.gallery], return_counts=True)[1]) == {4}
+def test_published_gains_are_read_off_the_tables():
+    found = gains("000", ("table 2", "RS@k + SiMix"), ("table 2", "RS@k"), "r@1", "cars196")
+    assert [gain.points for gain in found] == [6.6, 7.5] and found[0].source == "RS@k, table 2"
+    with pytest.raises(ValueError, match="nowhere side by side"):
+        gains("000", ("table 2", "RS@k"), ("table 3", "RS@k"), "r@1")
 
 
-def test_wrong_labels_touch_training_images_only():
-    clean = lab.data.create("emoji7")
-    made = _data.prepared(lab.data.create("emoji7"), DataSetup(wrong_labels=0.2, classes=0.5), seed=1)
-    train, before = made.splits["train"].query, clean.splits["train"].query
-    changed = np.flatnonzero(made.labels != clean.labels)
-    assert set(changed) <= set(train)
-    assert 0.17 * len(train) < len(changed) <= round(0.2 * len(train))
-    assert len(np.unique(clean.labels[train])) == round(0.5 * len(np.unique(clean.labels[before])))
+def test_at_most_two_studies_train_a_network():
+    assert sum(lab.claims.get(name).first.tier != "head" for name in lab.claims.names()) <= 2
+
+
+def test_protocols_keep_classes_or_images_apart():
+    made = {p: _data.prepared(lab.data.create("emoji7", split_seed=0, validation=0.4), p) for p in _verdicts.TESTED}
+    for protocol, data in made.items():
+        classes = {name: set(data.labels[split.query]) for name, split in data.splits.items()}
+        assert len(classes["test"]) == _verdicts.TESTED[protocol]
+        if protocol != "seen":
+            assert not classes["test"] & (classes["train"] | classes["validation"])
+            assert not classes["train"] & classes["validation"]
+    few, seen = made["few"], made["seen"].splits
+    assert len(np.unique(few.labels[few.splits["train"].query])) == 20
+    assert not set(seen["test"].query) & (set(seen["test"].gallery) | set(seen["validation"].query))
+    assert set(seen["train"].query) == set(seen["test"].gallery)
 
 
 def test_the_head_trains_and_a_training_repeats_itself(rows):
-    study = Study("t", "s", (), (), (0.01,), column="MAP@R")
     config = {"loss": {"name": "contrastive"}, "training": {"steps": 40}, "encoder": {"dim": 8}}
-    training = Training(study, Point({"loss": "contrastive"}, config), 0.01, 2)
+    training = Training(Arm("a", config), 0.01, 2)
     first, again = _train.run(training, rows), _train.run(training, rows)
-    untrained = _train.run(Training(study, Point({}, merged(config, {"training": {"steps": 1}})), 0.01, 2), rows)
-    assert first.test == again.test and first.validation == again.validation
-    assert first.test["MAP@R"] > untrained.test["MAP@R"] + 0.05
+    untrained = _train.run(Training(Arm("b", merged(config, {"training": {"steps": 1}})), 0.01, 2), rows)
+    assert first.test == again.test and first.by_class == again.by_class
+    assert first.test["r@1"] > untrained.test["r@1"] + 0.05
 
 
 # ---------------------------------------------------------------------------------------------- the sweep
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """One study of two arms that train for a step, the published effect so large that it is run."""
+    arms = [
+        Arm(name, {"loss": {"name": name}, "training": {"steps": 1}, "encoder": {"dim": 8}})
+        for name in ("contrastive", "triplet_margin")
+    ]
+    study = Study("First wins.", "000", (Gain("RS@k, table 2", "sop", 60.0),), *arms, ("r@1", "r@1"))
+    monkeypatch.setattr(_sweep, "select", lambda only=(): {"small": study})
+    monkeypatch.setattr(_verdicts, "WIDEST", 3)
+    return study
 
 
 class Backwards:
@@ -135,10 +143,10 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path, rows, monkeypatch):
     path = _data.place(cache, f"efficientnet_lite0 {_data.SIZE} half", lab.data.create("emoji7"))
     arrays.write(path, {"vectors": rows, "items": np.arange(len(rows))})
     monkeypatch.setenv("LAB_CACHE", str(cache))
-    path = folder / "two_stage.jsonl"
-    flags = f"--only two_stage --seeds 2 --folder {folder}".split()
+    flags = f"--only rsk_fast_ap --seeds 2 --folder {folder}".split()
     command = [sys.executable, "-m", "lab", "papers", "claims", "run", *flags]
     process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, stderr=subprocess.DEVNULL)
+    path = _sweep.file_of(lab.claims.get("rsk_fast_ap").first, folder)
     try:
         until = time.monotonic() + 300
         while not (path.is_file() and trials.read(path).trials) and time.monotonic() < until:
@@ -147,45 +155,63 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path, rows, monkeypatch):
     finally:
         process.wait()
     before = trials.read(path)
-    assert 1 <= len(before.trials) < 4, "killed while trainings were still missing"
+    assert 1 <= len(before.trials) < 6, "killed while pilots were still missing"
     with open(path, "a") as file:
-        file.write('{"setting":{"loss":"class anch')  # as if the kill had fallen into a write
+        file.write('{"setting":{"arm":"RS')  # as if the kill had fallen into a write
     assert trials.read(path) == before
-
-    records = [r for r in _sweep.sweep(["two_stage"], folder, 2) if isinstance(r, _sweep.Ran)]
-    assert [r.done for r in records] == list(range(len(before.trials) + 1, 5)) and records[-1].eta == 0
+    made = next(r for r in _sweep.sweep(["rsk_fast_ap"], folder, 2) if isinstance(r, _sweep.Ran))
     after = trials.read(path)
     assert after.trials[: len(before.trials)] == before.trials
-    assert len({t.key for t in after.trials}) == len(after.trials) == 4
+    assert [one.key for one in after.trials[len(before.trials) :]] == [made.trial.key]
     (session,) = after.sessions
     assert "cores" in session["machine"] and "torch" in session["versions"]
-    assert not list(_sweep.sweep(["two_stage"], folder, 2)), "nothing is made twice"
-    elsewhere = _sweep.sweep(["two_stage"], tmp_path / "elsewhere", 1, launcher=Backwards())
-    assert [r.done for r in elsewhere] == [1, 2]
-    made = {t.key: t.test for t in trials.read(tmp_path / "elsewhere" / "two_stage.jsonl").trials}
-    assert len(made) == 2 and all({t.key: t.test for t in after.trials}[key] == test for key, test in made.items())
 
 
-def test_a_sweep_refuses_what_it_cannot_do(tmp_path, rows):
-    with pytest.raises(ValueError, match="no study 'loses'.*Did you mean 'losses'"):
-        _sweep.select(["loses"])
-    with pytest.raises(ValueError, match="at least one seed"):
-        next(_sweep.sweep(["losses"], tmp_path, 0))
+def test_a_sweep_seeks_rates_first_and_then_makes_what_is_judged(tmp_path, rows, small, monkeypatch):
+    monkeypatch.setattr(_sweep, "_rows", lambda: rows)
+    monkeypatch.setattr(_train, "prepared", lambda *given: shrunk(_data.prepared(*given)))
+    monkeypatch.setattr(_verdicts, "TESTED", {"unseen": 8})
+    score = {rate(power): 0.5 - 0.1 * abs(power - 1) for power in range(-3, 4)}  # the best lies one rung above
+
+    def made(piece):
+        trial = _train.run(*[piece[0], rows])
+        return piece[0].arm, dataclasses.replace(
+            trial, validation={"r@1": score[trial.lr]} if trial.seed in PILOTS else {}
+        ), {"machine": "m"}  # fmt: skip
+
+    monkeypatch.setattr(_sweep, "_made", made)
+    records = [r for r in _sweep.sweep([], tmp_path, 3, launcher=Backwards()) if isinstance(r, _sweep.Ran)]
+    tried = [(r.trial.lr, r.trial.seed) for r in records if r.study == "contrastive"]
+    assert {lr for lr, seed in tried if seed in PILOTS} == {rate(power) for power in (-1, 0, 1, 2)}
+    assert sorted((lr, seed) for lr, seed in tried if seed not in PILOTS) == [(rate(1), seed) for seed in range(3)]
+    first_judged = min(i for i, r in enumerate(records) if r.trial.seed not in PILOTS)
+    assert all(r.trial.seed not in PILOTS for r in records[first_judged:])
+    assert not list(_sweep.sweep([], tmp_path, 3, launcher=Backwards())), "nothing is made twice"
+    (found,) = _sweep.state([], tmp_path, 3)
+    assert found["missing"] == 0 and found["made"] == 2 * (8 + 3) and found["verdict"] != NOT_RUN
+
+
+def test_a_sweep_refuses_what_it_cannot_do(tmp_path):
+    with pytest.raises(ValueError, match="no study 'rsk_smooth'.*Did you mean 'rsk_smooth_ap'"):
+        _sweep.select(["rsk_smooth"])
+    with pytest.raises(ValueError, match="needs at least two"):
+        next(_sweep.sweep(["sup_ap"], tmp_path, 1))
     from filelock import FileLock
 
     with FileLock(tmp_path / ".lock"), pytest.raises(ValueError, match="Another sweep is at work"):
-        next(_sweep.sweep(["losses"], tmp_path))
-    (tmp_path / "losses.jsonl").write_text('{"not": "a trial"}\n')
-    with pytest.raises(ValueError, match="losses.jsonl, line 1 is no trial"):
-        next(_sweep.sweep(["losses"], tmp_path))
+        next(_sweep.sweep(["sup_ap"], tmp_path))
+    path = _sweep.file_of(lab.claims.get("sup_ap").first, tmp_path)
+    path.write_text('{"not": "a trial"}\n')
+    with pytest.raises(ValueError, match=f"{path.name}, line 1 is no trial"):
+        list(_sweep.sweep(["sup_ap"], tmp_path, launcher=Backwards()))
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--seeds", "0"], "--seeds must be from 1 to 1,000, got 0."),
+        (["--seeds", "1"], "--seeds must be from 2 to 1,000, got 1."),
         (["--only", "x"], "There is no study 'x'."),
-        (["tau1"], "Name one study to show: lab papers claims show STUDY"),
+        (["sup_ap"], "Name one study to show: lab papers claims show STUDY"),
         (["--device", "cuda:99"], "There is no device cuda:99 here"),
         (["--device", "gpu9"], "device must be auto, cpu, cuda or cuda:N, got 'gpu9'."),
     ],
@@ -199,85 +225,92 @@ def test_bad_flags_get_a_sentence(words, said, capsys, tmp_path):
 # ------------------------------------------------------------------------------------------- the statistics
 
 
-def test_interval_is_that_of_scipy_and_wider_for_what_the_seeds_share():
-    values = [0.3, -0.1, 0.25, 0.4, 0.05]
-    expected = stats.ttest_1samp(values, 0).confidence_interval(0.95)
-    found, wider = interval(values), interval(values, shared=0.5)
-    assert (found.low, found.high) == pytest.approx(tuple(expected)) and found.mean == pytest.approx(0.18)
-    half = stats.t.ppf(0.975, 4) * np.std(values, ddof=1) * np.sqrt(1 / 5 + 0.5)
-    assert (wider.low, wider.high) == pytest.approx((0.18 - half, 0.18 + half))
-    assert interval([1.0]).half is None and interval([]).count == 0
+def trial(arm, lr, seed, score):
+    found = {"validation": {"r@1": score}} if seed in PILOTS else {"test": {"r@1": score}}
+    return Trial({"arm": arm.name}, lr, seed, arm.digest, **found)
 
 
-def test_the_rate_is_chosen_on_validation_by_each_seed():
-    def trial(seed, lr, validation, test, loss="a"):
-        return Trial({"loss": loss}, lr, seed, "d", {"m": validation}, {"m": test, "other": -test})
+def test_the_best_rate_has_a_worse_one_on_either_side():
+    arm = Arm("a", {})
+    assert rates(arm, [], "r@1") == _verdicts.Rates((rate(-1), rate(0), rate(1)), None)
 
-    made = [
-        trial(0, 1.0, 0.9, 0.1), trial(0, 2.0, 0.8, 0.7),  # the better test score is not the better choice
-        trial(1, 1.0, 0.2, 0.3), trial(1, 2.0, 0.3, 0.4),
-        trial(2, 1.0, 0.2, 0.3),  # a rate is missing
-        trial(0, 1.0, 0.1, 0.5, "b"), trial(0, 2.0, 0.1, 0.6, "b"),  # a tie goes to the smaller rate
-        dataclasses.replace(trial(1, 1.0, 0, 0, "b"), validation={}, test={}, failed="diverged"),
-        trial(1, 2.0, 0.1, 0.2, "b"),
-    ]  # fmt: skip
-    both = {key_of({"loss": name}): {(1.0, "d"), (2.0, "d")} for name in "ab"}
-    scores = Scores(made, "m", both)
-    assert scores.by_seed(loss="a") == {0: 0.1, 1: 0.4}
-    assert scores.by_seed("other", loss="a") == {0: -0.1, 1: -0.4}
-    assert scores.by_seed(loss="b") == {0: 0.5, 1: 0.2}
-    assert scores.paired(lambda s: s(loss="a") - s(loss="b")) == pytest.approx({0: -0.4, 1: 0.2})
+    def piloted(scores):
+        return [trial(arm, rate(power), seed, score) for power, score in scores.items() for seed in PILOTS]
 
-    variant = dataclasses.replace(made[0], digest="released", validation={"m": 0.95}, test={"m": 0.6})
-    three = {key_of({"loss": "a"}): {(1.0, "d"), (2.0, "d"), (1.0, "released")}}
-    assert Scores([*made, variant], "m", three).by_seed(loss="a") == {0: 0.6}, "seed 1 lacks the variant"
+    inside = rates(arm, piloted({-1: 0.1, 0: 0.3, 1: 0.2}), "r@1")
+    assert inside.best == rate(0) and not inside.wanted
+    rising = rates(arm, piloted({-1: 0.1, 0: 0.3, 1: 0.4}), "r@1")
+    assert rising.best is None and rising.wanted == (rate(2),)
+    assert rates(arm, piloted({-1: 0.1, 0: 0.3, 1: 0.2})[:-1], "r@1").wanted == (rate(1),), "a pilot is missing"
+    diverged = [dataclasses.replace(one, validation={}, failed="nan") for one in piloted({1: 0.9})]
+    assert rates(arm, [*piloted({-1: 0.1, 0: 0.3}), *diverged], "r@1").best == rate(0)
+    with pytest.raises(ValueError, match="is the last that is tried"):
+        rates(arm, piloted({power: power for power in range(-1, 6)}), "r@1")
+
+
+def by_loops(cells):
+    """The variance of a mean over crossed seeds and classes, and its degrees of freedom, from sums alone."""
+    s, c = len(cells), len(cells[0])
+    mean = sum(map(sum, cells)) / (s * c)
+    rows = [sum(row) / c for row in cells]
+    columns = [sum(row[j] for row in cells) / s for j in range(c)]
+    a = c * sum((r - mean) ** 2 for r in rows) / (s - 1)
+    b = s * sum((k - mean) ** 2 for k in columns) / (c - 1)
+    e = sum((cells[i][j] - rows[i] - columns[j] + mean) ** 2 for i in range(s) for j in range(c)) / ((s - 1) * (c - 1))
+    total = max(a + b - e, a, b)
+    freedom = total**2 / (a**2 / (s - 1) + b**2 / (c - 1) + e**2 / ((s - 1) * (c - 1)))
+    return mean, math.sqrt(total / (s * c)), freedom
+
+
+def test_the_interval_is_that_of_crossed_random_factors():
+    cells = np.random.default_rng(0).normal(size=(5, 1)) + np.random.default_rng(1).normal(size=(5, 30))
+    found, (mean, error, freedom) = effect(cells), by_loops(cells.tolist())
+    assert found.mean == pytest.approx(mean) and found.high - mean == pytest.approx(stats.t.ppf(0.975, freedom) * error)
+    assert found.p == pytest.approx(2 * stats.t.sf(abs(mean) / error, freedom))
+
+
+def test_intervals_cover_the_truth_over_other_seeds_and_other_classes():
+    random, covered, count = np.random.default_rng(0), 0, 600
+    for _ in range(count):
+        cells = 0.4 * random.normal(size=(8, 1)) + random.normal(size=(1, 40)) + 2 * random.normal(size=(8, 40))
+        found = effect(cells)
+        covered += found.low <= 0 <= found.high
+    assert 0.93 < covered / count < 0.98
+
+
+def test_variances_are_found_again():
+    random = np.random.default_rng(0)
+    cells = 0.5 * random.normal(size=(400, 1)) + 2 * random.normal(size=(1, 400)) + 3 * random.normal(size=(400, 400))
+    found = spread(cells)
+    assert (found.seeds, found.classes, found.rest) == pytest.approx((0.25, 4, 9), rel=0.15)
+    assert found.error(16, 400) == pytest.approx(math.sqrt(found.seeds / 16 + found.classes / 400 + found.rest / 6400))
+
+
+def test_numbers_survive_their_packing():
+    scores = np.array([0, 0.33333, 1, 2.5])
+    assert unpacked(packed(scores)) == pytest.approx(scores, abs=1e-4)
 
 
 @pytest.mark.parametrize(
-    ("expects", "mean", "spread", "verdict"),
+    ("gain", "published", "verdict"),
     [
-        ("positive", 0.02, 0.005, HOLDS), ("positive", -0.02, 0.005, FAILS), ("positive", 0.0, 0.002, FAILS),
-        ("positive", 0.01, 0.05, UNDECIDED), ("positive", 0.002, 0.0005, HOLDS),
-        ("none", 0.0, 0.002, HOLDS), ("none", 0.03, 0.005, FAILS), ("none", -0.03, 0.005, FAILS),
-        ("none", 0.0, 0.05, UNDECIDED),
-        ("no loss", 0.0, 0.002, HOLDS), ("no loss", 0.05, 0.005, HOLDS), ("no loss", -0.03, 0.005, FAILS),
-        ("no loss", 0.0, 0.05, UNDECIDED),
+        (4.0, [3.0, 5.0], SHOWS), (0.0, [3.0], REFUTED), (-4.0, [3.0], REFUTED), (0.4, [0.5, 20], UNDECIDED),
+        (1.0, [0.01], BLIND), (None, [3.0], NOT_RUN),
     ],
 )  # fmt: skip
-def test_verdicts_follow_the_interval(expects, mean, spread, verdict):
-    values = mean + spread * np.array([-1, -0.5, 0, 0.5, 1])
-    contrast = Contrast("c", lambda s: 0.0, expects)
-    assert finding(contrast, values).verdict == verdict
-    assert finding(contrast, values[:4]).verdict == NOT_RUN
-
-
-def test_a_claim_holds_if_all_of_it_does():
-    good, bad, unsure = [0.1, 0.11, 0.12, 0.1, 0.11], [-0.1, -0.11, -0.12, -0.1, -0.11], [0.1, -0.1, 0.2, -0.2, 0.0]
-    contrast = Contrast("c", lambda s: 0.0)
-
-    def verdict(*values):
-        claim = Claim("w", (contrast,) * len(values))
-        return judged(claim, [dict(enumerate(v)) for v in values]).verdict
-
-    assert verdict(good, good) == HOLDS and verdict(good, unsure) == UNDECIDED
-    assert verdict(good, unsure, bad) == FAILS and verdict(good, good[:3]) == NOT_RUN
-
-
-@pytest.mark.parametrize(("weight", "protocol"), [(0.5, "unseen"), (1.0, "seen")])
-def test_widened_intervals_cover_the_truth_over_other_classes(weight, protocol):
-    """Classes differ in what a method gains; each of five seeds tests on other ones of the same hundred."""
-    random, tested = np.random.default_rng(0), round(100 * TESTED[protocol])
-    shares = tested / (100 - tested)
-    covered = {0.0: 0, shares: 0}
-    for _ in range(400):
-        gains = weight * random.normal(size=100)
-        means = [
-            gains[random.permutation(100)[:tested]].mean() + (1 - weight) * 0.1 * random.normal() for _ in range(5)
-        ]
-        for shared in covered:
-            found = interval(means, shared=shared)
-            covered[shared] += found.low <= 0 <= found.high
-    assert covered[shares] / 400 > 0.93 > 0.9 > covered[0.0] / 400
+def test_verdicts_follow_interval_and_power(gain, published, verdict, monkeypatch):
+    monkeypatch.setattr(_verdicts, "TESTED", {"unseen": 50})
+    random, arms = np.random.default_rng(0), [Arm(name, {"loss": {"name": name}}) for name in "ab"]
+    study = Study("w", "000", tuple(Gain("t", "d", points) for points in published), *arms, ("r@1", "r@1"))
+    made = []
+    for which, arm in enumerate(arms):
+        for seed in [*PILOTS, *range(SEEDS if gain is not None else 3)]:
+            level = 0.5 + (0 if which else (gain or 0) / 100) + 0.03 * random.normal(size=50)
+            for power in (-1, 0, 1) if seed in PILOTS else (0,):
+                one = trial(arm, rate(power), seed, 0.5 - 0.1 * abs(power))
+                made.append(dataclasses.replace(one, by_class={"r@1": packed(np.clip(level, 0, 1))}))
+    (found,) = judge({"s": study}, made).values()
+    assert found.verdict == verdict and (found.effect is None) == (verdict in (BLIND, NOT_RUN))
 
 
 def test_holm_raises_probabilities_step_by_step():
@@ -285,72 +318,54 @@ def test_holm_raises_probabilities_step_by_step():
     assert holm([0.6, 0.9]) == pytest.approx([1.0, 1.0]) and holm([]) == []
 
 
-def test_a_verdict_is_a_hint_until_it_stands_among_all():
-    contrast = Contrast("c", lambda s: 0.0)
-    sure, hint = finding(contrast, [0.1, 0.11, 0.12, 0.1, 0.11]), finding(contrast, [0.1, 0.13, 0.09, 0.15, 0.1])
-    late = finding(contrast, [0.1])
-    assert sure.verdict == hint.verdict == HOLDS and sure.p < hint.p < 0.05 and np.isnan(late.p)
-    claim = Claim("w", (contrast,))
-    found = among_all({"s": [Judged(claim, (f,), f.verdict) for f in (sure, hint, *[hint] * 8, late)]})["s"]
-    assert found[0].sure and not found[1].sure and not found[-1].sure
-    assert found[0].findings[0].holm == pytest.approx(10 * sure.p) and np.isnan(found[-1].findings[0].holm)
+# --------------------------------------------------------------------------------------- what comes with the package
 
 
-def test_that_one_of_several_fails_is_asked_more_strictly():
-    contrast = Contrast("c", lambda s: 0.0)
-    good, doubtful = [0.1, 0.11, 0.12, 0.1, 0.11], [-0.09, -0.05, -0.07, -0.05, -0.06]
-    alone = judged(Claim("w", (contrast,)), [dict(enumerate(doubtful))])
-    assert alone.verdict == FAILS and 0.01 < alone.findings[0].p < 0.05
-    many = judged(Claim("w", (contrast,) * 6), [dict(enumerate(v)) for v in [doubtful] + [good] * 5])
-    assert many.verdict == UNDECIDED
-
-
-def test_the_report_tells_made_up_results_rightly(tmp_path, monkeypatch):
-    def claim(words, one, other):
-        return Claim(words, (Contrast(f"{one} - {other}", lambda s: s(loss=one) - s(loss=other)),))
-
-    losses = ("contrastive", "margin", "nt_xent", "roadmap")
-    study = Study(
-        "Made up", "099, table 1",
-        tuple(Point({"loss": name}, {"loss": {"name": name}}) for name in losses),
-        (claim("First wins.", "contrastive", "margin"), claim("Second wins.", "margin", "contrastive"),
-         claim("Who knows.", "contrastive", "nt_xent"), claim("Later.", "contrastive", "roadmap")),
-        (0.1,),
-    )  # fmt: skip
-    monkeypatch.setattr(_study, "get", lambda name: study)
-    level = {"contrastive": 0.5, "margin": 0.4, "nt_xent": 0.5}
-    noise = {"contrastive": 0.0, "margin": 0.001, "nt_xent": 0.08}
-    lines = [json.dumps({"session": {"versions": {"torch": "9.9"}, "machine": "an abacus"}})]
-    for training in study.trainings():
-        name = training.point.setting["loss"]
-        if name in level:
-            value = level[name] + noise[name] * (-1) ** training.seed
-            made = Trial({"loss": name}, 0.1, training.seed, training.digest, {"MAP@R": 0.1},
-                         {"MAP@R": value, "r@1": value}, 1.0)  # fmt: skip
-            lines.append(made.as_json())
-    (tmp_path / "made_up.jsonl").write_text("\n".join(lines) + "\n")
-    page = _report.report(["made_up"], tmp_path)
-    assert "Of 4 claims 1 hold, 1 do not hold here, 1 cannot be told, 1 were not run." in page
-    assert "To run the rest: `lab papers claims run --only made_up`." in page
-    assert "| made_up: Made up (099, table 1) | **First wins.** | **Second wins.** | Who knows. | Later. |" in page
-    text = _report.section("made_up", _report.judgements(["made_up"], tmp_path)["made_up"])
-    assert "15 of 20 trainings were run (15 CPU seconds)" in text
-    assert "| contrastive | 50.0 ± 0.0 |" in text and "| contrastive - margin | +9.98 [+9.65, +10.31] points" in text
-    assert "nan" not in text and "inf" not in text.replace("information", "")
-
-
-def test_the_page_tells_the_bundled_results():
+def test_the_page_and_the_figure_tell_the_bundled_results():
     written = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
-    assert written == _report.report(lab.claims.names(), trials.BUNDLED), "write it again: lab papers claims report"
+    assert written == lab.claims.report(BUNDLED), "write it again: lab papers claims report"
+    assert json.loads(trials.EFFECTS.read_text("utf-8")) == lab.claims.effects(lab.claims.judgements(BUNDLED))
+    assert len(written.splitlines()) <= 80
 
 
-def test_bundled_results_are_small_and_readable():
-    files = list(trials.BUNDLED.glob("*.jsonl"))
-    assert sum(f.stat().st_size for f in files) < 1_000_000
-    for name in trials.studies():
-        found = trials.bundled(name)
-        assert _sweep.current(lab.claims.get(name), found), f"{name}: the bundled results are of another declaration"
-        assert found.sessions and found.data == lab.claims.get(name).data, f"{name}: its sitting names another data set"
+def test_every_study_has_been_run_or_has_too_little_power():
+    """And every rate that was chosen has a worse one on either side, which `rates` tells."""
+    for row in _sweep.state([], BUNDLED):
+        assert row["verdict"] != NOT_RUN and row["missing"] == 0, row
+
+
+def test_six_verdicts_are_recomputed_from_the_files_alone():
+    """By plain loops over the lines, with nothing of the engine."""
+    recomputed = 0
+    for name, judged in lab.claims.judgements(BUNDLED).items():
+        if judged.effect is None or recomputed == 6:
+            continue
+        sides = []
+        for arm, column in zip((judged.study.first, judged.study.second), judged.study.columns, strict=True):
+            pilots, tests = {}, {}
+            for line in _sweep.file_of(arm, BUNDLED).read_text().splitlines():
+                one = json.loads(line)
+                if one.get("validation"):
+                    pilots.setdefault(one["lr"], []).append(one["validation"][column.split(",")[0]])
+                elif "seed" in one:
+                    tests[one["lr"], one["seed"]] = unpacked(one["by_class"][column]).tolist()
+            best = max(pilots, key=lambda lr: sum(pilots[lr]) / len(pilots[lr]))
+            sides.append([tests[best, seed] for seed in range(SEEDS)])
+        cells = [[100 * (x - y) for x, y in zip(a, b, strict=True)] for a, b in zip(*sides, strict=True)]
+        mean, error, freedom = by_loops(cells)
+        half = stats.t.ppf(0.975, freedom) * error
+        found = judged.effect
+        assert (found.mean, found.low, found.high) == pytest.approx((mean, mean - half, mean + half)), name
+        least = min(gain.points for gain in judged.study.published)
+        assert judged.verdict == (SHOWS if mean > half else REFUTED if mean + half < least else UNDECIDED), name
+        recomputed += 1
+    assert recomputed == 6
+
+
+def test_bundled_results_are_small_and_of_these_arms():
+    files = set(BUNDLED.glob("*.jsonl"))
+    assert files == {_sweep.file_of(arm, BUNDLED) for arm in ARMS.values()}
+    assert sum(f.stat().st_size for f in files | set(trials.BUNDLED.glob("*.jsonl"))) < 1_500_000
     with pytest.raises(ValueError, match="No results of a study 'x'"):
         trials.bundled("x")
 
@@ -359,16 +374,16 @@ def test_a_sweep_never_writes_into_the_package(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LAB_RUNS", str(tmp_path / "runs"))
     asked = []
     monkeypatch.setattr(_sweep, "sweep", lambda names, folder, *_: asked.append(folder) or iter(()))
-    assert main(["papers", "claims", "run", "--only", "two_stage", "--quiet"]) in (0, None)
+    assert main(["papers", "claims", "run", "--only", "sup_ap", "--quiet"]) in (0, None)
     assert asked == [tmp_path / "claims"]
-    before = {path: path.stat().st_mtime_ns for path in trials.BUNDLED.iterdir()}
-    assert main(["papers", "claims", "status", "--only", "two_stage"]) in (0, None)
-    assert str(trials.BUNDLED) in capsys.readouterr().err, "without results of one's own those of the package are read"
+    before = {path: path.stat().st_mtime_ns for path in BUNDLED.iterdir()}
+    assert main(["papers", "claims", "status", "--only", "sup_ap"]) in (0, None)
+    assert str(BUNDLED) in capsys.readouterr().err, "without results of one's own those of the package are read"
     (tmp_path / "claims").mkdir()
-    shutil.copy(trials.BUNDLED / "two_stage.jsonl", tmp_path / "claims")
-    monkeypatch.setattr(lab.claims, "names", lambda: ("two_stage",))  # not to judge them all
-    assert main(["papers", "claims", "show", "two_stage"]) in (0, None)
-    assert "| half less the share of comparisons | +0." in capsys.readouterr().out
-    assert main(["papers", "claims", "status", "--only", "two_stage"]) in (0, None)
+    for arm in ARMS.values():
+        shutil.copy(_sweep.file_of(arm, BUNDLED), tmp_path / "claims")
+    assert main(["papers", "claims", "show", "sup_ap"]) in (0, None)
+    assert "points of MAP@R: +0.7 (cub200" in capsys.readouterr().out
+    assert main(["papers", "claims", "status", "--only", "sup_ap"]) in (0, None)
     assert str(tmp_path / "claims") in capsys.readouterr().err
-    assert before == {path: path.stat().st_mtime_ns for path in trials.BUNDLED.iterdir()}
+    assert before == {path: path.stat().st_mtime_ns for path in BUNDLED.iterdir()}

@@ -42,7 +42,7 @@ def sources():
         yield from ((name, package.get(name).source) for name in package.names())
     for name in lab.claims.names():
         study = lab.claims.get(name)
-        yield from ((name, source) for source in (study.source, *(claim.source for claim in study.claims)))
+        yield from ((name, gain.source) for gain in study.published)
     yield from ((row.method, row.source) for row in lab.papers.tables.rows())
 
 

@@ -11,7 +11,7 @@ import pytest
 import lab
 import lab.claims
 import lab.figures
-from scripts.website import claims, config, lessons, links, places, reference
+from scripts.website import config, lessons, links, places, reference
 from scripts.website.__main__ import assemble
 from scripts.website.figures import Figures
 
@@ -97,21 +97,6 @@ def test_parameters_told_together_are_told_apart(monkeypatch):
     assert change("Do.\n\nExample:\n    >>> 1\n    1") == "Do.\n\nExamples:\n    >>> 1\n    1"
 
 
-def test_the_page_says_with_what_a_claim_was_tried():
-    said = {
-        name: {claims.tried(study, c) for c in study.claims}
-        for name in lab.claims.names()
-        if (study := lab.claims.get(name))
-    }
-    assert said["losses"] == {"3 rates, both variants"} and said["roadmap_weight"] == {"3 rates, as printed"}
-    assert said["two_stage"] == {"2 rates"} and said["contextual_clamped"] == {"2 rates"}
-    assert said["pretrained_parts"] == {"2 rates, both variants", "2 rates"}
-
-
-def test_the_page_of_claims_tells_every_comparison():
-    page = claims.page()
-    for name in lab.claims.names():
-        assert f"\n## {name.replace('_', '-')}\n" in page
-        for claim in lab.claims.get(name).claims:
-            assert f"{claim.source}: {claim.says} Here: " in page
-    assert page.count("\n| ") > 1000
+def test_the_page_of_claims_tells_every_study(site):
+    page = (site / "results" / "claims.md").read_text()
+    assert all(f"\n## {name}\n" in page for name in lab.claims.names()) and page.count("images/claims_00") == 4

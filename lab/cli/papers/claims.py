@@ -1,7 +1,7 @@
-"""Try the papers' claims on emoji, letters and digits.
+"""Try the papers' claims on emoji.
 
 The trainings are short. `lab papers claims` names the studies; `run` makes what is missing, `--only STUDY ...` some of
-it, and can be stopped and resumed; `status` shows the progress; `show STUDY` tells its scores and comparisons; `report`
+it, and can be stopped and resumed; `status` shows the progress; `show STUDY` tells scores, rates and power; `report`
 writes the page of all verdicts.
 """
 
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     flag("action", nargs="?", choices=actions, default="list", help="what to show or do (default list)")
     flag("study", nargs="?", metavar="STUDY", help="study that show tells")
     flag("--only", nargs="+", metavar="STUDY", default=(), help="studies to run (default all)")
-    flag("--seeds", type=int, default=5, help="seeds for every setting (default 5)")
+    flag("--seeds", type=int, default=12, help="trainings of each arm that are judged (default 12)")
     flag(
         "--folder",
         metavar="FOLDER",
@@ -42,8 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
 
 
 def run(arguments: argparse.Namespace) -> None:
-    if not 1 <= arguments.seeds <= 1_000:  # every training of a study is listed before the first begins
-        raise ValueError(f"--seeds must be from 1 to 1,000, got {str(arguments.seeds)[:20]}.")
+    if not 2 <= arguments.seeds <= 1_000:  # the seeds of the pilots come after
+        raise ValueError(f"--seeds must be from 2 to 1,000, got {str(arguments.seeds)[:20]}.")
     if (arguments.study is None) == (arguments.action == "show"):
         raise ValueError("Name one study to show: lab papers claims show STUDY; elsewhere name studies with --only.")
     act = {"list": _list, "run": _run, "status": _status, "show": _show, "report": _report}[arguments.action]
@@ -53,7 +53,8 @@ def run(arguments: argparse.Namespace) -> None:
 def _folder(arguments: argparse.Namespace) -> Path:
     """Where results lie. What is run here goes to the person's own folder, never into the installed package."""
     import lab.runs
-    from lab.trials import BUNDLED, studies
+    from lab.claims import BUNDLED
+    from lab.trials import studies
 
     if arguments.folder:
         return Path(arguments.folder)
@@ -64,54 +65,52 @@ def _folder(arguments: argparse.Namespace) -> Path:
 
 
 def _list(arguments: argparse.Namespace, folder: Path) -> None:
-    import lab.claims
     from lab.claims import select
 
-    rows = []
-    for name in select(arguments.only):
-        study = lab.claims.get(name)
-        trainings, claims = len(study.trainings(arguments.seeds)), len(study.claims)
-        counts = {"source": study.source, "trainings": trainings, "claims": claims}
-        rows.append({"study": name, "tier": study.tier, **counts, "title": study.title})
+    rows = [
+        {"study": name, "source": one.source, "published": f"{one.expected:+.2f} points of {one.columns[0]}",
+         "says": one.says}
+        for name, one in select(arguments.only).items()
+    ]  # fmt: skip
     show(rows, as_json=arguments.json)
 
 
 def _status(arguments: argparse.Namespace, folder: Path) -> None:
-    from lab.claims import select, state
+    from lab.claims import state
 
-    show(state(select(arguments.only), folder, arguments.seeds), as_json=arguments.json)
+    show(state(arguments.only, folder, arguments.seeds), as_json=arguments.json)
     say(f"Of the results in {folder}.")
 
 
 def _run(arguments: argparse.Namespace, folder: Path) -> None:
-    from lab.claims import select, state, sweep
+    from lab.claims import sweep
     from lab.cli._launching import launcher_of
     from lab.cli._progress import follow
 
-    launcher, names = launcher_of(arguments), select(arguments.only)
-    for _ in follow(sweep(names, folder, arguments.seeds, launcher, arguments.device), arguments.quiet):
+    launcher = launcher_of(arguments)
+    for _ in follow(sweep(arguments.only, folder, arguments.seeds, launcher, arguments.device), arguments.quiet):
         pass
-    rows = state(names, folder, arguments.seeds)
-    done, total, spent = (sum(row[column] for row in rows) for column in ("done", "of", "CPU seconds"))
-    rest = "" if done == total else "; the same command continues"
-    say(f"{done} of {total} trainings are in {folder}, {spent:.0f} CPU seconds in all{rest}.")
+    say(f"All trainings are in {folder}; `lab papers claims status` tells their verdicts.")
 
 
 def _show(arguments: argparse.Namespace, folder: Path) -> None:
-    import lab.claims
+    from lab.claims import sections
 
-    lab.claims.get(arguments.study)
-    found = lab.claims.judgements(lab.claims.names(), folder, arguments.seeds)
-    print(lab.claims.section(arguments.study, found[arguments.study], arguments.seeds))
+    print(*sections(folder, arguments.seeds, [arguments.study]))
 
 
 def _report(arguments: argparse.Namespace, folder: Path) -> None:
-    from lab.claims import report, select
+    import json
+
+    from lab import trials
+    from lab.claims import BUNDLED, effects, judgements, report
     from lab.core.files import write_text
     from lab.install import shipped
 
     checkout = shipped.checkout()
     target = Path(arguments.output or (checkout / "docs" / "claims.md" if checkout else "claims.md"))
     check_place(target)
-    write_text(target, report(select(arguments.only), folder, arguments.seeds))
+    write_text(target, report(folder, arguments.seeds))
+    if checkout and folder == BUNDLED and not arguments.output:
+        write_text(trials.EFFECTS, json.dumps(effects(judgements(folder, arguments.seeds)), indent=1) + "\n")
     print(target)

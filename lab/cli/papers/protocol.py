@@ -16,6 +16,7 @@ from lab.cli._output import add_flags, complain, print_json, say, show
 
 if TYPE_CHECKING:
     from lab.protocols import JudgingProtocol, Outcome, Protocol
+    from lab.sweeps import Bench
 
 
 USUAL = ("--loss", "--data", "--data.validation", "--name", "--device", "--runs")
@@ -47,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     protocol = kind(**collect(arguments, "protocol", kind.Knobs))
     if arguments.run is not None and isinstance(protocol, lab.protocols.JudgingProtocol):
         return _judge(protocol, arguments)
-    return _conduct(protocol, arguments)
+    return conducted(protocol, arguments)[0]
 
 
 def _judge(protocol: JudgingProtocol, arguments: argparse.Namespace) -> int:
@@ -70,7 +71,8 @@ def _judge(protocol: JudgingProtocol, arguments: argparse.Namespace) -> int:
     return _tell(outcome, outcome.write(run.path / "protocols", protocol.name), arguments)
 
 
-def _conduct(protocol: Protocol, arguments: argparse.Namespace) -> int:
+def conducted(protocol: Protocol, arguments: argparse.Namespace) -> tuple[int, Bench]:
+    """What the command returns, and where the runs lie."""
     import lab.runs
     from lab.cli import _config
     from lab.cli._launching import launcher_of
@@ -93,8 +95,8 @@ def _conduct(protocol: Protocol, arguments: argparse.Namespace) -> int:
             outcome = result_of(protocol.conduct(config, bench), arguments.quiet)
         except Paused as paused:
             complain(str(paused))
-            return stop.status or 130
-    return _tell(outcome, outcome.write(bench.folder, "outcome"), arguments)
+            return stop.status or 130, bench
+    return _tell(outcome, outcome.write(bench.folder, "outcome"), arguments), bench
 
 
 def _tell(outcome: Outcome, path: Path, arguments: argparse.Namespace) -> int:

@@ -26,7 +26,7 @@ class RunMap(Figure):
     }  # fmt: skip
     reads_runs = True
 
-    study: str = knob("Study of `lab papers claims` to show if no runs are selected.", default="contextual_weights")
+    study: str = knob("Stored sweep to show if no runs are selected.", default="contextual_weights")
     x: str = knob("Setting on the horizontal axis.", default="loss.lam")
     y: str = knob("Setting on the vertical axis.", default="optimiser.lr")
     metric: str = knob("Score.", default="r@1")

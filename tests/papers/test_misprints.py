@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,8 @@ EXEMPT = {
 }
 """Paper, method and width of rows that differ from another paper's row, and why that is no contradiction."""
 
+names = attrgetter("paper", "method", "dim")
+
 
 def plain(words):
     return re.sub(r"[\s-]", "", words.lower())
@@ -44,10 +47,6 @@ def quoted_twice():
         apart = [c for c in a.values if c in b.values and a.values[c] != b.values[c]]
         if a.paper != b.paper and (a.data, a.part, method(a)) == (b.data, b.part, method(b)) and apart:
             yield a, b, apart
-
-
-def names(row):
-    return row.paper, row.method, row.dim
 
 
 def test_every_exemption_exempts_something():

@@ -41,8 +41,9 @@ class Contextual(RankingKnobs, Loss):
 
     A mean over pairs, so `per_query` gives n times each query's share; their mean is the loss where every query has a
     positive, and the share of one without is told as NaN.
-    The defaults lam 0.4, eps 0.05 and gamma 0.1 are those of appendix G, for 256 pixels, which takes an s_tilde of 0.25.
-    The default 0.3 is that of section 5, for 224 pixels, where lam, best at 0.8 to 0.9, and eps are tuned for each set.
+
+    The defaults lam 0.4, eps 0.05 and gamma 0.1 are appendix G's, for 256 pixels; its s_tilde is 0.25. The default 0.3
+    is section 5's, for 224 pixels, where eps and lam (best at 0.8 to 0.9) are tuned for each data set.
 
     Example:
         >>> import lab, torch

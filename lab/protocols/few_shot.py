@@ -21,8 +21,7 @@ class FewShot(Protocol):
 
     Every size gets the same number of steps. More shots keep the images of fewer; another seed draws other images.
     Where a batch asks for more images of a class than there are, they are repeated, cropped and flipped anew, so that
-    one shot still makes positive pairs. CAM halves its rate here after 9 epochs without progress, where all images
-    train after 6: `--schedule.patience 9` behind one of its recipes.
+    one shot still makes positive pairs. CAM waits 9 epochs here, not 6, to halve its rate: `--schedule.patience 9`.
     """
 
     source = "CAM, section 4.4, figure 6"

@@ -53,14 +53,10 @@ def test_every_exemption_exempts_something():
     assert {names(row) for a, b, _ in quoted_twice() for row in (a, b)} >= set(EXEMPT)
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "apart"),
-    [
-        pytest.param(a, b, apart, id=f"{a.method}, {a.data}, {a.paper} and {b.paper}")
-        for a, b, apart in quoted_twice()
-        if not {names(a), names(b)} & set(EXEMPT)
-    ],
-)
+PAIRS = [pair for pair in quoted_twice() if not {names(pair[0]), names(pair[1])} & set(EXEMPT)]
+
+
+@pytest.mark.parametrize(("a", "b", "apart"), PAIRS, ids=[f"{a.method}, {a.data}, {b.paper}" for a, b, _ in PAIRS])
 def test_a_row_that_two_papers_print_differently_is_on_the_page(a, b, apart):
     numbers = [f"{100 * row.values[apart[0]]:.1f}" for row in (a, b)]
     here = [line for line in LINES if any(plain(part).startswith(method(a)) for part in re.split(r"[|,]", line))]

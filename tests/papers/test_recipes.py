@@ -169,6 +169,7 @@ def test_heads_say_what_the_numbers_say():
             assert row.loss == recipe.sections["loss"]["name"]
             assert row.data in (recipe.sections["data"]["name"], "revisited_oxford", "revisited_paris")
             assert row.size in (None, recipe.sections["augmentation"]["size"])
+            assert not (told := re.search(r"\d+ minutes an epoch", row.note)) or told[0] in head, name
         assert f"Expected on one modern GPU, estimated, not measured: {recipe.cost}." in head, name
         assert "From the paper: " in head and ("Beyond the paper" in head or "Chosen here" in head)
 

@@ -59,7 +59,7 @@ class SimixGain(Figure):
                 textposition="outside", marker={"color": style.COLOURS[index], "pattern": {"shape": WIDTHS[width]}},
                 customdata=[batch for *_, batch in SETS.values()], hovertemplate="%{y:+.1f}, batch %{customdata:,}",
             )  # fmt: skip
-        figure.update_yaxes(range=[-1.5, 8.5])
+        figure.update_yaxes(range=[-2, 8.5])
         return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:

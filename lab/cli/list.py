@@ -166,6 +166,6 @@ def _line(recipe: Recipe) -> dict:
         "dim": first.dim,
         "published": f"{column} {100 * value:.1f}",
         "source": first.source,
-        "million weights": recipe.cost.millions,
+        "million weights (backbone)": recipe.cost.millions,
         "hours (estimated)": float(f"{recipe.cost.hours:.2g}"),
     }

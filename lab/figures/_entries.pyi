@@ -1,7 +1,6 @@
 from lab.figures.anchors.anchor_ablation import AnchorAblation as AnchorAblation
 from lab.figures.anchors.anchor_comparison import AnchorComparison as AnchorComparison
 from lab.figures.anchors.anchor_sandbox import AnchorSandbox as AnchorSandbox
-from lab.figures.anchors.anchor_typo import AnchorTypo as AnchorTypo
 from lab.figures.anchors.embeddings_2d import Embeddings2d as Embeddings2d
 from lab.figures.anchors.two_stage_accuracy import TwoStageAccuracy as TwoStageAccuracy
 from lab.figures.anchors.two_stage_race import TwoStageRace as TwoStageRace
@@ -13,6 +12,7 @@ from lab.figures.batches.gap_in_training import GapInTraining as GapInTraining
 from lab.figures.batches.loss_cost import LossCost as LossCost
 from lab.figures.batches.roadmap_pipeline import RoadmapPipeline as RoadmapPipeline
 from lab.figures.batches.roadmap_sweep import RoadmapSweep as RoadmapSweep
+from lab.figures.batches.simix_gain import SimixGain as SimixGain
 from lab.figures.batches.simix_similarities import SimixSimilarities as SimixSimilarities
 from lab.figures.batches.two_batches import TwoBatches as TwoBatches
 from lab.figures.neighbourhoods.contextual_steps import ContextualSteps as ContextualSteps

@@ -18,14 +18,13 @@ NETWORKS = {
 }
 """10^9 floating-point operations of one forward pass of one image of 224 x 224 pixels, as torch counts them (a
 multiplication that is added up is two), and 10^6 weights of the backbone as timm builds it, without a classifier or an
-embedding layer; with one of 512 numbers they are the 24.5 and 87.8 of 000, section 4.3. That sets 8.12 "GMac" of
-ResNet-50 beside 4.36 and 16.8 of ViT-B/32 and ViT-B/16; the first are operations, the others such pairs, so ResNet-50
-costs what ViT-B/32 costs and not double."""
+embedding layer; with one of 512 numbers they are the 24.5 and 87.8 of 000, section 4.3, whose "GMac" mix operations and
+pairs of them (docs/misprints.md)."""
 
 SUSTAINED = {"float32": 20.0, "bfloat16": 50.0}
 """10^12 operations a second that one modern data-centre GPU is assumed to sustain on such networks, per precision.
-That is some 800 and 2,000 training images a second of ResNet-50 at 224 pixels; loading must keep up with it."""
-
+That is some 800 and 2,000 training images a second of ResNet-50 at 224 pixels; loading must keep up with it. Contextual
+tells of 4 h on a V100 for SOP and 6 h for iNaturalist (appendix H.1), three to four times the estimates."""
 
 WHOLE = 0.75
 """Area of a photograph of 4 to 3 over that of the square around it: whole images are taken for such."""

@@ -21,7 +21,7 @@ class FewShot(Protocol):
 
     Every size gets the same number of steps. More shots keep the images of fewer; another seed draws other images.
     Where a batch asks for more images of a class than there are, they are repeated, cropped and flipped anew, so that
-    one shot still makes positive pairs.
+    one shot still makes positive pairs. CAM waits 9 epochs here, not 6, to halve its rate: `--schedule.patience 9`.
     """
 
     source = "CAM, section 4.4, figure 6"

@@ -24,8 +24,8 @@ class HierarchicalAp(JudgingProtocol):
 
     At a coarser level every image of the same family, category or group is relevant, those of the same class included.
     Levels come from the data set (Emoji-7: subgroup and group; Stanford Online Products and others: the super-class),
-    from attributes that the knobs name, or from a table of classes: the birds' families and orders, or the makes of
-    cars, are in no file of these sets.
+    from attributes that the knobs name, or from a table of classes: no file of the birds has their families and orders,
+    and none of the cars their makes. The paper takes them from Chang et al. (2021).
     """
 
     source = "Contextual, appendix I.4, table 9"

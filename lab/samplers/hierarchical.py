@@ -1,4 +1,4 @@
-"""Two halves from two super-classes, so that half of the negatives are of the same kind (004, appendix G; FastAP)."""
+"""Two halves from two super-classes, so that half of the negatives are of the same kind (004, appendix H.3; FastAP)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Hierarchical(Sampler):
 
     By share `classes`, the classes of every super-class are shuffled each lap and cut into half-batches, and
     half-batches of different super-classes are paired, so that a super-class has the share of the batches that it has
-    of the classes (Contextual, appendix G). By share `pairs`, every pair of super-classes has as many batches as any
-    other, whatever its size, and each batch draws its classes anew (code of ROADMAP and of FastAP). Super-classes with
-    too few classes for half a batch take no part.
+    of the classes. (Contextual, appendix H.3, cuts samples, not classes: its shares go by images.) By share `pairs`,
+    every pair of super-classes has as many batches as any other, whatever its size, and each batch draws its classes
+    anew (code of ROADMAP and of FastAP). Super-classes with too few classes for half a batch take no part.
 
     Raises:
         ValueError: `batch_size` is no multiple of `2 per_class`, no super-labels were given, or fewer than two

@@ -229,11 +229,9 @@ def test_anchor_sandbox_descends_and_its_forces_are_the_gradient_of_the_loss():
     assert np.linalg.norm(collapsed["anchors"], axis=1).max() < np.linalg.norm(end["anchors"], axis=1).min()
 
 
-def test_anchor_typo_finds_both_misprints():
-    inside = numbers("anchor_typo", m=2.0, d=3.0)
-    assert inside["here"] == pytest.approx((2.0, 1.0)) and inside["claimed_zero"]
-    outside = numbers("anchor_typo", m=2.0, d=5.0)
-    assert outside["here"] == (0, 0) and not outside["claimed_zero"]
+def test_simix_gains_are_differences_of_printed_rows():
+    assert numbers("simix_gain")["gains"] == {128: [6.6, 0.3, 0.3, -0.2], 512: [7.5, 0.6, -0.7, -0.4]}
+    assert numbers("simix_gain", column="longest list", vehicles="large")["gains"][512] == [1.7, 0.7, 0.1, -0.2]
 
 
 def test_two_stage_race_ends_at_brute_force():

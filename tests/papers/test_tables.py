@@ -181,10 +181,6 @@ def test_the_figure_shows_every_recipe_and_says_when_a_run_saw_other_data():
     assert numbers["own"] == [("mine (on emoji7, not comparable)", pytest.approx(60))]
     assert ("ROADMAP, DeiT-S, 384", "DeiT-S", pytest.approx(77.4), "ROADMAP, table 4") in numbers["published"]
     shown = [r for r in rows(("cub200",)) if (r.recipe or r.method == "Pretrained alone") and "r@1" in r.values]
-    assert (
-        "Pretrained alone, ResNet-50",
-        "ResNet-50",
-        pytest.approx(43.77),
-        "DML deck, slide on backbones",
-    ) in numbers["published"]
+    before = ("Pretrained alone, ResNet-50", "ResNet-50", pytest.approx(43.77), "DML deck, slide on backbones")
+    assert before in numbers["published"]
     assert len(numbers["published"]) == len(shown)

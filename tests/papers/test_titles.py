@@ -51,11 +51,6 @@ def test_no_source_is_a_bare_number():
     assert not numbered
 
 
-def test_every_paper_has_one_short_title():
-    titles = list(lab.papers.tables.TITLES.values())
-    assert len({title.short for title in titles}) == len(titles) == 5
-
-
 def test_a_knob_is_explained_in_whole_sentences():
     odd = [(place, one.name, one.help) for place, one in knobs() if not re.fullmatch(r"[A-Z0-9].*\.", one.help)]
     assert not odd

@@ -13,7 +13,7 @@ LOSSES = {"cross-entropy": "cross_entropy", "contrastive": "contrastive", "class
 
 
 class AnchorComparison(ToySweep):
-    """mAP of three losses on unseen points of the training classes, over one axis."""
+    """mAP of three losses on unseen points of the training classes by axis; toys start at 2 shots, the paper at 1."""
 
     title = "Class anchors by width, time and images a class"
     source = "CAM, figures 4, 5 and 6"

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from lab.claims._sweep import BUNDLED, Ran, select, state, sweep
 
 __all__ = [
-    "BUNDLED", "Ran", "Study", "effects", "get", "judgements", "names", "report", "sections", "select", "state", "sweep",
+    "BUNDLED", "Ran", "Study", "effects", "get", "judgements", "names", "report", "sections", "select", "state",
+    "sweep",
 ]  # fmt: skip
 
 __getattr__ = public(__name__)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Reproduction(Protocol):
     """Train a recipe as it stands, once a seed, and hold its test scores against the rows that it was written for.
 
-    `lab papers reproduce RECIPE` does so after a look at the data. A number is met where the mean, or the upper end of its
-    interval over several seeds, reaches what was printed. Rows that are measured in another way are named.
+    `lab papers reproduce RECIPE` does so after a look at the data. A number is met where the mean, or the upper end of
+    its interval over several seeds, reaches what was printed. Rows that are measured in another way are named.
     """
 
     source = "RS@k, table 2; ROADMAP, tables 1 to 4; CAM, tables 1 to 4; Contextual, tables 2 to 10"

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import lab.figures
 import lab.papers.recipes
 import lab.protocols
 from lab.__main__ import main
@@ -50,7 +51,7 @@ def test_a_reproduction_tells_what_was_published_and_what_came_out(cars, tmp_pat
     ]
     assert main([*words, "--seeds", "2"]) == 0
     folder = tmp_path / "reproduce-rsk_cars196_r50_512"
-    assert "To send in: outcome.json, outcome.md and report.html." in capsys.readouterr().err
+    assert "To send in: outcome.json, outcome.md and report.html" in capsys.readouterr().err
     rows = json.loads((folder / "outcome.json").read_text())["rows"]
     assert [row["setting"]["score"] for row in rows] == ["r@1", "r@2", "r@4", "r@8"]
     assert rows[0]["setting"]["published"] == "0.8070" and rows[0]["setting"]["row"] == "RS@k, table 2"
@@ -59,6 +60,12 @@ def test_a_reproduction_tells_what_was_published_and_what_came_out(cars, tmp_pat
         assert len(ours["values"]) == 2
         assert difference["mean"] == pytest.approx(ours["mean"] - float(row["setting"]["published"]))
     assert (folder / "report.html").stat().st_size > 10_000 and "table 2" in (folder / "outcome.md").read_text()
+    figure = lab.figures.create("reference_scores", dataset="Cars196", file=str(folder / "outcome.json"))
+    ((name, value),) = figure.numbers()["own"]
+    assert name == "rsk_cars196_r50_512, reproduced"
+    assert value == pytest.approx(100 * rows[0]["scores"]["ours"]["mean"])
+    with pytest.raises(ValueError, match=r"report.html is no outcome of `lab papers reproduce`"):
+        lab.figures.create("reference_scores", file=str(folder / "report.html")).numbers()
 
 
 def test_a_number_is_met_as_far_as_it_is_printed():

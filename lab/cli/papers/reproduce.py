@@ -54,7 +54,9 @@ def run(arguments: argparse.Namespace) -> int:
     status, bench = conducted(protocol, arguments)
     runs = lab.runs.list(bench.folder)
     if status == 0 and runs:
-        say(f"To send in: outcome.json, outcome.md and {page.save(runs, bench.folder / 'report.html').name}.")
+        page.save(runs, bench.folder / "report.html")
+        say(f"To send in: outcome.json, outcome.md and report.html, of {bench.folder}.")
+        say("`lab papers figure reference_scores --figure.file outcome.json` draws it beside what was published.")
     return status
 
 

@@ -1,6 +1,8 @@
 """000 tables 2 and 3, 001 tables 1 to 4, 004 tables 2 to 4: published scores beside own runs, for orientation only."""
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -45,6 +47,23 @@ def published(dataset: str) -> list[tuple[str, str, float, str]]:
     ]
 
 
+def reproduced(file: str, dataset: str) -> list[tuple[str, float]]:
+    """Name and score in percent of what `lab papers reproduce` wrote, if it is of this benchmark.
+
+    Raises:
+        ValueError: the file is no such outcome.
+    """
+    column = COLUMN.get(dataset, "r@1")
+    try:
+        stored = json.loads(Path(file).expanduser().read_text(encoding="utf-8"))
+        recipe, rows = stored["knobs"]["recipe"], stored["rows"]
+        found = [100 * row["scores"]["ours"]["mean"] for row in rows if row["setting"]["score"] == column]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"ReferenceScores: {file} is no outcome of `lab papers reproduce` ({error}).") from None
+    same = any(row.data == DATA[dataset] for row in lab.papers.tables.of_recipe(recipe))
+    return [(f"{recipe}, reproduced", value) for value in found[:1] if same]
+
+
 class ReferenceScores(Figure):
     """Published scores as dots, a panel a backbone and a row a paper; own runs as bold lines through all of them."""
 
@@ -57,11 +76,14 @@ class ReferenceScores(Figure):
     dataset: Literal["SOP", "Cars196", "CUB", "iNaturalist", "VehicleID", "ROxford", "RParis"] = knob(
         "Benchmark.", default="SOP"
     )
+    file: str = knob("File outcome.json of `lab papers reproduce`, shown as a run more.", default="")
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
         column = COLUMN.get(self.knobs.dataset, "r@1")
         scores = [(self._named(run), 100 * _runs.score(run, column)) for run in runs]
-        return {"published": published(self.knobs.dataset), "own": [(n, v) for n, v in scores if not np.isnan(v)]}
+        own = [(name, value) for name, value in scores if not np.isnan(value)]
+        own += reproduced(self.knobs.file, self.knobs.dataset) if self.knobs.file else []
+        return {"published": published(self.knobs.dataset), "own": own}
 
     def _named(self, run: _runs.Run) -> str:
         """The run, and its data set where that is another than the benchmark's."""

@@ -1,9 +1,10 @@
 """List losses, metrics, data sets, recipes, ...; or explain one.
 
 `lab list` names the kinds, `lab list losses` lists the losses, `lab list losses roadmap` explains one. `lab list
-recipes NAME` prints a recipe of a published result (its hours are estimated, not measured: steps x images x work). `lab
-list data sop ~/data/sop` reads the files of a data set where you put it: what is missing, wrong or corrupt, how many
-images its classes have; `--download` fetches it there first, if it may be fetched.
+recipes NAME` prints a recipe of a published result (its hours are estimated, not measured: steps x images x work; an
+embedding layer of 512 makes the 23.5 million weights of ResNet-50 24.5, and the 87.5 of ViT-B/32 87.8). `lab list data
+sop ~/data/sop` reads the files of a data set where you put it: what is missing, wrong or corrupt, how many images its
+classes have; `--download` fetches it there first, if it may be fetched.
 """
 
 from __future__ import annotations

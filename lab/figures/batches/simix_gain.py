@@ -57,7 +57,6 @@ class SimixGain(Figure):
             figure.add_bar(
                 x=places, y=gains, name=f"{width} numbers", texttemplate="%{y:+.1f}",
                 textposition="outside", marker={"color": style.COLOURS[index], "pattern": {"shape": WIDTHS[width]}},
-                customdata=[batch for *_, batch in SETS.values()], hovertemplate="%{y:+.1f}, batch %{customdata:,}",
             )  # fmt: skip
         figure.update_yaxes(range=[-2, 8.5])
         return style.legend_below(figure)

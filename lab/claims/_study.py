@@ -141,30 +141,30 @@ class Study:
 
 
 def gains(
-    paper: str, first: tuple[str, str], second: tuple[str, str], column: str, *data: str, other: str = ""
+    paper: str, first: tuple[str, str], second: tuple[str, str], column: str, *data: str, part: str | None = None
 ) -> tuple[Gain, ...]:
     """What a paper reports of one method less another, wherever both stand with the same data, network and width.
 
     Args:
         first, second: table and method of each.
-        column: score. other: that of the second, where it is called otherwise.
-        data: data sets; all, unless some are named.
+        column: score. data: data sets; all, unless some are named. part: the test set; all, unless it is named.
 
     Raises:
         ValueError: nowhere do both stand side by side.
     """
 
-    def found(place: tuple[str, str], column: str) -> dict[tuple, tables.PublishedRow]:
+    def found(place: tuple[str, str]) -> dict[tuple, tables.PublishedRow]:
         rows = (row for row in tables.rows(data or None) if (row.paper, row.table, row.method) == (paper, *place))
-        return {(row.data, row.part, row.encoder, row.dim): row for row in rows if column in row.values}
+        rows = (row for row in rows if column in row.values and part in (None, row.part))
+        return {(row.data, row.part, row.encoder, row.dim): row for row in rows}
 
-    ours, theirs = found(first, column), found(second, other or column)
+    ours, theirs = found(first), found(second)
     both = [place for place in ours if place in theirs]
     if not both:
         raise ValueError(f"{paper}: {first} and {second} stand nowhere side by side with {column}.")
     return tuple(
         Gain(ours[place].source, " ".join(map(str, filter(None, place))),
-             round(100 * (ours[place].values[column] - theirs[place].values[other or column]), 4))
+             round(100 * (ours[place].values[column] - theirs[place].values[column]), 4))
         for place in both
     )  # fmt: skip
 

@@ -58,7 +58,9 @@ class Figures:
         return sum(not packed for packed in self.packed.values())
 
     def _data(self, key: str, figure: Figure) -> bytes:
-        """The packed pictures of a figure, from the cache if nothing has changed."""
+        """What a figure is drawn from: its packed pictures, from the cache if nothing has changed."""
+        if live_page.computes_in_page(figure):
+            return live_page.packed_pictures(figure)[0]  # one picture, made in a moment
         kept = self._cache / f"{key}-{_hash(*_siblings(figure), also=self._below + repr(STOPS))}.b64"
         if not kept.exists():
             if not self._compute:

@@ -14,13 +14,13 @@ function recoloured(part, inks) {
 // A tick for yes and no, a list for words, a slider for numbers, a field for free words; `show` takes what to show,
 // `moved` is told the value.
 function control({ label, stops }, value, moved) {
-  const kind = { boolean: "tick", string: stops ? "list" : "field" }[typeof value] ?? "slider";
+  const kind = { boolean: "tick", string: stops.length ? "list" : "field" }[typeof value] ?? "slider";
   const input = document.createElement(kind === "list" ? "select" : "input");
   input.setAttribute("aria-label", label);
   if (kind === "list") input.append(...stops.map((one) => new Option(one)));
   else Object.assign(input, { type: { tick: "checkbox", field: "text" }[kind] ?? "range" });
   if (kind === "slider") Object.assign(input, { min: 0, max: stops.length - 1, step: 1 });
-  const now = () => ({ tick: input.checked, slider: stops?.[input.value] })[kind] ?? input.value;
+  const now = () => ({ tick: input.checked, slider: stops[input.value] })[kind] ?? input.value;
   input.addEventListener("input", () => moved(now()));
   const output = document.createElement("output"), show = (told) => {
     if (kind === "tick") input.checked = told;
@@ -79,7 +79,7 @@ function narrowed({ data = [], layout }, width) {
 }
 function liveFigure(place, body, plotly, dark) {
   const at = (name) => place.querySelector(`.${name}`);
-  const values = body.form ? { ...body.knobs } : Object.fromEntries(body.sliders.map(({ name, stops, start }) => [name, stops[start]]));
+  const values = { ...body.knobs };
   const controls = new Map();
   let now = {}, due = 0;
   const draw = () => {

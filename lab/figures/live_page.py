@@ -90,7 +90,9 @@ def scripts() -> str:
 def computes_in_page(figure: Figure) -> bool:
     """Whether a page can compute the figure by itself, starting where its knobs are."""
     known = FORM.findall((HERE / "in_page" / "closed_forms.js").read_text(encoding="utf-8"))
-    return name_of(type(figure)) in known and all(getattr(figure.knobs, k) in said for k, said in figure.in_page.items())
+    return name_of(type(figure)) in known and all(
+        getattr(figure.knobs, k) in said for k, said in figure.in_page.items()
+    )
 
 
 def plotly_js(kinds: Collection[str]) -> str:
@@ -130,23 +132,20 @@ def packed_pictures(
 def _closed_form(figure: Figure) -> tuple[bytes, set[str]]:
     """The same where the page computes the picture: what Python draws at the defaults, and every knob with its stops."""
     kind = type(figure)
-    defaults, unfolded = kind(), figure.controls()[0]
-    start = json.loads(defaults.figure().to_json())
-    sliders = []
-    for knob in (knob for part in figure.controls() for knob in part):
-        stops = list(figure.in_page.get(knob.name, _stops(knob, getattr(figure.knobs, knob.name))))
-        if stops or knob.kind is str:
-            sliders.append(_slider(knob) | ({"stops": stops} if stops else {}))
+    defaults, (unfolded, folded) = kind(), figure.controls()
+    now, start = dict(figure.knobs), json.loads(defaults.figure().to_json())
     body = {
-        "form": name_of(kind), "start": start, "given": figure.given(), "sliders": sliders, "unfolded": len(unfolded),
-        "knobs": dict(figure.knobs), "defaults": dict(defaults.knobs), "drag": kind.drag,
+        "form": name_of(kind), "start": start, "given": figure.given(), "unfolded": len(unfolded),
+        "sliders": [_slider(k, figure.in_page.get(k.name, _stops(k, now[k.name]))) for k in (*unfolded, *folded)],
+        "knobs": now, "defaults": dict(defaults.knobs), "drag": kind.drag,
         "floats": [knob.name for knob in describe(kind.Knobs) if knob.kind is float], "inks": style.IN_THE_DARK,
     }  # fmt: skip
     return _pressed(json.dumps(body)), {trace["type"] for trace in start["data"]}
 
 
-def _slider(knob: Knob) -> dict[str, Any]:
-    return {"name": knob.name, "label": labels.label(knob), "help": knob.help}
+def _slider(knob: Knob, stops: Sequence) -> dict[str, Any]:
+    """What the page makes a control of; free words have no stops."""
+    return {"name": knob.name, "label": labels.label(knob), "help": knob.help, "stops": stops}
 
 
 def _pressed(text: str) -> bytes:
@@ -277,12 +276,10 @@ def _packed(moving: Sequence[Knob], stops: Sequence[list], pictures: dict, figur
         [[path, numbers.setdefault(json.dumps(part), len(numbers))] for path, part in _parts(pictures[values])]
         for values in itertools.product(*stops)
     ]
-    starts = [one.index(getattr(figure.knobs, k.name)) for k, one in zip(moving, stops, strict=True)]
-    sliders = [
-        _slider(k) | {"stops": one, "start": start}
-        for k, one, start in zip(moving, stops, starts, strict=True)
-    ]
-    body = {"inks": style.IN_THE_DARK, "sliders": sliders, "frames": frames}
+    body = {
+        "inks": style.IN_THE_DARK, "sliders": list(map(_slider, moving, stops)), "frames": frames,
+        "knobs": {knob.name: getattr(figure.knobs, knob.name) for knob in moving},
+    }  # fmt: skip
     return _pressed(f'{json.dumps(body)[:-1]}, "parts": [{", ".join(numbers)}]}}')
 
 

@@ -140,7 +140,7 @@ function render({ model, el }) {
   help.textContent = "Drag. Keys: arrows move (Shift: more), PageUp and PageDown choose, Enter changes the label, Delete removes.";
   tools.append(help);
 
-  const redraw = () => draw(canvas.contains(document.activeElement));
+  const redraw = () => scores().length === pattern().length && draw(canvas.contains(document.activeElement));
   model.on("change:scores", redraw);
   model.on("change:pattern", redraw);
   draw();

@@ -46,7 +46,7 @@ def drawn(body: dict, random: np.random.Generator) -> dict:
     """A setting of all that the page offers."""
     knobs = dict(body["knobs"])
     for slider in body["sliders"]:
-        stops = slider.get("stops") or ["".join(random.choice(["+", "-"], random.integers(1, 20))) for _ in range(3)]
+        stops = slider["stops"] or ["".join(random.choice(["+", "-"], random.integers(1, 20))) for _ in range(3)]
         knobs[slider["name"]] = stops[random.integers(len(stops))]
     return {**knobs, **(drawn_list(random) if body["drag"] else {})}
 
@@ -89,7 +89,11 @@ def test_every_picture_is_the_one_that_python_draws(engine, name):
     for values, told in zip(settings, json.loads(made), strict=True):
         try:
             figure = lab.figures.create(name, **values)
-            known = {"figure": json.loads(figure.figure().to_json()), "code": figure.code(), "idle": sorted(figure.idle())}
+            known = {
+                "figure": json.loads(figure.figure().to_json()),
+                "code": figure.code(),
+                "idle": sorted(figure.idle()),
+            }
         except ValueError as error:
             assert told["refused"] == str(error)
             refused += 1
@@ -152,12 +156,11 @@ def test_what_lessons_ask_for_can_be_done(opened):
     )
 
 
-def test_panels_stand_below_each_other_on_a_phone(tmp_path, tab):
-    file = tmp_path / "two_sigmoids.html"
-    file.write_text(live_page.live_page(lab.figures.create("two_sigmoids")), encoding="utf-8")
-    page = tab(f"file://{file}", offline=True)
+def test_panels_stand_below_each_other_on_a_phone(opened):
+    page = opened("two_sigmoids")
     layout = "(({ xaxis, xaxis2, yaxis, yaxis2 }) => [xaxis, xaxis2, yaxis, yaxis2].map((one) => one.domain))"
     read = f"{layout}(document.getElementById('figure').layout)"
+    expect(page.locator(".main-svg").first).to_be_visible()
     x, x2, y, y2 = page.evaluate(read)
     assert x[1] < x2[0] and y == y2
     page.set_viewport_size({"width": 390, "height": 800})

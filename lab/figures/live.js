@@ -1,6 +1,6 @@
 // Draws a figure with sliders, from pictures computed beforehand or by a closed form of in_page/: used by saved pages and
 // by the site. A place holds .knobs, .picture, .words and .code, and gives the picture its height where it is of the
-// class `fits`; `dark()` says on which ground it stands.
+// class `fits`; `dark()` says on which ground it stands, and `told` hears where the knobs are.
 async function unpackedText(packed) {
   const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
@@ -77,10 +77,11 @@ function narrowed({ data = [], layout }, width) {
   told["title.y"] = 1 - 18 / tall;
   return { data, layout: { ...put(layout, told), height: tall } };
 }
-function liveFigure(place, body, plotly, dark) {
+function liveFigure(place, body, plotly, dark, told = () => {}) {
   const at = (name) => place.querySelector(`.${name}`);
   const values = { ...body.knobs };
   const controls = new Map();
+  const listeners = {}; // of what is dragged
   let now = {}, due = 0;
   const draw = () => {
     now = body.form ? computed(body, values) : stored(body, values);
@@ -101,10 +102,12 @@ function liveFigure(place, body, plotly, dark) {
   const soon = () => (due ||= requestAnimationFrame(() => {
     due = 0;
     draw();
+    if (!now.refused) told(values);
   }));
   const set = (changes) => {
     Object.assign(values, changes);
     for (const name of Object.keys(changes)) controls.get(name)?.show(values[name]);
+    for (const act of Object.values(listeners)) act();
     soon();
   };
   const folded = document.createElement("details");
@@ -119,7 +122,7 @@ function liveFigure(place, body, plotly, dark) {
   });
   if (folded.children.length > 1) at("knobs").append(folded);
   if (body.drag?.[0] === "scores") {
-    const listeners = {}, root = document.createElement("div");
+    const root = document.createElement("div");
     at("knobs").before(root);
     strip_js.render({ el: root, model: {
       get: (name) => values[name] ?? body.given[name],
@@ -133,5 +136,5 @@ function liveFigure(place, body, plotly, dark) {
   }
   draw();
   at("picture").on("plotly_click", ({ points: [{ x, y }] }) => now.clicked && set(now.clicked(x, y)));
-  return draw;
+  return { draw, set };
 }

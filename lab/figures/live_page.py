@@ -75,10 +75,13 @@ def live_page(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence
 
 
 @cache
-def scripts() -> str:
-    """What draws a live figure, as one script of a page: each module a scope that hands over what it exports."""
+def scripts(*more: str) -> str:
+    """What draws a live figure, as one script: each module is a scope that hands over what it exports.
+
+    more: further modules, by their paths in the package.
+    """
     made = []
-    for name in MODULES:
+    for name in (*MODULES, *more):
         text = (HERE.parent / f"{name}.js").read_text(encoding="utf-8")
         text = re.sub(r'^import (\{[^}]+\}) from "[./\w]*?(\w+)\.js";', r"const \1 = \2_js;", text, flags=re.MULTILINE)
         exported = EXPORTED.findall(text)
@@ -130,7 +133,7 @@ def packed_pictures(
 
 
 def _closed_form(figure: Figure) -> tuple[bytes, set[str]]:
-    """The same where the page computes the picture: what Python draws at the defaults, and every knob with its stops."""
+    """The same where the page computes: what Python draws at the defaults, and every knob with its stops."""
     kind = type(figure)
     defaults, (unfolded, folded) = kind(), figure.controls()
     now, start = dict(figure.knobs), json.loads(defaults.figure().to_json())

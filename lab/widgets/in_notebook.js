@@ -1,0 +1,50 @@
+// A figure that the page computes, in a notebook: controls, picture and words are those of the site, and the kernel hears
+// where the knobs are once the hand rests. Where the kernel moves them comes in the mailbox `post`, as in drawing.js.
+const REST = 100; // milliseconds
+
+async function render({ model, el }) {
+  const find = (name) => model.widget_manager.get_model(model.get(name).slice("IPY_MODEL_".length));
+  const [post, library] = await Promise.all([find("post"), find("library")]);
+  const body = JSON.parse(await unpackedText(model.get("form")));
+  const place = document.createElement("div");
+  const at = Object.fromEntries(["knobs", "picture", "words", "code"].map((className) => {
+    const node = Object.assign(document.createElement("div"), { className });
+    place.append(node);
+    return [className, node];
+  }));
+  at.words.setAttribute("role", "status");
+  place.className = "lab-live";
+  let live = null, timer = 0, width = 0;
+  const { bar, moved } = drawing_js.buttons({ send: () => live?.set(body.knobs) }, () => ({ code: at.code.textContent }));
+  el.append(bar, place);
+  const told = (values) => {
+    moved();
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      model.set("knobs", { ...values });
+      model.save_changes();
+    }, REST);
+  };
+  const plotly = await (globalThis.rankscopePlotly ??= drawing_js.unpack(library.get("packed")));
+  const dark = () => document.body.dataset.jpThemeLight === "false";
+  const watch = new ResizeObserver(([entry]) => {
+    const before = width;
+    width = Math.floor(entry.contentRect.width);
+    if (width === 0 || width === before) return;
+    if (live) return live.draw();
+    live = liveFigure(place, body, plotly, dark, told);
+    live.set(model.get("knobs"));
+  });
+  const theme = new MutationObserver(() => live?.draw());
+  const kernelMoved = () => live?.set(JSON.parse(post.get("value")).knobs);
+  post.on("change:value", kernelMoved);
+  theme.observe(document.body, { attributeFilter: ["data-jp-theme-light"] });
+  watch.observe(el);
+  return () => {
+    watch.disconnect();
+    theme.disconnect();
+    post.off("change:value", kernelMoved);
+    if (live) plotly.purge(at.picture);
+  };
+}
+export default { render };

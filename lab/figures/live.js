@@ -1,6 +1,6 @@
-// Draws a figure with sliders, from pictures computed beforehand or by a closed form of in_page/: used by saved pages and
-// by the site. A place holds .knobs, .picture, .words and .code, and gives the picture its height where it is of the
-// class `fits`; `dark()` says on which ground it stands, and `told` hears where the knobs are.
+// Draws a figure with sliders, from pictures computed beforehand or by a closed form of in_page/: used by saved pages,
+// the site and notebooks. A place holds .knobs, .picture, .words and .code, and gives the picture its height where it is
+// of the class `fits`; `dark()` says on which ground it stands, and `told` hears where the knobs are.
 async function unpackedText(packed) {
   const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
@@ -9,7 +9,8 @@ function recoloured(part, inks) {
   if (typeof part === "string") return inks[part.toLowerCase()] ?? part.replaceAll("#0072B2", inks["#0072b2"]);
   if (Array.isArray(part)) return part.map((one) => recoloured(one, inks));
   if (part === null || typeof part !== "object") return part;
-  return Object.fromEntries(Object.entries(part).map(([name, one]) => [name, name === "bdata" ? one : recoloured(one, inks)]));
+  const dressed = ([name, one]) => [name, name === "bdata" ? one : recoloured(one, inks)];
+  return Object.fromEntries(Object.entries(part).map(dressed));
 }
 // A tick for yes and no, a list for words, a slider for numbers, a field for free words; `show` takes what to show,
 // `moved` is told the value.
@@ -25,7 +26,7 @@ function control({ label, stops }, value, moved) {
   const output = document.createElement("output"), show = (told) => {
     if (kind === "tick") input.checked = told;
     else if (kind !== "slider") input.value = told;
-    else if (now() !== told) input.value = stops.indexOf(told);
+    else if (now() !== told) input.value = stops.findIndex((stop) => stop >= told);
     output.textContent = `${told}`;
     if (kind === "slider") input.setAttribute("aria-valuetext", output.textContent);
   };
@@ -59,7 +60,7 @@ function narrowed({ data = [], layout }, width) {
   const flat = (text, size) => wrapped(text.replaceAll("<br>", " "), Math.floor((width - 24) / size));
   const text = flat(title.text, 1.35 * LETTER), under = flat(title.subtitle.text, LETTER);
   const more = 24 * breaks(text) + 18 * (breaks(under) - breaks(title.subtitle.text));
-  const told = { "title.text": text, "title.subtitle.text": under, margin: { ...margin, t: margin.t + more, l: 50, r: 15 } };
+  const told = { "title.text": text, "title.subtitle.text": under, "margin.t": margin.t + more, "margin.l": 50 };
   let tall = height + more;
   if (panelsOf(layout) === 2 && xaxis.domain && yaxis2?.domain && xaxis.domain[1] < xaxis2.domain?.[0]) {
     const [low, high] = yaxis.domain, half = (high - low) / 2, gap = 0.11 * (high - low);

@@ -1,5 +1,5 @@
-// A figure that the page computes, in a notebook: controls, picture and words are those of the site, and the kernel hears
-// where the knobs are once the hand rests. Where the kernel moves them comes in the mailbox `post`, as in drawing.js.
+// A figure that the page computes, in a notebook: controls, picture and words are those of the site, and the kernel
+// hears where the knobs are once the hand rests. Where it moves them comes in the mailbox `post`, as in drawing.js.
 const REST = 100; // milliseconds
 
 async function render({ model, el }) {
@@ -15,7 +15,8 @@ async function render({ model, el }) {
   at.words.setAttribute("role", "status");
   place.className = "lab-live";
   let live = null, timer = 0, width = 0;
-  const { bar, moved } = drawing_js.buttons({ send: () => live?.set(body.knobs) }, () => ({ code: at.code.textContent }));
+  const reset = { send: () => live?.set(body.knobs) };
+  const { bar, moved } = drawing_js.buttons(reset, () => ({ code: at.code.textContent }));
   el.append(bar, place);
   const told = (values) => {
     moved();

@@ -20,6 +20,9 @@ NAMES = live_page.FORM.findall((live_page.HERE / "in_page" / "closed_forms.js").
 SETTINGS = 60
 """Random settings of each figure, besides its defaults."""
 
+WORDS = "---", "+'-", "", "+?\"'\\"
+"""What somebody may type into a pattern."""
+
 
 @pytest.fixture(scope="module")
 def engine(chromium) -> Page:
@@ -46,7 +49,7 @@ def drawn(body: dict, random: np.random.Generator) -> dict:
     """A setting of all that the page offers."""
     knobs = dict(body["knobs"])
     for slider in body["sliders"]:
-        stops = slider["stops"] or ["".join(random.choice(["+", "-"], random.integers(1, 20))) for _ in range(3)]
+        stops = slider["stops"] or ["".join(random.choice(["+", "-"], random.integers(1, 20))), *WORDS]
         knobs[slider["name"]] = stops[random.integers(len(stops))]
     return {**knobs, **(drawn_list(random) if body["drag"] else {})}
 
@@ -100,7 +103,7 @@ def test_every_picture_is_the_one_that_python_draws(engine, name):
             continue
         told["idle"] = sorted(told.get("idle", []))
         assert not differences(plain(told), plain(known))[:5], values
-    assert refused < len(settings) / 2
+    assert refused < 0.8 * len(settings)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 // Figures of the step and what stands in for it.
 
-import { constantGradient, heaviside, hMinus, linearTail, sigma, sigmoid, softBins } from "../../playground/surrogates.js";
+import { constantGradient, heaviside, hMinus, linearTail } from "../../playground/surrogates.js";
+import { sigma, sigmoid, softBins } from "../../playground/surrogates.js";
 import { BLUE, RIGHT, VERMILLION, WRONG, badge, changed, fixed, general, range, signed } from "./words.js";
 
 /** The next larger number. */
@@ -93,7 +94,9 @@ export function allSurrogates({ tau, rho, delta, released, alpha, bins, phase, r
   return changed(start, {
     alt: `Value and derivative of ${parts.length} surrogates for the step, by similarity gap. ${parts.join("; ")}.`,
     traces: [
-      ...curves.flatMap(([name, { value }], i) => [x.map(value), slopes[i]].map((y) => ({ x, y, name, legendgroup: name }))),
+      ...curves.flatMap(([name, { value }], i) => {
+        return [x.map(value), slopes[i]].map((y) => ({ x, y, name, legendgroup: name }));
+      }),
       {
         "cells.values": [names, marked, ranges, atTie("value"), atTie("slope")],
         "cells.font.color": ["#222", colours, "#222", "#222", "#222"],

@@ -2,15 +2,17 @@
 
 import { averagePrecision, bound8, mean, softRanks } from "../../playground/ranking.js";
 import { heaviside, hMinus, sigmaSlope, sigmoid } from "../../playground/surrogates.js";
-import { BLACK, BLUE, RIGHT, VERMILLION, WRONG, badge, changed, descending, fixed, general, range, repeated, signed } from "./words.js";
+import { BLACK, BLUE, RIGHT, VERMILLION, WRONG, badge, changed, descending } from "./words.js";
+import { fixed, general, quoted, range, repeated, signed } from "./words.js";
 
 /** Which items of a pattern are relevant, and how many; or why Python would refuse it. */
 function read({ scores, pattern }) {
   const relevant = [...pattern].map((sign) => sign === "+");
-  if (/[^+-]/.test(pattern) || relevant.length !== scores.length)
-    return { refused: `pattern must hold one + (same label) or - (other label) per score, ${scores.length} in all, got '${pattern}'.` };
+  const one = "one + (same label) or - (other label) per score", n = scores.length;
+  if (/[^+-]/.test(pattern) || relevant.length !== n)
+    return { refused: `pattern must hold ${one}, ${n} in all, got ${quoted(pattern)}.` };
   if (!relevant.includes(true))
-    return { refused: `pattern needs at least one +, the query has nothing to find otherwise; got '${pattern}'.` };
+    return { refused: `pattern needs at least one +, the query has nothing to find otherwise; got ${quoted(pattern)}.` };
   return { relevant, count: relevant.filter(Boolean).length };
 }
 
@@ -41,9 +43,10 @@ function strip({ scores }, relevant, push, named, start) {
     xref: "x", yref: "y", axref: "x", ayref: "y", showarrow: true, arrowhead: 2, arrowwidth: 2.5, text: "",
     arrowcolor: push[item] > 0 === relevant[item] ? BLUE : VERMILLION,
   }));
-  const laid = (source, item) => ({ ...start.layout.images[0], source, x: scores[item], y: place[item], sizex: 0.1 * (ends[1] - ends[0]) });
+  const look = { ...start.layout.images[0], sizex: 0.1 * (ends[1] - ends[0]) };
+  const laid = ([, source], item) => ({ ...look, source, x: scores[item], y: place[item] });
   const layout = {
-    images: withFaces ? named.map(([, source], item) => laid(source, item)) : undefined,
+    images: withFaces ? named.map(laid) : undefined,
     "xaxis.range": ends,
     "yaxis.range": [n + 0.8, 0.3],
     "yaxis.tickvals": range(n, 1),
@@ -97,14 +100,15 @@ export function recallStrip(knobs, start, { faces }) {
 
 const LOSSES = { ap: "1 - AP", smooth_ap: "SmoothAP", sup_ap: "SupAP" };
 
-/** 1 - average precision of a list by one step among the relevant and another for the rest; and minus its gradient. */
+/** 1 - average precision of a list by a step among the relevant and one for the rest; and minus its gradient. */
 function smoothPrecision(scores, relevant, among, ahead) {
   const items = range(scores.length), mine = items.filter((x) => relevant[x]), push = repeated(0, scores.length);
   let sum = 0;
   for (const x of mine) {
     const others = items.filter((z) => z !== x), gap = (z) => scores[z] - scores[x];
-    const add = (wanted, step) => others.reduce((total, z) => (relevant[z] === wanted ? total + step.value(gap(z)) : total), 0);
-    const close = 1 + add(true, among), rank = close + add(false, ahead);
+    const of = (wanted) => others.filter((z) => relevant[z] === wanted);
+    const close = of(true).reduce((total, z) => total + among.value(gap(z)), 1);
+    const rank = of(false).reduce((total, z) => total + ahead.value(gap(z)), close);
     sum += close / rank;
     const byRank = -(close / rank / rank) / mine.length, byClose = 1 / mine.length / rank + byRank;
     for (const z of others) {
@@ -119,10 +123,11 @@ function smoothPrecision(scores, relevant, among, ahead) {
 export function apStrip(knobs, start, { faces }) {
   const { scores, loss, tau, rho, delta } = knobs, { relevant, refused } = read(knobs);
   if (refused) return { refused };
-  const steps = { ap: [heaviside(), heaviside()], smooth_ap: [sigmoid(tau), sigmoid(tau)], sup_ap: [heaviside(), hMinus({ tau, rho, delta })] };
-  const all = Object.values(steps).map((two) => smoothPrecision(scores, relevant, ...two));
+  const step = heaviside(), smooth = sigmoid(tau);
+  const pairs = [[step, step], [smooth, smooth], [step, hMinus({ tau, rho, delta })]];
+  const all = pairs.map((two) => smoothPrecision(scores, relevant, ...two));
   const values = all.map((one) => one.loss), texts = values.map((value) => fixed(value, 3));
-  const { push } = all[Object.keys(steps).indexOf(loss)], bounds = values.map((value) => value >= values[0] - 1e-12);
+  const { push } = all[Object.keys(LOSSES).indexOf(loss)], bounds = values.map((value) => value >= values[0] - 1e-12);
   const names = Object.values(LOSSES);
   const badges = [1, 2].map((i) => badge(bounds[i], `${names[i]} ${bounds[i] ? "bounds" : "is below"} 1 - AP here`));
   const wrong = push.filter((one, item) => (relevant[item] ? one < -1e-9 : one > 1e-9)).length;
@@ -165,7 +170,8 @@ export function twoBatches({ shift, scale, lam, batches, positives, negatives, a
   const whole = averagePrecision(lists[batches], marks[batches]), all = [...inside, whole];
   const gap = fixed(mean(inside) - whole, 3), overall = fixed(whole, 3);
   const bound = fixed(bound8(repeated(positives, batches), repeated(negatives, batches)), 3);
-  const rows = [...range(batches, 1).map((b) => `batch ${b}`), "all merged"], perfect = all.map((one) => one > 1 - 1e-12);
+  const rows = [...range(batches, 1).map((b) => `batch ${b}`), "all merged"];
+  const perfect = all.map((one) => one > 1 - 1e-12);
   const { annotations, shapes } = start.layout, limits = [alpha, beta];
   return changed(start, {
     subtitle:
@@ -195,15 +201,16 @@ export function twoBatches({ shift, scale, lam, batches, positives, negatives, a
 
 export function precisionCounter({ pattern, missing }, start) {
   if (/[^+-]/.test(pattern) || !pattern.includes("+"))
-    return { refused: `PrecisionCounter: pattern must hold + and - with at least one +, got '${pattern}'.` };
+    return { refused: `PrecisionCounter: pattern must hold + and - with at least one +, got ${quoted(pattern)}.` };
   const hits = [...pattern].map((sign) => sign === "+"), ranks = range(hits.length, 1);
   let seen = 0;
   const precision = ranks.map((rank) => (seen += hits[rank - 1] ? 1 : 0) / rank), total = seen + missing;
   const sum = (values) => values.reduce((all, one) => all + one, 0) / total;
   const found = ranks.filter((rank) => hits[rank - 1]), within = found.filter((rank) => rank <= total);
   const at = (places) => places.map((rank) => precision[rank - 1]);
-  const metrics = { "r@1": hits[0] ? 1 : 0, "R-precision": within.length / total, "MAP@R": sum(at(within)), AP: sum(at(found)) };
-  const told = Object.entries(metrics).map(([name, value]) => [name, fixed(value, 3)]);
+  const metrics = [["r@1", hits[0] ? 1 : 0], ["R-precision", within.length / total]];
+  metrics.push(["MAP@R", sum(at(within))], ["AP", sum(at(found))]);
+  const told = metrics.map(([name, value]) => [name, fixed(value, 3)]);
   const groups = [within, found.filter((rank) => rank > total), ranks.filter((rank) => !hits[rank - 1])];
   const { annotations: [note], shapes: [line] } = start.layout, edge = total + 0.5;
   return changed(start, {
@@ -218,7 +225,8 @@ export function precisionCounter({ pattern, missing }, start) {
   });
 }
 
-export function retrievalProtocols({ k, query: asked, exclude_self, same_source }, start, { vectors, names, pictures }) {
+export function retrievalProtocols(knobs, start, { vectors, names, pictures }) {
+  const { k, query: asked, exclude_self, same_source } = knobs;
   const everyone = range(names.length), kind = (item) => Math.floor(item / 3);
   const queries = same_source ? everyone : everyone.filter((item) => item % 3 === 0);
   const gallery = same_source ? everyone : everyone.filter((item) => item % 3);
@@ -229,12 +237,14 @@ export function retrievalProtocols({ k, query: asked, exclude_self, same_source 
   const hits = order.map((row, i) => row.map((item) => kind(item) === kind(queries[i])));
   const count = (row) => row.filter(Boolean).length, top = hits.map((row) => count(row.slice(0, k)));
   const query = Math.min(asked, queries.length - 1), found = top[query], positives = count(hits[query]);
-  const hitRate = fixed(mean(top.map((one) => (one ? 1 : 0))), 3), recall = fixed(mean(top.map((one, i) => one / count(hits[i]))), 3);
-  const cells = order.flatMap((row, y) => row.map((item, x) => ({ x, y, item, own: item === queries[y], hit: hits[y][x] })));
+  const hitRate = fixed(mean(top.map((one) => (one ? 1 : 0))), 3);
+  const recall = fixed(mean(top.map((one, i) => one / count(hits[i]))), 3);
+  const cell = (y) => (item, x) => ({ x, y, item, own: item === queries[y], hit: hits[y][x] });
+  const table = order.map((row, y) => row.map(cell(y))), cells = table.flat();
   const mark = ({ own, hit }) => (own ? "self" : hit ? RIGHT : WRONG), columns = order[0].length;
-  const rows = (of) => order.map((_, y) => cells.filter((cell) => cell.y === y).map(of));
+  const rows = (of) => table.map((row) => row.map(of));
   const laid = (item, x, y) => ({ ...start.layout.images[0], source: pictures[item], x, y });
-  const { annotations: [note], shapes: [line, frame] } = start.layout, edge = k + 0.5, own = cells.some((cell) => cell.own);
+  const { annotations: [note], shapes: [line, frame] } = start.layout, edge = k + 0.5;
   const told = changed(start, {
     subtitle:
       `r@${k}, at least one hit: <b>${hitRate}</b> · recall@${k}, share of the positives: <b>${recall}</b> · framed: ` +
@@ -242,9 +252,13 @@ export function retrievalProtocols({ k, query: asked, exclude_self, same_source 
       `recall@${k} = ${fixed(found / Math.max(1, positives), 2)}`,
     alt:
       `Ranked lists of ${queries.length} queries. r@${k} is ${hitRate}, recall@${k} ${recall}; a query is ` +
-      `${own ? "" : "never "}ranked in its own list. ${names[queries[query]]} finds ${found} of its ${positives} positives.`,
+      `${cells.some(({ own }) => own) ? "" : "never "}ranked in its own list. ` +
+      `${names[queries[query]]} finds ${found} of its ${positives} positives.`,
     traces: [
-      { x: range(columns, 1), z: rows(({ own, hit }) => (own ? 1 : hit ? 2 : 0)), text: rows(mark), customdata: rows(({ item }) => names[item]) },
+      {
+        x: range(columns, 1), z: rows(({ own, hit }) => (own ? 1 : hit ? 2 : 0)), text: rows(mark),
+        customdata: rows(({ item }) => names[item]),
+      },
       { x: cells.map(({ x }) => x + 1.32), y: cells.map(({ y }) => y), text: cells.map(mark) },
     ],
     layout: {
@@ -258,7 +272,8 @@ export function retrievalProtocols({ k, query: asked, exclude_self, same_source 
       "yaxis.ticktext": queries.map((item) => names[item]),
     },
   });
-  return { ...told, idle: same_source ? [] : ["exclude_self"], clicked: (x, y) => ({ query: y, k: Math.min(Math.max(Math.round(x), 1), 12) }) };
+  const clicked = (x, y) => ({ query: Math.round(y), k: Math.min(Math.max(Math.round(x), 1), 12) });
+  return { ...told, idle: same_source ? [] : ["exclude_self"], clicked };
 }
 
 const OTHERS = [["a", 10, 1], ["b", -20, 0.8], ["c", 30, 1.2], ["t", 90, 1], ["u", -120, 0.9]];
@@ -268,8 +283,9 @@ export function vectorLengths({ length, angle }, start) {
     const radians = degrees * (Math.PI / 180);
     return { name, size, x: size * Math.cos(radians), y: size * Math.sin(radians), mine: "abc".includes(name) };
   });
-  const ways = { cosine: ({ x, size }) => x / size, "inner product": ({ x }) => x, distance: ({ x, y }) => -Math.sqrt((x - 1) ** 2 + y ** 2) };
-  const orders = Object.entries(ways).map(([way, score]) => [way, descending(all.map(score))]);
+  const ways = [["cosine", ({ x, size }) => x / size], ["inner product", ({ x }) => x]];
+  ways.push(["distance", ({ x, y }) => -Math.sqrt((x - 1) ** 2 + y ** 2)]);
+  const orders = ways.map(([way, score]) => [way, descending(all.map(score))]);
   const place = orders.map(([way, order]) => [way, order.indexOf(0) + 1]);
   const traces = [{}, ...[true, false].flatMap((wanted) => {
     const some = all.filter(({ mine }) => mine === wanted), from = (axis) => some.flatMap((one) => [0, one[axis], NaN]);

@@ -32,11 +32,19 @@ export function general(number, digits = 6) {
   return `${short(mantissa)}e${exponent[0]}${exponent.slice(1).padStart(2, "0")}`;
 }
 
+/** As Python's repr of a word. */
+export function quoted(text) {
+  const mark = text.includes("'") && !text.includes('"') ? '"' : "'";
+  return mark + text.replace(/\\/g, "\\\\").replaceAll(mark, `\\${mark}`) + mark;
+}
+
 /** As Python writes a knob's value in code. */
 export function written(value, isFloat) {
-  if (Array.isArray(value)) return `(${value.map((one) => written(one, isFloat)).join(", ")}${value.length === 1 ? "," : ""})`;
+  if (Array.isArray(value)) {
+    return `(${value.map((one) => written(one, isFloat)).join(", ")}${value.length === 1 ? "," : ""})`;
+  }
   if (typeof value === "boolean") return value ? "True" : "False";
-  if (typeof value === "string") return `'${value}'`;
+  if (typeof value === "string") return quoted(value);
   return `${Object.is(value, -0) ? "-0" : value}${isFloat && Number.isInteger(value) ? ".0" : ""}`;
 }
 

@@ -1,6 +1,6 @@
 // Draws a figure with sliders, from pictures computed beforehand or by a closed form of in_page/: used by saved pages,
-// the site and notebooks. A place holds .knobs, .picture, .words and .code, and gives the picture its height where it is
-// of the class `fits`; `dark()` says on which ground it stands, and `told` hears where the knobs are.
+// the site and notebooks. A place holds .knobs, .picture, .words and .code, and gives the picture its height where it
+// is of the class `fits`; `dark()` says on which ground it stands, and `told` hears where the knobs are.
 async function unpackedText(packed) {
   const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
@@ -30,8 +30,7 @@ function control({ label, stops }, value, moved) {
     output.textContent = `${told}`;
     if (kind === "slider") input.setAttribute("aria-valuetext", output.textContent);
   };
-  const parts = { tick: [input, label], slider: [label, input, output] }[kind] ?? [label, input];
-  return { show, parts };
+  return { show, parts: { tick: [input, label], slider: [label, input, output] }[kind] ?? [label, input] };
 }
 // The picture that was computed beforehand for these values.
 function stored({ sliders, frames, parts }, values) {
@@ -64,9 +63,8 @@ function narrowed({ data = [], layout }, width) {
   let tall = height + more;
   if (panelsOf(layout) === 2 && xaxis.domain && yaxis2?.domain && xaxis.domain[1] < xaxis2.domain?.[0]) {
     const [low, high] = yaxis.domain, half = (high - low) / 2, gap = 0.11 * (high - low);
-    const { matches, ...alone } = yaxis2;
     told.yaxis = { ...yaxis, domain: [low + half + gap, high] };
-    told.yaxis2 = { ...(matches ? { ...alone, showticklabels: true } : yaxis2), domain: [low, low + half - gap] };
+    told.yaxis2 = { ...yaxis2, showticklabels: true, domain: [low, low + half - gap] };
     for (const one of ["xaxis", "xaxis2"]) told[one] = { ...layout[one], domain: [0, 1] };
     told.annotations = layout.annotations?.map((note) => {
       if (note.xref !== "paper" || note.yref !== "paper") return note;
@@ -75,14 +73,12 @@ function narrowed({ data = [], layout }, width) {
     });
     tall += height * (data.some(({ type }) => type === "table") ? 1 : 0.6);
   }
-  told["title.y"] = 1 - 18 / tall;
-  return { data, layout: { ...put(layout, told), height: tall } };
+  return { data, layout: put(layout, { ...told, height: tall, "title.y": 1 - 18 / tall }) };
 }
 function liveFigure(place, body, plotly, dark, told = () => {}) {
   const at = (name) => place.querySelector(`.${name}`);
   const values = { ...body.knobs };
-  const controls = new Map();
-  const listeners = {}; // of what is dragged
+  const controls = new Map(), listeners = {}; // of what is dragged
   let now = {}, due = 0;
   const draw = () => {
     now = body.form ? computed(body, values) : stored(body, values);
@@ -111,8 +107,7 @@ function liveFigure(place, body, plotly, dark, told = () => {}) {
     for (const act of Object.values(listeners)) act();
     soon();
   };
-  const folded = document.createElement("details");
-  folded.append(Object.assign(document.createElement("summary"), { textContent: "More settings" }));
+  const folded = Object.assign(document.createElement("details"), { innerHTML: "<summary>More settings</summary>" });
   body.sliders.forEach((slider, i) => {
     const label = Object.assign(document.createElement("label"), { title: slider.help });
     const { show, parts } = control(slider, values[slider.name], (value) => set({ [slider.name]: value }));

@@ -76,10 +76,7 @@ def live_page(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence
 
 @cache
 def scripts(*more: str) -> str:
-    """What draws a live figure, as one script: each module is a scope that hands over what it exports.
-
-    more: further modules, by their paths in the package.
-    """
+    """What draws a live figure, as one script: a scope for each module; more: further ones, by their paths."""
     made = []
     for name in (*MODULES, *more):
         text = (HERE.parent / f"{name}.js").read_text(encoding="utf-8")
@@ -93,9 +90,8 @@ def scripts(*more: str) -> str:
 def computes_in_page(figure: Figure) -> bool:
     """Whether a page can compute the figure by itself, starting where its knobs are."""
     known = FORM.findall((HERE / "in_page" / "closed_forms.js").read_text(encoding="utf-8"))
-    return name_of(type(figure)) in known and all(
-        getattr(figure.knobs, k) in said for k, said in figure.in_page.items()
-    )
+    limits = figure.in_page.items()
+    return name_of(type(figure)) in known and all(getattr(figure.knobs, name) in said for name, said in limits)
 
 
 def plotly_js(kinds: Collection[str]) -> str:

@@ -38,8 +38,7 @@ class Live:
         self._widget = None
         self._training: FigureTraining | None = None
         self._picture: go.Figure | None = None
-        # What the page computes only for some values of a knob has the others from here.
-        self._in_page = runs is None and not figure.in_page and live_page.computes_in_page(figure)
+        self._in_page = runs is None and not figure.in_page and live_page.computes_in_page(figure)  # for every value
         self._begin(figure)
 
     @property

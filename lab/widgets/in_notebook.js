@@ -7,16 +7,13 @@ async function render({ model, el }) {
   const [post, library] = await Promise.all([find("post"), find("library")]);
   const body = JSON.parse(await unpackedText(model.get("form")));
   const place = document.createElement("div");
-  const at = Object.fromEntries(["knobs", "picture", "words", "code"].map((className) => {
-    const node = Object.assign(document.createElement("div"), { className });
-    place.append(node);
-    return [className, node];
-  }));
-  at.words.setAttribute("role", "status");
   place.className = "lab-live";
+  for (const name of ["knobs", "picture", "words", "code"]) place.innerHTML += `<div class="${name}"></div>`;
+  const at = (name) => place.querySelector(`.${name}`);
+  at("words").setAttribute("role", "status");
   let live = null, timer = 0, width = 0;
   const reset = { send: () => live?.set(body.knobs) };
-  const { bar, moved } = drawing_js.buttons(reset, () => ({ code: at.code.textContent }));
+  const { bar, moved } = drawing_js.buttons(reset, () => ({ code: at("code").textContent }));
   el.append(bar, place);
   const told = (values) => {
     moved();
@@ -27,13 +24,12 @@ async function render({ model, el }) {
     }, REST);
   };
   const plotly = await (globalThis.rankscopePlotly ??= drawing_js.unpack(library.get("packed")));
-  const dark = () => document.body.dataset.jpThemeLight === "false";
   const watch = new ResizeObserver(([entry]) => {
     const before = width;
     width = Math.floor(entry.contentRect.width);
     if (width === 0 || width === before) return;
     if (live) return live.draw();
-    live = liveFigure(place, body, plotly, dark, told);
+    live = liveFigure(place, body, plotly, () => document.body.dataset.jpThemeLight === "false", told);
     live.set(model.get("knobs"));
   });
   const theme = new MutationObserver(() => live?.draw());
@@ -45,7 +41,7 @@ async function render({ model, el }) {
     watch.disconnect();
     theme.disconnect();
     post.off("change:value", kernelMoved);
-    if (live) plotly.purge(at.picture);
+    if (live) plotly.purge(at("picture"));
   };
 }
 export default { render };

@@ -31,7 +31,9 @@ class Figures:
     def __init__(self, cache: Path, compute: bool = True):
         self._cache, self._compute = cache, compute
         self.packed: dict[str, bytes] = {}
-        self._below = _hash(*(path for part in BELOW for path in _files(LAB / part)), *LAB.glob("figures/*.*"))
+        self._below = _hash(
+            *(path for part in BELOW for path in (LAB / part, *(LAB / part).rglob("*.*"))), *LAB.glob("figures/*.*")
+        )
 
     def live(self, name: str, knobs: Mapping[str, Any] | None = None) -> str:
         """The place where a figure will be drawn, as a line of HTML."""
@@ -146,10 +148,6 @@ def _small(png: bytes) -> bytes:
 def _siblings(figure: Figure) -> list[Path]:
     """The files of the figure's folder, its own among them: some share code."""
     return sorted(Path(str(sys.modules[type(figure).__module__].__file__)).parent.glob("*.py"))
-
-
-def _files(path: Path) -> list[Path]:
-    return sorted(path.rglob("*.*")) if path.is_dir() else [path]
 
 
 def _hash(*paths: Path, also: str = "") -> str:

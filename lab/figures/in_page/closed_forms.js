@@ -3,7 +3,7 @@
 // other, `idle` knobs that change nothing, and `clicked`, which knobs a click at (x, y) moves.
 
 import { allSurrogates, hMinusVersions, rankPlus, twoSigmoids } from "./curves.js";
-import { apStrip, precisionCounter, recallStrip, retrievalProtocols, twoBatches, vectorLengths } from "./lists.js";
+import { apStrip, precisionCounter, recallStrip, retrievalProtocols, twoBatches } from "./lists.js";
 
 export const FORMS = {
   ap_strip: apStrip,
@@ -15,5 +15,4 @@ export const FORMS = {
   surrogates: allSurrogates,
   two_batches: twoBatches,
   two_sigmoids: twoSigmoids,
-  vector_lengths: vectorLengths,
 };

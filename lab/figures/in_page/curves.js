@@ -36,8 +36,8 @@ export function twoSigmoids({ tau1, tau2 }, start) {
     notes.push({ ...start.layout.annotations[2 + column], text: `area between them<br><b>${areas[column]}</b>` });
   });
   const alt =
-    `Left, a sigmoid of temperature ${general(tau1)} over ranks, ${areas[0]} away from the step in area; right, one of ` +
-    `temperature ${general(tau2)} over similarity gaps, ${areas[1]} away.`;
+    `Left, a sigmoid of temperature ${general(tau1)} over ranks, ${areas[0]} away from the step in area; right, one ` +
+    `of temperature ${general(tau2)} over similarity gaps, ${areas[1]} away.`;
   return changed(start, { alt, traces, layout: { annotations: notes } });
 }
 
@@ -56,8 +56,8 @@ export function hMinusVersions({ tau, rho, delta, offset: version, lift_ties, co
       `at δ the slope goes from <b>${before}</b> to <b>${behind}</b>, the value jumps by <b>${jump}</b> · ` +
       badge(bound === "holds", `bound ${bound}`),
     alt:
-      `H minus (${version}) against the gap. Its slope is ${before} just before delta and ${behind} after it, the value ` +
-      `jumps by ${jump}; as an upper bound of the step it ${bound}.`,
+      `H minus (${version}) against the gap. Its slope is ${before} just before delta and ${behind} after it, the ` +
+      `value jumps by ${jump}; as an upper bound of the step it ${bound}.`,
     traces: curves.flatMap(({ value, slope }) => [{ x, y: x.map(value) }, { x, y: x.map(slope) }]),
     layout: {
       annotations: [...annotations.slice(0, 2), ...notes],
@@ -118,8 +118,8 @@ export function rankPlus({ rank_plus: plus, rank_minus: minus }, start) {
       `precision ${precision} · ∂/∂rank⁺ = <b>${byPlus}</b> (never negative: ascent sends the positive down) · ` +
       `∂/∂rank⁻ = <b>${byMinus}</b>`,
     alt:
-      `Precision of a positive over rank plus and rank minus. At rank plus ${plus} with ${minus} negatives ahead it is ` +
-      `${precision}; its derivative by rank plus is ${byPlus}, never negative, and by rank minus ${byMinus}.`,
+      `Precision of a positive over rank plus and rank minus. At rank plus ${plus} with ${minus} negatives ahead it ` +
+      `is ${precision}; its derivative by rank plus is ${byPlus}, never negative, and by rank minus ${byMinus}.`,
     traces: [{}, { x: [plus], y: [minus] }],
     layout: { annotations },
   });

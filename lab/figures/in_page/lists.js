@@ -3,26 +3,24 @@
 import { averagePrecision, bound8, mean, softRanks } from "../../playground/ranking.js";
 import { heaviside, hMinus, sigmaSlope, sigmoid } from "../../playground/surrogates.js";
 import { BLACK, BLUE, RIGHT, VERMILLION, WRONG, badge, changed, descending } from "./words.js";
-import { fixed, general, quoted, range, repeated, signed } from "./words.js";
+import { fixed, general, quoted, range, signed } from "./words.js";
 
 /** Which items of a pattern are relevant, and how many; or why Python would refuse it. */
 function read({ scores, pattern }) {
   const relevant = [...pattern].map((sign) => sign === "+");
-  const one = "one + (same label) or - (other label) per score", n = scores.length;
-  if (/[^+-]/.test(pattern) || relevant.length !== n)
-    return { refused: `pattern must hold ${one}, ${n} in all, got ${quoted(pattern)}.` };
-  if (!relevant.includes(true))
-    return { refused: `pattern needs at least one +, the query has nothing to find otherwise; got ${quoted(pattern)}.` };
+  const hold = "must hold one + (same label) or - (other label) per score", got = `got ${quoted(pattern)}.`;
+  const n = scores.length, known = !/[^+-]/.test(pattern) && relevant.length === n;
+  if (!known) return { refused: `pattern ${hold}, ${n} in all, ${got}` };
+  const needs = `pattern needs at least one +, the query has nothing to find otherwise; ${got}`;
+  if (!relevant.includes(true)) return { refused: needs };
   return { relevant, count: relevant.filter(Boolean).length };
 }
 
 /** Name and picture of each item; no pictures for a list that has more of a sign than there are. */
 function called(relevant, faces) {
-  const seen = { "+": 0, "-": 0 };
-  const found = relevant.map((mine) => faces["-+"[Number(mine)]][seen["-+"[Number(mine)]]++]);
-  if (found.every(Boolean)) return found;
-  const count = { P: 0, N: 0 };
-  return relevant.map((mine) => [`${"NP"[Number(mine)]}${++count["NP"[Number(mine)]]}`]);
+  const before = relevant.map((mine, i) => relevant.slice(0, i).filter((other) => other === mine).length);
+  const found = relevant.map((mine, i) => faces[mine ? "+" : "-"][before[i]]);
+  return found.every(Boolean) ? found : relevant.map((mine, i) => [`${mine ? "P" : "N"}${before[i] + 1}`]);
 }
 
 /** What changes in the panel of a list: its two traces, its arrows and pictures, and its axes. */
@@ -39,8 +37,8 @@ function strip({ scores }, relevant, push, named, start) {
   const largest = Math.max(...push.map(Math.abs));
   const felt = range(n).filter((item) => largest > 0 && Math.abs(push[item]) >= 0.004 * largest);
   const arrows = felt.map((item) => ({
+    ...start.layout.annotations[2],
     x: scores[item] + (0.22 * spread * push[item]) / largest, y: place[item], ax: scores[item], ay: place[item],
-    xref: "x", yref: "y", axref: "x", ayref: "y", showarrow: true, arrowhead: 2, arrowwidth: 2.5, text: "",
     arrowcolor: push[item] > 0 === relevant[item] ? BLUE : VERMILLION,
   }));
   const look = { ...start.layout.images[0], sizex: 0.1 * (ends[1] - ends[0]) };
@@ -62,7 +60,7 @@ export function recallStrip(knobs, start, { faces }) {
   const ranking = sigmoid(tau2), counting = sigmoid(tau1), divisor = divide_by_k ? Math.min(k, count) : count;
   const soft = softRanks(items, scores, ranking), rank = softRanks(items, scores, heaviside());
   const credit = soft.map((one) => counting.value(k - one)), within = mine.reduce((sum, x) => sum + credit[x], 0);
-  const push = repeated(0, scores.length);
+  const push = scores.map(() => 0);
   for (const x of mine.filter(() => !clip || within <= k)) {
     const weight = sigmaSlope((k - soft[x]) / tau1) / tau1 / divisor;
     for (const z of items.filter((one) => one !== x)) {
@@ -85,8 +83,8 @@ export function recallStrip(knobs, start, { faces }) {
       `recall@${k} = ${recall} · hit rate r@${k} = ${hit} · trained target ${fixed(target, 3)} · ` +
       `<b>rs@${k} = ${surrogate}</b>, ${off} from its target`,
     alt:
-      `A list of ${scores.length} items, ${count} positive. recall@${k} is ${recall}, the hit rate ${hit}, the surrogate ` +
-      `${surrogate}, ${off} from what it stands for; the strongest push is on ` +
+      `A list of ${scores.length} items, ${count} positive. recall@${k} is ${recall}, the hit rate ${hit}, the ` +
+      `surrogate ${surrogate}, ${off} from what it stands for; the strongest push is on ` +
       `${named[sizes.findIndex((one) => one >= (1 - 1e-9) * Math.max(...sizes))][0]}.`, // the first of equals
     traces: [...traces, ...bars.map((y) => ({ x, y, text: y.map((one) => fixed(one, 2)) }))],
     layout: {
@@ -102,7 +100,7 @@ const LOSSES = { ap: "1 - AP", smooth_ap: "SmoothAP", sup_ap: "SupAP" };
 
 /** 1 - average precision of a list by a step among the relevant and one for the rest; and minus its gradient. */
 function smoothPrecision(scores, relevant, among, ahead) {
-  const items = range(scores.length), mine = items.filter((x) => relevant[x]), push = repeated(0, scores.length);
+  const items = range(scores.length), mine = items.filter((x) => relevant[x]), push = scores.map(() => 0);
   let sum = 0;
   for (const x of mine) {
     const others = items.filter((z) => z !== x), gap = (z) => scores[z] - scores[x];
@@ -136,8 +134,8 @@ export function apStrip(knobs, start, { faces }) {
   return changed(start, {
     subtitle: badges.join(" · "),
     alt:
-      `A list of ${push.length} items. 1 - AP is ${texts[0]}, SmoothAP ${texts[1]}, SupAP ${texts[2]}; ${loss} pushes ` +
-      `${wrong} items the wrong way.`,
+      `A list of ${push.length} items. 1 - AP is ${texts[0]}, SmoothAP ${texts[1]}, SupAP ${texts[2]}; ${loss} ` +
+      `pushes ${wrong} items the wrong way.`,
     traces: [
       ...traces,
       {
@@ -169,14 +167,14 @@ export function twoBatches({ shift, scale, lam, batches, positives, negatives, a
   const marks = lists.map((list) => list.map((_, i) => relevant[i % relevant.length]));
   const whole = averagePrecision(lists[batches], marks[batches]), all = [...inside, whole];
   const gap = fixed(mean(inside) - whole, 3), overall = fixed(whole, 3);
-  const bound = fixed(bound8(repeated(positives, batches), repeated(negatives, batches)), 3);
+  const bound = fixed(bound8(inside.map(() => positives), inside.map(() => negatives)), 3);
   const rows = [...range(batches, 1).map((b) => `batch ${b}`), "all merged"];
   const perfect = all.map((one) => one > 1 - 1e-12);
   const { annotations, shapes } = start.layout, limits = [alpha, beta];
   return changed(start, {
     subtitle:
-      `mean AP of the batches ${fixed(mean(inside), 3)} · AP of all <b>${overall}</b> · decomposability gap <b>${gap}</b>, ` +
-      `at most ${bound} (eq. 8)`,
+      `mean AP of the batches ${fixed(mean(inside), 3)} · AP of all <b>${overall}</b> · decomposability gap ` +
+      `<b>${gap}</b>, at most ${bound} (eq. 8)`,
     alt:
       `${batches} batches with AP ${inside.map((one) => fixed(one, 2)).join(", ")}; merged, AP is ${overall}: a ` +
       `decomposability gap of ${gap}, bounded by ${bound}.`,
@@ -263,7 +261,7 @@ export function retrievalProtocols(knobs, start, { vectors, names, pictures }) {
     ],
     layout: {
       height: 220 + 42 * queries.length,
-      images: [...cells.map(({ item, x, y }) => laid(item, x + 0.85, y)), ...queries.map((item, y) => laid(item, 0, y))],
+      images: [...cells.map(({ item, x, y }) => laid(item, x + 0.85, y)), ...queries.map((q, y) => laid(q, 0, y))],
       annotations: [{ ...note, text: `k = ${k}`, x: edge }],
       shapes: [{ ...line, x0: edge, x1: edge }, { ...frame, x1: columns + 0.5, y0: query - 0.5, y1: query + 0.5 }],
       "xaxis.tickvals": range(columns, 1),
@@ -274,34 +272,4 @@ export function retrievalProtocols(knobs, start, { vectors, names, pictures }) {
   });
   const clicked = (x, y) => ({ query: Math.round(y), k: Math.min(Math.max(Math.round(x), 1), 12) });
   return { ...told, idle: same_source ? [] : ["exclude_self"], clicked };
-}
-
-const OTHERS = [["a", 10, 1], ["b", -20, 0.8], ["c", 30, 1.2], ["t", 90, 1], ["u", -120, 0.9]];
-
-export function vectorLengths({ length, angle }, start) {
-  const all = [["S", angle, length], ...OTHERS].map(([name, degrees, size]) => {
-    const radians = degrees * (Math.PI / 180);
-    return { name, size, x: size * Math.cos(radians), y: size * Math.sin(radians), mine: "abc".includes(name) };
-  });
-  const ways = [["cosine", ({ x, size }) => x / size], ["inner product", ({ x }) => x]];
-  ways.push(["distance", ({ x, y }) => -Math.sqrt((x - 1) ** 2 + y ** 2)]);
-  const orders = ways.map(([way, score]) => [way, descending(all.map(score))]);
-  const place = orders.map(([way, order]) => [way, order.indexOf(0) + 1]);
-  const traces = [{}, ...[true, false].flatMap((wanted) => {
-    const some = all.filter(({ mine }) => mine === wanted), from = (axis) => some.flatMap((one) => [0, one[axis], NaN]);
-    const ranked = orders.flatMap(([way, order]) => order.map((row, i) => ({ way, rank: i + 1, ...all[row] })));
-    const shown = ranked.filter(({ mine }) => mine === wanted), texts = (list) => list.map(({ name }) => name);
-    return [
-      { x: from("x"), y: from("y") },
-      { x: some.map(({ x }) => x), y: some.map(({ y }) => y), text: texts(some) },
-      { x: shown.map(({ rank }) => rank), y: shown.map(({ way }) => way), text: texts(shown) },
-    ];
-  })];
-  return changed(start, {
-    subtitle: `the stranger S is number ${place.map(([way, number]) => `<b>${number}</b> by ${way}`).join(", ")}`,
-    alt:
-      `A stranger of length ${general(length)} at ${general(angle)} degrees from the query: number ${place[0][1]} of six by ` +
-      `cosine, ${place[1][1]} by inner product, ${place[2][1]} by distance.`,
-    traces,
-  });
 }

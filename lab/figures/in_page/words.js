@@ -99,7 +99,6 @@ export function changed({ data, layout }, { alt, subtitle, traces = [], layout: 
 }
 
 export const range = (count, from = 0) => Array.from({ length: count }, (_, i) => from + i);
-export const repeated = (value, count) => Array(count).fill(value);
 
 /** Indices that sort the values, largest first; equal ones keep their order. */
 export const descending = (values) => range(values.length).sort((a, b) => values[b] - values[a]);

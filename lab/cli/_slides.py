@@ -63,12 +63,12 @@ def page(notebook: Any) -> str:
             slides.append(_place(made, len(data) - 1))
         else:
             slides += [picture for output in cell.get("outputs", ()) if (picture := _picture(output))]
-    here = Path(__file__).parents[1]
     blanks = {
         "TITLE": escape(notebook.cells[0].source.split("\n")[0].removeprefix("# ")),
         "SLIDES": "\n".join(f"<section>{slide}</section>" for slide in slides if "Solutions" not in slide[:20]),
         "DATA": "\n".join(f'<script class="pictures" type="text/plain">{one}</script>' for one in data),
-        "LIVE": (here / "figures" / "live.js").read_text(encoding="utf-8"),
+        "LIVE": live_page.scripts(),
+        "STYLE": live_page.DRAG_CSS.read_text(encoding="utf-8"),
         "PLOTLY": base64.b64encode(gzip.compress(live_page.plotly_js(()).encode(), 9, mtime=0)).decode(),
     }
     text = Path(__file__).with_name("slides.html").read_text(encoding="utf-8")

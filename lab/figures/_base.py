@@ -54,6 +54,8 @@ class Figure(HasKnobs, ABC):
     stops: instead of `moves`, knobs with the values at which they stop there, two of them or any number of ticks. For a
         figure that trains at each, or whose knobs are free words: all of a page's pictures together should take half a
         minute at most.
+    in_page: of a figure that a page computes by itself (see the folder in_page), knobs for which it knows only these
+        values.
     bound_together: knobs whose extremes may contradict the default of another; the figure then says so in a sentence.
     """
 
@@ -67,6 +69,7 @@ class Figure(HasKnobs, ABC):
     shows_code: ClassVar[bool] = False
     moves: ClassVar[tuple[str, ...]] = ()
     stops: ClassVar[Mapping[str, tuple]] = {}
+    in_page: ClassVar[Mapping[str, tuple]] = {}
     bound_together: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
@@ -93,6 +96,12 @@ class Figure(HasKnobs, ABC):
     def clicked(self, x: Any, y: Any) -> Numbers:
         """Knobs that change when the mark at (x, y) is clicked; most figures do not answer to clicks."""
         return {}
+
+    def given(self) -> Numbers:
+        """What a page that computes the figure needs besides its knobs."""
+        from lab.figures import twelve
+
+        return {"faces": twelve.faces()} if "scores" in self.drag else {}
 
     def training_steps(self) -> int:
         """Steps that its small trainings take, all together; 0 where these knobs train nothing."""

@@ -1,7 +1,8 @@
-"""A figure as one file of HTML whose sliders live without Python: every picture is computed beforehand.
+"""A figure as one file of HTML whose sliders live without Python.
 
-The pictures of a grid of two knobs have most of their parts in common, so each part is kept once; packed, with
-plotly.js packed beside them, they open from a disk or a site and ask no other host for anything.
+A figure that has a closed form in the folder in_page is computed there, with all its knobs. Of any other, every picture
+is computed beforehand: those of a grid of two knobs have most of their parts in common, so each part is kept once.
+Packed, with plotly.js packed beside them, they open from a disk or a site and ask no other host for anything.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ import base64
 import gzip
 import itertools
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from lab.core import style
+from lab.core.catalog import name_of
 from lab.core.knobs import Knob, describe, labels
 from lab.core.knobs.sliders import linear_steps, log_steps, tidy
 from lab.figures._base import Figure
@@ -27,7 +31,17 @@ STOPS = (21, 9)
 """Of the first slider and of the second, about."""
 TRACES = frozenset({"scatter", "bar", "heatmap", "histogram2dcontour", "table", "waterfall"})
 """What scripts/plotly/entry.js puts into `plotly.min.js`, a quarter of the whole."""
-PLOTLY_JS = Path(__file__).with_name("plotly.min.js")
+HERE = Path(__file__).parent
+PLOTLY_JS = HERE / "plotly.min.js"
+DRAG_CSS = HERE.parent / "widgets" / "drag.css"
+MODULES = (
+    "playground/surrogates", "playground/ranking", "widgets/strip", "figures/in_page/words", "figures/in_page/curves",
+    "figures/in_page/lists", "figures/in_page/closed_forms",
+)  # fmt: skip
+"""What a page computes with, in the order in which one stands on the others."""
+EXPORTED = re.compile(r"^export (?:const|function) (\w+)", re.MULTILINE)
+FORM = re.compile(r"^  (\w+): \w+,$", re.MULTILINE)
+"""A figure in the table of `closed_forms.js`."""
 
 
 def live_page(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence | None = None) -> str:
@@ -44,20 +58,40 @@ def live_page(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence
         ValueError: an unknown knob, one without a slider, or more than two.
     """
     packed, kinds = packed_pictures(figure, slide, runs)
-    here = Path(__file__).parent
     blanks = {
         "TITLE": escape(type(figure).title),
         "QUESTION": escape(type(figure).question),
         "SOURCE": escape(type(figure).origin()),
         "TRAINED": trained_words(figure, slide, runs),
-        "LIVE": (here / "live.js").read_text(encoding="utf-8"),
+        "LIVE": scripts(),
+        "STYLE": DRAG_CSS.read_text(encoding="utf-8"),
         "PICTURES": packed.decode(),
         "PLOTLY": base64.b64encode(gzip.compress(plotly_js(kinds).encode(), 9, mtime=0)).decode(),
     }
-    page = (here / "live_page.html").read_text(encoding="utf-8")
+    page = (HERE / "live_page.html").read_text(encoding="utf-8")
     for name, text in blanks.items():
         page = page.replace(f"%{name}%", text)
     return page
+
+
+@cache
+def scripts(*more: str) -> str:
+    """What draws a live figure, as one script: a scope for each module; more: further ones, by their paths."""
+    made = []
+    for name in (*MODULES, *more):
+        text = (HERE.parent / f"{name}.js").read_text(encoding="utf-8")
+        text = re.sub(r'^import (\{[^}]+\}) from "[./\w]*?(\w+)\.js";', r"const \1 = \2_js;", text, flags=re.MULTILINE)
+        exported = EXPORTED.findall(text)
+        text = re.sub("^export (default)?", lambda found: "return" if found[1] else "", text, flags=re.MULTILINE)
+        made.append(f"const {Path(name).name}_js = (() => {{\n{text}\nreturn {{ {', '.join(exported)} }};\n}})();")
+    return "\n".join((*made, (HERE / "live.js").read_text(encoding="utf-8")))
+
+
+def computes_in_page(figure: Figure) -> bool:
+    """Whether a page can compute the figure by itself, starting where its knobs are."""
+    known = FORM.findall((HERE / "in_page" / "closed_forms.js").read_text(encoding="utf-8"))
+    limits = figure.in_page.items()
+    return name_of(type(figure)) in known and all(getattr(figure.knobs, name) in said for name, said in limits)
 
 
 def plotly_js(kinds: Collection[str]) -> str:
@@ -81,6 +115,8 @@ def packed_pictures(
     Raises:
         ValueError: as `live_page`.
     """
+    if slide is None and runs is None and computes_in_page(figure):
+        return _closed_form(figure)
     moving = _moving(figure, slide, runs)
     stops = _grid(figure, moving, most)
     with keeping():
@@ -90,6 +126,29 @@ def packed_pictures(
         stops, packed = fewer, _packed(moving, fewer, pictures, figure)
     drawn = (picture.get("figure", {}).get("data", ()) for picture in pictures.values())
     return packed, {trace.get("type", "scatter") for traces in drawn for trace in traces}
+
+
+def _closed_form(figure: Figure) -> tuple[bytes, set[str]]:
+    """The same where the page computes: what Python draws at the defaults, and every knob with its stops."""
+    kind = type(figure)
+    defaults, (unfolded, folded) = kind(), figure.controls()
+    now, start = dict(figure.knobs), json.loads(defaults.figure().to_json())
+    body = {
+        "form": name_of(kind), "start": start, "given": figure.given(), "unfolded": len(unfolded),
+        "sliders": [_slider(k, figure.in_page.get(k.name, _stops(k, now[k.name]))) for k in (*unfolded, *folded)],
+        "knobs": now, "defaults": dict(defaults.knobs), "drag": kind.drag,
+        "floats": [knob.name for knob in describe(kind.Knobs) if knob.kind is float], "inks": style.IN_THE_DARK,
+    }  # fmt: skip
+    return _pressed(json.dumps(body)), {trace["type"] for trace in start["data"]}
+
+
+def _slider(knob: Knob, stops: Sequence) -> dict[str, Any]:
+    """What the page makes a control of; free words have no stops."""
+    return {"name": knob.name, "label": labels.label(knob), "help": knob.help, "stops": stops}
+
+
+def _pressed(text: str) -> bytes:
+    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0))
 
 
 def trains(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence | None = None) -> bool:
@@ -216,14 +275,11 @@ def _packed(moving: Sequence[Knob], stops: Sequence[list], pictures: dict, figur
         [[path, numbers.setdefault(json.dumps(part), len(numbers))] for path, part in _parts(pictures[values])]
         for values in itertools.product(*stops)
     ]
-    starts = [one.index(getattr(figure.knobs, k.name)) for k, one in zip(moving, stops, strict=True)]
-    sliders = [
-        {"name": k.name, "label": labels.label(k), "help": k.help, "stops": one, "start": start}
-        for k, one, start in zip(moving, stops, starts, strict=True)
-    ]
-    body = {"inks": style.IN_THE_DARK, "sliders": sliders, "frames": frames}
-    text = f'{json.dumps(body)[:-1]}, "parts": [{", ".join(numbers)}]}}'
-    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0))
+    body = {
+        "inks": style.IN_THE_DARK, "sliders": list(map(_slider, moving, stops)), "frames": frames,
+        "knobs": {knob.name: getattr(figure.knobs, knob.name) for knob in moving},
+    }  # fmt: skip
+    return _pressed(f'{json.dumps(body)[:-1]}, "parts": [{", ".join(numbers)}]}}')
 
 
 def _parts(picture: dict[str, Any]) -> Iterator[tuple[list, Any]]:

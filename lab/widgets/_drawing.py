@@ -14,9 +14,12 @@ import ipywidgets
 import traitlets
 
 from lab.core import style
+from lab.figures import live_page
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+    from lab.figures import Figure
 
 HERE = Path(__file__).parent
 
@@ -99,3 +102,31 @@ class Drawing(anywidget.AnyWidget):
                 self.post.send_state("value")  # it was sent before, and lost
             if "shown" in content:
                 self.post.send({"newest": self._number})
+
+
+class Computed(anywidget.AnyWidget):
+    """A figure that the page computes by itself, with its controls; the kernel only hears where its knobs are.
+
+    form: what the page computes from, packed.
+    knobs: where the hand left them, or `move`.
+    post: the mailbox; its value is the newest move from here, {"number", "knobs"}.
+    """
+
+    _esm = live_page.scripts("widgets/drawing") + (HERE / "in_notebook.js").read_text(encoding="utf-8")
+    _css = HERE / "drag.css"
+    form = traitlets.Unicode().tag(sync=True)
+    knobs = traitlets.Dict().tag(sync=True)
+    post = traitlets.Instance(ipywidgets.Label).tag(sync=True, **ipywidgets.widget_serialization)
+    library = traitlets.Instance(Library).tag(sync=True, **ipywidgets.widget_serialization)
+
+    def __init__(self, figure: Figure, moved: Callable[[dict[str, Any]], None]):
+        form = live_page.packed_pictures(figure)[0].decode()
+        self._number = 0
+        super().__init__(form=form, knobs=dict(figure.knobs), post=ipywidgets.Label(), library=library())
+        self.observe(lambda change: moved(change["new"]), "knobs")
+
+    def move(self, figure: Figure) -> None:
+        """Show the figure with these knobs."""
+        self._number += 1
+        self.knobs = dict(figure.knobs)
+        self.post.value = json.dumps({"number": self._number, "knobs": self.knobs})

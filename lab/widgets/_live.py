@@ -17,7 +17,7 @@ import lab.figures
 import lab.playground
 from lab.core import style
 from lab.core.style import VERMILLION
-from lab.figures import Figure
+from lab.figures import Figure, live_page
 
 if TYPE_CHECKING:
     import ipywidgets as widgets
@@ -38,6 +38,7 @@ class Live:
         self._widget = None
         self._training: FigureTraining | None = None
         self._picture: go.Figure | None = None
+        self._in_page = runs is None and not figure.in_page and live_page.computes_in_page(figure)  # for every value
         self._begin(figure)
 
     @property
@@ -45,6 +46,8 @@ class Live:
         """The picture of the moment; waits for a training."""
         if self._picture is None and self._training is not None:
             self._picture = self._training.figure()
+        elif self._picture is None:  # the page has moved on by itself
+            self._picture = self.figure.figure(self._runs)
         assert self._picture is not None
         return self._picture
 
@@ -77,7 +80,9 @@ class Live:
         """
         values = {**dict(self.figure.knobs), **knobs}
         self._redraw(type(self.figure)(**values))
-        if self._widget is not None:
+        if self._widget is not None and self._in_page:
+            self._computed.move(self.figure)
+        elif self._widget is not None:
             self._panel.write(dict(self.figure.knobs))
 
     def reset(self) -> None:
@@ -105,10 +110,14 @@ class Live:
     def _build(self) -> widgets.VBox:
         import ipywidgets as widgets
 
-        from lab.widgets._drawing import Drawing
+        from lab.widgets._drawing import Computed, Drawing
         from lab.widgets._panel import Panel
 
         kind = type(self.figure)
+        question = widgets.HTML(f"<b>{escape(kind.question)}</b>")
+        if self._in_page:
+            self._computed = Computed(self.figure, self._left)
+            return widgets.VBox([question, self._computed])
         first = _blank(kind.title, "in training") if self._picture is None else self._picture
         self._drawing = Drawing(first, self.figure.code(), self.reset, self._clicked)
         self._panel = Panel(self.figure, self._moved, self._runs)
@@ -117,7 +126,6 @@ class Live:
         button = widgets.Button(description="Stop", tooltip="End this training", layout={"width": "8em"})
         button.on_click(self._pressed)
         self._progress = widgets.HBox([bar, button], layout={"display": "none"})
-        question = widgets.HTML(f"<b>{escape(kind.question)}</b>")
         built = widgets.VBox([question, *self._panel.boxes, self._progress, self._drawing, self._words])
         if self._training is None:
             self._describe()
@@ -156,6 +164,12 @@ class Live:
         except ValueError as error:
             self._say(f"<span style='color:{VERMILLION}'>✗ {escape(str(error))}</span>")
 
+    def _left(self, knobs: dict[str, Any]) -> None:
+        """The page has moved knobs and drawn them."""
+        figure = type(self.figure)(**knobs)
+        if figure.knobs != self.figure.knobs:
+            self.figure, self._picture = figure, None
+
     def _clicked(self, x: Any, y: Any) -> None:
         """A mark was clicked."""
         changed = self.figure.clicked(x, y)
@@ -166,9 +180,10 @@ class Live:
         if figure.knobs == self.figure.knobs:
             return
         self._begin(figure)
-        if self._widget is not None:
-            self._panel.hide(figure.idle(self._runs))
-        if self._widget is not None and self._training is None:
+        if self._widget is None or self._in_page:
+            return
+        self._panel.hide(figure.idle(self._runs))
+        if self._training is None:
             self._progress.layout.display = "none"
             self._drawing.redraw(self._drawn, figure.code())
             self._describe()

@@ -130,4 +130,4 @@ async function render({ model, el }) {
     if (shown) plotly.purge(paper);
   };
 }
-export default { render };
+export default { render, unpack, buttons };

@@ -1,5 +1,5 @@
 // The scores of a ranked list, dragged along their axis. Positives stand above the line, negatives below.
-const BLUE = "#0072B2", VERMILLION = "#D55E00", WIDTH = 760, HEIGHT = 132, LEFT = 30, RIGHT = 30, LINE = 62;
+const BLUE = "#0072B2", VERMILLION = "#D55E00", WIDEST = 760, HEIGHT = 132, LEFT = 30, RIGHT = 30, LINE = 62;
 const svg = (name, attributes, text) => {
   const node = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
@@ -11,15 +11,15 @@ const clip = (value) => Math.round(Math.min(1, Math.max(-1, value)) * 1e4) / 1e4
 function render({ model, el }) {
   const root = document.createElement("div");
   root.className = "lab-drag";
-  const canvas = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", "aria-label": "ranked list of similarities" });
+  const canvas = svg("svg", { role: "group", "aria-label": "ranked list of similarities" });
   const tools = document.createElement("div");
   tools.className = "tools";
   root.append(canvas, tools);
   el.append(root);
 
-  let chosen = 0, held = null, low = 0, high = 1;
+  let chosen = 0, held = null, low = 0, high = 1, width = WIDEST;
   const scores = () => model.get("scores"), pattern = () => model.get("pattern");
-  const x = (s) => LEFT + ((s - low) / (high - low)) * (WIDTH - LEFT - RIGHT);
+  const x = (s) => LEFT + ((s - low) / (high - low)) * (width - LEFT - RIGHT);
   // Name and picture of each item, as lab.figures.twelve.faces gives them; none for a list that has more items of a sign.
   const faces = () => {
     const known = model.get("faces") ?? {}, count = { "+": 0, "-": 0 };
@@ -54,9 +54,11 @@ function render({ model, el }) {
 
   const draw = (focus = false) => {
     if (held === null) frame();
+    width = Math.min(WIDEST, root.clientWidth - 20 || WIDEST); // on a phone as large as elsewhere, for fingers
+    canvas.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
     canvas.replaceChildren();
-    canvas.append(svg("line", { x1: LEFT - 10, x2: WIDTH - RIGHT + 10, y1: LINE, y2: LINE, stroke: "#888" }));
-    const tick = high - low > 0.8 ? 0.2 : high - low > 0.35 ? 0.1 : 0.05;
+    canvas.append(svg("line", { x1: LEFT - 10, x2: width - RIGHT + 10, y1: LINE, y2: LINE, stroke: "#888" }));
+    const tick = high - low > 0.8 ? (width < 500 ? 0.5 : 0.2) : high - low > 0.35 ? 0.1 : 0.05;
     for (let s = Math.ceil(low / tick) * tick; s <= high + 1e-9; s += tick) {
       canvas.append(svg("line", { x1: x(s), x2: x(s), y1: LINE - 3, y2: LINE + 3, stroke: "#888" }));
       canvas.append(svg("text", { x: x(s), y: HEIGHT - 3, "text-anchor": "middle" }, s.toFixed(2)));
@@ -94,7 +96,7 @@ function render({ model, el }) {
   canvas.addEventListener("pointermove", (event) => {
     if (held === null) return;
     const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(canvas.getScreenCTM().inverse()).x;
-    move(held, low + ((place - LEFT) / (WIDTH - LEFT - RIGHT)) * (high - low));
+    move(held, low + ((place - LEFT) / (width - LEFT - RIGHT)) * (high - low));
   });
   const release = () => {
     if (held === null) return;
@@ -138,7 +140,7 @@ function render({ model, el }) {
   help.textContent = "Drag. Keys: arrows move (Shift: more), PageUp and PageDown choose, Enter changes the label, Delete removes.";
   tools.append(help);
 
-  const redraw = () => draw(canvas.contains(document.activeElement));
+  const redraw = () => scores().length === pattern().length && draw(canvas.contains(document.activeElement));
   model.on("change:scores", redraw);
   model.on("change:pattern", redraw);
   draw();

@@ -13,6 +13,7 @@ from pathlib import Path
 import lab.claims
 import lab.figures
 import lab.playground
+from lab.figures import live_page
 from scripts.website import config, lessons, links, places, reference, tables
 from scripts.website.figures import Figures, gallery
 
@@ -54,16 +55,16 @@ def assemble(folder: Path, figures: Figures) -> None:
 def _scripts(folder: Path, figures: Figures) -> None:
     """What the pages run, all of it from this site."""
     figures.write(folder / "figures")
-    ours = (places.ROOT / "lab" / "figures" / name for name in ("live.js", "plotly.min.js"))
-    for source in (*(HERE / "static").iterdir(), *ours):
+    _write(folder / "live.js", live_page.scripts().encode())
+    for source in (*(HERE / "static").iterdir(), live_page.PLOTLY_JS, live_page.DRAG_CSS):
         shutil.copyfile(source, folder / source.name)
 
 
 def _lessons(titles: list[tuple[str, str]]) -> str:
     rows = "\n".join(f"- [{title}]({stem}.md)" for stem, title in titles)
     return (
-        "# Lessons\n\nEach of these pages is a notebook. Here its figures live in your browser, as far as they could "
-        f"be computed beforehand; `lab learn` opens all of them with Python behind.\n\n{rows}\n\n"
+        "# Lessons\n\nEach of these pages is a notebook. Here its figures live in your browser, as far as they can "
+        f"be computed without Python; `lab learn` opens all of them with Python behind.\n\n{rows}\n\n"
         "[Teaching with them](teaching.md): a syllabus for one afternoon and for four, and sets for a class.\n"
     )
 

@@ -52,7 +52,7 @@ def text(source: Path, html: Path) -> str:
         "nav": nav,
         "theme": theme,
         "extra": {"generator": False},
-        "extra_css": ["live/site.css"],
+        "extra_css": ["live/drag.css", "live/site.css"],
         "extra_javascript": ["live/live.js", "live/site.js"],
         "plugins": ["search", "offline",
                     {"mkdocstrings": {"handlers": {"python": {"paths": [str(places.ROOT)], "options": docstrings}}}}],

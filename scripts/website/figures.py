@@ -31,7 +31,9 @@ class Figures:
     def __init__(self, cache: Path, compute: bool = True):
         self._cache, self._compute = cache, compute
         self.packed: dict[str, bytes] = {}
-        self._below = _hash(*(path for part in BELOW for path in _files(LAB / part)), *LAB.glob("figures/*.*"))
+        self._below = _hash(
+            *(path for part in BELOW for path in (LAB / part, *(LAB / part).rglob("*.*"))), *LAB.glob("figures/*.*")
+        )
 
     def live(self, name: str, knobs: Mapping[str, Any] | None = None) -> str:
         """The place where a figure will be drawn, as a line of HTML."""
@@ -58,7 +60,9 @@ class Figures:
         return sum(not packed for packed in self.packed.values())
 
     def _data(self, key: str, figure: Figure) -> bytes:
-        """The packed pictures of a figure, from the cache if nothing has changed."""
+        """What a figure is drawn from: its packed pictures, from the cache if nothing has changed."""
+        if live_page.computes_in_page(figure):
+            return live_page.packed_pictures(figure)[0]  # one picture, made in a moment
         kept = self._cache / f"{key}-{_hash(*_siblings(figure), also=self._below + repr(STOPS))}.b64"
         if not kept.exists():
             if not self._compute:
@@ -144,10 +148,6 @@ def _small(png: bytes) -> bytes:
 def _siblings(figure: Figure) -> list[Path]:
     """The files of the figure's folder, its own among them: some share code."""
     return sorted(Path(str(sys.modules[type(figure).__module__].__file__)).parent.glob("*.py"))
-
-
-def _files(path: Path) -> list[Path]:
-    return sorted(path.rglob("*.*")) if path.is_dir() else [path]
 
 
 def _hash(*paths: Path, also: str = "") -> str:

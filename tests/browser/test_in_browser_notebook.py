@@ -9,8 +9,6 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import lab.figures
-from lab.core.knobs import describe
-from lab.core.knobs.sliders import log_steps
 from lab.install import shipped
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]
@@ -18,19 +16,19 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]
 SLOW = 4
 """How many times slower the processor of the page is made: a laptop on battery in a full lecture hall."""
 COUNT, TURNS = 2, 3
-"""Figures of the lesson, and how often the slider's handle goes to and fro."""
+"""Figures, and how often the slider's handle goes to and fro."""
 
 LATE = "[anywidget] Failed to initialize model."
 """What anywidget says of a widget that took over two seconds to start. It then drops all updates of that widget; a
 figure draws all the same, for its letters come another way."""
 
 
-def open_and_run(jupyter, tab) -> Page:
-    """The imports of lesson 3 and the first of its live figures, run in JupyterLab."""
+def open_and_run(jupyter, tab, name: str, *sources: str) -> Page:
+    """The imports of lesson 3 and cells of these sources, run in JupyterLab."""
     whole = nbformat.read(shipped.folder("notebooks") / "3_the_step_that_cannot_be_felt.ipynb", as_version=4)
-    code = [cell for cell in whole.cells if cell.cell_type == "code"]
-    whole.cells = [code[0], *[cell for cell in code if cell.source.startswith("show(")][:COUNT]]
-    page = tab(jupyter("drag", whole), harmless=LATE)
+    imports = next(cell for cell in whole.cells if cell.cell_type == "code")
+    whole.cells = [imports, *map(nbformat.v4.new_code_cell, sources)]
+    page = tab(jupyter(name, whole), harmless=LATE)
     expect(page.locator(".jp-Notebook")).to_be_visible()
     expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible()
     page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOW})
@@ -71,16 +69,15 @@ def drag_about(page: Page, handle, times: int) -> None:
 
 
 def test_the_last_value_of_a_dragged_slider_wins(jupyter, tab, wait_for):
-    page = open_and_run(jupyter, tab)
+    page = open_and_run(jupyter, tab, "drag", 'show("unit_circle")', 'show("gap_bounds")')
     all_drawn(page)
     expect(page.get_by_text("official Jupyter news")).to_have_count(0)
     page.locator(".jp-Cell").nth(1).scroll_into_view_if_needed()
     figure = page.locator(".js-plotly-plot").first
     before = curves(figure)
     drag_about(page, page.locator(".widget-slider .noUi-handle").first, TURNS)
-    tau1 = next(knob for knob in describe(lab.figures.get("two_sigmoids").Knobs) if knob.name == "tau1")
-    wanted = lab.figures.create("two_sigmoids", tau1=log_steps(tau1, tau1.default)[-1]).figure()
-    words = page.locator("[role=status]").filter(has_text="sigmoid of temperature").first
+    wanted = lab.figures.create("unit_circle", place=1.0).figure()
+    words = page.locator("[role=status]").filter(has_text="centroid").first
     expect(words).to_have_text(wanted.layout.meta["alt"])
     expect(figure.locator(".gtitle-subtitle")).to_have_text(plain(wanted.layout.title.subtitle.text))
     heights = [float(y) for y in wanted.data[1].y]
@@ -92,3 +89,29 @@ def test_the_last_value_of_a_dragged_slider_wins(jupyter, tab, wait_for):
 
 def plain(text: str) -> str:
     return re.sub("<[^>]*>", "", text)
+
+
+HEARD = """import ipywidgets
+live, heard = show("two_sigmoids"), ipywidgets.Label()
+tell = lambda _: setattr(heard, "value", f"heard {live.figure.knobs.tau1}")
+live.widget().children[1].observe(tell, "knobs")
+display(live, heard)"""
+
+
+def test_a_closed_form_moves_in_the_page_and_the_kernel_hears(jupyter, tab):
+    page = open_and_run(jupyter, tab, "form", HEARD)
+    figure = page.locator(".js-plotly-plot")
+    expect(figure.locator("path.js-line").first).to_be_attached()
+    page.get_by_label("τ₁").press("End")
+    known = lab.figures.create("two_sigmoids", tau1=10.0)
+    expect(page.locator(".lab-live .words")).to_have_text(known.figure().layout.meta["alt"])
+    assert drawn(figure) == pytest.approx([float(y) for y in known.figure().data[1].y], abs=1e-12)
+    expect(page.get_by_text("heard 10.0")).to_be_visible()
+    page.get_by_role("button", name="Copy as code").click()
+    expect(page.locator(".lab-code")).to_have_text(known.code())
+    page.get_by_role("button", name="Reset", exact=True).click()
+    expect(page.get_by_text("heard 1.0")).to_be_visible()
+    page.evaluate("document.body.dataset.jpThemeLight = 'false'")
+    expect(figure.locator("svg.main-svg").first).to_have_css("background-color", "rgb(21, 23, 26)")
+    if place := __import__("os").environ.get("SHOT"):
+        page.screenshot(path=place)

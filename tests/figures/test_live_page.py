@@ -53,7 +53,7 @@ def test_every_picture_is_what_python_draws(page):
     stops = [slider["stops"] for slider in body["sliders"]]
     assert [slider["name"] for slider in body["sliders"]] == ["rank_plus", "rank_minus"]
     assert [slider["label"] for slider in body["sliders"]] == ["rank⁺ (ranks)", "rank⁻ (ranks)"]
-    assert len(pictures) == len(stops[0]) * len(stops[1]) and stops[0][body["sliders"][0]["start"]] == 4
+    assert len(pictures) == len(stops[0]) * len(stops[1]) and body["knobs"]["rank_plus"] == 4
     for picture, (plus, minus) in list(zip(pictures, itertools.product(*stops), strict=True))[::17]:
         figure = lab.figures.create("rank_plus", rank_plus=plus, rank_minus=minus)
         wanted = json.loads(figure.figure().to_json())
@@ -67,8 +67,7 @@ def test_every_picture_is_what_python_draws(page):
 def test_a_grid_that_is_too_large_loses_stops(monkeypatch):
     monkeypatch.setattr(live_page, "LARGEST", 6_000)
     few = read(page_of(lab.figures.create("rank_plus"), ["rank_plus", "rank_minus"]))
-    starts = [slider["stops"][slider["start"]] for slider in few["sliders"]]
-    assert starts == [lab.figures.create("rank_plus").knobs.rank_plus, lab.figures.create("rank_plus").knobs.rank_minus]
+    assert few["knobs"] == dict(lab.figures.create("rank_plus").knobs)
     assert 4 <= len(few["frames"]) < 60
 
 
@@ -100,7 +99,8 @@ AT_ONCE = [name for name in lab.figures.names() if lab.figures.create(name).trai
 def test_the_last_stop_of_every_figure_shows_what_python_draws(name):
     """On the coarsest grid of its first slider."""
     figure = lab.figures.create(name)
-    packed, kinds = live_page.packed_pictures(figure, None if figure.stops else movable(figure)[:1], most=(2, 2))
+    chosen = None if figure.stops else movable(figure)[:1]  # named, so that also what a page computes is kept in stops
+    packed, kinds = live_page.packed_pictures(figure, chosen, most=(2, 2))
     assert len(packed) <= live_page.LARGEST and kinds <= TRACES
     body = json.loads(gzip.decompress(base64.b64decode(packed)))
     stops = {slider["name"]: slider["stops"][-1] for slider in body["sliders"]}
@@ -114,3 +114,19 @@ def test_the_last_stop_of_every_figure_shows_what_python_draws(name):
         assert (last["data"], last["layout"], last["code"]) == (drawn["data"], drawn["layout"], wanted.code())
     except ValueError as error:
         assert last["refused"] == str(error)
+
+
+def test_a_page_that_computes_offers_every_knob_and_holds_one_picture():
+    for name in live_page.FORM.findall((live_page.HERE / "in_page" / "closed_forms.js").read_text("utf-8")):
+        figure = lab.figures.create(name)
+        body = read(page_of(figure))
+        offered = {slider["name"] for slider in body["sliders"]} | set(body["drag"])
+        assert offered == set(body["knobs"]) == set(body["defaults"]), name
+        assert "frames" not in body and body["unfolded"] <= 4
+
+
+def test_what_a_page_cannot_compute_keeps_its_stops():
+    body = read(page_of(lab.figures.create("ap_strip", loss="fast_ap"), ["tau"]))
+    assert live_page.computes_in_page(lab.figures.create("ap_strip"))
+    assert not live_page.computes_in_page(lab.figures.create("ap_strip", loss="fast_ap"))
+    assert len(body["frames"]) == len(body["sliders"][0]["stops"])

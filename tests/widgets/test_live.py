@@ -17,7 +17,7 @@ from lab.core.knobs.sliders import log_steps
 from lab.widgets import Live, show
 from lab.widgets._controls import control
 
-T0 = ("h_minus", "vector_lengths", "tricks")
+T0 = ("unit_circle", "contextual_steps", "tricks")
 EVERY = [(n, k) for n in lab.figures.names() for k in describe(lab.figures.get(n).Knobs)]
 
 
@@ -99,7 +99,7 @@ def letter(live) -> dict:
     return json.loads(live._drawing.post.value)
 
 
-@pytest.mark.parametrize("name", ["h_minus", "metric_playground", "tricks", "retrieval_protocols"])
+@pytest.mark.parametrize("name", ["contextual_steps", "metric_playground", "tricks", "ap_strip"])
 def test_moving_any_control_sends_what_a_fresh_figure_would_show(name):
     live = show(name)
     live.widget()
@@ -145,12 +145,12 @@ class Browser:
 
 
 def test_a_lost_letter_is_sent_again():
-    live = show("two_sigmoids")
+    live = show("ap_strip")
     live.widget()
     browser = Browser(live)
     browser.repeated.clear()
-    live.set(tau1=2.0)
-    live.set(tau1=3.0)
+    live.set(tau=0.2)
+    live.set(tau=0.3)
     browser.say(shown=1)  # letter 2 never came
     assert letter(live)["number"] == 3 and browser.answers == [{"newest": 3}]
     browser.repeated.clear()
@@ -162,20 +162,39 @@ def test_a_lost_letter_is_sent_again():
 
 
 def test_reset_set_and_code():
-    live = show("h_minus", tau=0.02)
+    live = show("contextual_steps", k=5)
     live.widget()
-    live.set(rho=50, compare=False)
-    assert live.figure.knobs.rho == 50 and live._panel._controls["rho"].watched[0].value == 50
-    assert all(part in letter(live)["code"] for part in ("tau=0.02", "rho=50", "compare=False"))
+    live.set(alpha=50, complement=False)
+    assert live.figure.knobs.alpha == 50 and live._panel._controls["alpha"].watched[0].value == 50
+    assert all(part in letter(live)["code"] for part in ("k=5", "alpha=50", "complement=False"))
     Browser(live).say(reset=True)
-    assert live.figure.knobs == lab.figures.create("h_minus", tau=0.02).knobs
-    assert live._panel._controls["compare"].read() is True
-    with pytest.raises(ValueError, match="did you mean 'tau'"):
-        live.set(tua=1)
+    assert live.figure.knobs == lab.figures.create("contextual_steps", k=5).knobs
+    assert live._panel._controls["complement"].read() is True
+    with pytest.raises(ValueError, match="did you mean 'alpha'"):
+        live.set(alhpa=1)
+
+
+def test_what_a_page_computes_is_heard_and_moved_from_here():
+    live = show("two_batches", lam=0.5)
+    live.widget()
+    page = live._computed
+    page.set_state({"knobs": {**page.knobs, "lam": 1, "positives": 2}})  # as the browser tells it
+    known = lab.figures.create("two_batches", lam=1.0, positives=2)
+    assert live.figure.knobs == known.knobs and live.alt == known.figure().layout.meta["alt"]
+    live.set(lam=0.2)
+    assert json.loads(page.post.value)["knobs"] == page.knobs == dict(live.figure.knobs)
+    number = json.loads(page.post.value)["number"]
+    page.set_state({"knobs": {**page.knobs, "lam": 0.9}})
+    live.set(lam=0.2)
+    assert json.loads(page.post.value) == {"number": number + 1, "knobs": page.knobs}
+    live.reset()
+    assert page.knobs["lam"] == 0.5 and page.knobs["positives"] == 3
+    with pytest.raises(ValueError, match="beta must be below alpha"):
+        live.set(beta=0.95)
 
 
 def test_dragged_scores_become_knobs():
-    live = show("recall_strip")
+    live = show("ap_strip")
     live.widget()
     strip = live._panel._grips.widget
     strip.set_state({"scores": [0.9, 0.8, 0.7], "pattern": "+-+"})
@@ -222,9 +241,8 @@ def test_it_reads_without_a_kernel(monkeypatch):
     assert png.size[0] == 1800 and len(png.convert("RGB").getcolors(1 << 24)) > 20
 
 
-def test_a_clicked_item_reads_its_list_out():
-    live = show("retrieval_protocols", k=3)
+def test_a_clicked_cell_chooses_its_pair():
+    live = show("contextual_steps")
     live.widget()
     Browser(live).say(clicked=[5, 2])
-    assert (live.figure.knobs.query, live.figure.knobs.k) == (2, 5)
-    assert "tiger 3 finds" in live.alt
+    assert (live.figure.knobs.row, live.figure.knobs.column) == ("tiger 3", "cat 3")

@@ -1,5 +1,7 @@
 """001, figure 1a: AP, SmoothAP and SupAP on one list, with the push of each on every score."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from lab import losses
@@ -18,6 +20,7 @@ class ApStrip(Figure):
     source = "ROADMAP, figure 1a and eq. 3-5"
     tier = "instant"
     drag = ("scores", "pattern")
+    in_page: ClassVar = {"loss": ("sup_ap", "smooth_ap")}
     question = "Find scores for which SmoothAP pushes a positive down. Can SupAP be made to?"
 
     scores: tuple[float, ...] = _lists.SCORES

@@ -100,7 +100,10 @@ class RecallStrip(Figure):
 
     def alt(self, numbers: Numbers) -> str:
         k = self.knobs.k
-        strongest = item_names(numbers["relevant"])[int(np.abs(numbers["push"]).argmax())]
+        size = np.abs(numbers["push"])
+        strongest = item_names(numbers["relevant"])[
+            int((size >= (1 - 1e-9) * size.max()).argmax())
+        ]  # the first of equals
         return (
             f"A list of {len(numbers['scores'])} items, {int(numbers['relevant'].sum())} positive. recall@{k} is "
             f"{numbers['recall']:.3f}, the hit rate {numbers['hit']:.0f}, the surrogate {numbers['surrogate']:.3f}, "

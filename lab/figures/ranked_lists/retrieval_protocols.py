@@ -30,6 +30,9 @@ class RetrievalProtocols(Figure):
     def idle(self, runs: object = None) -> set[str]:
         return set() if self.knobs.same_source else {"exclude_self"}
 
+    def given(self) -> Numbers:
+        return {"vectors": twelve.VECTORS.tolist(), "names": twelve.NAMES, "pictures": twelve.pictures()}
+
     def numbers(self) -> Numbers:
         k, everyone = self.knobs, np.arange(12)
         queries = everyone if k.same_source else ASKING

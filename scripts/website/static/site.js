@@ -19,7 +19,7 @@ async function wake(place) {
     place.querySelector(".words").textContent = "The figure's file could not be read.";
     return;
   }
-  const draw = liveFigure(place, pictures, globalThis.Plotly, dark);
+  const { draw } = liveFigure(place, pictures, globalThis.Plotly, dark);
   place.dataset.drawn = "yes";
   new MutationObserver(draw).observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
 }

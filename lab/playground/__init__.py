@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lab.core import web_page
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from PIL.Image import Image
@@ -27,8 +29,11 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 
-MODULES = ("surrogates", "ranking", "losses", "encoder", "state", "model", "stage", "panels", "controls", "scenarios")
-"""In the order in which one stands on the others; the page itself comes last."""
+MODULES = (
+    "surrogates", "ranking", "losses", "encoder", "state", "model", "stage", "panels", "controls", "scenarios",
+    "playground",
+)  # fmt: skip
+"""In the order in which one stands on the others."""
 
 KINDS = (
     "tiger face", "cat face", "fox", "frog", "rabbit face", "pig face", "strawberry", "lemon", "rose", "sunflower",
@@ -107,13 +112,10 @@ def page(
         begin.setdefault("set", "dozen")
     blanks = {
         "STYLE": (HERE / "playground.css").read_text(encoding="utf-8"),
-        "DATA": json.dumps({"sets": sets, "knobs": _knobs(), "start": begin or None}).replace("<", "\\u003c"),
-        "CODE": code(),
+        "DATA": web_page.as_data({"sets": sets, "knobs": _knobs(), "start": begin or None}),
+        "CODE": web_page.joined(HERE, MODULES),
     }
-    html = (HERE / "playground.html").read_text(encoding="utf-8")
-    for name, text in blanks.items():
-        html = html.replace(f"%{name}%", text)
-    return html
+    return web_page.filled(HERE / "playground.html", blanks)
 
 
 def of_batch(embedded: EmbeddingSet, images: ImageSet, start: Mapping[str, Any] | None = None) -> str:
@@ -143,13 +145,6 @@ def _picture(images: ImageSet, item: int) -> Image:
         return images.load(item)
     except (OSError, ValueError):
         return pictures.new("RGB", (48, 48), "grey")
-
-
-def code() -> str:
-    """All modules in one: what each imports stands above it, so that the page also opens from a disk."""
-    texts = ((HERE / f"{name}.js").read_text(encoding="utf-8") for name in (*MODULES, "playground"))
-    joined = "\n".join(re.sub(r"^import [^;]+;\n", "", text, flags=re.MULTILINE) for text in texts)
-    return re.sub(r"^export ", "", joined, flags=re.MULTILINE)
 
 
 def _emoji(name: str, kinds: int, each: int, title: str) -> dict[str, Any]:

@@ -1,147 +1,124 @@
 // What stands beside the map: what each run finds for the query, and lists of queries, classes and confused classes.
 
-import { about, kindName, make, picture, positives, RIGHT, WRONG } from "./store.js";
+import { about, kindName, make, picture, positives, RIGHT, UNKNOWN, WRONG } from "./store.js";
 
 const percent = (share) => (Number.isFinite(share) ? `${(100 * share).toFixed(0)} %` : "-");
 
-function card(image, name, lines, alt, look = "") {
-  const item = make("li", look);
-  const button = make("button");
-  button.type = "button";
-  button.dataset.image = image;
-  const mark = { right: "✓ ", wrong: "✗ " }[look] ?? "";
-  button.append(picture(image, alt), make("b", "", mark + name), ...lines.map((words) => make("span", "", words)));
+/** An entry of a list: a button, whose data say what a click means. look: right, wrong, or line, which is wide. */
+function entry(look, data, ...parts) {
+  const [item, button] = [make("li", look), make("button")];
+  Object.assign(button.dataset, data);
+  button.append(...parts.map((part) => (typeof part === "string" ? make("span", "", part) : part)));
   item.append(button);
   return item;
 }
 
-export const scoreOf = (run, image) => (run.row[image] < 0 ? NaN : run.score[run.row[image]]);
+function card(image, kind, right, alt, ...lines) {
+  const name = make("b", "", `${right ? "✓" : "✗"} ${kindName(kind)}`);
+  return entry(right ? "right" : "wrong", { image }, picture(image, alt), name, ...lines);
+}
+
+const scoreOf = (run, image) => (run.row[image] < 0 ? NaN : run.score[run.row[image]]);
 
 /** The image that is asked with: what it is, and how it does in the runs. */
 export function drawQuery(element, image, runs) {
-  const kind = runs[0].labels[runs[0].row[image]];
+  const name = kindName(runs[0].labels[runs[0].row[image]]);
   const facts = make("div");
-  facts.append(make("b", "", kindName(kind)), make("span", "", about.names[image]));
+  facts.append(make("b", "", name), make("span", "", about.names[image]));
   for (const run of runs) {
-    const known = Number.isFinite(scoreOf(run, image));
-    facts.append(make("span", "", known ? `${run.name}: ${about.column} ${percent(scoreOf(run, image))}` : "not a query"));
+    const words = run.asked[run.row[image]] ? `${about.column} ${percent(scoreOf(run, image))}` : "no query of it";
+    facts.append(make("span", "", `${run.name}: ${words}`));
   }
-  element.replaceChildren(picture(image, `Query: ${kindName(kind)}`), facts);
+  element.replaceChildren(picture(image, `Query: ${name}`), facts);
 }
 
-/** How a run answers: its nearest images, and the images of the class that stand too far behind. */
+/** How a run answers: its nearest images, and those of the class that come too late. other: the answer beside it. */
 export function drawAnswer(run, answer, other, many) {
   const { row, rows, scores } = answer;
   const kind = run.labels[row];
   const ranks = other && new Map(Array.from(other.answer.rows, (at, rank) => [other.run.images[at], rank + 1]));
-  const section = make("section", "answer");
-  section.append(make("h3", "", run.name), make("p", "told", wordsOf(run, answer)));
-  const list = make("ol", "cards");
-  list.setAttribute("aria-label", `Nearest images by ${run.name}`);
-  for (let at = 0; at < Math.min(many, rows.length); at++) list.append(cardOf(at));
-  section.append(list);
-  const wanted = positives(run, row);
-  const missed = [];
-  for (let at = wanted; at < rows.length && missed.length < 24; at++) if (run.labels[rows[at]] === kind) missed.push(cardOf(at));
-  if (missed.length) {
-    const late = make("ul", "cards");
-    late.setAttribute("aria-label", `Missed by ${run.name}`);
-    late.append(...missed);
-    section.append(make("h4", "", `Missed: of its class, but not among the nearest ${wanted}`), late);
-  }
-  return section;
-
-  function cardOf(at) {
+  const cardOf = (at) => {
     const right = run.labels[rows[at]] === kind;
     const image = run.images[rows[at]];
-    const name = kindName(run.labels[rows[at]]);
-    const there = ranks && ranks.get(image) !== at + 1 ? [`there ${ranks.get(image) ?? "not searched"}`] : [];
-    const words = `Rank ${at + 1}, ${right ? "right" : "wrong"}: ${name}`;
-    return card(image, name, [`${at + 1} · ${scores[at].toFixed(3)}`, ...there], words, right ? "right" : "wrong");
+    const lines = [`${at + 1} · ${Number(scores[at].toPrecision(3))}`];
+    if (ranks && ranks.get(image) !== at + 1) lines.push(`beside: ${ranks.get(image) ?? "-"}`);
+    const words = `Rank ${at + 1}, ${right ? "right" : "wrong"}: ${kindName(run.labels[rows[at]])}`;
+    return card(image, run.labels[rows[at]], right, words, ...lines);
+  };
+  const cards = (tag, words, places) => {
+    const list = make(tag, "cards");
+    list.setAttribute("aria-label", `${words} by ${run.name}`);
+    list.append(...places.map(cardOf));
+    return list;
+  };
+  const wanted = positives(run, row);
+  const places = [...rows.keys()];
+  const missed = places.slice(wanted).filter((at) => run.labels[rows[at]] === kind);
+  const section = make("section", "answer");
+  section.append(make("h3", "", run.name), cards("ol", "Nearest images", places.slice(0, many)));
+  if (missed.length) {
+    section.append(make("h4", "", `Missed: of its class, but not among the nearest ${wanted}`));
+    section.append(cards("ul", "Missed", missed.slice(0, many)));
   }
+  return section;
 }
 
 /** In a sentence: how many of the images of its class are found. */
 export function wordsOf(run, { row, rows }) {
   const wanted = positives(run, row);
   if (!wanted) return "No other image of its class is searched.";
-  let [found, first] = [0, -1];
-  for (let at = 0; at < rows.length && (at < wanted || first < 0); at++) {
-    if (run.labels[rows[at]] !== run.labels[row]) continue;
-    if (first < 0) first = at + 1;
-    if (at < wanted) found++;
-  }
-  return `${found} of its ${wanted} are among the nearest ${wanted}; the first is at rank ${first}.`;
+  const right = (at) => run.labels[at] === run.labels[row];
+  const found = rows.slice(0, wanted).filter(right).length;
+  const first = rows.findIndex(right) + 1;
+  return `Of ${wanted} images of its class, ${found} are among the nearest ${wanted}; the first is at rank ${first}.`;
 }
 
-/** Rows of queries in the order that was chosen; by gain and loss, those come first that change most beside the rival. */
+/** Rows of queries, hardest first; by gain or loss those first that change most from the run to the one beside it. */
 export function ordered(run, rival, rows, order) {
   const gain = (row) => scoreOf(rival, run.images[row]) - run.score[row];
-  const by = { hard: (row) => run.score[row], easy: (row) => -run.score[row], gain: (row) => -gain(row), loss: gain }[order];
-  const known = rows.filter((row) => Number.isFinite(by(row)));
-  const values = new Map(known.map((row) => [row, by(row)]));
-  return known.sort((a, b) => values.get(a) - values.get(b) || a - b);
+  const by = { hard: (row) => run.score[row], gain: (row) => -gain(row), loss: gain }[order];
+  const known = rows.filter((row) => run.answer[row] !== UNKNOWN && Number.isFinite(by(row)));
+  const values = known.map((row) => [by(row), row]);
+  return values.sort((a, b) => a[0] - b[0] || a[1] - b[1]).map(([, row]) => row);
 }
 
 export function queryCard(run, rival, row) {
-  const image = run.images[row];
-  const name = kindName(run.labels[row]);
   const right = run.answer[row] === RIGHT;
-  const score = percent(run.score[row]) + (rival ? ` → ${percent(scoreOf(rival, image))}` : "");
-  return card(image, name, [score], `${name}, nearest image ${right ? "right" : "wrong"}`, right ? "right" : "wrong");
+  const words = `${kindName(run.labels[row])}, nearest image ${right ? "right" : "wrong"}`;
+  const then = rival ? ` → ${percent(scoreOf(rival, run.images[row]))}` : "";
+  return card(run.images[row], run.labels[row], right, words, percent(run.score[row]) + then);
 }
 
-/** Classes with the share of their queries whose nearest image is right, lowest first. */
-export function kindsOf(run) {
-  const [right, all] = [new Int32Array(about.kinds.length), new Int32Array(about.kinds.length)];
+/** Classes of a name, and of how many of their queries the nearest image is right; the hardest first. */
+export function kindsOf(run, typed = "") {
+  const kinds = about.kinds.map((_, kind) => ({ kind, right: 0, all: 0 }));
   for (const row of run.queries) {
-    all[run.labels[row]]++;
-    right[run.labels[row]] += run.answer[row] === RIGHT;
+    kinds[run.labels[row]].all++;
+    kinds[run.labels[row]].right += run.answer[row] === RIGHT;
   }
-  const kinds = about.kinds.map((_, kind) => ({ kind, share: right[kind] / all[kind], all: all[kind] }));
-  return kinds.filter(({ all }) => all).sort((a, b) => a.share - b.share || b.all - a.all);
+  const fits = ({ kind, all }) => all && kindName(kind).toLowerCase().includes(typed);
+  return kinds.filter(fits).sort((a, b) => a.right / a.all - b.right / b.all || b.all - a.all);
 }
 
-export function kindCard({ kind, share, all }, others) {
-  const then = others && others.find((one) => one.kind === kind);
-  const item = make("li", "line");
-  const button = make("button");
-  button.type = "button";
-  button.dataset.kind = kind;
-  button.append(make("b", "", kindName(kind)), bar(share));
-  button.append(make("span", "", `r@1 ${percent(share)}${then ? ` → ${percent(then.share)}` : ""} of ${all}`));
-  item.append(button);
-  return item;
+export function kindCard({ kind, right, all }, others) {
+  const then = others?.find((one) => one.kind === kind);
+  const words = `r@1 ${percent(right / all)}${then ? ` → ${percent(then.right / then.all)}` : ""} of ${all}`;
+  return entry("line", { kind }, make("b", "", kindName(kind)), words);
 }
 
-/** Pairs of classes: queries of one whose nearest image is of the other, most first. */
-export function pairsOf(run) {
-  const found = new Map();
-  for (const row of run.queries) {
-    if (run.answer[row] !== WRONG) continue;
-    const key = `${run.labels[row]} ${run.labels[run.nearest[row]]}`;
-    if (!found.has(key)) found.set(key, { kind: run.labels[row], taken: run.labels[run.nearest[row]], rows: [] });
-    found.get(key).rows.push(row);
+/** Pairs of classes: queries of one whose nearest image is of the other, most first; only of a class, or -1. */
+export function pairsOf(run, only) {
+  const found = {};
+  for (const row of run.queries.filter((row) => run.answer[row] === WRONG)) {
+    const [kind, taken] = [run.labels[row], run.labels[run.nearest[row]]];
+    if (only >= 0 && kind !== only && taken !== only) continue;
+    (found[`${kind} ${taken}`] ??= { kind, taken, rows: [] }).rows.push(row);
   }
-  return [...found.values()].sort((a, b) => b.rows.length - a.rows.length || a.kind - b.kind || a.taken - b.taken);
+  return Object.values(found).sort((a, b) => b.rows.length - a.rows.length || a.kind - b.kind || a.taken - b.taken);
 }
 
 export function pairCard(run, { kind, taken, rows }) {
-  const item = make("li", "line");
-  const button = make("button");
-  button.type = "button";
-  button.dataset.image = run.images[rows[0]];
   const images = [rows[0], run.nearest[rows[0]]].map((row) => picture(run.images[row], kindName(run.labels[row])));
-  const words = `${rows.length} of ${kindName(kind)}`;
-  button.append(images[0], make("span", "", "→"), images[1], make("b", "", `${words} taken for ${kindName(taken)}`));
-  item.append(button);
-  return item;
-}
-
-function bar(share) {
-  const element = make("span", "bar");
-  element.setAttribute("aria-hidden", "true");
-  element.append(make("i"));
-  element.firstChild.style.width = percent(share);
-  return element;
+  const words = make("b", "", `${rows.length} of ${kindName(kind)} taken for ${kindName(taken)}`);
+  return entry("line", { image: run.images[rows[0]] }, images[0], "→", images[1], words);
 }

@@ -2,14 +2,16 @@
 
 const runs = [];
 
-function squares(codes, width) {
-  const sums = new Float64Array(codes.length / width);
-  for (let i = 0; i < codes.length; i++) sums[Math.floor(i / width)] += codes[i] * codes[i];
-  return sums;
+/** Squared length of each row, in the units of the scales. */
+function lengths({ codes, scales }) {
+  const width = codes.length / scales.length;
+  const squares = new Float64Array(scales.length);
+  codes.forEach((code, at) => (squares[Math.floor(at / width)] += code * code));
+  return squares.map((square, i) => scales[i] * scales[i] * square);
 }
 
 /** Every searched image but the query, nearest first: rows, and their similarities. */
-function ranking({ codes, scales, searched, similarity, lengths }, row) {
+function ranking({ codes, scales, searched, similarity, squares }, row) {
   const width = codes.length / scales.length;
   const query = codes.subarray(row * width, (row + 1) * width);
   const scores = new Float64Array(scales.length);
@@ -20,19 +22,15 @@ function ranking({ codes, scales, searched, similarity, lengths }, row) {
     let product = 0;
     for (let j = 0, at = i * width; j < width; j++, at++) product += query[j] * codes[at];
     const near = scales[row] * scales[i] * product;
-    scores[i] = similarity === "cosine" ? near : 2 * near - lengths[row] - lengths[i];
+    scores[i] = similarity === "cosine" ? near : 2 * near - squares[row] - squares[i];
     rows[count++] = i;
   }
-  const order = rows.subarray(0, count).sort((a, b) => scores[b] - scores[a] || a - b);
-  return { rows: order.slice(), scores: Float32Array.from(order, (i) => scores[i]) };
+  const order = rows.slice(0, count).sort((a, b) => scores[b] - scores[a] || a - b);
+  return { rows: order, scores: Float32Array.from(order, (i) => scores[i]) };
 }
 
 onmessage = ({ data }) => {
-  if (data.codes) {
-    const sums = squares(data.codes, data.codes.length / data.scales.length);
-    runs.push({ ...data, lengths: sums.map((sum, i) => data.scales[i] * data.scales[i] * sum) });
-    return;
-  }
+  if (data.codes) return runs.push({ ...data, squares: lengths(data) });
   const found = ranking(runs[data.run], data.row);
-  postMessage({ ...data, ...found }, [found.rows.buffer, found.scores.buffer]);
+  postMessage({ row: data.row, ...found }, [found.rows.buffer, found.scores.buffer]);
 };

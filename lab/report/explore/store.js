@@ -4,13 +4,7 @@ const held = (name) => document.getElementById(name)?.textContent;
 export const about = JSON.parse(held("data"));
 export const [RIGHT, WRONG, UNKNOWN] = [0, 1, 2];
 
-const TYPES = {
-  int8: Int8Array,
-  uint8: Uint8Array,
-  uint16: Uint16Array,
-  int32: Int32Array,
-  float32: Float32Array,
-};
+const TYPES = { I8: Int8Array, U8: Uint8Array, U16: Uint16Array, I32: Int32Array, F32: Float32Array };
 
 function bytes(text) {
   const letters = atob(text);
@@ -19,31 +13,31 @@ function bytes(text) {
   return made;
 }
 
-/** The runs, each with its numbers by name; `row` is the row of an image in a run, -1 where it is not there. */
+/** The runs, each with its numbers by name, as `numbers_of` of the Python side has them: a safetensors file, gzip. */
 export async function load() {
   const packed = held("numbers") ? new Blob([bytes(held("numbers"))]) : await (await fetch("numbers.bin")).blob();
   const buffer = await new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
   const runs = about.runs.map((told) => ({ ...told }));
-  for (const [path, [type, offset, count]] of Object.entries(about.arrays)) {
+  const start = 8 + Number(new BigUint64Array(buffer, 0, 1)[0]);
+  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, start - 8)));
+  for (const [path, { dtype, data_offsets: [from, to] }] of Object.entries(head)) {
     const [run, name] = path.split(".");
-    runs[run][name] = new TYPES[type](buffer, offset, count);
+    runs[run][name] = new TYPES[dtype](buffer, start + from, (to - from) / TYPES[dtype].BYTES_PER_ELEMENT);
   }
   return runs.map(prepared);
 }
 
+/** row: of an image, -1 where the run has none; sizes: searched images of a class; answer: RIGHT, WRONG or UNKNOWN. */
 function prepared(run) {
-  const n = run.images.length;
   run.row = new Int32Array(about.names.length).fill(-1);
   run.images.forEach((image, row) => (run.row[image] = row));
-  run.sizes = new Int32Array(about.kinds.length); // searched images of each class
-  for (let i = 0; i < n; i++) run.sizes[run.labels[i]] += run.searched[i];
-  run.answer = new Uint8Array(n).fill(UNKNOWN);
-  run.queries = [];
-  for (let i = 0; i < n; i++) {
-    if (!run.asked[i] || run.nearest[i] < 0 || !positives(run, i)) continue;
-    run.answer[i] = run.labels[run.nearest[i]] === run.labels[i] ? RIGHT : WRONG;
-    run.queries.push(i);
-  }
+  run.sizes = new Int32Array(about.kinds.length);
+  run.labels.forEach((kind, row) => (run.sizes[kind] += run.searched[row]));
+  run.answer = Uint8Array.from(run.labels, (kind, row) => {
+    if (!run.asked[row] || run.nearest[row] < 0 || !positives(run, row)) return UNKNOWN;
+    return run.labels[run.nearest[row]] === kind ? RIGHT : WRONG;
+  });
+  run.queries = [...run.answer.keys()].filter((row) => run.answer[row] !== UNKNOWN);
   return run;
 }
 
@@ -52,44 +46,36 @@ export const positives = (run, row) => run.sizes[run.labels[row]] - run.searched
 
 export const kindName = (kind) => about.kinds[kind] || "no class";
 
-/** Ask the worker for rankings; each answer is kept until another image is asked for. */
-export class Search {
-  constructor(runs) {
-    const code = URL.createObjectURL(new Blob([held("worker")], { type: "text/javascript" }));
-    this.worker = new Worker(code);
-    this.waiting = [];
-    this.worker.onmessage = ({ data }) => this.waiting.shift()(data);
-    for (const { vectors, scales, searched, similarity } of runs) {
-      this.worker.postMessage({ codes: vectors, scales, searched, similarity });
-    }
+/** A function that lets the worker rank: of a run and a row it promises rows and similarities, nearest first. */
+export function searcher(runs) {
+  const worker = new Worker(URL.createObjectURL(new Blob([held("worker")], { type: "text/javascript" })));
+  const waiting = [];
+  worker.onmessage = ({ data }) => waiting.shift()(data);
+  for (const { vectors, scales, searched, similarity } of runs) {
+    const codes = vectors.slice(); // a view would be sent with all that lies around it
+    worker.postMessage({ codes, scales: scales.slice(), searched: searched.slice(), similarity }, [codes.buffer]);
   }
-
-  ask(run, row) {
-    return new Promise((resolve) => {
-      this.waiting.push(resolve);
-      this.worker.postMessage({ run, row });
+  return (run, row) =>
+    new Promise((resolve) => {
+      waiting.push(resolve);
+      worker.postMessage({ run: runs.indexOf(run), row });
     });
-  }
 }
 
-const addresses = new Map();
+const sheets = {};
 
 function sheet(number) {
-  if (!addresses.has(number)) {
-    const text = held(`sheet${number}`);
-    const blob = text && new Blob([bytes(text)], { type: "image/webp" });
-    addresses.set(number, blob ? URL.createObjectURL(blob) : `${number}.webp`);
-  }
-  return addresses.get(number);
+  const text = held(`sheet${number}`);
+  return text ? (sheets[number] ??= URL.createObjectURL(new Blob([bytes(text)]))) : `${number}.webp`;
 }
 
 /** A picture as an element that says what it shows. */
 export function picture(image, words) {
-  const { grid, shown } = about.pictures;
-  const element = make("span", "picture", shown ? "" : "no picture");
+  const { grid } = about;
+  const element = make("span", "picture", grid ? "" : "no picture");
   element.setAttribute("role", "img");
   element.setAttribute("aria-label", words);
-  if (!shown) return element;
+  if (!grid) return element;
   const place = image % (grid * grid);
   const share = (part) => `${(100 * part) / (grid - 1)}%`;
   element.style.backgroundImage = `url("${sheet(Math.floor(image / (grid * grid)))}")`;
@@ -100,8 +86,5 @@ export function picture(image, words) {
 
 /** An element with a class and words, which are never read as HTML. */
 export function make(tag, name = "", words = "") {
-  const element = document.createElement(tag);
-  if (name) element.className = name;
-  element.textContent = words;
-  return element;
+  return Object.assign(document.createElement(tag), { className: name, textContent: words });
 }

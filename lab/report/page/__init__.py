@@ -24,11 +24,11 @@ from lab.report._lines import Report, report
 from lab.report._write import caption_of, cells_of
 from lab.report.page import _curves, _look, _map, _queries, _same
 from lab.report.page._look import STYLE
-from lab.report.page._queries import PREFERRED
+from lab.report.page._queries import PREFERRED, nearest
 from lab.runs import difference
 from lab.runs.folder import Run
 
-__all__ = ["PREFERRED", "STYLE", "facts", "of", "save", "without_folders"]
+__all__ = ["PREFERRED", "STYLE", "facts", "nearest", "of", "save", "without_folders"]
 
 MOST = 5 * MB
 """Bytes of a page; more does not go through every mail server."""
@@ -92,7 +92,7 @@ def save(runs: Sequence[Run], path: Path | str, table: Report | None = None) -> 
 
 
 def facts(runs: Sequence[Run], table: Report) -> dict[str, str]:
-    """What there is to say of runs without pictures, as HTML by its title: scores, verdict, curves, settings, versions."""
+    """What there is to say of runs without pictures, as HTML by its title: from scores to versions."""
     made = {
         "Scores": _scores(_by_runs(table)) + _over_classes(runs, table),
         "Verdict": _verdict(runs),

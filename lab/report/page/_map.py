@@ -7,7 +7,7 @@ from html import escape
 import numpy as np
 
 import lab.maps
-from lab.report.page._queries import nearest
+from lab.report.page import _queries
 from lab.runs.folder import Run
 
 SIDE, EDGE, MOST = 640, 12, 2_000
@@ -22,7 +22,8 @@ def of(run: Run, split: str) -> str:
     rows = np.sort(np.random.default_rng(0).permutation(len(query))[:MOST])
     vectors = query.vectors[rows]
     flat = lab.maps.flatten(vectors, "pca")
-    right = nearest(run, split, rows, 1)[1][:, 0] == query.labels[rows]
+    searched, some = run.embeddings(split, "gallery") or query, query.take(rows)
+    right = _queries.right(some, searched, _queries.nearest(some, searched, 1, run.config_of(split).similarity))[:, 0]
     low, span = flat.min(0), float(np.ptp(flat, axis=0).max()) or 1.0
     places = EDGE + (SIDE - 2 * EDGE) * (flat - low) / span
     height = int(places[:, 1].max()) + EDGE

@@ -7,7 +7,6 @@ One self-contained page: it asks no host for anything, opens from a disk, and ke
 from __future__ import annotations
 
 import base64
-import io
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -210,10 +209,8 @@ def _address(image: Image) -> str:
         if np.asarray(marked)[y, x].min() > 240:
             ImageDraw.floodfill(marked, (x, y), NOT_IN_PICTURES, thresh=40)
     outside = (np.asarray(marked) == NOT_IN_PICTURES).all(2)
-    file = io.BytesIO()
     small.putalpha(images.fromarray(np.where(outside, 0, 255).astype(np.uint8)))
-    small.save(file, "webp", quality=80)
-    return f"data:image/webp;base64,{base64.b64encode(file.getvalue()).decode()}"
+    return web_page.as_uri(small, quality=80)
 
 
 def _pixels(image: Image) -> str:

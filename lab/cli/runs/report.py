@@ -48,16 +48,14 @@ def run(arguments: argparse.Namespace) -> None:
         published=arguments.published or arguments.any_loss,
         any_loss=arguments.any_loss,
     )
-    if arguments.html:
-        from lab.report import page
+    if arguments.html or arguments.explore:
+        from lab.report import explore, page
 
-        path = page.save(runs, arguments.html, table)
-        show_path(path, arguments.json, bytes=path.stat().st_size)
-        return
-    if arguments.explore:
-        from lab.report import explore
-
-        show_path(explore.save(runs, arguments.explore, table), arguments.json)
+        for kind, place in ((page, arguments.html), (explore, arguments.explore)):
+            if place:
+                path = kind.save(runs, place, table)
+                files = [one for one in (path, *path.glob("*")) if one.is_file()]
+                show_path(path, arguments.json, bytes=sum(one.stat().st_size for one in files))
         return
     if arguments.json:
         print_json({"lines": table.records(), "notes": table.notes, "warnings": table.warnings})

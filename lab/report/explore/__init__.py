@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import base64
 import gzip
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors.numpy import save as as_safetensors
 
 from lab.core import web_page
 from lab.core.explain import explain
 from lab.core.files import making, write_bytes, write_text
 from lab.core.formats import MB, counted, size
 from lab.data import ImageSet
+from lab.maps.of_run import sheet
 from lab.report import page
 from lab.report._lines import Report, report
 from lab.report.explore._packed import GRID, numbers_of, sheets
@@ -52,11 +54,10 @@ def save(runs: Sequence[Run], path: Path | str, table: Report | None = None) -> 
     if path.suffix == ".html":
         write_text(path, of(runs, table))
         return path
-    about, numbers, pictures = _gathered(runs, table, Run.dataset, np.inf)
+    about, parts = _gathered(runs, table, Run.dataset, np.inf)
     with making(path) as folder:
-        write_bytes(folder / "numbers.bin", numbers)
-        for at, sheet in enumerate(pictures):
-            write_bytes(folder / f"{at}.webp", sheet)
+        for name, content in parts.items():
+            write_bytes(folder / name, content)
         write_text(folder / "index.html", _filled(about, ""))
     return path
 
@@ -74,12 +75,9 @@ def of(
         ValueError: the file would be too large; or the runs are of different data sets, have no scores, or are judged
             by more than labels.
     """
-    about, numbers, pictures = _gathered(runs, table, images, MOST)
-    parts = {"numbers": numbers, **{f"sheet{at}": sheet for at, sheet in enumerate(pictures)}}
-    held = [
-        f'<script type="text/plain" id="{name}">{base64.b64encode(part).decode()}</script>'
-        for name, part in parts.items()
-    ]
+    about, parts = _gathered(runs, table, images, MOST)
+    coded = {name: base64.b64encode(content).decode() for name, content in parts.items()}
+    held = [f'<script type="text/plain" id="{name}">{text}</script>' for name, text in coded.items()]
     return _filled(about, "\n".join(held))
 
 
@@ -103,13 +101,18 @@ def _filled(about: dict[str, Any], held: str) -> str:
 
 def _gathered(
     runs: Sequence[Run], table: Report | None, images_of: Callable[[Run], ImageSet], most: float
-) -> tuple[dict[str, Any], bytes, Iterator[bytes]]:
-    """What the page is told as JSON, its numbers, and its sheets of pictures."""
-    from safetensors.numpy import save
-
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """What the page is told as JSON; its numbers and sheets of pictures, by names of files."""
     table = report(runs) if table is None else table
     if any(numbering(run) != numbering(runs[0]) for run in runs):
         raise ValueError("These runs are of different data sets; write a page for each data set.")
+    wholes = [sheet(run, table.split).on_map for run in runs]
+    estimate = 4 / 3 * max(map(len, wholes)) * (PICTURE + sum(one.vectors.shape[1] for one in wholes))
+    if estimate > most:
+        raise ValueError(
+            f"One file with {max(map(len, wholes)):,} images would take about {size(estimate)}, more than the "
+            f"{size(most)} allowed; a folder may be larger: lab runs report RUN --explore FOLDER."
+        )
     images, lacking = None, ""
     try:
         images = images_of(runs[-1])
@@ -117,17 +120,18 @@ def _gathered(
         lacking = page.without_folders(f"The pictures cannot be shown: {explain(error)}", runs)
     if images is not None and table.split in images.relevance:
         raise ValueError(f"The {table.split} split has judgements of its own, and this page knows labels only.")
-    _check_size(runs, table.split, most)
-    per_query = runs[0].per_query(table.split)
-    column = next(name for name in (*page.PREFERRED, *per_query) if name in per_query)
-    wholes, arrays, told, precision = zip(*(numbers_of(run, table.split, column) for run in runs), strict=True)
-    labels = {item: label for one in wholes[::-1] for item, label in zip(one.items.tolist(), one.labels, strict=True)}
-    items = np.array(sorted(labels, key=lambda item: (labels[item], item)))  # a class stands on few sheets
-    kinds = np.unique(np.concatenate([one.labels for one in wholes]))
-    image_of = {item: at for at, item in enumerate(items.tolist())}
+    columns = [run.per_query(table.split) for run in runs]
+    column = next((name for name in (*page.PREFERRED, *columns[0]) if all(name in one for one in columns)), None)
+    if column is None:
+        raise ValueError("These runs have no score of single queries in common.")
+    arrays, told, precision = zip(*(numbers_of(run, table.split, column) for run in runs), strict=True)
+    items, first = np.unique(np.concatenate([one.items for one in wholes]), return_index=True)
+    labels = np.concatenate([one.labels for one in wholes])
+    kinds, order = np.unique(labels), np.lexsort((items, labels[first]))  # a class stands on few sheets
     for one, mine in zip(wholes, arrays, strict=True):
-        mine["images"] = np.array([image_of[item] for item in one.items.tolist()], np.int32)
+        mine["images"] = np.argsort(order)[np.searchsorted(items, one.items)].astype(np.int32)
         mine["labels"] = np.searchsorted(kinds, one.labels).astype(np.int32)
+    items = items[order]
     about = {
         "title": ", ".join(run.name for run in runs),
         "words": f"{counted(len(items), 'image')} of {runs[0].config.data.name}, {table.split} split. {lacking}",
@@ -139,17 +143,11 @@ def _gathered(
         "runs": told,
         "facts": page.facts(runs, table),
     }
-    numbers = save({f"{at}.{name}": values for at, mine in enumerate(arrays) for name, values in mine.items()})
-    pictures = () if images is None else sheets(images, items, SIDES[len(items) <= FEW])
-    return about, gzip.compress(numbers, 6, mtime=0), iter(pictures)
-
-
-def _check_size(runs: Sequence[Run], split: str, most: float) -> None:
-    queries = [run.embeddings(split) for run in runs]
-    count = max(len(one) + len(run.embeddings(split, "gallery") or ()) for run, one in zip(runs, queries, strict=True))
-    about = 4 / 3 * count * (PICTURE + sum(one.vectors.shape[1] for one in queries))
-    if about > most:
-        raise ValueError(
-            f"One file with {count:,} images would take about {size(about)}, more than the {size(most)} allowed; write "
-            "a folder instead, for a static server: lab runs report RUN --explore FOLDER."
-        )
+    numbers = as_safetensors(
+        {f"{at}.{name}": values for at, mine in enumerate(arrays) for name, values in mine.items()}
+    )
+    parts = {"numbers.bin": gzip.compress(numbers, 6, mtime=0)}
+    if images is not None:
+        drawn = sheets(images, items, SIDES[len(items) <= FEW])
+        parts |= {f"{at}.webp": content for at, content in enumerate(drawn)}
+    return about, parts

@@ -40,9 +40,8 @@ def quantised(vectors: np.ndarray, similarity: str) -> tuple[np.ndarray, np.ndar
     return codes, (1 / lengths.clip(1) if similarity == "cosine" else largest[:, 0] / 127).astype(np.float32)
 
 
-def numbers_of(run: Run, split: str, column: str) -> tuple[EmbeddingSet, dict[str, np.ndarray], dict[str, Any], str]:
-    """All n images of a run's split, arrays [n ...] of what is known of each, what is told of the run, and how well
-    eight bits do."""
+def numbers_of(run: Run, split: str, column: str) -> tuple[dict[str, np.ndarray], dict[str, Any], str]:
+    """Of all n images of a run's split: arrays [n ...] of what is known, what is told of the run, how eight bits do."""
     query, gallery = run.embeddings(split), run.embeddings(split, "gallery")
     whole, similarity = sheet(run, split).on_map, run.config_of(split).similarity
     searched = np.isin(whole.items, (query if gallery is None else gallery).items)
@@ -76,7 +75,7 @@ def numbers_of(run: Run, split: str, column: str) -> tuple[EmbeddingSet, dict[st
         f"{run.name}: for {first:.1f} % of {counted(len(some), 'query', 'queries')} the nearest image is that of "
         f"float32, and {both:.1f} % of the nearest {TOP} are."
     )
-    return whole, arrays, told, precision
+    return arrays, told, precision
 
 
 def sheets(images: ImageSet, items: np.ndarray, side: int) -> Iterator[bytes]:

@@ -89,7 +89,7 @@ function drawList() {
   const [all, made, words] = {
     queries: () => [line, (row) => queryCard(run(), rival(), row), `queries with their ${about.column}`],
     kinds: () => [kindsOf(run(), typed), (one) => kindCard(one, others), "classes, the hardest first"],
-    pairs: () => [pairsOf(run(), state.kind), (one) => pairCard(run(), one), "pairs of classes, the most frequent first"],
+    pairs: () => [pairsOf(run(), state.kind), (one) => pairCard(run(), one), "pairs of classes, the largest first"],
   }[state.list]();
   element("list-words").textContent = `${all.length.toLocaleString("en")} ${words}`;
   element("cards").replaceChildren(...all.slice(0, shown).map(made));

@@ -2,6 +2,7 @@
 
 const held = (name) => document.getElementById(name)?.textContent;
 export const about = JSON.parse(held("data"));
+const NUMBERS = "numbers.bin";
 export const [RIGHT, WRONG, UNKNOWN] = [0, 1, 2];
 
 const TYPES = { I8: Int8Array, U8: Uint8Array, U16: Uint16Array, I32: Int32Array, F32: Float32Array };
@@ -15,7 +16,7 @@ function bytes(text) {
 
 /** The runs, each with its numbers by name, as `numbers_of` of the Python side has them: a safetensors file, gzip. */
 export async function load() {
-  const packed = held("numbers") ? new Blob([bytes(held("numbers"))]) : await (await fetch("numbers.bin")).blob();
+  const packed = held(NUMBERS) ? new Blob([bytes(held(NUMBERS))]) : await (await fetch(NUMBERS)).blob();
   const buffer = await new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
   const runs = about.runs.map((told) => ({ ...told }));
   const start = 8 + Number(new BigUint64Array(buffer, 0, 1)[0]);
@@ -65,8 +66,8 @@ export function searcher(runs) {
 const sheets = {};
 
 function sheet(number) {
-  const text = held(`sheet${number}`);
-  return text ? (sheets[number] ??= URL.createObjectURL(new Blob([bytes(text)]))) : `${number}.webp`;
+  const name = `${number}.webp`; // in the page, or beside it
+  return held(name) ? (sheets[name] ??= URL.createObjectURL(new Blob([bytes(held(name))]))) : name;
 }
 
 /** A picture as an element that says what it shows. */

@@ -15,6 +15,7 @@ import yaml
 
 import lab
 import lab.verdict
+from lab.core import web_page
 from lab.core.estimates import LEVEL, over_groups
 from lab.core.files import write_text
 from lab.core.formats import MB, counted, size
@@ -22,7 +23,7 @@ from lab.data import ImageSet
 from lab.report._facts import ReportLine
 from lab.report._lines import Report, report
 from lab.report._write import caption_of, cells_of
-from lab.report.page import _curves, _look, _map, _queries, _same
+from lab.report.page import _curves, _look, _queries, _same
 from lab.report.page._look import STYLE
 from lab.report.page._queries import PREFERRED, nearest
 from lab.runs import difference
@@ -34,13 +35,13 @@ MOST = 5 * MB
 """Bytes of a page; more does not go through every mail server."""
 
 SHOWN = 6
-"""Runs of which map and queries are shown."""
+"""Runs of which queries are shown."""
 
 
 def of(
     runs: Sequence[Run], table: Report | None = None, images: Callable[[Run], ImageSet] = lambda run: run.dataset()
 ) -> str:
-    """The page: scores with intervals, curves, a map, best and worst queries with pictures, settings, versions.
+    """The page: scores with intervals, curves, best and worst queries with pictures, settings, versions.
 
     Args:
         table: the table, by default that of the runs' test scores; its split is the one that is shown.
@@ -63,14 +64,14 @@ def of(
         *([_section("On the same queries", _same.of(runs, table.split, images))] if len(runs) > 1 else []),
         verdict,
         curves,
-        *(_section(f"Map of {run.name}", _map.of(run, table.split)) for run in runs[:SHOWN]),
         *(_section(f"Queries of {run.name}", _queries.of(run, table.split, images)) for run in runs[:SHOWN]),
         *rest,
     ]
     if len(runs) > SHOWN:
-        parts.insert(3, f"<p>Maps and queries of the first {SHOWN} runs are shown.</p>")
+        parts.insert(3, f"<p>Queries of the first {SHOWN} runs are shown.</p>")
     body = without_folders("\n".join(parts), runs)
-    page = _look.PAGE.format(title=escape(f"Rankscope: {names}"), style=_look.STYLE, body=body)
+    blanks = {"TITLE": escape(names), "STYLE": STYLE, "BODY": body}
+    page = web_page.filled(Path(__file__).with_name("page.html"), blanks)
     if len(page.encode()) > MOST:
         raise ValueError(
             f"The page would take {size(len(page.encode()))}, more than the {size(MOST)} allowed; name fewer runs."

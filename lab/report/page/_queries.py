@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Callable, Iterator
 from html import escape
 
 import numpy as np
-from PIL import Image
 
 import lab.search
+from lab.core import web_page
 from lab.core.explain import explain
 from lab.core.results import EmbeddingSet
 from lab.data import ImageSet
@@ -58,11 +56,6 @@ def nearest(query: EmbeddingSet, searched: EmbeddingSet, k: int, similarity: str
     return np.take_along_axis(found, np.argsort(found < 0, axis=1, kind="stable"), 1)[:, :k]
 
 
-def right(query: EmbeddingSet, searched: EmbeddingSet, found: np.ndarray) -> np.ndarray:
-    """bool [q k]: whether what `nearest` found is of the query's class."""
-    return (found >= 0) & (searched.labels[found] == query.labels[:, None])
-
-
 def drawn(run: Run, split: str, images: ImageSet, rows: np.ndarray, values: np.ndarray) -> Iterator[str]:
     """A row of pictures for each query of a run: itself, and what was found first. values: of every query."""
     query = run.embeddings(split)
@@ -82,13 +75,5 @@ def drawn(run: Run, split: str, images: ImageSet, rows: np.ndarray, values: np.n
 
 def _cell(images: ImageSet, item: int, verdict: str, words: str, alt: str) -> str:
     mark = {"right": "<b>✓</b> ", "wrong": "<b>✗</b> "}.get(verdict, "")
-    picture = f'<img src="{_picture(images.load(item))}" alt="{escape(alt)}">'
+    picture = f'<img src="{web_page.thumbnail(images.load(item), SIDE)}" alt="{escape(alt)}">'
     return f'<li class="{verdict or "query"}">{picture}{mark}{escape(words[:60])}</li>'
-
-
-def _picture(image: Image.Image) -> str:
-    small = image.convert("RGB")
-    small.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
-    written = io.BytesIO()
-    small.save(written, "WEBP", quality=80)
-    return "data:image/webp;base64," + base64.b64encode(written.getvalue()).decode("ascii")

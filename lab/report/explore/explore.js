@@ -6,12 +6,15 @@ import { about, kindName, load, make, picture, RIGHT, searcher, UNKNOWN, WRONG }
 
 const NUMBERS = { run: 0, rival: -1, query: -1, kind: -1 };
 const START = { ...NUMBERS, show: "all", mark: "answer", order: "hard", list: "queries" };
-/** Entries of a list, and of what was found for a query. */
-const MANY = 24;
+const MANY = 24; // entries of a list, and of what was found for a query
 
 const element = (id) => document.getElementById(id);
 const choice = (name) => document.getElementsByName(name)[0];
-const runs = await load();
+const runs = await load().catch((error) => {
+  const words = `This page cannot be read (${error.message}). A folder needs a server: python -m http.server -d FOLDER`;
+  element("message").textContent = words;
+  throw error;
+});
 const search = searcher(runs);
 const chart = new Chart(document.querySelector("#map canvas"), (row) => go({ query: run().images[row] }), hint);
 let state = { ...START };

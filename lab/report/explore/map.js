@@ -15,8 +15,7 @@ const SHAPES = [
   "M0-1V1M-1 0H1",
   "M0-1L1 0L0 1L-1 0Z",
 ].map((shape) => new Path2D(shape));
-/** Shape and colour by answer. */
-const ANSWERS = { [RIGHT]: "0 --right", [WRONG]: "1 --wrong", [UNKNOWN]: "2 --soft" };
+const ANSWERS = { [RIGHT]: "0 --right", [WRONG]: "1 --wrong", [UNKNOWN]: "2 --soft" }; // shape and colour
 
 export class Chart {
   /** onQuery, onHover: called with a row; the latter with null beside all points. */
@@ -63,12 +62,10 @@ export class Chart {
   }
 
   place(row) {
-    const { wide, high } = this;
     const { x, y, zoom } = this.view;
-    const unit = (Math.min(wide, high) - 2 * EDGE) / SPAN;
-    const across = this.run.places[2 * row] - SPAN / 2;
-    const up = this.run.places[2 * row + 1] - SPAN / 2;
-    return [x + zoom * (wide / 2 + unit * across), y + zoom * (high / 2 - unit * up)];
+    const unit = (Math.min(this.wide, this.high) - 2 * EDGE) / SPAN;
+    const [across, up] = [0, 1].map((axis) => unit * (this.run.places[2 * row + axis] - SPAN / 2));
+    return [x + zoom * (this.wide / 2 + across), y + zoom * (this.high / 2 - up)];
   }
 
   near({ offsetX, offsetY }) {

@@ -31,6 +31,5 @@ function ranking({ codes, scales, searched, similarity, squares }, row) {
 
 onmessage = ({ data }) => {
   if (data.codes) return runs.push({ ...data, squares: lengths(data) });
-  const found = ranking(runs[data.run], data.row);
-  postMessage({ row: data.row, ...found }, [found.rows.buffer, found.scores.buffer]);
+  postMessage({ row: data.row, ...ranking(runs[data.run], data.row) });
 };

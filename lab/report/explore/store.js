@@ -2,7 +2,7 @@
 
 const held = (name) => document.getElementById(name)?.textContent;
 export const about = JSON.parse(held("data"));
-const NUMBERS = "numbers.bin";
+const FILE = "numbers.bin";
 export const [RIGHT, WRONG, UNKNOWN] = [0, 1, 2];
 
 const TYPES = { I8: Int8Array, U8: Uint8Array, U16: Uint16Array, I32: Int32Array, F32: Float32Array };
@@ -16,7 +16,7 @@ function bytes(text) {
 
 /** The runs, each with its numbers by name, as `numbers_of` of the Python side has them: a safetensors file, gzip. */
 export async function load() {
-  const packed = held(NUMBERS) ? new Blob([bytes(held(NUMBERS))]) : await (await fetch(NUMBERS)).blob();
+  const packed = held(FILE) ? new Blob([bytes(held(FILE))]) : await (await fetch(FILE)).blob();
   const buffer = await new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
   const runs = about.runs.map((told) => ({ ...told }));
   const start = 8 + Number(new BigUint64Array(buffer, 0, 1)[0]);

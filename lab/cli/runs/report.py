@@ -2,9 +2,8 @@
 
 `lab runs report a b --published --format latex > table.tex`. Runs that differ only in their seed become one line.
 Published numbers are marked as such; none was measured here. Unfair comparisons are warned of. `--html FILE` writes one
-page to mail instead: the table, curves, maps, the best and worst queries with their pictures, settings and versions.
-`--explore FILE.html` writes one to explore offline: every query, what each run finds for it and what it misses. Of many
-images name a folder instead, and serve it: `python -m http.server -d FOLDER`.
+page to mail instead: the table, curves, the best and worst queries with their pictures, settings and versions.
+`--explore FILE.html` writes one to explore offline, or for many images a folder: `python -m http.server -d FOLDER`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag("run", nargs="+", help="runs, by folder or by name")
     flag("--format", choices=("markdown", "latex"), help="format of the table (default: by the ending of --output)")
     flag("--output", metavar="FILE", help="write the table there: .md or .tex")
-    flag("--html", metavar="FILE", help="write one self-contained page with curves, maps and pictures")
+    flag("--html", metavar="FILE", help="write one self-contained page with curves and pictures")
     flag("--explore", metavar="PLACE", help="write a page to explore: FILE.html, or a folder for a static server")
     flag("--published", action="store_true", help="add published numbers for these losses and data")
     flag("--any-loss", action="store_true", help="with --published: also for all other losses")

@@ -17,6 +17,7 @@ import numpy as np
 from safetensors.numpy import save as as_safetensors
 
 from lab.core import web_page
+from lab.core.catalog import OUTSIDE
 from lab.core.explain import explain
 from lab.core.files import making, write_bytes, write_text
 from lab.core.formats import MB, counted, size
@@ -132,9 +133,10 @@ def _gathered(
         mine["images"] = np.argsort(order)[np.searchsorted(items, one.items)].astype(np.int32)
         mine["labels"] = np.searchsorted(kinds, one.labels).astype(np.int32)
     items = items[order]
+    data = "" if runs[0].config.data.name == OUTSIDE else f" of {runs[0].config.data.name}"
     about = {
         "title": ", ".join(run.name for run in runs),
-        "words": f"{counted(len(items), 'image')} of {runs[0].config.data.name}, {table.split} split. {lacking}",
+        "words": f"{counted(len(items), 'image')} of the {table.split} split{data}. {lacking}",
         "precision": " ".join(["This page compares all images exactly, by vectors in 8 bits.", *precision]),
         "column": column,
         "names": [f"image {item}" if images is None else str(images.keys[item]) for item in items],

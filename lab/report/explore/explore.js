@@ -153,4 +153,3 @@ choice("rival").append(new Option("no other run", -1));
 for (const name of ["run", "rival"]) choice(name).append(...runs.map((one, at) => new Option(one.name, at)));
 addEventListener("hashchange", () => go(read()));
 go(read());
-document.body.dataset.ready = Math.round(performance.now());

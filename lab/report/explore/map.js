@@ -61,18 +61,18 @@ export class Chart {
     this.draw();
   }
 
-  place(row) {
-    const { x, y, zoom } = this.view;
-    const unit = (Math.min(this.wide, this.high) - 2 * EDGE) / SPAN;
-    const [across, up] = [0, 1].map((axis) => unit * (this.run.places[2 * row + axis] - SPAN / 2));
-    return [x + zoom * (this.wide / 2 + across), y + zoom * (this.high / 2 - up)];
+  /** Where each row lies on the canvas: x and y in turn. */
+  laidOut() {
+    const { wide, high, view } = this;
+    const unit = (view.zoom * (Math.min(wide, high) - 2 * EDGE)) / SPAN;
+    const [left, top] = [view.x + (view.zoom * wide - unit * SPAN) / 2, view.y + (view.zoom * high + unit * SPAN) / 2];
+    return Float32Array.from(this.run.places, (place, i) => (i % 2 ? top - unit * place : left + unit * place));
   }
 
   near({ offsetX, offsetY }) {
     let [best, least] = [null, REACH];
     for (const row of this.seen ?? []) {
-      const [x, y] = this.place(row);
-      const distance = Math.hypot(x - offsetX, y - offsetY);
+      const distance = Math.hypot(this.at[2 * row] - offsetX, this.at[2 * row + 1] - offsetY);
       if (distance < least) [best, least] = [row, distance];
     }
     return best;
@@ -87,7 +87,8 @@ export class Chart {
     const { canvas, run, seen } = this;
     [canvas.width, canvas.height] = [this.wide * devicePixelRatio, this.high * devicePixelRatio];
     const pen = canvas.getContext("2d");
-    pen.scale(devicePixelRatio, devicePixelRatio);
+    const at = (this.at = this.laidOut());
+    const sharp = (scale, x, y) => pen.setTransform(...[scale, 0, 0, scale, x, y].map((one) => one * devicePixelRatio));
     const style = getComputedStyle(canvas);
     const size = Math.max(1.2, Math.min(4, 160 / Math.sqrt(run.images.length))) * Math.min(2, this.view.zoom ** 0.5);
     const all = [...run.images.keys()];
@@ -99,21 +100,24 @@ export class Chart {
     }
     for (const [look, rows] of Object.entries(groups)) {
       const [shape, colour] = look.split(" ");
-      const path = new Path2D();
       const scale = colour === "--line" ? 1 : size;
-      for (const row of rows) path.addPath(SHAPES[shape], new DOMMatrix([scale, 0, 0, scale, ...this.place(row)]));
       pen.strokeStyle = pen.fillStyle = style.getPropertyValue(colour);
-      pen.lineWidth = 1.4;
-      if (shape === "0") pen.fill(path);
-      else pen.stroke(path);
+      pen.lineWidth = 1.4 / scale;
+      for (const row of rows) {
+        sharp(scale, at[2 * row], at[2 * row + 1]);
+        if (shape === "0") pen.fill(SHAPES[shape]);
+        else pen.stroke(SHAPES[shape]);
+      }
     }
+    sharp(1, 0, 0);
     pen.strokeStyle = style.getPropertyValue("--ink"); // a ring around the query, and lines to what was found
-    const [x, y] = this.place(this.query);
+    const [x, y] = at.subarray(2 * this.query);
+    pen.lineWidth = 1.4;
     for (const row of this.found.slice(0, LINES)) {
       pen.setLineDash(run.labels[row] === run.labels[this.query] ? [] : [4, 4]);
       pen.beginPath();
       pen.moveTo(x, y);
-      pen.lineTo(...this.place(row));
+      pen.lineTo(at[2 * row], at[2 * row + 1]);
       pen.stroke();
     }
     pen.setLineDash([]);

@@ -2,26 +2,21 @@
 
 const runs = [];
 
-/** Squared length of each row, in the units of the scales. */
-function lengths({ codes, scales }) {
-  const width = codes.length / scales.length;
-  const squares = new Float64Array(scales.length);
-  codes.forEach((code, at) => (squares[Math.floor(at / width)] += code * code));
-  return squares.map((square, i) => scales[i] * scales[i] * square);
+function product(codes, width, row, other) {
+  let sum = 0;
+  for (let a = row * width, b = other * width, end = a + width; a < end; a++, b++) sum += codes[a] * codes[b];
+  return sum;
 }
 
 /** Every searched image but the query, nearest first: rows, and their similarities. */
 function ranking({ codes, scales, searched, similarity, squares }, row) {
   const width = codes.length / scales.length;
-  const query = codes.subarray(row * width, (row + 1) * width);
   const scores = new Float64Array(scales.length);
   const rows = new Uint32Array(scales.length);
   let count = 0;
   for (let i = 0; i < scales.length; i++) {
     if (!searched[i] || i === row) continue;
-    let product = 0;
-    for (let j = 0, at = i * width; j < width; j++, at++) product += query[j] * codes[at];
-    const near = scales[row] * scales[i] * product;
+    const near = scales[row] * scales[i] * product(codes, width, row, i);
     scores[i] = similarity === "cosine" ? near : 2 * near - squares[row] - squares[i];
     rows[count++] = i;
   }
@@ -30,6 +25,8 @@ function ranking({ codes, scales, searched, similarity, squares }, row) {
 }
 
 onmessage = ({ data }) => {
-  if (data.codes) return runs.push({ ...data, squares: lengths(data) });
-  postMessage({ row: data.row, ...ranking(runs[data.run], data.row) });
+  if (!data.codes) return postMessage({ row: data.row, ...ranking(runs[data.run], data.row) });
+  const { codes, scales, similarity } = data;
+  const square = (scale, i) => scale * scale * product(codes, codes.length / scales.length, i, i);
+  runs.push({ ...data, squares: similarity === "euclidean" && Float64Array.from(scales, square) });
 };

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import io
-
 from PIL import Image, ImageOps
 
+from lab.core.web_page import SIDE, thumbnail
 from lab.data.images.reading import open_rgb
 
-SIDE = 128
-"""Longest side of a thumbnail, in pixels."""
 MAX_MEGABYTES = 25
 MAX_PIXELS = 64_000_000
 """Room for photos of 48 and 50 megapixels; decoding takes about 260 MB."""
@@ -27,15 +23,6 @@ def picture(data: bytes) -> Image.Image:
     image = open_rgb(data, "The picture", most=MAX_PIXELS)
     image.info = {}
     return image
-
-
-def thumbnail(image: Image.Image, side: int = SIDE) -> str:
-    """Shrink an image to at most `side` pixels and write it as a `data:` URI (WebP)."""
-    small = image.convert("RGB")
-    small.thumbnail((side, side), Image.Resampling.LANCZOS)
-    buffer = io.BytesIO()
-    small.save(buffer, "WEBP", quality=84, method=0)
-    return "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
 def side_by_side(left: Image.Image, right: Image.Image) -> str:

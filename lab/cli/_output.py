@@ -95,7 +95,7 @@ def check_place(path: str | Path) -> None:
     if not folder.is_dir():
         raise ValueError(f"There is no folder {folder} to write {Path(path).name} to; make it, or choose another.")
     if Path(path).is_dir():
-        raise ValueError(f"{path} is a folder; name a file.")
+        raise ValueError(f"{path} is a folder already; name another place.")
 
 
 def _cell(value: Any) -> str:

@@ -7,7 +7,6 @@ One self-contained page: it asks no host for anything, opens from a disk, and ke
 from __future__ import annotations
 
 import base64
-import io
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from lab.core import web_page
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -27,8 +28,11 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 
-MODULES = ("surrogates", "ranking", "losses", "encoder", "state", "model", "stage", "panels", "controls", "scenarios")
-"""In the order in which one stands on the others; the page itself comes last."""
+MODULES = (
+    "surrogates", "ranking", "losses", "encoder", "state", "model", "stage", "panels", "controls", "scenarios",
+    "playground",
+)  # fmt: skip
+"""In the order in which one stands on the others."""
 
 KINDS = (
     "tiger face", "cat face", "fox", "frog", "rabbit face", "pig face", "strawberry", "lemon", "rose", "sunflower",
@@ -107,13 +111,10 @@ def page(
         begin.setdefault("set", "dozen")
     blanks = {
         "STYLE": (HERE / "playground.css").read_text(encoding="utf-8"),
-        "DATA": json.dumps({"sets": sets, "knobs": _knobs(), "start": begin or None}).replace("<", "\\u003c"),
-        "CODE": code(),
+        "DATA": web_page.as_data({"sets": sets, "knobs": _knobs(), "start": begin or None}),
+        "CODE": web_page.joined(HERE, MODULES),
     }
-    html = (HERE / "playground.html").read_text(encoding="utf-8")
-    for name, text in blanks.items():
-        html = html.replace(f"%{name}%", text)
-    return html
+    return web_page.filled(HERE / "playground.html", blanks)
 
 
 def of_batch(embedded: EmbeddingSet, images: ImageSet, start: Mapping[str, Any] | None = None) -> str:
@@ -143,13 +144,6 @@ def _picture(images: ImageSet, item: int) -> Image:
         return images.load(item)
     except (OSError, ValueError):
         return pictures.new("RGB", (48, 48), "grey")
-
-
-def code() -> str:
-    """All modules in one: what each imports stands above it, so that the page also opens from a disk."""
-    texts = ((HERE / f"{name}.js").read_text(encoding="utf-8") for name in (*MODULES, "playground"))
-    joined = "\n".join(re.sub(r"^import [^;]+;\n", "", text, flags=re.MULTILINE) for text in texts)
-    return re.sub(r"^export ", "", joined, flags=re.MULTILINE)
 
 
 def _emoji(name: str, kinds: int, each: int, title: str) -> dict[str, Any]:
@@ -215,10 +209,8 @@ def _address(image: Image) -> str:
         if np.asarray(marked)[y, x].min() > 240:
             ImageDraw.floodfill(marked, (x, y), NOT_IN_PICTURES, thresh=40)
     outside = (np.asarray(marked) == NOT_IN_PICTURES).all(2)
-    file = io.BytesIO()
     small.putalpha(images.fromarray(np.where(outside, 0, 255).astype(np.uint8)))
-    small.save(file, "webp", quality=80)
-    return f"data:image/webp;base64,{base64.b64encode(file.getvalue()).decode()}"
+    return web_page.as_uri(small, quality=80)
 
 
 def _pixels(image: Image) -> str:

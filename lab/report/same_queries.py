@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -102,8 +103,7 @@ def same_queries(runs: Sequence[Run], split: str = "test", ruler: ImageSet | Non
     Raises:
         ValueError: a run has no embeddings of the split, or they have no query in common that labels can judge.
     """
-    numbering = [{k: v for k, v in run.config.data.as_dict().items() if k not in SHARES} for run in runs]
-    if any(one != numbering[0] for one in numbering):
+    if any(numbering(run) != numbering(runs[0]) for run in runs):
         raise ValueError("These runs are of different data sets, so they have no query in common.")
     asked = [run.embeddings(split) for run in runs]
     searched = [run.embeddings(split, "gallery") or one for run, one in zip(runs, asked, strict=True)]
@@ -120,10 +120,10 @@ def same_queries(runs: Sequence[Run], split: str = "test", ruler: ImageSet | Non
     queries = [_taken(one, items, labels) for one in asked]
     galleries = [_taken(one, kept, labels) for one in searched]
     pairs = [*zip(asked, queries, strict=True), *zip(searched, galleries, strict=True)]
-    relabelled = any((one.labels[_places(one, new.items)] != new.labels).any() for one, new in pairs)
+    relabelled = any((one.labels[rows_of(one, new.items)] != new.labels).any() for one, new in pairs)
     if not relabelled and all(len(one) == len(new) for one, new in pairs) and all(run.scores(split) for run in runs):
         values = [
-            {name: column[_places(one, items)] for name, column in run.per_query(split).items()}
+            {name: column[rows_of(one, items)] for name, column in run.per_query(split).items()}
             for run, one in zip(runs, asked, strict=True)
         ]
     elif split in (ruler or runs[last].dataset()).relevance:
@@ -142,14 +142,19 @@ def same_queries(runs: Sequence[Run], split: str = "test", ruler: ImageSet | Non
     return SameQueries(names, split, items, queries[0].labels, table, own, corrected)
 
 
-def _places(one: EmbeddingSet, items: np.ndarray) -> np.ndarray:
+def numbering(run: Run) -> dict[str, Any]:
+    """What numbers the images of a run: runs in which it is equal speak of the same image by the same number."""
+    return {knob: value for knob, value in run.config.data.as_dict().items() if knob not in SHARES}
+
+
+def rows_of(one: EmbeddingSet, items: np.ndarray) -> np.ndarray:
     """Rows of some of its items [n], int64 [n]."""
     order = np.argsort(one.items)
     return order[np.searchsorted(one.items, items, sorter=order)]
 
 
 def _taken(one: EmbeddingSet, items: np.ndarray, labels: Mapping[int, int]) -> EmbeddingSet:
-    return replace(one.take(_places(one, items)), labels=np.array([labels[item] for item in items.tolist()]))
+    return replace(one.take(rows_of(one, items)), labels=np.array([labels[item] for item in items.tolist()]))
 
 
 def _corrections(run: Run) -> dict[str, str]:

@@ -71,9 +71,11 @@ def test_metadata_colours_the_map(imported, open_page):
 def test_a_page_to_mail_shows_no_pictures_that_the_dashboard_may_not_read(imported, open_page, tmp_path, monkeypatch):
     monkeypatch.setenv("LAB_DATA", str(tmp_path))
     page = open_page("runs", runs="pictured")
-    next(b for b in page.test.button if b.label == "Make an HTML report").click().run()
-    made = page.test.session_state["page to mail"][2]
-    assert "lies outside the folders that this dashboard may read" in made and "<img" not in made
+    for label in ("Make an HTML report", "Make a page to explore"):
+        next(b for b in page.test.button if b.label == label).click().run()
+        made = page.test.session_state["page to mail"][2]
+        assert "lies outside the folders that this dashboard may read" in made
+        assert "<img" not in made and ".webp" not in made.partition("<script")[2].partition("worker")[0]
 
 
 @pytest.fixture

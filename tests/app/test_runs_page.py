@@ -181,10 +181,12 @@ def test_scores_of_other_images_are_marked(runs, open_page):
     assert "≠ Measured on different images" in open_page("browse", run="recall", rival="run:smooth").words()
 
 
-def test_a_page_to_mail_is_made_on_request(runs, open_page):
+@pytest.mark.parametrize(("label", "file"), [("HTML report", "report.html"), ("page to explore", "explore.html")])
+def test_a_page_to_mail_is_made_on_request(runs, open_page, label, file):
     page = select(open_page("runs"), "recall")
-    next(b for b in page.test.button if b.label == "Make an HTML report").click().run()
+    next(b for b in page.test.button if b.label.endswith(label)).click().run()
     assert page.calm, page.words()
-    names, split, made = page.test.session_state["page to mail"]
-    assert (names, split) == (["recall"], "test") and made.startswith("<!doctype html>")
+    names, split, made, called = page.test.session_state["page to mail"]
+    assert (names, split, called) == (["recall"], "test", file) and made.startswith("<!doctype html>")
+    assert ('id="numbers.bin"' in made) == (file == "explore.html")
     assert page.test.get("download_button")

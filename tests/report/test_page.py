@@ -9,7 +9,7 @@ import pytest
 
 from lab.__main__ import main
 from lab.report import page
-from lab.report.page import _curves, _queries
+from lab.report.page import _curves
 from lab.runs.folder import Run
 
 
@@ -76,14 +76,14 @@ def test_the_numbers_are_those_of_the_runs(runs, made):
 def test_neighbours_are_right_and_leave_the_query_out(runs):
     stored = runs[0].embeddings("test")
     rows = np.array([0, 5, 9])
-    items, labels = _queries.nearest(runs[0], "test", rows, 3)
-    for row, found, kinds in zip(rows, items, labels, strict=True):
+    for row, found in zip(rows, page.nearest(stored.take(rows), stored, 3, "cosine"), strict=True):
         cosines = stored.vectors @ stored.vectors[row]
         cosines[row] = -2
-        expected = np.argsort(-cosines, kind="stable")[:3]
-        assert found.tolist() == stored.items[expected].tolist() and kinds.tolist() == stored.labels[expected].tolist()
-    first = _queries.nearest(runs[0], "test", np.arange(len(stored)), 1)[1][:, 0] == stored.labels
+        assert found.tolist() == np.argsort(-cosines, kind="stable")[:3].tolist()
+    first = stored.labels[page.nearest(stored, stored, 1, "cosine")[:, 0]] == stored.labels
     assert first.mean() == pytest.approx(runs[0].scores("test")["values"]["r@1"], abs=0.01)
+    few = stored.take(rows)
+    assert (page.nearest(few, few, 4, "cosine")[:, 2:] == -1).all()
 
 
 def test_best_and_worst_are_the_best_and_worst(runs, made):

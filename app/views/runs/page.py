@@ -94,17 +94,26 @@ def _knobs(scene: Scene, listed: list[Row]) -> None:
 
 def _mailed(chosen: list[Run], split: str) -> None:
     """One page with all that is to be said of these runs, made when it is asked for."""
-    import lab.report.page
+    from lab.report import explore, page, report
 
-    names, help = [run.name for run in chosen], "One file with table, curves, map and example queries"
-    pressed = st.button("Make an HTML report", icon=":material/mail:", help=f"{help}; it opens without a server")
+    names = [run.name for run in chosen]
+    kinds: dict[str, tuple[Any, str, str]] = {
+        "Make an HTML report": (page, "report.html", "One file with table, curves and example queries"),
+        "Make a page to explore": (explore, "explore.html", "One file in which every query can be clicked"),
+    }
+    with st.container(horizontal=True):
+        pressed = [
+            st.button(label, icon=":material/mail:", help=f"{help}; it opens without a server")
+            for label, (_, _, help) in kinds.items()
+        ]
     with page_frame.refusals():
-        if pressed:
-            table = lab.report.report(chosen, split=split)
-            made = lab.report.page.of(chosen, table, images=lambda run: settings.confine_images(run.dataset()))
-            st.session_state["page to mail"] = names, split, made
+        if any(pressed):
+            kind, file, _ = list(kinds.values())[pressed.index(True)]
+            table = report(chosen, split=split)
+            made = kind.of(chosen, table, images=lambda run: settings.confine_images(run.dataset()))
+            st.session_state["page to mail"] = names, split, made, file
     if (kept := st.session_state.get("page to mail")) and kept[:2] == (names, split):
-        page_frame.offer("Download the report", kept[2], "report.html", "text/html")
+        page_frame.offer(f"Download {kept[3]}", kept[2], kept[3], "text/html")
 
 
 def _table(listed: list[Row], of: int) -> list[str]:

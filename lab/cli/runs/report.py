@@ -2,7 +2,8 @@
 
 `lab runs report a b --published --format latex > table.tex`. Runs that differ only in their seed become one line.
 Published numbers are marked as such; none was measured here. Unfair comparisons are warned of. `--html FILE` writes one
-page to mail instead: the table, curves, maps, the best and worst queries with their pictures, settings and versions.
+page to mail instead: the table, curves, the best and worst queries with their pictures, settings and versions.
+`--explore FILE.html` writes one to explore offline, or for many images a folder: `python -m http.server -d FOLDER`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag("run", nargs="+", help="runs, by folder or by name")
     flag("--format", choices=("markdown", "latex"), help="format of the table (default: by the ending of --output)")
     flag("--output", metavar="FILE", help="write the table there: .md or .tex")
-    flag("--html", metavar="FILE", help="write one self-contained page with curves, maps and pictures")
+    flag("--html", metavar="FILE", help="write one self-contained page with curves and pictures")
+    flag("--explore", metavar="PLACE", help="write a page to explore: FILE.html, or a folder for a static server")
     flag("--published", action="store_true", help="add published numbers for these losses and data")
     flag("--any-loss", action="store_true", help="with --published: also for all other losses")
     flag("--split", default="test", help="split of the scores (default test)")
@@ -35,7 +37,7 @@ def run(arguments: argparse.Namespace) -> None:
     import lab.runs
 
     form = _format(arguments)
-    for place in filter(None, (arguments.output, arguments.html)):
+    for place in filter(None, (arguments.output, arguments.html, arguments.explore)):
         check_place(place)  # before the work
     runs = [lab.runs.open(name, arguments.runs) for name in arguments.run]
     table = lab.report.report(
@@ -45,11 +47,14 @@ def run(arguments: argparse.Namespace) -> None:
         published=arguments.published or arguments.any_loss,
         any_loss=arguments.any_loss,
     )
-    if arguments.html:
-        from lab.report import page
+    if arguments.html or arguments.explore:
+        from lab.report import explore, page
 
-        path = page.save(runs, arguments.html, table)
-        show_path(path, arguments.json, bytes=path.stat().st_size)
+        for kind, place in ((page, arguments.html), (explore, arguments.explore)):
+            if place:
+                path = kind.save(runs, place, table)
+                files = [one for one in (path, *path.glob("*")) if one.is_file()]
+                show_path(path, arguments.json, bytes=sum(one.stat().st_size for one in files))
         return
     if arguments.json:
         print_json({"lines": table.records(), "notes": table.notes, "warnings": table.warnings})
@@ -63,8 +68,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _format(arguments: argparse.Namespace) -> str:
-    if arguments.output and (arguments.json or arguments.html):
-        raise ValueError("--output is for the table; leave out --json or --html, or put `> FILE` behind the command.")
+    if arguments.output and (arguments.json or arguments.html or arguments.explore):
+        raise ValueError(
+            "--output is for the table; leave out --json, --html or --explore, or put `> FILE` behind the command."
+        )
     if arguments.format or not arguments.output:
         return arguments.format or "markdown"
     suffix = arguments.output.rpartition(".")[2].lower()

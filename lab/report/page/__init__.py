@@ -15,6 +15,7 @@ import yaml
 
 import lab
 import lab.verdict
+from lab.core import web_page
 from lab.core.estimates import LEVEL, over_groups
 from lab.core.files import write_text
 from lab.core.formats import MB, counted, size
@@ -22,21 +23,25 @@ from lab.data import ImageSet
 from lab.report._facts import ReportLine
 from lab.report._lines import Report, report
 from lab.report._write import caption_of, cells_of
-from lab.report.page import _curves, _look, _map, _queries, _same
+from lab.report.page import _curves, _look, _queries, _same
+from lab.report.page._look import STYLE
+from lab.report.page._queries import PREFERRED, nearest
 from lab.runs import difference
 from lab.runs.folder import Run
+
+__all__ = ["PREFERRED", "STYLE", "facts", "nearest", "of", "save", "without_folders"]
 
 MOST = 5 * MB
 """Bytes of a page; more does not go through every mail server."""
 
 SHOWN = 6
-"""Runs of which map and queries are shown."""
+"""Runs of which queries are shown."""
 
 
 def of(
     runs: Sequence[Run], table: Report | None = None, images: Callable[[Run], ImageSet] = lambda run: run.dataset()
 ) -> str:
-    """The page: scores with intervals, curves, a map, best and worst queries with pictures, settings, versions.
+    """The page: scores with intervals, curves, best and worst queries with pictures, settings, versions.
 
     Args:
         table: the table, by default that of the runs' test scores; its split is the one that is shown.
@@ -45,30 +50,28 @@ def of(
     Raises:
         ValueError: there is no run, one has no scores, or the page would be larger than `MOST`.
     """
-    table = _by_runs(report(runs) if table is None else table)
+    table = report(runs) if table is None else table
     names, losses, data = (
         ", ".join(dict.fromkeys(found))
         for found in zip(*((run.name, run.config.loss.name, run.config.data.name) for run in runs), strict=True)
     )
     what = escape(f"{counted(len(runs), 'run')} with {losses} on {data}.")
+    scores, verdict, curves, *rest = (_section(title, inside) for title, inside in facts(runs, table).items())
     parts = [
         f"<h1>{escape(names)}</h1>",
         f"<p>{what} Made with Rankscope {lab.__version__}; nothing on this page is loaded from elsewhere.</p>",
-        _section("Scores", _scores(table) + _over_classes(runs, table)),
+        scores,
         *([_section("On the same queries", _same.of(runs, table.split, images))] if len(runs) > 1 else []),
-        _section("Verdict", _verdict(runs)),
-        _section("Curves", _curves.of(runs)),
-        *(_section(f"Map of {run.name}", _map.of(run, table.split)) for run in runs[:SHOWN]),
+        verdict,
+        curves,
         *(_section(f"Queries of {run.name}", _queries.of(run, table.split, images)) for run in runs[:SHOWN]),
-        _section("Settings", _settings(runs)),
-        _section("Versions", _versions(runs)),
+        *rest,
     ]
     if len(runs) > SHOWN:
-        parts.insert(3, f"<p>Maps and queries of the first {SHOWN} runs are shown.</p>")
-    body = "\n".join(parts)
-    for path in sorted({str(path) for run in runs for _, path in run.config.paths()}, key=len, reverse=True):
-        body = body.replace(escape(path), escape(PurePath(path).name))  # a page to mail names no folder of this machine
-    page = _look.PAGE.format(title=escape(f"Rankscope: {names}"), style=_look.STYLE, body=body)
+        parts.insert(3, f"<p>Queries of the first {SHOWN} runs are shown.</p>")
+    body = without_folders("\n".join(parts), runs)
+    blanks = {"TITLE": escape(names), "STYLE": STYLE, "BODY": body}
+    page = web_page.filled(Path(__file__).with_name("page.html"), blanks)
     if len(page.encode()) > MOST:
         raise ValueError(
             f"The page would take {size(len(page.encode()))}, more than the {size(MOST)} allowed; name fewer runs."
@@ -87,6 +90,25 @@ def save(runs: Sequence[Run], path: Path | str, table: Report | None = None) -> 
         raise ValueError(f"{path} is there already; remove it, or name another file.")
     write_text(path, of(runs, table))
     return path
+
+
+def facts(runs: Sequence[Run], table: Report) -> dict[str, str]:
+    """What there is to say of runs without pictures, as HTML by its title: from scores to versions."""
+    made = {
+        "Scores": _scores(_by_runs(table)) + _over_classes(runs, table),
+        "Verdict": _verdict(runs),
+        "Curves": _curves.of(runs),
+        "Settings": _settings(runs),
+        "Versions": _versions(runs),
+    }
+    return {title: without_folders(inside, runs) for title, inside in made.items()}
+
+
+def without_folders(html: str, runs: Sequence[Run]) -> str:
+    """Names of files in the place of their paths: a page to mail names no folder of this machine."""
+    for path in sorted({str(path) for run in runs for _, path in run.config.paths()}, key=len, reverse=True):
+        html = html.replace(escape(path), escape(PurePath(path).name))
+    return html
 
 
 def _section(title: str, inside: str) -> str:

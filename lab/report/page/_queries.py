@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Callable, Iterator
 from html import escape
 
 import numpy as np
-from PIL import Image
 
 import lab.search
+from lab.core import web_page
 from lab.core.explain import explain
+from lab.core.results import EmbeddingSet
 from lab.data import ImageSet
 from lab.runs.folder import Run
 
@@ -47,44 +46,34 @@ def of(run: Run, split: str, images_of: Callable[[Run], ImageSet]) -> str:
     return f"<p>{legend}</p>{''.join(sections)}"
 
 
-def nearest(run: Run, split: str, rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Gallery items int64 [r k] (-1: none) and their labels, for the queries at `rows`, themselves left out."""
-    query, gallery = run.embeddings(split), run.embeddings(split, "gallery")
-    searched = query if gallery is None else gallery
-    index = lab.search.create("exact", device="cpu", similarity=run.config_of(split).similarity).build(searched)
-    _, places = index.neighbours(query.vectors[rows], k=min(k + (gallery is None), len(searched)))
-    items, labels = np.full((len(rows), k), -1), np.full((len(rows), k), -1)
-    for at, (row, neighbours) in enumerate(zip(rows, places, strict=True)):
-        others = [place for place in neighbours if place >= 0 and (gallery is not None or place != row)][:k]
-        items[at, : len(others)], labels[at, : len(others)] = searched.items[others], searched.labels[others]
-    return items, labels
+def nearest(query: EmbeddingSet, searched: EmbeddingSet, k: int, similarity: str) -> np.ndarray:
+    """Places int64 [q k] of the nearest images in the set that is searched, best first, a query's own image left out;
+    -1 where there are fewer."""
+    index = lab.search.create("exact", device="cpu", similarity=similarity).build(searched)
+    _, found = index.neighbours(query.vectors, min(k + 1, len(searched)))
+    found = np.pad(found, ((0, 0), (0, k + 1 - found.shape[1])), constant_values=-1)
+    found[searched.items[found] == query.items[:, None]] = -1
+    return np.take_along_axis(found, np.argsort(found < 0, axis=1, kind="stable"), 1)[:, :k]
 
 
 def drawn(run: Run, split: str, images: ImageSet, rows: np.ndarray, values: np.ndarray) -> Iterator[str]:
     """A row of pictures for each query of a run: itself, and what was found first. values: of every query."""
     query = run.embeddings(split)
-    items, labels = nearest(run, split, rows, FOUND)
-    for row, neighbours, kinds in zip(rows, items, labels, strict=True):
-        label = int(query.labels[row])
-        name = str(images.class_names[label])
+    searched = run.embeddings(split, "gallery") or query
+    for row, places in zip(
+        rows, nearest(query.take(rows), searched, FOUND, run.config_of(split).similarity), strict=True
+    ):
+        name = str(images.class_names[query.labels[row]])
         cells = [_cell(images, int(query.items[row]), "", f"query {100 * values[row]:.0f} %", f"Query: {name}")]
-        for rank, (item, kind) in enumerate(zip(neighbours.tolist(), kinds.tolist(), strict=True), start=1):
-            if item >= 0:
-                right, called = kind == label, str(images.class_names[kind])
-                alt = f"Rank {rank}, {'right' if right else 'wrong'}: {called}"
-                cells.append(_cell(images, item, "right" if right else "wrong", called, alt))
+        for rank, place in enumerate(places[places >= 0], start=1):
+            called = str(images.class_names[searched.labels[place]])
+            verdict = "right" if searched.labels[place] == query.labels[row] else "wrong"
+            alt = f"Rank {rank}, {verdict}: {called}"
+            cells.append(_cell(images, int(searched.items[place]), verdict, called, alt))
         yield f'<ul class="row" aria-label="{escape(name)}">{"".join(cells)}</ul>'
 
 
 def _cell(images: ImageSet, item: int, verdict: str, words: str, alt: str) -> str:
     mark = {"right": "<b>✓</b> ", "wrong": "<b>✗</b> "}.get(verdict, "")
-    picture = f'<img src="{_picture(images.load(item))}" alt="{escape(alt)}">'
+    picture = f'<img src="{web_page.thumbnail(images.load(item), SIDE)}" alt="{escape(alt)}">'
     return f'<li class="{verdict or "query"}">{picture}{mark}{escape(words[:60])}</li>'
-
-
-def _picture(image: Image.Image) -> str:
-    small = image.convert("RGB")
-    small.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
-    written = io.BytesIO()
-    small.save(written, "WEBP", quality=80)
-    return "data:image/webp;base64," + base64.b64encode(written.getvalue()).decode("ascii")

@@ -171,7 +171,7 @@ def test_filters_lists_and_the_address(opened, file, runs):
     again = opened(file + hash)
     expect(again.locator("#every")).to_have_text(made.locator("#every").inner_text())
     assert again.locator("[name=show]").input_value() == "wrong"
-    opened(file + "#run=99&query=-3&show=%3Cimg%3E&list=__proto__&kind=zero")
+    opened(file + "#run=99&query=-3&show=%3Cimg%3E&list=__proto__&kind=zero&__proto__=1&constructor=2")
 
 
 def test_keys_walk_along_queries_and_lists(opened, file):

@@ -92,6 +92,7 @@ def test_the_worker_ranks_as_numpy_does_with_the_same_bytes(opened, file, simila
     vectors[7] = vectors[8]  # a tie, which the place decides
     codes, scales = _packed.quantised(vectors, similarity)
     searched = random.random(300) < 0.8
+    searched[[7, 8]] = True
     wide = scales.astype(float)
     near = wide[5] * wide * (codes.astype(float) @ codes[5].astype(float))
     squares = wide * wide * (codes.astype(float) ** 2).sum(1)

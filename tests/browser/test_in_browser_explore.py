@@ -92,6 +92,7 @@ def test_the_worker_ranks_as_numpy_does_with_the_same_bytes(opened, file, simila
     vectors[7] = vectors[8]  # a tie, which the place decides
     codes, scales = _packed.quantised(vectors, similarity)
     searched = random.random(300) < 0.8
+    searched[[7, 8]] = True
     wide = scales.astype(float)
     near = wide[5] * wide * (codes.astype(float) @ codes[5].astype(float))
     squares = wide * wide * (codes.astype(float) ** 2).sum(1)
@@ -171,7 +172,7 @@ def test_filters_lists_and_the_address(opened, file, runs):
     again = opened(file + hash)
     expect(again.locator("#every")).to_have_text(made.locator("#every").inner_text())
     assert again.locator("[name=show]").input_value() == "wrong"
-    opened(file + "#run=99&query=-3&show=%3Cimg%3E&list=__proto__&kind=zero")
+    opened(file + "#run=99&query=-3&show=%3Cimg%3E&list=__proto__&kind=zero&__proto__=1&constructor=2")
 
 
 def test_keys_walk_along_queries_and_lists(opened, file):

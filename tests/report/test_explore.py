@@ -80,7 +80,8 @@ def test_the_agreement_is_counted_against_float32(runs, made):
 def test_the_policy_allows_this_script_and_no_host(made, tmp_path, runs):
     policy = re.search(r'Security-Policy" content="([^"]*)"', made).group(1)
     assert policy.startswith("default-src 'none'") and "connect-src 'none'" in policy and "unsafe" not in policy
-    assert not re.search(r"(src|href)=.?https?:|@import", made)
+    assert not re.search(r"(src|href)=.?https?:|@import", made) and "<img" not in made
+    assert made.count("<summary><h2>") == 6 and "95 % interval" in made
     script = re.search(r'<script type="module">(.*?)</script>', made, re.DOTALL).group(1)
     assert f"script-src {lab.core.web_page.as_source(script)}" in policy and "import " not in script
     folder = explore.save(runs[:1], tmp_path / "folder")
@@ -109,6 +110,17 @@ def embedded(tmp_path, count=12, **more):
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     labels = [f"{HOSTILE} {i % 3}" for i in range(count)]
     return lab.runs.from_embeddings(vectors, labels, measure=True, runs=tmp_path, **more)
+
+
+def test_a_gallery_is_searched_and_queries_are_not(tmp_path):
+    roles = ["query" if at % 4 == 0 else "gallery" for at in range(60)]
+    run = embedded(tmp_path, 60, roles=roles, name="parts")
+    arrays = {name.partition(".")[2]: values for name, values in numbers(explore.of([run])).items()}
+    asked = arrays["asked"].astype(bool)
+    assert asked.sum() == 15 and (arrays["searched"] == ~asked).all() and not asked[arrays["nearest"][asked]].any()
+    right = arrays["labels"][arrays["nearest"][asked]] == arrays["labels"][asked]
+    assert right.mean() == pytest.approx(run.scores("test")["values"]["r@1"])
+    assert (arrays["nearest"][~asked] == -1).all() and np.isnan(arrays["score"][~asked]).all()
 
 
 def test_names_are_data(tmp_path):

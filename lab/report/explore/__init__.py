@@ -143,7 +143,7 @@ def _gathered(
         "kinds": [f"class {kind}" if images is None else str(images.class_names[kind]) for kind in kinds],
         "grid": 0 if images is None else GRID,
         "runs": told,
-        "facts": page.facts(runs, table),
+        "facts": page.facts(runs, table, images_of, most=0),
     }
     numbers = as_safetensors(
         {f"{at}.{name}": values for at, mine in enumerate(arrays) for name, values in mine.items()}

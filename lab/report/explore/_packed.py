@@ -31,8 +31,8 @@ def quantised(vectors: np.ndarray, similarity: str) -> tuple[np.ndarray, np.ndar
 
     Example:
         >>> codes, scales = quantised(np.array([[0.6, 0.8], [0.0, 0.0]]), "cosine")
-        >>> codes.tolist(), scales.round(4).tolist()
-        ([[95, 127], [0, 0]], [0.0063, 1.0])
+        >>> codes.tolist(), scales.round(4)
+        ([[95, 127], [0, 0]], array([0.0063, 1.    ], dtype=float32))
     """
     largest = np.abs(vectors).max(1, keepdims=True).clip(1e-30)
     codes = np.rint(vectors / largest * 127).astype(np.int8)

@@ -52,7 +52,7 @@ function draw() {
   const wanted = { all: [RIGHT, WRONG, UNKNOWN], right: [RIGHT], wrong: [WRONG] }[state.show];
   const seen = [...run().images.keys()].filter((row) => ofKind(row) && wanted.includes(run().answer[row]));
   line = ordered(run(), rival(), seen, state.order);
-  if (state.query < 0 || run().row[state.query] < 0) state.query = run().images[line[0] ?? 0];
+  if (state.query < 0 || run().row[state.query] < 0) state.query = run().images[line[0] ?? seen[0] ?? 0];
   for (const [name, value] of Object.entries(state)) if (choice(name)) choice(name).value = value;
   for (const option of choice("rival").options) option.hidden = Number(option.value) === state.run;
   element("order").hidden = !rival();

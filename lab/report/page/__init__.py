@@ -56,16 +56,14 @@ def of(
         for found in zip(*((run.name, run.config.loss.name, run.config.data.name) for run in runs), strict=True)
     )
     what = escape(f"{counted(len(runs), 'run')} with {losses} on {data}.")
-    scores, verdict, curves, *rest = (_section(title, inside) for title, inside in facts(runs, table).items())
+    *before, settings, versions = (_section(*fact) for fact in facts(runs, table, images, _same.MOST).items())
     parts = [
         f"<h1>{escape(names)}</h1>",
         f"<p>{what} Made with Rankscope {lab.__version__}; nothing on this page is loaded from elsewhere.</p>",
-        scores,
-        *([_section("On the same queries", _same.of(runs, table.split, images))] if len(runs) > 1 else []),
-        verdict,
-        curves,
+        *before,
         *(_section(f"Queries of {run.name}", _queries.of(run, table.split, images)) for run in runs[:SHOWN]),
-        *rest,
+        settings,
+        versions,
     ]
     if len(runs) > SHOWN:
         parts.insert(3, f"<p>Queries of the first {SHOWN} runs are shown.</p>")
@@ -92,16 +90,17 @@ def save(runs: Sequence[Run], path: Path | str, table: Report | None = None) -> 
     return path
 
 
-def facts(runs: Sequence[Run], table: Report) -> dict[str, str]:
-    """What there is to say of runs without pictures, as HTML by its title: from scores to versions."""
+def facts(runs: Sequence[Run], table: Report, images: Callable[[Run], ImageSet], most: int) -> dict[str, str]:
+    """What there is to say of runs as HTML by its title, from scores to versions. most: queries with pictures."""
     made = {
         "Scores": _scores(_by_runs(table)) + _over_classes(runs, table),
+        "On the same queries": _same.of(runs, table.split, images, most) if len(runs) > 1 else "",
         "Verdict": _verdict(runs),
         "Curves": _curves.of(runs),
         "Settings": _settings(runs),
         "Versions": _versions(runs),
     }
-    return {title: without_folders(inside, runs) for title, inside in made.items()}
+    return {title: without_folders(inside, runs) for title, inside in made.items() if inside}
 
 
 def without_folders(html: str, runs: Sequence[Run]) -> str:

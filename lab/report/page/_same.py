@@ -17,8 +17,8 @@ MOST = 3
 """Queries that are shown where the runs disagree."""
 
 
-def of(runs: Sequence[Run], split: str, images_of: Callable[[Run], ImageSet]) -> str:
-    """Every run against the first one; a sentence where they cannot be compared so."""
+def of(runs: Sequence[Run], split: str, images_of: Callable[[Run], ImageSet], most: int = MOST) -> str:
+    """Every run against the first one, with so many queries; a sentence where they cannot be compared so."""
     try:
         found, images = same_queries(runs, split), images_of(runs[-1])
     except (OSError, ValueError) as error:
@@ -31,7 +31,7 @@ def of(runs: Sequence[Run], split: str, images_of: Callable[[Run], ImageSet]) ->
     ]
     parts = [_look.table(f"{column} on {found.words}.", ["run", column, f"against {found.names[0]}"], rows)]
     parts += [f"<p>{escape(found.helped(column, 0, at, images.class_names))}</p>" for at in range(1, len(runs))]
-    for place in found.disagreement(column)[:MOST]:
+    for place in found.disagreement(column)[:most]:
         parts.append(f"<h3>They disagree on {escape(str(images.keys[found.items[place]]))}</h3>")
         for at in dict.fromkeys(
             (int(found.values[column][:, place].argmax()), int(found.values[column][:, place].argmin()))

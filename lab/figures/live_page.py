@@ -63,10 +63,10 @@ def live_page(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence
         "QUESTION": escape(type(figure).question),
         "SOURCE": escape(type(figure).origin()),
         "TRAINED": trained_words(figure, slide, runs),
-        "LIVE": scripts(),
+        "LIVE": _pressed(scripts()).decode(),
         "STYLE": DRAG_CSS.read_text(encoding="utf-8"),
         "PICTURES": packed.decode(),
-        "PLOTLY": base64.b64encode(gzip.compress(plotly_js(kinds).encode(), 9, mtime=0)).decode(),
+        "PLOTLY": _pressed(plotly_js(kinds)).decode(),
     }
     page = (HERE / "live_page.html").read_text(encoding="utf-8")
     for name, text in blanks.items():
@@ -148,6 +148,7 @@ def _slider(knob: Knob, stops: Sequence) -> dict[str, Any]:
 
 
 def _pressed(text: str) -> bytes:
+    """A text in few letters of base64."""
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0))
 
 

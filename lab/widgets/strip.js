@@ -108,6 +108,7 @@ function render({ model, el }) {
   canvas.addEventListener("dblclick", () => flip(chosen));
   canvas.addEventListener("keydown", (event) => {
     if (!event.target.closest(".grip")) return;
+    chosen = Number(event.target.closest(".grip").dataset.index);
     const step = event.shiftKey ? 0.05 : 0.01, s = scores()[chosen];
     const order = scores().map((_, i) => i).sort((a, b) => scores()[b] - scores()[a]), place = order.indexOf(chosen);
     const actions = {

@@ -32,3 +32,17 @@ def test_a_figure_lives_and_keys_turn_the_pages(tmp_path, tab, monkeypatch):
     tick.click()
     page.keyboard.press("ArrowLeft")
     page.wait_for_function("there => scrollY < there", arg=there)
+
+
+def test_a_dragged_list_lives_on_a_slide_that_fits(tmp_path, tab):
+    file = tmp_path / "slides.html"
+    cells = [nbformat.v4.new_markdown_cell("# Lists"), nbformat.v4.new_code_cell('show("recall_strip", k=1)')]
+    file.write_text(_slides.page(nbformat.v4.new_notebook(cells=cells)), encoding="utf-8")
+    page = tab(f"file://{file}", offline=True)
+    page.locator("section").last.scroll_into_view_if_needed()
+    expect(page.locator(".words")).to_contain_text("recall@1 is 0.000, the hit rate 0")
+    there = page.evaluate("scrollY")
+    page.get_by_role("slider", name="tiger 2, same label").press("End")
+    expect(page.locator(".words")).to_contain_text("recall@1 is 0.500, the hit rate 1")
+    assert page.evaluate("scrollY") == there, "keys move what is held"
+    assert page.locator("section").last.evaluate("one => one.offsetHeight <= innerHeight"), "it fits on the page"

@@ -1,6 +1,5 @@
-// Figures that a page computes by itself, as Python does: each takes the knobs, the picture that Python drew at their
-// defaults, and what else Python gave, and returns the picture for these knobs; `refused` where they contradict each
-// other, `idle` knobs that change nothing, and `clicked`, which knobs a click at (x, y) moves.
+// Figures that a page computes: each takes the knobs, what Python drew at their defaults and what else it gave, and gives
+// the picture, or why the knobs are `refused`; `idle` knobs change nothing, and `clicked(x, y)` says which a click moves.
 
 import { allSurrogates, hMinusVersions, rankPlus, twoSigmoids } from "./curves.js";
 import { apStrip, precisionCounter, recallStrip, retrievalProtocols, twoBatches } from "./lists.js";

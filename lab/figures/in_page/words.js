@@ -5,7 +5,6 @@ export const VERMILLION = "#D55E00";
 export const BLACK = "#000000";
 export const RIGHT = "✓";
 export const WRONG = "✗";
-
 const SURE = 30; // digits behind a five that tell a tie from a number beside it
 
 /** As Python's `.{digits}f`: a tie goes to the even digit. */

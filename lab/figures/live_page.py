@@ -148,7 +148,6 @@ def _slider(knob: Knob, stops: Sequence) -> dict[str, Any]:
 
 
 def _pressed(text: str) -> bytes:
-    """A text in few letters of base64."""
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0))
 
 

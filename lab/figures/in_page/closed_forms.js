@@ -1,5 +1,5 @@
-// Figures that a page computes: each takes the knobs, what Python drew at their defaults and what else it gave, and gives
-// the picture, or why the knobs are `refused`; `idle` knobs change nothing, and `clicked(x, y)` says which a click moves.
+// Figures that a page computes: each takes the knobs, what Python drew at defaults and what else it gave, and gives
+// the picture, or why the knobs are `refused`; `idle` knobs change nothing, and `clicked(x, y)` says which one moves.
 
 import { allSurrogates, hMinusVersions, rankPlus, twoSigmoids } from "./curves.js";
 import { apStrip, precisionCounter, recallStrip, retrievalProtocols, twoBatches } from "./lists.js";

@@ -50,7 +50,7 @@ def report(folder: Path | str, seeds: int = SEEDS) -> str:
     found = judgements(folder, seeds)
     made = read([*select().values()], folder)
     counts = Counter(one.verdict for one in found.values())
-    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    told = ", ".join(f"{counts[verdict]} “{verdict}”" for verdict in VERDICTS if counts[verdict])
     hours = sum(trial.cpu for trial in made) / 3600
     parts = [
         f"""# Do the claims hold?
@@ -72,7 +72,7 @@ small training does not show it.
 "Shows here" says that the interval lies above zero, though it may be far smaller than published.
 No test class was looked at while these studies were designed; version 0.2 had tried others on the same images.
 
-Of {len(found)} claims: {told}."""
+Of {len(found)} claims {told}."""
     ]
     for number, title in TITLES.items():
         those = {name: one for name, one in found.items() if one.study.paper == number}

@@ -135,7 +135,8 @@ def sweep(
 
 def _missing(studies: dict[str, Study], folder: Path | str, seeds: int) -> list[Training]:
     """The trainings that are known to be missing: pilots while rates are sought, else what studies with power need."""
-    everything = read([*studies.values()], folder)
+    every = select()  # what seeds do is told by all pilots together
+    everything = read([*every.values()], folder)
     made = {trial.key for trial in everything}
     wanted: dict[tuple, Training] = {}
 
@@ -144,7 +145,7 @@ def _missing(studies: dict[str, Study], folder: Path | str, seeds: int) -> list[
             if training.key not in made:
                 wanted[training.key] = training
 
-    judged = judge(studies, everything, seeds)
+    judged = judge(every, everything, seeds)
     for name, study in studies.items():
         for arm, column in zip((study.first, study.second), study.columns, strict=True):
             found = rates(arm, everything, chosen_by(column))

@@ -119,8 +119,10 @@ def effect(differences: np.ndarray, level: float = LEVEL) -> Effect:
     by_seed, by_class, rest = mean_squares(differences)
     squares = {by_seed: seeds - 1, by_class: classes - 1, rest: (seeds - 1) * (classes - 1)}
     total = max(by_seed + by_class - rest, by_class, by_seed)  # not below what either factor alone would give
-    freedom = total**2 / sum(square**2 / count for square, count in squares.items())
     error, mean = math.sqrt(total / differences.size), float(differences.mean())
+    if error == 0:  # both arms found the same
+        return Effect(mean, mean, mean, 1.0)
+    freedom = total**2 / sum(square**2 / count for square, count in squares.items())
     half = float(stdtrit(freedom, (1 + level) / 2)) * error
     return Effect(mean, mean - half, mean + half, float(2 * stdtr(freedom, -abs(mean) / error)))
 

@@ -29,7 +29,7 @@ from lab.runs.config import merged
 from lab.trials import Trial, packed, unpacked
 
 ROOT = Path(__file__).parents[2]
-WIDTH = 16
+WIDTH, SMALL = 16, {"batch_size": 16}
 ARMS = {arm.name + arm.protocol: arm for arm in _sweep.arms([*_sweep.select().values()])}
 
 
@@ -61,7 +61,7 @@ def test_an_arm_is_a_configuration_and_takes_a_step(name, rows, monkeypatch):
     whole = _data.prepared
     monkeypatch.setattr(_train, "prepared", lambda *given: shrunk(whole(*given)))
     Training(arm, 1e-3, 0).config  # noqa: B018  as declared, it is a configuration
-    small = {"training": {"steps": 1}, "sampler": {"batch_size": 16}, "encoder": {"dim": WIDTH}}
+    small = {"training": {"steps": 1}, "sampler": SMALL, "encoder": {"dim": WIDTH}}
     tiny = dataclasses.replace(arm, config=merged(arm.config, small))
     for seed, seen, unseen in ((0, "test", "validation"), (PILOTS[0], "validation", "test")):
         trial = _train.run(Training(tiny, 1e-3, seed), rows)
@@ -121,7 +121,7 @@ def test_the_head_trains_and_a_training_repeats_itself(rows):
 def small(monkeypatch):
     """One study of two arms that train for a step, the published effect so large that it is run."""
     arms = [
-        Arm(name, {"loss": {"name": name}, "training": {"steps": 1}, "encoder": {"dim": 8}})
+        Arm(name, {"loss": {"name": name}, "training": {"steps": 1}, "encoder": {"dim": 8}, "sampler": SMALL})
         for name in ("contrastive", "triplet_margin")
     ]
     study = Study("First wins.", "000", (Gain("RS@k, table 2", "sop", 60.0),), *arms, ("r@1", "r@1"))

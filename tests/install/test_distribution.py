@@ -93,7 +93,7 @@ def test_the_wheel_is_the_package_with_its_tutorials_documents_and_dashboard(whe
         found = {name for name in archive.namelist() if ".dist-info/" not in name}
         assert sorted(found) == sorted(inside)
         assert not [name for name, source in inside.items() if archive.read(name) != (ROOT / source).read_bytes()]
-    assert wheel.stat().st_size < 21e6  # 5 of them are the example runs
+    assert wheel.stat().st_size < 21.5e6  # 5 of them are the example runs
 
 
 def test_what_it_says_of_itself(wheel):

@@ -37,7 +37,7 @@ class PublishedEffects(Figure):
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         rows = numbers["rows"]
         figure = self.canvas(
-            f"{self.knobs.paper}; ○ published; bars: here on emoji, 95 % over seeds and classes; grey: too small to be seen",
+            f"{self.knobs.paper}; ○ published; bars: on emoji, 95 % over seeds and classes; grey: too small to be seen",
             x="first less second, points",
             height=180 + 52 * len(rows),
         )

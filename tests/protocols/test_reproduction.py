@@ -6,11 +6,9 @@ import pytest
 
 import lab.figures
 import lab.papers.recipes
-import lab.protocols
 from lab.__main__ import main
 from lab.core.estimates import Estimate
-from lab.protocols.reproduction import Reproduction, compared
-from lab.runs.config import RunConfig
+from lab.protocols.reproduction import compared
 from tests.data.miniatures import WRITERS
 
 SMALL = (
@@ -51,7 +49,7 @@ def test_a_reproduction_tells_what_was_published_and_what_came_out(cars, tmp_pat
     ]
     assert main([*words, "--seeds", "2"]) == 0
     folder = tmp_path / "reproduce-rsk_cars196_r50_512"
-    assert "To send in: outcome.json, outcome.md and report.html" in capsys.readouterr().err
+    assert "To send in: outcome.json, outcome.md" in capsys.readouterr().err
     rows = json.loads((folder / "outcome.json").read_text())["rows"]
     assert [row["setting"]["score"] for row in rows] == ["r@1", "r@2", "r@4", "r@8"]
     assert rows[0]["setting"]["published"] == "0.8070" and rows[0]["setting"]["row"] == "RS@k, table 2"
@@ -70,33 +68,32 @@ def test_a_reproduction_tells_what_was_published_and_what_came_out(cars, tmp_pat
 
 def test_a_number_is_met_as_far_as_it_is_printed():
     def outcome(*ours):
-        return compared("RS@k, table 2", "r@1", 0.807, Estimate.of(ours)).setting["outcome"]
+        return compared({}, 0.807, Estimate.of(ours)).setting["outcome"]
 
     assert outcome(0.8066) == outcome(0.9) == "met" and outcome(0.79) == "missed by 1.7 points"
     assert outcome(0.80, 0.81, 0.805) == "met", "the interval over seeds reaches it"
     assert outcome(0.780, 0.781, 0.782) == "missed by 2.6 points"
 
 
-def test_rows_that_another_protocol_measures_are_named():
-    for name, protocol in (("rsk_landmarks_r101_2048", "revisited"), ("rsk_vehicle_id_r50_512", "random_galleries")):
-        config = RunConfig.of({**lab.papers.recipes.get(name).sections, "data": _data(name)})
-        bench = _Bench()
-        conduct = Reproduction(recipe=name).conduct(config, bench)
-        try:
-            while True:
-                next(conduct)
-        except StopIteration as done:
-            outcome = done.value
-        assert any(f"`lab papers protocol {protocol} RUN`" in note for note in outcome.notes)
-
-
-def _data(name):
-    return {**lab.papers.recipes.get(name).sections["data"], "root": "somewhere"}
-
-
-class _Bench:
-    """Trains nothing."""
-
-    def trained(self, configs):
-        yield from ()
-        return {}
+def test_vehicles_are_measured_on_three_test_sets_and_landmarks_where_they_are_judged(tmp_path, tmp_path_factory):
+    """Each by the paper's own protocol, on the official files in miniature."""
+    where = {
+        name: str(WRITERS[name](tmp_path_factory.mktemp(name)))
+        for name in ("vehicle_id", "google_landmarks_v1", "revisited_oxford", "revisited_paris")
+    }
+    words = ["--runs", str(tmp_path), "--anyway", "--quiet", *SMALL.split()]
+    recipes = {"rsk_vehicle_id_r50_512": ["--data.root", where["vehicle_id"]]}
+    recipes["rsk_landmarks_r101_2048"] = [
+        "--data.root", where["google_landmarks_v1"], "--oxford", where["revisited_oxford"],
+        "--paris", where["revisited_paris"], "--training.whitening", "none", "--training.chunk", "1",
+        "--encoder.freeze_batchnorm",
+    ]  # fmt: skip
+    found = {}
+    for name, more in recipes.items():
+        assert main(["papers", "reproduce", name, *words, *more]) == 0
+        outcome = json.loads((tmp_path / f"reproduce-{name}" / "outcome.json").read_text())
+        found[name] = {row["setting"]["data"] for row in outcome["rows"]}, outcome["notes"]
+    assert found["rsk_vehicle_id_r50_512"][0] == {f"vehicle_id {size}" for size in ("small", "medium", "large")}
+    judged, notes = found["rsk_landmarks_r101_2048"]
+    assert judged == {"revisited_oxford", "revisited_paris", "revisited_oxford mean over all set-ups"}
+    assert sum("Not measured: RS@k, table 3" in note and "distractors" in note for note in notes) == 3

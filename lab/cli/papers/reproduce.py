@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from lab.papers.recipes import Recipe
     from lab.runs.config import RunConfig
 
+LANDMARKS = {"oxford": "Revisited Oxford", "paris": "Revisited Paris", "distractors": "the million distractors"}
+
 USUAL = ("--data.root", "--seeds", "--check", "--name", "--device", "--runs")
 
 
@@ -28,6 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
     flag("--seeds", type=int, default=1, help="number of runs, with consecutive seeds (default 1)")
     flag("--check", action="store_true", help="compare the data, tell memory and hours, and train nothing")
     flag("--anyway", action="store_true", help="train although the data are not as they were published")
+    for name in LANDMARKS:
+        flag(f"--{name}", metavar="FOLDER", help=f"for landmarks: folder of {LANDMARKS[name]}")
     _launching.add_on(parser, words)
     flag("--name", help="name of the folder for what is trained (default reproduce-RECIPE)")
     flag("--device", help="device to train and embed on (default as configured)")
@@ -50,12 +54,14 @@ def run(arguments: argparse.Namespace) -> int:
     _look(config, recipe, arguments.anyway)
     if arguments.check:
         return 0
-    protocol = lab.protocols.get("reproduction")(recipe=recipe.name, seeds=arguments.seeds)
+    folders = {name: getattr(arguments, name) for name in LANDMARKS}
+    protocol = lab.protocols.get("reproduction")(recipe=recipe.name, seeds=arguments.seeds, **folders)
     status, bench = conducted(protocol, arguments)
-    runs = lab.runs.list(bench.folder)
-    if status == 0 and runs:
-        page.save(runs, bench.folder / "report.html")
-        say(f"To send in: outcome.json, outcome.md and report.html, of {bench.folder}.")
+    if status == 0:
+        runs = lab.runs.list(bench.folder)
+        if all(run.scores("test") for run in runs):  # landmarks have no test split of their own
+            page.save(runs, bench.folder / "report.html")
+        say(f"To send in: outcome.json, outcome.md and, where there is one, report.html, of {bench.folder}.")
         say("`lab papers figure reference_scores --figure.file outcome.json` draws it beside what was published.")
     return status
 
@@ -78,7 +84,7 @@ def _look(config: RunConfig, recipe: Recipe, anyway: bool) -> None:
             "train all the same with --anyway."
         )
     for found in preflight(config):
-        say(f"{found.name}: {found.sentence}")
         if found.verdict == BAD:
-            raise ValueError("It cannot be trained here as it stands; the line above says what to change.")
+            raise ValueError(f"{recipe.name} cannot be trained here as it stands: {found.sentence}")
+        say(f"{found.name}: {found.sentence}")
     say(f"On one modern GPU, estimated and not measured: {recipe.cost}.")

@@ -11,11 +11,10 @@ from lab.core.catalog import public
 
 if TYPE_CHECKING:
     from lab.claims._report import effects, judgements, report, sections
-    from lab.claims._sweep import BUNDLED, Ran, select, state, sweep
+    from lab.claims._sweep import BUNDLED, select, state, sweep
 
 __all__ = [
-    "BUNDLED", "Ran", "Study", "effects", "get", "judgements", "names", "report", "sections", "select", "state",
-    "sweep",
+    "BUNDLED", "Study", "effects", "get", "judgements", "names", "report", "sections", "select", "state", "sweep"
 ]  # fmt: skip
 
 __getattr__ = public(__name__)

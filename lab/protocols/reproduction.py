@@ -19,9 +19,6 @@ from lab.runs.folder import Run
 if TYPE_CHECKING:
     from lab.sweeps import Bench
 
-Place = tuple[str, str]
-"""A test set, and the part of it: as a published row names both."""
-
 MEANS = {"mean": "mean over all set-ups", f"mean, {CROWDED}": "mean over the set-ups with a million distractors"}
 GALLERIES = {PLAIN: "", CROWDED: "with a million distractors"}
 """How table 3 of RS@k calls what the protocol `revisited` measures."""
@@ -39,9 +36,9 @@ class Reproduction(Protocol):
 
     recipe: str = knob("Recipe that is trained; see `lab list recipes`.", default="rsk_cars196_r50_512")
     seeds: int = knob("Number of runs to train, each with another seed.", default=1, ge=1, le=1000)
-    oxford: str | None = knob("Folder that holds Revisited Oxford, for landmarks.", default=None, path=True)
-    paris: str | None = knob("Folder that holds Revisited Paris, for landmarks.", default=None, path=True)
-    distractors: str | None = knob("Folder of the million distractors, for landmarks.", default=None, path=True)
+    oxford: str | None = knob("Folder that holds Revisited Oxford, for landmarks.", default=None)
+    paris: str | None = knob("Folder that holds Revisited Paris, for landmarks.", default=None)
+    distractors: str | None = knob("Folder of the million distractors, for landmarks.", default=None)
 
     def folder_name(self, config: RunConfig) -> str:
         return f"reproduce-{self.knobs.recipe}"
@@ -65,8 +62,10 @@ class Reproduction(Protocol):
                 rows += [compared(where, printed, Estimate.of(ours))] if ours else []
         return self.outcome(rows, "seeds", list(dict.fromkeys(notes)))
 
-    def _measured(self, run: Run, config: RunConfig) -> Generator[Record, None, Mapping[Place, Mapping[str, float]]]:
-        """Scores of a run by test set."""
+    def _measured(
+        self, run: Run, config: RunConfig
+    ) -> Generator[Record, None, Mapping[tuple[str, str], Mapping[str, float]]]:
+        """Scores of a run by test set and the part of it, as a published row names both."""
         name = config.data.name
         if "test_size" in config.data.values:
             outcome = yield from RandomGalleries(gallery="all").judge(run)
@@ -78,7 +77,7 @@ class Reproduction(Protocol):
         return {(name, ""): (run.scores("test") or {}).get("values", {})}
 
 
-def _landmarks(outcome: Outcome) -> dict[Place, dict[str, float]]:
+def _landmarks(outcome: Outcome) -> dict[tuple[str, str], dict[str, float]]:
     """Rows of `revisited` by what RS@k calls them; its means stand with Revisited Oxford in the tables."""
     found = {}
     for row in outcome.rows:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LANDMARKS = {"oxford": "Revisited Oxford", "paris": "Revisited Paris", "distractors": "the million distractors"}
 
-USUAL = ("--data.root", "--seeds", "--check", "--name", "--device", "--runs")
+USUAL = ("--data.root", "--seeds", "--check", "--device", "--runs")
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:

@@ -39,6 +39,7 @@ class PublishedEffects(Figure):
         figure = self.canvas(
             f"{self.knobs.paper}; ○ published; bars: on emoji, 95 % over seeds and classes; grey: too small to be seen",
             x="first less second, points",
+            y="claim",
             height=180 + 52 * len(rows),
         )
         places = {row["study"]: style.wrapped(row["says"], 44) for row in rows}
@@ -47,7 +48,7 @@ class PublishedEffects(Figure):
             wide = {"type": "data", "array": [row["visible"] for row in blind], "thickness": 8, "width": 0}
             figure.add_scatter(
                 x=[0] * len(blind), y=[places[row["study"]] for row in blind], mode="markers", name="not tried",
-                marker={"color": "#BBB", "symbol": "square", "size": 8}, error_x={**wide, "color": "#BBB"},
+                marker={"color": style.GREY, "symbol": "square", "size": 8}, error_x={**wide, "color": "#BBB"},
                 hovertemplate="not tried: only effects of ± %{customdata:.2f} points would be seen<extra></extra>",
                 customdata=[row["visible"] for row in blind],
             )  # fmt: skip
@@ -67,7 +68,7 @@ class PublishedEffects(Figure):
         dots = [(places[row["study"]], points) for row in rows for points in row["published"]]
         figure.add_scatter(
             x=[points for _, points in dots], y=[place for place, _ in dots], mode="markers", name="published",
-            marker={"color": style.BLACK, "symbol": "circle-open", "size": 9, "line": {"width": 1.5}},
+            marker={"color": style.BLACK, "symbol": "circle-open", "size": 9},
             hovertemplate="published: %{x:+.2f} points<extra></extra>",
         )  # fmt: skip
         figure.update_yaxes(categoryorder="array", categoryarray=list(places.values()), showgrid=False)

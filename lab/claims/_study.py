@@ -11,7 +11,7 @@ import importlib
 import json
 import pkgutil
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -64,7 +64,7 @@ class Arm:
     protocol: Protocol = "unseen"
     tier: Tier = "head"
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Changes with whatever decides how the arm trains."""
         decides = [self.config, self.columns, self.protocol, BASE[self.tier]]

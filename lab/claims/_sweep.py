@@ -22,7 +22,7 @@ from lab import trials
 from lab.claims import _study
 from lab.claims._data import features
 from lab.claims._study import BASE, PILOTS, SEEDS, Arm, Study, Training
-from lab.claims._verdicts import BLIND, chosen_by, judge, rates
+from lab.claims._verdicts import POWER, chosen_by, judge, rates
 from lab.core.records import Record
 from lab.core.streams import result_of
 from lab.trials import Trial
@@ -76,11 +76,12 @@ def read(studies: Sequence[Study], folder: Path | str) -> list[Trial]:
 
 def state(only: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> list[dict[str, Any]]:
     """How far each study is: trainings made and, as far as is known, missing, and seconds of processor time."""
-    rows, judged = [], judge(select(), read([*select().values()], folder), seeds)
+    rows, every = [], select()
+    judged, missing = judge(every, read([*every.values()], folder), seeds), _missing(every, folder, seeds)
     for name, study in select(only).items():
         made = read([study], folder)
-        missing = _missing({name: study}, folder, seeds)
-        counts = {"made": len(made), "missing": len(missing), "CPU seconds": round(sum(t.cpu for t in made), 1)}
+        lacking = [one for one in missing if one.arm in (study.first, study.second)]
+        counts = {"made": len(made), "missing": len(lacking), "CPU seconds": round(sum(t.cpu for t in made), 1)}
         rows.append({"study": name, **counts, "verdict": judged[name].verdict})
     return rows
 
@@ -150,7 +151,7 @@ def _missing(studies: dict[str, Study], folder: Path | str, seeds: int) -> list[
         for arm, column in zip((study.first, study.second), study.columns, strict=True):
             found = rates(arm, everything, chosen_by(column))
             want(arm, found.wanted, PILOTS)
-            if found.best is not None and judged[name].power is not None and judged[name].verdict != BLIND:
+            if found.best is not None and (judged[name].power or 0) >= POWER:
                 want(arm, [found.best], range(seeds))
     return list(wanted.values())
 

@@ -32,7 +32,7 @@ STEP, CENTRE, WIDEST = 3, 1e-3, 5
 
 def rate(power: int) -> float:
     """The learning rate of a rung of the ladder."""
-    return float(f"{CENTRE * float(STEP) ** power:.3g}")
+    return float(f"{CENTRE * STEP**power:.3g}")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def rates(arm: Arm, trials: Sequence[Trial], column: str) -> Rates:
             found.setdefault(trial.lr, []).append(trial.validation.get(column, -math.inf))
     means = {lr: sum(scores) / len(scores) for lr, scores in found.items() if len(scores) == len(PILOTS)}
     ladder = {rate(power): power for power in range(-WIDEST, WIDEST + 1)}
-    best = max((lr for lr in means if lr in ladder), key=lambda lr: (means[lr], -lr), default=CENTRE)
+    best = max(means, key=lambda lr: (means[lr], -lr), default=CENTRE)
     if abs(ladder[best]) == WIDEST:
         raise ValueError(f"{arm.name}: its best learning rate, {best:g}, is the last that is tried.")
     three = tuple(rate(ladder[best] + step) for step in (-1, 0, 1))
@@ -111,7 +111,7 @@ class Effect:
     p: float
 
 
-def effect(differences: np.ndarray, level: float = LEVEL) -> Effect:
+def effect(differences: np.ndarray) -> Effect:
     """Student's t interval of the mean of [s c], with Satterthwaite's degrees of freedom."""
     from scipy.special import stdtr, stdtrit
 
@@ -123,7 +123,7 @@ def effect(differences: np.ndarray, level: float = LEVEL) -> Effect:
     if error == 0:  # both arms found the same
         return Effect(mean, mean, mean, 1.0)
     freedom = total**2 / sum(square**2 / count for square, count in squares.items())
-    half = float(stdtrit(freedom, (1 + level) / 2)) * error
+    half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * error
     return Effect(mean, mean - half, mean + half, float(2 * stdtr(freedom, -abs(mean) / error)))
 
 

@@ -70,7 +70,9 @@ bar shows how large an effect would have to be.
 "Refuted at this size" says that the interval lies below every published number: not that the paper is wrong, but that a
 small training does not show it.
 "Shows here" says that the interval lies above zero, though it may be far smaller than published.
-No test class was looked at while these studies were designed; version 0.2 had tried others on the same images.
+Rates, power and what is tried follow from other classes than those of the tests; but the studies are not blind: version
+0.2 had judged losses on the same emoji, seven trainings were measured while the code was tried, and `cam_repeller` got
+another start after other verdicts were known, because the first had no best rate within reach.
 
 Of {len(found)} claims {told}."""
     ]

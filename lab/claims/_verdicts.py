@@ -117,12 +117,12 @@ def effect(differences: np.ndarray) -> Effect:
 
     seeds, classes = differences.shape
     by_seed, by_class, rest = mean_squares(differences)
-    squares = {by_seed: seeds - 1, by_class: classes - 1, rest: (seeds - 1) * (classes - 1)}
+    squares = (by_seed, seeds - 1), (by_class, classes - 1), (rest, (seeds - 1) * (classes - 1))
     total = max(by_seed + by_class - rest, by_class, by_seed)  # not below what either factor alone would give
     error, mean = math.sqrt(total / differences.size), float(differences.mean())
     if error == 0:  # both arms found the same
         return Effect(mean, mean, mean, 1.0)
-    freedom = total**2 / sum(square**2 / count for square, count in squares.items())
+    freedom = total**2 / sum(square**2 / count for square, count in squares)
     half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * error
     return Effect(mean, mean - half, mean + half, float(2 * stdtr(freedom, -abs(mean) / error)))
 

@@ -221,7 +221,7 @@ def trial(root: Path, name: str, data: str, seed: int, change: dict[str, Any], s
                 pass
         except Exception as error:  # a sentence of the training's own; the run says how it ended
             print(f"    {type(error).__name__}: {str(error)[:110]}", flush=True)
-    found = [one.name for one in verdict.of(run)]
+    found = [one.name for one in verdict.diagnose(run)]
     print(f"{name}: {', '.join(found) or 'nothing'}  ({time.process_time() - began:.1f} s)", flush=True)
     return run
 
@@ -250,7 +250,7 @@ def healthy(root: Path) -> None:
 
 
 def faults(run: lab.runs.Run) -> list[str]:
-    return [one.name for one in verdict.of(run) if not one.note]
+    return [one.name for one in verdict.diagnose(run) if not one.note]
 
 
 def rows(root: Path, data: str) -> Iterator[list[str]]:

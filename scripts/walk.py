@@ -84,7 +84,8 @@ class Walk:
 
     def _holds(self, value: Any, depth: int) -> bool:
         inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-        inner = vars(value).values() if hasattr(type(value), "__dataclass_fields__") else inner
+        fields = getattr(type(value), "__dataclass_fields__", ())
+        inner = [getattr(value, name, None) for name in fields] if fields else inner
         return self.held(value) or (depth > 0 and any(self._holds(one, depth - 1) for one in list(inner)[:50]))
 
 

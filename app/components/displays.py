@@ -21,14 +21,14 @@ def listen() -> None:
     """Have this page ask which runs have ended; it shows nothing until one has. And have one press of Back lead to the
     page before: a step is what the person did, and not that a page filled in its address."""
     with st.container(key="listening"):
-        component("notifications")(key="bell listens", data={**_ASKS, "button": False})
+        component("notifications")(key="notifications listen", data={**_ASKS, "button": False})
     with st.container(key="listening-steps"):
         component("steps")(key="steps", data={})
 
 
 def notifications_button() -> None:
     """The button that allows desktop messages, and what they are."""
-    component("notifications")(key="bell", data={**_ASKS, "button": True})
+    component("notifications")(key="notifications", data={**_ASKS, "button": True})
 
 
 @dataclass(frozen=True)

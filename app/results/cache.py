@@ -222,8 +222,8 @@ def reranked(view: SplitView, method: str) -> OtherRanking:
 
 @background.job("Assigning the gallery to the anchors", keep=3)
 def inverted(view: SplitView) -> InvertedGallery:
-    """The same split filed under the run's class anchors, or under its class means when the run learnt none; its curves
-    and losers are quick."""
+    """The same split in lists, one for each class anchor of the run, or for each class mean when the run learnt none;
+    its curves and losers are quick."""
     learnt = view.run.folder.anchors(view.split)
     anchors = Anchors.means(view.whole.gallery) if learnt is None else Anchors(*learnt, learnt=True)
     return InvertedGallery(view.whole, anchors).prepare().survey()

@@ -34,10 +34,10 @@ def draw(run: Run) -> None:
 
 def _beside(run: Run) -> None:
     """What a head did to the network as it came, and the way to the queries that it gained and lost."""
-    if run.state == FINISHED and (came := adaptation.came_of(run, run_choice.library().runs)):
+    if run.state == FINISHED and (baseline := adaptation.baseline_of(run, run_choice.library().runs)):
         with st.container(border=True):
-            st.markdown(page_frame.as_text(adaptation.beside(came, run).sentence))
-            query = {"run": came.name, "rival": f"run:{run.name}", "queries": "improved"}
+            st.markdown(page_frame.as_text(adaptation.compare(baseline, run).sentence))
+            query = {"run": baseline.name, "rival": f"run:{run.name}", "queries": "improved"}
             page_frame.link_to("browse", "Look at the queries that gained", query)
 
 
@@ -46,7 +46,7 @@ def _card(run: Run, one: Finding) -> None:
     with st.container(border=True, key=f"finding {one.name}"):
         st.markdown(f"{icon} **{kind}: {one.name}.** {page_frame.as_text(one.sentence)}")
         st.markdown(f"**What to do:** {page_frame.as_text(one.advice)}")
-        page_frame.say(f"Knob: {one.knob}")
+        page_frame.say(f"Setting: {one.knob}")
         with st.container(horizontal=True, vertical_alignment="center"):
             page_frame.link_to(one.place.page, one.place.words, one.place.query)
             if "." in one.knob and not run.config.foreign:

@@ -25,7 +25,7 @@ HEADS = ("linear", "whitened", "mlp", "whitening")
 """What can be put on features: three heads that are trained, and the whitening alone."""
 NETWORK = "efficientnet_lite0"
 """What embeds images where nobody names a network: its weights come as a package."""
-CAME = "as-it-came"
+BASELINE = "as-it-came"
 """How the run of the network as it came is called, after its source."""
 STEPS, BATCH = 150, 256
 """Of a training of a head; a batch has four images of each class at most."""
@@ -33,16 +33,16 @@ STEPS, BATCH = 150, 256
 
 @dataclass(frozen=True)
 class Plan:
-    """came: measures the network as it came. head: trains a head on it. stem: what runs of it are called.
+    """baseline: measures the network as it came. head: trains a head on it. stem: what runs of it are called.
     images: the data set, as `head` shares it out."""
 
-    came: RunConfig
+    baseline: RunConfig
     head: RunConfig
     stem: str
     images: ImageSet
 
 
-def planned(
+def plan_head(
     source: Run | Path | str, *, encoder: str | None = None, weights: str | None = None, loss: Any = "recall_at_k",
     head: str = "linear", dim: int | None = None, runs: Path | str | None = None, **sections: Any,
 ) -> Plan:  # fmt: skip
@@ -97,10 +97,10 @@ def planned(
     kind = "whitened" if head == "whitening" else head
     with_head = {**base["encoder"], "head": kind, "dim": dim or max(2, min(allowed))}
     made = merged({**base, **chosen, "encoder": with_head}, sections)
-    came = merged(base, {name: value for name, value in sections.items() if name in ("data", "metrics", "evaluation")})
+    shared = {name: value for name, value in sections.items() if name in ("data", "metrics", "evaluation")}
     where = {name: value for name, value in (sections.get("training") or {}).items() if name in ("device", "seed")}
-    came = merged(came, {"encoder": {"dim": None, "normalise": unit}, "training": where})
-    return Plan(RunConfig.of(came), RunConfig.of(made), stem, images)
+    baseline = merged(merged(base, shared), {"encoder": {"dim": None, "normalise": unit}, "training": where})
+    return Plan(RunConfig.of(baseline), RunConfig.of(made), stem, images)
 
 
 def _source(

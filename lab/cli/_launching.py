@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 HERE = "here"
 
 
-def add_on(parser: argparse.ArgumentParser, words: Sequence[str], default: str = HERE, help: str = "") -> None:
-    """`--on`, and `--on.KNOB` for the launcher that the words name. help: of what trains nothing."""
+def add_on(parser: argparse.ArgumentParser, words: Sequence[str], default: str = HERE) -> None:
+    """`--on`, and `--on.KNOB` for the launcher that the words name."""
     from lab import launchers
     from lab.cli import _flags
 
     place = "in this process" if default == HERE else "the queue of this machine"
     trains = f"where to train: {', '.join(launchers.names())}, or ray://HOST:PORT (default {place})"
-    parser.add_argument("--on", default=default, metavar="WHERE", help=help or trains)
+    parser.add_argument("--on", default=default, metavar="WHERE", help=trains)
     name = (_flags.early(words, on="store").on or default).partition("://")[0]
     if name in launchers.names():
         _flags.add_knobs(parser, "on", launchers.get(name).Knobs, f"launcher ({name})")
@@ -46,4 +46,4 @@ def launcher_of(arguments: argparse.Namespace, before: Sent | None = None) -> La
     if before is not None and before.launcher == name:
         address = {} if elsewhere or not before.address else {"address": before.address}
         chosen = {**before.knobs, **address, **chosen}
-    return launchers.at(arguments.on, **chosen)
+    return launchers.from_address(arguments.on, **chosen)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from lab.cli._output import add_flags, print_json, say
 
 if TYPE_CHECKING:
-    from lab.adaptation import Beside
+    from lab.adaptation import Comparison
 
 HEADING, PLACE = "Train and measure", 11
 
@@ -47,29 +47,29 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from lab.adaptation import adapting, planned
+    from lab.adaptation import adapt_steps, plan_head
     from lab.cli import _config
     from lab.cli._progress import result_of
     from lab.cli.train import StopOnSignal
 
     sections = _config.merged(arguments)
-    plan = planned(
+    plan = plan_head(
         arguments.source, encoder=arguments.encoder, weights=arguments.weights, head=arguments.head,
         dim=arguments.dim, runs=arguments.runs, **sections,
     )  # fmt: skip
     with StopOnSignal() as stop:
-        made = result_of(adapting(plan, arguments.also, arguments.name, arguments.runs, stop), arguments.quiet)
+        made = result_of(adapt_steps(plan, arguments.also, arguments.name, arguments.runs, stop), arguments.quiet)
     if made is None:
         say("Stopped; `lab train --resume RUN` goes on with what was begun.")
         return stop.status or 1
     if arguments.json:
-        found = made.beside
+        found = made.comparison
         print_json(
             {
                 "run": str(made.run.path),
-                "came": str(made.came.path),
+                "baseline": str(made.baseline.path),
                 "split": found.split,
-                "scores": [_row(found), *({"data": one.data, **_row(one)} for one in made.elsewhere)],
+                "scores": [_row(found), *({"data": one.data, **_row(one)} for one in made.others)],
                 "gained": found.gained.tolist(),
                 "lost": found.lost.tolist(),
                 "sentences": made.sentences,
@@ -77,11 +77,11 @@ def run(arguments: argparse.Namespace) -> int:
         )
         return 0
     print("\n".join(made.sentences))
-    say(f"{made.run.path} and {made.came.path}; in the dashboard, Browse shows what was gained and lost.")
+    say(f"{made.run.path} and {made.baseline.path}; in the dashboard, Browse shows what was gained and lost.")
     return 0
 
 
-def _row(one: Beside) -> dict:
+def _row(one: Comparison) -> dict:
     from lab.adaptation import verdict
 
     found = one.difference

@@ -71,7 +71,7 @@ class Estimate:
         return f"{self.mean:.4f}" if self.half is None else f"{self.mean:.4f} ± {self.half:.4f}"
 
 
-def over_groups(values: Sequence | np.ndarray, groups: Sequence | np.ndarray, level: float = LEVEL) -> Half:
+def over_groups(values: Sequence | np.ndarray, groups: Sequence | np.ndarray, level: float = LEVEL) -> GroupedMean:
     """The mean of values that come in groups, and how far another draw of groups would move it.
 
     Queries of one class succeed and fail together, so that thousands of queries of few classes say less than thousands
@@ -90,19 +90,19 @@ def over_groups(values: Sequence | np.ndarray, groups: Sequence | np.ndarray, le
     known = ~np.isnan(numbers)
     numbers = numbers[known]
     if not len(numbers):
-        return Half(float("nan"), None, 0)
+        return GroupedMean(float("nan"), None, 0)
     mean = float(numbers.mean())
     _, place = np.unique(np.asarray(groups)[known], return_inverse=True)
     sums = np.bincount(place, numbers - mean)
     count = len(sums)
     if count < 2:
-        return Half(mean, None, count)
+        return GroupedMean(mean, None, count)
     error = np.sqrt(count / (count - 1) * np.square(sums).sum()) / len(numbers)
-    return Half(mean, float(_student(level, count - 1) * error), count)
+    return GroupedMean(mean, float(_student(level, count - 1) * error), count)
 
 
 @dataclass(frozen=True)
-class Half:
+class GroupedMean:
     """A mean with half of its interval (None: too few groups for one) over so many groups."""
 
     mean: float

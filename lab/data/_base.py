@@ -19,7 +19,7 @@ from lab.core.knobs import HasKnobs, knob
 from lab.core.results import Relevance
 from lab.data._corrections import classes_of, found, moved, read_corrections
 from lab.data._noise import NoiseKnobs, kept_classes, long_tail, relabelled, replaced
-from lab.data._splits import Split, SplitName, few, fold_of
+from lab.data._splits import Split, few, fold_of
 from lab.data.images.reading import CONVERT, EXTENSIONS, HEIC, ImageError, as_rgb, nameable, open_rgb
 
 
@@ -300,8 +300,8 @@ class ImageSet(HasKnobs):
         order = np.concatenate([np.empty(0, dtype=np.int64), *mine])
         return Relevance(np.cumsum([0, *map(len, mine)]), items[order], whole.grades[order])
 
-    def check_training(self, per_class: int = 1, split: SplitName = "train") -> None:
-        """Make sure that a split can be trained on, before any time is spent.
+    def check_training(self, per_class: int = 1) -> None:
+        """Make sure that the training split can be trained on, before any time is spent.
 
         Args:
             per_class: images of each class that a batch needs.
@@ -309,17 +309,17 @@ class ImageSet(HasKnobs):
         Raises:
             ValueError: the split is missing or empty, holds a single class, or has classes with fewer images.
         """
-        chosen = self.splits.get(split)
+        chosen = self.splits.get("train")
         if chosen is None or not len(chosen):
             sizes = ", ".join(f"{name} {len(one)}" for name, one in self.splits.items()) or "no splits"
             raise ValueError(
-                f"{self.called} has no images in its {split} split; it has {sizes}. Choose another split or change the "
+                f"{self.called} has no images in its train split; it has {sizes}. Choose another split or change the "
                 "fractions of the classes."
             )
         classes, counts = chosen.by_class(self.labels)
         if len(classes) < 2:
             raise ValueError(
-                f"The {split} split of {self.called} holds the single class {self.class_names[classes[0]]!r}; "
+                f"The train split of {self.called} holds the single class {self.class_names[classes[0]]!r}; "
                 "ranking needs at least two classes, so add images of another class."
             )
         short = classes[counts < per_class]
@@ -327,7 +327,7 @@ class ImageSet(HasKnobs):
             named = ", ".join(f"{self.class_names[c]!r} ({counts[classes == c][0]})" for c in short[:3])
             more = ", ..." if len(short) > 3 else ""
             raise ValueError(
-                f"{len(short)} of {len(classes)} classes in the {split} split of {self.called} "
+                f"{len(short)} of {len(classes)} classes in the train split of {self.called} "
                 f"{'has' if len(short) == 1 else 'have'} fewer than {per_class} images: {named}{more}. "
                 f"Lower the images per class to {counts.min()}, add images, or let the sampler leave such classes "
                 "out or repeat their images."

@@ -15,7 +15,7 @@ from lab.core import threads
 from lab.core.records import Embedding
 from lab.core.results import EmbeddingSet
 from lab.data.images.loading import LoadedBatch, Loader
-from lab.evaluation.precision import Precision
+from lab.evaluation.mixed_precision import MixedPrecision
 
 PIECE = 2
 """Batches that a thread takes at a time, where several pieces are worked on side by side."""
@@ -35,7 +35,7 @@ def embed(
     flip: bool = False,
     scales: Sequence[float] = (1.0,),
     beta: float = 0.0,
-    precision: Precision | None = None,
+    precision: MixedPrecision | None = None,
     abreast: int = 1,
 ) -> Generator[Embedding, None, EmbeddingSet]:
     """Embed the images at `items` (int64 [n]) in evaluation mode; yields progress, returns the embeddings.
@@ -53,7 +53,7 @@ def embed(
         NothingEmbedded: there is no image to embed.
     """
     device = next((p.device for p in encoder.parameters()), torch.device("cpu"))
-    precision = precision or Precision(device=device)
+    precision = precision or MixedPrecision(device=device)
     vectors, labels, kept = [], [], []
     done = 0
 
@@ -111,7 +111,7 @@ def _side_by_side(walk: Callable[[np.ndarray], Iterator[Made]], pieces: list[np.
 
 
 def rows_of(
-    encoder: Any, images: torch.Tensor, flip: bool, scales: Sequence[float], beta: float, precision: Precision
+    encoder: Any, images: torch.Tensor, flip: bool, scales: Sequence[float], beta: float, precision: MixedPrecision
 ) -> torch.Tensor:
     """Embeddings float32 [n d] of normalised images [n 3 h w], as `embed` makes them."""
     forward = encoder.raw if beta > 0 else encoder

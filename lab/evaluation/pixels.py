@@ -12,27 +12,29 @@ from lab.data import ImageSet
 from lab.data.images import transforms
 from lab.data.images.loading import Loader
 
+SIDE = 32
+
 
 def embed_pixels(
-    dataset: ImageSet, items: np.ndarray, reference: np.ndarray, size: int = 32, what: str = "raw pixels"
+    dataset: ImageSet, items: np.ndarray, reference: np.ndarray
 ) -> Generator[Embedding, None, EmbeddingSet]:
-    """Scale images to `size` pixels, subtract the mean image, give each unit length; yields progress.
+    """Scale images to 32 pixels a side, subtract the mean image, give each unit length; yields progress.
 
     Args:
         items: int64 [n], the images. reference: int64 [r], other images (of training), whose mean is subtracted.
 
     Returns:
-        embeddings [n 3 size size], flattened.
+        embeddings [n 3 32 32], flattened.
     """
-    seen = transforms.testing(size, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0), resize=size)
+    seen = transforms.testing(SIDE, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0), resize=SIDE)
     loader = Loader(dataset, seen)
     total = len(items) + len(reference)
-    done, sums, images = 0, np.zeros(3 * size * size), 0
+    done, sums, images = 0, np.zeros(3 * SIDE * SIDE), 0
     for batch in loader.split(reference):
         sums += batch.images.flatten(1).double().sum(0).numpy()
         images += len(batch)
         done += len(batch)
-        yield Embedding(what, done, total)
+        yield Embedding("raw pixels", done, total)
     mean = (sums / max(images, 1)).astype(np.float32)
     vectors, labels, kept = [], [], []
     for batch in loader.split(items):
@@ -42,5 +44,5 @@ def embed_pixels(
         labels.append(batch.labels.numpy())
         kept.append(batch.items.numpy())
         done += len(batch)
-        yield Embedding(what, done, total)
+        yield Embedding("raw pixels", done, total)
     return EmbeddingSet(np.concatenate(vectors), np.concatenate(labels), np.concatenate(kept))

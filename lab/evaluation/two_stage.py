@@ -72,7 +72,7 @@ class Curves:
 
 @dataclass(frozen=True)
 class InvertedGallery:
-    """A split filed under anchors."""
+    """A split in inverted lists, one for each anchor."""
 
     collection: Collection
     anchors: Anchors
@@ -93,7 +93,7 @@ class InvertedGallery:
         return self.collection.exact(DEPTH)
 
     def prepare(self) -> InvertedGallery:
-        """File the gallery; returns itself, quick from now on except for what `survey` prepares."""
+        """Fill the lists; returns itself, quick from now on except for what `survey` prepares."""
         _ = self._index, self._exact
         return self
 
@@ -112,7 +112,7 @@ class InvertedGallery:
 
     @cached_property
     def sizes(self) -> np.ndarray:
-        """int64 [c]: images filed under each anchor."""
+        """int64 [c]: images in the list of each anchor."""
         return np.diff(self._index.bounds)
 
     def order(self, item: int) -> np.ndarray:

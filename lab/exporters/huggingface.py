@@ -16,7 +16,7 @@ from lab.core.files import write_json
 from lab.core.knobs import knob
 from lab.exporters._hub import layout_of, modeling, write_weights
 from lab.exporters._model_card import card
-from lab.exporters._program import EncoderExporter, Program
+from lab.exporters._program import EncoderExporter
 from lab.exporters.torch import Torch
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
@@ -77,7 +77,7 @@ class Huggingface(EncoderExporter):
 
     def write(self, run: Run, path: Path) -> None:
         program = self.program(run)
-        encoder, config = program.encoder, published(run, program)
+        encoder, config = program.encoder, published(run)
         layout = layout_of(encoder)
         for_timm = write_weights(path, encoder, layout, program.geometry)
         about = {**program.about, "layout": layout, "versions": run.meta.get("versions", {})}
@@ -99,7 +99,7 @@ class Huggingface(EncoderExporter):
         (path / "README.md").write_text(f"---\n{head_text}---\n\n{text}", encoding="utf-8")
 
 
-def published(run: Run, program: Program) -> RunConfig:
+def published(run: Run) -> RunConfig:
     """The run's configuration for others: it builds the encoder as it is used, on any machine, and names no folder of
     this one."""
     config = run.config

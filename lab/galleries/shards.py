@@ -57,11 +57,12 @@ class Gallery(EmbeddingSet):
 
     def name(self, row: int) -> str:
         """What a person knows a row by: the key of its image."""
+        asked = row
         for part in self._names:
             if row < len(part):
                 return part[row]
             row -= len(part)
-        raise IndexError("There is no such row.")
+        raise IndexError(f"The gallery {self.folder} has no row {asked}; its rows are 0 to {len(self) - 1}.")
 
     def class_name(self, label: int) -> str:
         """Its number where it has no name, and nothing for a label below 0, which stands for no class."""

@@ -1,1 +1,1 @@
-"""What was installed, and how it starts itself: child processes, tutorials and documents, whose files lie here."""
+"""What is installed here: versions, where tutorials and documents lie, child processes."""

@@ -1,6 +1,7 @@
 """Rank sums and neighbourhoods that the losses call, walked tile by tile so that no n x n x anything ever exists.
 
-Every function has a plain-loop twin in `lab.kernels.reference`, which the tests hold it against in value and gradient.
+`rank_sums`, `positive_rank_sums`, `negative_rank_sums` and `mixed_rank_sums` have plain-loop twins in
+`lab.kernels.reference`, which the tests compare them with in value and gradient.
 `path()` says which implementation runs, `force("plain")` or the environment variable LAB_KERNELS picks one.
 """
 

@@ -3,8 +3,8 @@
 All processes run the same program on the same rows, those of everyone. Within `among`, a kernel walks its own part only
 and adds up the sums of all, a number or two a positive pair, so that everything that follows is the same in each
 process. Its gradient is then only a part. It is multiplied by the number of processes, and the gradient of the rows is
-in the end averaged over them (`gathering.mean_of_own_rows`): what each process computed whole is thereby counted once.
-No loss, wrapper or memory knows of it.
+in the end averaged over them (`gathering.mean_of_local_rows`), so that what each process computed whole counts once. No
+loss, wrapper or memory knows of it.
 """
 
 from __future__ import annotations

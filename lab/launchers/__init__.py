@@ -8,7 +8,7 @@ Example (`run` is a run of `lab.runs`, waiting):
     >>> import lab
     >>> lab.launchers.names()
     ('local', 'ray', 'slurm')
-    >>> lab.launchers.at("ray://head:10001").knobs.address
+    >>> lab.launchers.from_address("ray://head:10001").knobs.address
     'ray://head:10001'
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lab.runs import Run
     from lab.runs.process import Sent, Worker
 
-__all__ = ["Launcher", "add", "at", "create", "get", "knob", "names", "of", "send"]
+__all__ = ["Launcher", "add", "create", "from_address", "from_sent", "get", "knob", "names", "send"]
 
 _catalog: "Catalog[Launcher]" = Catalog(__name__, __path__, "launcher", base="lab.launchers._base:Launcher")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
@@ -37,7 +37,7 @@ else:
     __getattr__, __dir__ = _catalog.public()
 
 
-def at(address: str, /, **knobs: Any) -> "Launcher":
+def from_address(address: str, /, **knobs: Any) -> "Launcher":
     """The launcher that an address names: `local`, `slurm`, `ray`, or `ray://HOST:PORT` for a cluster elsewhere.
 
     Raises:
@@ -49,7 +49,7 @@ def at(address: str, /, **knobs: Any) -> "Launcher":
     return create(name, **({"address": address} if colon else {}), **knobs)
 
 
-def of(place: "Sent") -> "Launcher":
+def from_sent(place: "Sent") -> "Launcher":
     """The launcher of a place, with its knobs as they were.
 
     Raises:
@@ -57,7 +57,7 @@ def of(place: "Sent") -> "Launcher":
 
     Example:
         >>> from lab.runs.process import Sent
-        >>> lab.launchers.of(Sent("slurm", knobs={"minutes": 90})).place.knobs["minutes"]
+        >>> lab.launchers.from_sent(Sent("slurm", knobs={"minutes": 90})).place.knobs["minutes"]
         90
     """
     return create(place.launcher, **({"address": place.address} if place.address else {}), **place.knobs)

@@ -25,7 +25,7 @@ def main(words: Sequence[str]) -> int:
     place, *paths = words
     runs = [Run(Path(path)) for path in paths]
     try:
-        launcher = launchers.of(Sent(**json.loads(place)))
+        launcher = launchers.from_sent(Sent(**json.loads(place)))
         launcher.submit(runs)
     except Exception as error:  # submitit and Ray have kinds of their own; nobody else would hear of it
         for run in runs:

@@ -1,7 +1,7 @@
 """Two-dimensional maps of an embedding, and how far each may be trusted.
 
 A map is for an overview. Neighbours are always taken from the full space, and every map should be shown with its
-`honesty`.
+`quality`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Method = Literal["pca", "umap", "tsne"]
 METHODS: tuple[Method, ...] = ("pca", "umap", "tsne")
 
 
-def flatten(
+def project(
     vectors: Any, method: Method = "pca", seed: int = 0, neighbours: int = 15, start: np.ndarray | None = None
 ) -> np.ndarray:
     """Map vectors [n d] to the plane, float32 [n 2], the same for the same seed.
@@ -43,7 +43,7 @@ def flatten(
     Example:
         >>> import lab, numpy as np
         >>> vectors = np.random.default_rng(0).normal(size=(50, 16))
-        >>> lab.maps.flatten(vectors, "pca").shape
+        >>> lab.maps.project(vectors, "pca").shape
         (50, 2)
     """
     vectors = _table(vectors, "vector", np.float32)
@@ -117,7 +117,7 @@ def nearest(vectors: Any, k: int) -> np.ndarray:
     return _nearest_by_cosine(vectors, k)[1]
 
 
-def honesty(vectors: Any, flat: np.ndarray, k: int = 10) -> dict[str, float]:
+def quality(vectors: Any, flat: np.ndarray, k: int = 10) -> dict[str, float]:
     """How far a map keeps the k nearest neighbours (by cosine, oneself left out).
 
     Returns:
@@ -134,7 +134,7 @@ def honesty(vectors: Any, flat: np.ndarray, k: int = 10) -> dict[str, float]:
     Example:
         >>> import lab, numpy as np
         >>> vectors = np.random.default_rng(0).normal(size=(50, 16))
-        >>> kept = lab.maps.honesty(vectors, lab.maps.flatten(vectors), k=5)
+        >>> kept = lab.maps.quality(vectors, lab.maps.project(vectors), k=5)
         >>> kept["chance"] < kept["agreement"] < 1  # noise in 16 dimensions does not fit on a plane
         True
     """

@@ -34,8 +34,8 @@ from lab.runs.process import Worker
 
 KEPT_FROM = 50_000
 """Points from which a PCA map is kept in the run's folder, too."""
-HONESTY = ("trustworthiness", "agreement", "chance")
-"""What is kept of each map besides its places, see `lab.maps.honesty`."""
+QUALITY = ("trustworthiness", "agreement", "chance")
+"""What is kept of each map besides its places, see `lab.maps.quality`."""
 LARGE = 64_000_000
 """Bytes of a file of embeddings from which only pieces of it tell it apart."""
 
@@ -61,13 +61,13 @@ def read(file: Path, of: str) -> dict[str, np.ndarray] | None:
 
     Returns:
         `steps` int64 [t], `flat` float32 [t n 2], `items` int64 [n] (maps of older versions lack them), and the three
-        measures of honesty, float64 [t]. None where there is no such map, or a damaged one: it is drawn again.
+        measures of quality, float64 [t]. None where there is no such map, or a damaged one: it is drawn again.
     """
     try:
         kept = arrays.read(file) if file.is_file() and arrays.header(file).get("of") == of else {}
     except (OSError, ValueError):
         return None
-    return kept if {"steps", "flat", *HONESTY} <= kept.keys() else None
+    return kept if {"steps", "flat", *QUALITY} <= kept.keys() else None
 
 
 def places(run: Run, split: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -134,7 +134,7 @@ class Chart:
         """The map, if it was drawn from the embeddings that are there now."""
         stored = read(self._file, self.fingerprint)
         return (
-            None if stored is None else Map(stored["steps"], stored["flat"], {name: stored[name] for name in HONESTY})
+            None if stored is None else Map(stored["steps"], stored["flat"], {name: stored[name] for name in QUALITY})
         )
 
     def keep(self, drawn: Map, of: str) -> None:
@@ -144,7 +144,7 @@ class Chart:
             OSError: the run's folder cannot be written.
         """
         self._file.parent.mkdir(exist_ok=True)
-        columns = {"steps": drawn.steps, "flat": drawn.flat, **drawn.honesty}
+        columns = {"steps": drawn.steps, "flat": drawn.flat, **drawn.quality}
         if self.split != OVER_TIME:
             columns["items"] = sheet(self.run, self.split).on_map.items
         arrays.write(self._file, columns, {"of": of})

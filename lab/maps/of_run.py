@@ -24,9 +24,9 @@ LAID_OUT = 10_000
 COMPARED = 10_000
 """Points of two maps that are compared; more are sampled."""
 MEASURED = 1_000
-"""Points on which a map's honesty is measured: it compares all pairs."""
+"""Points on which a map's quality is measured: it compares all pairs."""
 NEAREST = 10
-"""Neighbours that its honesty is about."""
+"""Neighbours that its quality is about."""
 OVER_TIME = "over-time"
 """The validation images at every stored validation, where a split is expected."""
 BEHIND = tuple(method for method in lab.maps.METHODS if method != "pca")
@@ -94,17 +94,17 @@ class Map:
 
     steps: int64 [t]; -1 for the embeddings of the finished run.
     flat: float32 [t n 2].
-    honesty: of each moment, see `lab.maps.honesty`; NaN where there are too few points to say.
+    quality: of each moment, see `lab.maps.quality`; NaN where there are too few points to say.
     """
 
     steps: np.ndarray
     flat: np.ndarray
-    honesty: dict[str, np.ndarray]
+    quality: dict[str, np.ndarray]
 
     def at(self, step: int) -> tuple[np.ndarray, dict[str, float]]:
-        """Places [n 2] and honesty at one step."""
+        """Places [n 2] and quality at one step."""
         moment = int(np.flatnonzero(self.steps == step)[0])
-        return self.flat[moment], {name: float(values[moment]) for name, values in self.honesty.items()}
+        return self.flat[moment], {name: float(values[moment]) for name, values in self.quality.items()}
 
 
 def sheet(run: Run, split: str, step: int | None = None, known: Sequence[EmbeddingSet] = ()) -> Sheet:
@@ -152,23 +152,23 @@ def draw(vectors: Sequence[np.ndarray], steps: Sequence[int], method: lab.maps.M
         the `Map`.
     """
     flat: list[np.ndarray] = []
-    honesties: list[dict[str, float]] = []
+    qualities: list[dict[str, float]] = []
     for moment in vectors:
         places = laid_out(moment, method, flat[-1] if flat else None)
         flat.append(turned(places, flat[-1]) if flat else places)
-        honesties.append(_honesty(moment, flat[-1]))
+        qualities.append(_quality(moment, flat[-1]))
         yield len(flat)
-    named = {name: np.array([one[name] for one in honesties]) for name in honesties[0]}
+    named = {name: np.array([one[name] for one in qualities]) for name in qualities[0]}
     return Map(np.asarray(steps, np.int64), np.stack(flat), named)
 
 
 def laid_out(vectors: np.ndarray, method: lab.maps.Method, start: np.ndarray | None = None) -> np.ndarray:
     """Places float32 [n 2]. Of many points UMAP and t-SNE lay out a sample, and the rest is placed beside it."""
     if method == "pca":
-        return lab.maps.flatten(vectors, method)
+        return lab.maps.project(vectors, method)
     rows = stratified(np.zeros(len(vectors)), LAID_OUT)
     begin = None if start is None else start[rows]
-    flat = lab.maps.flatten(vectors[rows], method, start=begin)
+    flat = lab.maps.project(vectors[rows], method, start=begin)
     if len(rows) == len(vectors):
         return flat
     places = lab.maps.place(vectors, vectors[rows], flat, min(5, len(rows)))
@@ -180,7 +180,7 @@ def laid_out(vectors: np.ndarray, method: lab.maps.Method, start: np.ndarray | N
 class TwoMaps:
     """Two spaces of the same images. items, labels: int64 [n]. before, after: float32 [n 2], the second map turned
     onto the first. near: the rows int32 [n k] of the nearest others in each full space, nearest first.
-    agreement: of each map, see `lab.maps.honesty`. total: images that both spaces have."""
+    agreement: of each map, see `lab.maps.quality`. total: images that both spaces have."""
 
     items: np.ndarray
     labels: np.ndarray
@@ -203,20 +203,20 @@ def two_maps(first: EmbeddingSet, second: EmbeddingSet, method: lab.maps.Method,
     rows = stratified(first.labels[ours], COMPARED)
     one, other = first.vectors[ours[rows]], second.vectors[theirs[rows]]
     k = min(k, len(rows) - 1)
-    before = lab.maps.flatten(one, method)
-    after = lab.maps.flatten(other, method, start=before)
+    before = lab.maps.project(one, method)
+    after = lab.maps.project(other, method, start=before)
     after = turned(after, before, stretch=True)
     near = lab.maps.nearest(one, k), lab.maps.nearest(other, k)
-    agreement = _honesty(one, before)["agreement"], _honesty(other, after)["agreement"]
+    agreement = _quality(one, before)["agreement"], _quality(other, after)["agreement"]
     return TwoMaps(items[rows], first.labels[ours[rows]], before, after, near, agreement, len(items))
 
 
-def _honesty(vectors: np.ndarray, flat: np.ndarray) -> dict[str, float]:
+def _quality(vectors: np.ndarray, flat: np.ndarray) -> dict[str, float]:
     rows = stratified(np.zeros(len(vectors)), MEASURED)
     k = min(NEAREST, (len(rows) - 1) // 2)
     if k < 1:
         return dict.fromkeys(("trustworthiness", "agreement", "chance"), float("nan"))
-    return lab.maps.honesty(vectors[rows], flat[rows], k)
+    return lab.maps.quality(vectors[rows], flat[rows], k)
 
 
 def moments(run: Run, split: str) -> tuple[list[np.ndarray], list[int]]:

@@ -185,7 +185,7 @@ def _measured_lines(runs: Sequence[Run], split: str, columns: tuple[str, ...]) -
 
 def _faults(runs: Sequence[Run]) -> str:
     """What is wrong with each of these runs, the likeliest cause alone; nothing where nothing is."""
-    found = {run.name: next((one for one in lab.verdict.of(run) if not one.note), None) for run in runs}
+    found = {run.name: next((one for one in lab.verdict.diagnose(run) if not one.note), None) for run in runs}
     return " ".join(f"Verdict of {name}, {one.name}: {one.sentence}" for name, one in found.items() if one)
 
 

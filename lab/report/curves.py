@@ -18,7 +18,7 @@ from lab.evaluation import evaluate
 from lab.runs.building.batches import frame
 from lab.runs.folder import Run, stored_record
 from lab.training.stopwatch import summed
-from lab.verdict import Evidence, Finding, findings
+from lab.verdict import Finding, History, findings
 
 COLUMNS = ("loss", "lr", "gradient_norm", "images_per_second", "memory_bytes")
 """What is kept of every step; everything is kept of the rarer records."""
@@ -143,7 +143,7 @@ def scaled(journal: Journal, name: str) -> StepValues:
 def verdict(run: Run) -> list[Finding]:
     """What is wrong with a run so far, by its journal, which is read on."""
     kept = journal(run.path)
-    return findings(Evidence.of(run, kept.steps, kept.columns, kept.validated, kept.checkups))
+    return findings(History.of(run, kept.steps, kept.columns, kept.validated, kept.checkups))
 
 
 FIRST = ("MAP@R", "loss")

@@ -103,12 +103,12 @@ def in_words(importance: Importance, score: str) -> str:
     """What the numbers are worth, in a sentence or two."""
     if importance.explained <= 0:
         return (
-            f"From these {importance.runs} runs {score} cannot be predicted from the knobs: no knob matters by itself, "
-            "or there are too few runs. So no knobs are ranked."
+            f"From these {importance.runs} runs {score} cannot be predicted from the settings: no setting matters by "
+            "itself, or there are too few runs. So none is ranked."
         )
     return (
-        f"From {importance.runs} runs. Their knobs predict {100 * importance.explained:.0f} % of the variance of "
-        f"{score} in runs that were held out; importance is how much of the variance is lost when a knob is shuffled."
+        f"From {importance.runs} runs. Their settings predict {100 * importance.explained:.0f} % of the variance of "
+        f"{score} in held-out runs; importance is how much of the variance is lost when a setting is shuffled."
     )
 
 

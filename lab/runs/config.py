@@ -67,7 +67,7 @@ SECTIONS = {
         Section(
             "augmentation",
             "how training images are cropped, flipped and changed",
-            knobs="lab.data.images.transform_knobs:TrainingKnobs",
+            knobs="lab.data.images.transform_knobs:AugmentationKnobs",
         ),
         Section(
             "testing", "how images are seen outside training", knobs="lab.data.images.transform_knobs:TestingKnobs"

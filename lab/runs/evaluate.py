@@ -10,7 +10,7 @@ import numpy as np
 from lab.core.records import Evaluated, Note, Record
 from lab.core.results import Classifier, EmbeddingSet
 from lab.evaluation.embedding import embed, rows_of
-from lab.evaluation.precision import Precision
+from lab.evaluation.mixed_precision import MixedPrecision
 from lab.evaluation.scores import Evaluation, evaluate
 from lab.runs.building.on_features import measure_on_features
 from lab.runs.building.parts import check_search, device_of, metrics_of, reranker_of
@@ -41,7 +41,7 @@ class Evaluator:
     def __init__(self, trained: Trained):
         self.trained, self.config = trained, trained.config
         self.device = device_of(self.config.training.knobs.device)
-        self.precision = Precision(self.config.training.knobs.precision, self.device)
+        self.precision = MixedPrecision(self.config.training.knobs.precision, self.device)
         trained.encoder.to(self.device)
         check_search(self.config, trained.anchors is not None)
         self.metrics = metrics_of(self.config)

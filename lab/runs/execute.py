@@ -116,7 +116,7 @@ def fill(folder: Path, config: RunConfig) -> None:
     write_status(folder, QUEUED, "waiting", config.training.knobs.steps)
     config = findable(config)
     if config.training.knobs.precision == "auto":
-        from lab.evaluation.precision import chosen  # brings torch
+        from lab.evaluation.mixed_precision import chosen  # brings torch
         from lab.kernels.devices import device_or_cpu
 
         config = config.changed("training.precision", chosen("auto", device_or_cpu(config.training.knobs.device)))
@@ -236,7 +236,9 @@ def take_config(run: Run, config: RunConfig) -> None:
         path = run.checkpoint("last")
         state = checkpoint.load(path) if path else {"progress": {"step": 0}}
         if (step := state["progress"]["step"]) > config.training.knobs.steps:
-            raise ValueError(f"training.steps is {config.training.knobs.steps}, and the run made {step} already.")
+            raise ValueError(
+                f"training.steps is {config.training.knobs.steps}, and the run made {step} already; give more."
+            )
         if path:
             checkpoint.save(path, {**state, "config": config.as_dict()})
         run.write_config(config)

@@ -12,7 +12,7 @@
     checkpoints/             best.safetensors (weights), last.safetensors (everything needed to go on)
     embeddings/SPLIT.safetensors, scores/SPLIT.json, scores/SPLIT.safetensors (one value a query)
     batches/, frames/        batches as the loss saw them; validation embeddings over time
-    maps/                    two-dimensional maps that the dashboard drew of the embeddings
+    maps/                    two-dimensional maps of the embeddings, see `lab.maps.kept`
     failure/                 the batch at which training stopped
     remarks.json, marks.json what people wrote of the run, and of single images
     relevance.json        of version 0.2: which images people found right or wrong for which query

@@ -43,10 +43,10 @@ def take(folder: Path, file: str = FILE, wait: float = WAIT) -> FileLock:
     return lock
 
 
-def held(folder: Path, file: str = FILE) -> bool:
+def held(folder: Path) -> bool:
     """Whether somebody holds a folder's lock."""
     try:
-        descriptor = os.open(folder / file, os.O_RDONLY)
+        descriptor = os.open(folder / FILE, os.O_RDONLY)
     except OSError:
         return False  # nobody ever took it
     try:

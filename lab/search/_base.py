@@ -60,10 +60,8 @@ class Index(HasKnobs):
     learnt: what an index was given or found besides its gallery, and keeps when items are added or it is opened.
     names, about: what `save` was told of the items and of the whole, once it is opened; else empty.
     takes_anchors: whether `build` takes class anchors.
-    thorough: knobs under which an index that files its gallery compares a query with every file; all at 1 do so, too.
     """
 
-    thorough: ClassVar[Mapping[str, int]] = {}
     takes_anchors: ClassVar[bool] = False
     device: Any = argument("Where it searches: cpu, cuda, cuda:1, or auto, a GPU when there is one.", default="auto")
     k: int = knob("Number of neighbours that are kept for each query.", default=100, ge=1, scale="log")

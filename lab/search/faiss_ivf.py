@@ -18,8 +18,6 @@ class FaissIvf(ListKnobs, FaissIndex):
         array([[1, 2]])
     """
 
-    thorough = {"lists": 4, "probes": 4}
-
     probes: int = knob("Inverted lists that are searched for each query.", default=8, ge=1, scale="log")
     seed: int = knob("Random seed of the k-means that places the centroids.", default=0, ge=0)
 

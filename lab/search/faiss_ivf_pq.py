@@ -37,7 +37,6 @@ class FaissIvfPq(CodeKnobs, CandidateIndex):
         array([[1, 2]])
     """
 
-    thorough = {"lists": 4, "probes": 4}
     anchors = cast("np.ndarray | None", None)
 
     takes_anchors = True

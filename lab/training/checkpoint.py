@@ -43,7 +43,7 @@ def load(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
         ValueError: the file is no checkpoint, is damaged, or is of a later format.
     """
     if not Path(path).is_file():
-        raise FileNotFoundError(f"There is no checkpoint {path}.")
+        raise FileNotFoundError(f"There is no checkpoint {path}; train the run first.")
     with arrays.opened(path, "pt") as file:
         header = file.metadata() or {}
         tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (no mapping)

@@ -25,7 +25,7 @@ from lab.core.results import EmbeddingSet
 from lab.kernels import gathering, paths, sharing
 from lab.training.processes.batchnorm import normalises_over_batch
 from lab.training.processes.class_shards import is_shard
-from lab.training.processes.meeting import PAUSE, start_name
+from lab.training.processes.rendezvous import PAUSE, start_name
 
 TIMEOUT = timedelta(minutes=30)
 """How long a collective waits for a process that stands still or is cut off; one that dies is noticed in seconds."""
@@ -122,7 +122,7 @@ class Processes:
         return EmbeddingSet(*(gathering.rows_of_all(column, sizes).cpu().numpy() for column in columns))
 
     def complete(self, encoder: nn.Module, loss: nn.Module, wish: bool = False) -> bool:
-        """One all-reduce: sum the encoder's gradients, average what every process has alike; True if anyone wishes.
+        """One all-reduce: sum the encoder's gradients, average what every process has alike; True if any process has a stop request.
 
         The loss's own gradients and batch normalisation's running statistics are averaged, so that rounding cannot
         let the processes drift apart. A weight without gradient in all processes stays without. Of class weights

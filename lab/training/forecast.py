@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.autograd.profiler import profile
 
-from lab.evaluation.precision import Precision
+from lab.evaluation.mixed_precision import MixedPrecision
 from lab.kernels.memory import EncoderBytes, Forecast, MeasuredPeak, Peak, available_bytes, forecast, require
 from lab.training.processes.class_shards import is_shard
 from lab.training.randomness import LOSS, RandomState, seeded
@@ -40,7 +40,7 @@ def of_step(
     *,
     chunk: int | None = None,
     graph_memory: int = 0,
-    precision: Precision | None = None,
+    precision: MixedPrecision | None = None,
 ) -> Forecast:
     """Bytes of one step: the encoder's graph measured, the loss declared or measured.
 
@@ -55,7 +55,7 @@ def of_step(
     narrower than its filter (the last layers of a ResNet, for images of up to 64 pixels) takes four times its weights
     for each thread while its gradient is computed.
     """
-    precision = precision or Precision()
+    precision = precision or MixedPrecision()
     few = images[: SAMPLED if isinstance(images, torch.Tensor) else min(SAMPLED, chunk or SAMPLED)]
     graph, largest_map = graph_bytes(encoder, few, precision)
     held = len(images) if isinstance(images, torch.Tensor) else min(chunk or len(images), len(images))  # at once
@@ -121,7 +121,7 @@ def allocated_bytes(loss: nn.Module, labels: torch.Tensor, dim: int) -> int:
     return max(itertools.accumulate(event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())))
 
 
-def graph_bytes(encoder: nn.Module, images: torch.Tensor, precision: Precision) -> tuple[int, int]:
+def graph_bytes(encoder: nn.Module, images: torch.Tensor, precision: MixedPrecision) -> tuple[int, int]:
     """Bytes that autograd keeps of the encoder for images [c 3 h w], and of its largest map.
 
     Weights and images are not counted.

@@ -21,7 +21,7 @@ from lab.core.explain import last_line
 from lab.core.formats import GB
 from lab.core.records import Batched, Record, Saved, Saving, Stepped
 from lab.data.images.loading import Batches, LoadedBatch, Loader, Streamed
-from lab.evaluation.precision import Precision
+from lab.evaluation.mixed_precision import MixedPrecision
 from lab.kernels import allocator
 from lab.training import checkpoint, forecast
 from lab.training.checkups import Checkups
@@ -121,10 +121,10 @@ class Trainer:
                 "single process; choose another schedule, for instance --schedule step."
             )
         self._kept: int | None = None  # chunks that keep their graph, known from the first step on
-        self.precision = Precision(knobs.precision, parts.device)
+        self.precision = MixedPrecision(knobs.precision, parts.device)
         self.held = class_shards.held_by(parts.loss, parts.optimiser)
         if self.held and self.precision.scales:
-            raise ValueError("training: weights that are shared out need precision float32 or bfloat16.")
+            raise ValueError("training: class_weights sharded needs precision float32 or bfloat16, got float16.")
         self.checkups = Checkups(parts, knobs.steps, knobs.validate_every, processes is None and not self.held)
         self.progress = TrainingProgress()
         self._durations: deque[float] = deque(maxlen=PACE)

@@ -75,10 +75,3 @@ def embedded(
                 encoder(part).backward(of_part)
 
     return torch.cat(rows), backward
-
-
-@torch.no_grad()
-def first_is_right(embeddings: torch.Tensor, labels: torch.Tensor) -> float:
-    """Recall at 1: the share of images whose nearest other image is of their class. embeddings: [n d], unit length."""
-    similarities = (embeddings @ embeddings.T).fill_diagonal_(-torch.inf)
-    return (labels[similarities.argmax(1)] == labels).float().mean().item()

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import nn
 
-from lab.evaluation.precision import Precision
+from lab.evaluation.mixed_precision import MixedPrecision
 from lab.training.processes.batchnorm import is_shared, normalises_over_batch
 from lab.training.randomness import RandomState
 from lab.training.stopwatch import Stopwatch
@@ -65,7 +65,7 @@ def gradients(
     chunk: int | None = None,
     keep: int = 0,
     batchnorm: Literal["refuse", "per_chunk"] = "refuse",
-    precision: Precision | None = None,
+    precision: MixedPrecision | None = None,
     gather: Processes | None = None,
     watch: Stopwatch | None = None,
 ) -> StepResult:
@@ -99,7 +99,7 @@ def gradients(
         >>> result.embeddings.shape, encoder.weight.grad.shape
         (torch.Size([64, 2]), torch.Size([2, 3]))
     """
-    precision, watch = precision or Precision(device=_device(encoder)), watch or Stopwatch(_device(encoder))
+    precision, watch = precision or MixedPrecision(device=_device(encoder)), watch or Stopwatch(_device(encoder))
     parts = images.split(chunk or len(images))
     if batchnorm == "refuse" and (len(parts) > 1 or gather is not None):
         _refuse_batch_statistics(encoder, shared_is_fine=len(parts) == 1)
@@ -116,7 +116,7 @@ def gradients(
     return StepResult(value, local.detach())
 
 
-def _first_passes(encoder: nn.Module, images: Any, parts: Any, keep: int, precision: Precision) -> list[Chunk]:
+def _first_passes(encoder: nn.Module, images: Any, parts: Any, keep: int, precision: MixedPrecision) -> list[Chunk]:
     if len(parts) == 1:
         keep = 1
     elif hasattr(encoder, "no_sync"):  # DDP counts backward passes, and one for each forward pass with graph
@@ -131,7 +131,7 @@ def _first_passes(encoder: nn.Module, images: Any, parts: Any, keep: int, precis
 
 
 def _second_passes(
-    encoder: Any, chunks: list[Chunk], images: Any, parts: Any, gradient: torch.Tensor, precision: Precision
+    encoder: Any, chunks: list[Chunk], images: Any, parts: Any, gradient: torch.Tensor, precision: MixedPrecision
 ) -> None:
     """Carry the gradient of the embeddings [n d] into the weights, chunk by chunk; each is let go of then."""
     missing = [part for part, (_, state) in zip(parts, chunks, strict=True) if state]
@@ -148,7 +148,7 @@ def _second_passes(
 
 
 def _through_loss(
-    loss: Loss, embeddings: torch.Tensor, labels: torch.Tensor, precision: Precision, gather: Processes | None
+    loss: Loss, embeddings: torch.Tensor, labels: torch.Tensor, precision: MixedPrecision, gather: Processes | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The loss of everyone's embeddings [n d], a leaf of its graph, and its gradient with respect to this process's."""
     finite = torch.isfinite(embeddings).all(dim=1)
@@ -164,7 +164,7 @@ def _through_loss(
     return value.detach(), grad if gather is None else gather.share(grad)
 
 
-def _embed(encoder: nn.Module, images: torch.Tensor, precision: Precision) -> torch.Tensor:
+def _embed(encoder: nn.Module, images: torch.Tensor, precision: MixedPrecision) -> torch.Tensor:
     with precision.autocast():
         embeddings = encoder(images.to(_device(encoder), non_blocking=True))
     return embeddings if embeddings.dtype == torch.float64 else embeddings.float()

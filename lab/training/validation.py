@@ -15,7 +15,7 @@ from lab.core.results import Classifier, EmbeddingSet, Ranking
 from lab.core.streams import result_of
 from lab.data.images.loading import Loader
 from lab.evaluation.embedding import embed
-from lab.evaluation.precision import Precision
+from lab.evaluation.mixed_precision import MixedPrecision
 from lab.evaluation.scores import Evaluation, class_evidence, column_directions, evaluate
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Validator:
     select_by: str
     batch_size: int = 256
     similarity: str = "cosine"
-    precision: Precision | None = None
+    precision: MixedPrecision | None = None
     device: str | torch.device = "auto"
     loss: torch.nn.Module | None = None
     classes: np.ndarray = field(default_factory=lambda: np.arange(0))

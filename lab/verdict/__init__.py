@@ -1,13 +1,13 @@
 """Verdict: what is wrong with a training, why, and which knob to move, read off what the run has recorded so far.
 
-for finding in lab.verdict.of(lab.runs.open("first")):
+for finding in lab.verdict.diagnose(lab.runs.open("first")):
     print(finding.sentence, finding.knob, finding.advice)
 
 signs      what is measured of a batch and of validation images, in milliseconds
 evidence   what a run has recorded, as one frozen value
 findings   one function a finding, in the order of causes: sentence, evidence, place, knob
 
-A finding is added in `findings` alone: a function of `Evidence` under `declared(name, place, knob)`, with a threshold
+A finding is added in `findings` alone: a function of `History` under `declared(name, place, knob)`, with a threshold
 whose source, or what it was measured on, stands beside it; and its made-up records in tests/verdict/test_findings.py.
 Pages, commands, reports and recorded loops show it then.
 
@@ -19,17 +19,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from lab.verdict.evidence import Evidence
 from lab.verdict.findings import DECLARED, NOTHING, Finding, Place, findings, in_words
+from lab.verdict.history import History
 
-__all__ = ["DECLARED", "NOTHING", "Evidence", "Finding", "Place", "findings", "in_words", "of"]
+__all__ = ["DECLARED", "NOTHING", "Finding", "Place", "History", "diagnose", "findings", "in_words"]
 
 
-def of(run: Any) -> list[Finding]:
+def diagnose(run: Any) -> list[Finding]:
     """What is wrong with a `lab.runs.Run`, the likeliest cause first.
 
     Example (`run` is that of `lab.runs`):
-        >>> [finding.name for finding in lab.verdict.of(run) if not finding.note]  # doctest: +SKIP
+        >>> [finding.name for finding in lab.verdict.diagnose(run) if not finding.note]  # doctest: +SKIP
         []
     """
-    return findings(Evidence.of_run(run))
+    return findings(History.of_run(run))

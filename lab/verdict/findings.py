@@ -1,7 +1,7 @@
 """What can be wrong with a training, each with what was measured, the place to see it and the knob to move.
 
 One function a finding, a cause before what it leads to: of several that hold, the first is the likeliest cause. Each
-looks at what a run recorded (`Evidence`) and returns None where nothing is wrong or nothing can be said. Thresholds
+looks at what a run recorded (`History`) and returns None where nothing is wrong or nothing can be said. Thresholds
 without a source were set on Emoji-7 by `scripts/verdict_trials.py` and judged on letters: docs/verdict.md.
 """
 
@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from lab.verdict.evidence import Evidence
+from lab.verdict.history import History
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ class Found:
     knob: str = ""
 
 
-Look = Callable[[Evidence], Found | None]
-DECLARED: dict[str, tuple[Look, Callable[[Evidence], Place], str, bool]] = {}
+Look = Callable[[History], Found | None]
+DECLARED: dict[str, tuple[Look, Callable[[History], Place], str, bool]] = {}
 """Name to function, place, knob, and whether it is a note; in the order of causes."""
 
 
-def declared(name: str, place: Callable[[Evidence], Place], knob: str, note: bool = False) -> Callable[[Look], Look]:
+def declared(name: str, place: Callable[[History], Place], knob: str, note: bool = False) -> Callable[[Look], Look]:
     """Add a finding after those before it."""
 
     def add(look: Look) -> Look:
@@ -76,13 +76,13 @@ def declared(name: str, place: Callable[[Evidence], Place], knob: str, note: boo
     return add
 
 
-def findings(evidence: Evidence) -> list[Finding]:
+def findings(evidence: History) -> list[Finding]:
     """What is wrong with a run, the likeliest cause first, notes last; empty where nothing was found.
 
     Example:
         >>> import lab
         >>> batch = {"step": 1, "with_positive": 0.0, "images": 32, "classes": 32}
-        >>> evidence = lab.verdict.Evidence("one", {"loss": {"name": "smooth_ap"}}, checkups={"batch": [batch]})
+        >>> evidence = lab.verdict.History("one", {"loss": {"name": "smooth_ap"}}, checkups={"batch": [batch]})
         >>> [finding.name for finding in lab.verdict.findings(evidence)]
         ['no positives']
     """
@@ -110,24 +110,24 @@ def in_words(found: Sequence[Finding]) -> list[str]:
 # --- places ----------------------------------------------------------------------------------------------------------
 
 
-def _curve(quantity: str) -> Callable[[Evidence], Place]:
+def _curve(quantity: str) -> Callable[[History], Place]:
     """One curve of the run on Watch; of the validation score it is the one that chooses the best checkpoint."""
 
-    def place(of: Evidence) -> Place:
+    def place(of: History) -> Place:
         return Place("watch", {"watched": of.run, "quantity": quantity}, f"See the {quantity} on Watch")
 
     return place
 
 
-def _similarities(of: Evidence) -> Place:
+def _similarities(of: History) -> Place:
     """How alike matching and other pairs are, over the steps."""
     return Place("watch", {"watched": of.run, "part": "Similarities"}, "See the similarities on Watch")
 
 
-def _batch(show: str) -> Callable[[Evidence], Place]:
+def _batch(show: str) -> Callable[[History], Place]:
     """Of a batch in Inspect, once the run has embeddings that Inspect can begin with; until then its loss."""
 
-    def place(of: Evidence) -> Place:
+    def place(of: History) -> Place:
         code = "failure" if of.failed else f"saved-{of.batches[-1]}" if of.batches else "drawn"
         if not of.splits or not of.loss_name:
             return _curve("loss")(of)
@@ -136,10 +136,10 @@ def _batch(show: str) -> Callable[[Evidence], Place]:
     return place
 
 
-def _check(show: str) -> Callable[[Evidence], Place]:
+def _check(show: str) -> Callable[[History], Place]:
     """A list of Check, once there are embeddings; until then the loss."""
 
-    def place(of: Evidence) -> Place:
+    def place(of: History) -> Place:
         return (
             Place("check", {"run": of.run, "show": show}, "Look for them on Check") if of.splits else _curve("loss")(of)
         )
@@ -147,7 +147,7 @@ def _check(show: str) -> Callable[[Evidence], Place]:
     return place
 
 
-def _map(of: Evidence) -> Place:
+def _map(of: History) -> Place:
     """The map of the validation images, at the image that stands in most lists."""
     query, hub = {"run": of.run, "split": "validation"}, of.last("validation", "hub")
     return Place("map", query | ({"query": str(int(hub))} if hub is not None else {}), "See them on the map")
@@ -157,7 +157,7 @@ def _map(of: Evidence) -> Place:
 
 
 @declared("not a number", _batch("images"), "optimiser.lr")
-def not_a_number(of: Evidence) -> Found | None:
+def not_a_number(of: History) -> Found | None:
     """A loss, an embedding or a gradient became NaN or infinite."""
     lost = of.steps[~np.isfinite(of.loss)] if len(of.loss) and np.isfinite(of.loss).any() else np.zeros(0)
     if not of.failed and not len(lost):
@@ -174,7 +174,7 @@ SINGLE = 0.5
 
 
 @declared("one image a class", _batch("images"), "data")
-def one_image_a_class(of: Evidence) -> Found | None:
+def one_image_a_class(of: History) -> Found | None:
     """Most training classes have nothing to be pulled to."""
     single, classes = of.last("data", "single"), of.last("data", "classes")
     if not classes or single is None or single / classes < SINGLE or _classifies(of):
@@ -191,7 +191,7 @@ nothing, and in the trials batches with fewer than half cost more than a third o
 
 
 @declared("no positives", _batch("images"), "sampler.per_class")
-def no_positives(of: Evidence) -> Found | None:
+def no_positives(of: History) -> Found | None:
     """Most images of a batch are the only ones of their class."""
     shares = of.values("batch", "with_positive")
     if not len(shares) or _classifies(of) or (share := float(shares.mean())) >= POSITIVES:
@@ -214,7 +214,7 @@ which are of the order of 1: a recall@64 in a batch of 64 is perfect whatever th
 
 
 @declared("a batch that cannot teach", _batch("images"), "sampler.batch_size")
-def cannot_teach(of: Evidence) -> Found | None:
+def cannot_teach(of: History) -> Found | None:
     """A single class in a batch, or a loss that is perfect whatever the embeddings are."""
     if of.last("batch", "classes") == 1:
         return Found(
@@ -242,7 +242,7 @@ SCALED = 0.01
 
 
 @declared("lengths left free", _similarities, "encoder.normalise")
-def lengths_free(of: Evidence) -> Found | None:
+def lengths_free(of: History) -> Found | None:
     """The loss reads lengths that a search by cosine ignores."""
     spread, now, scaled = (
         of.last("batch", "length_spread"),
@@ -267,7 +267,7 @@ VANISHED = 1e-6
 
 
 @declared("no gradient", _batch("dead"), "loss")
-def no_gradient(of: Evidence) -> Found | None:
+def no_gradient(of: History) -> Found | None:
     """Steps are below what float32 can add to a weight."""
     known = of.gradient[np.isfinite(of.gradient)]
     if len(known) < 4 or (late := float(np.median(known[-10:]))) >= VANISHED or (of.learnt or 0) > 0.9:
@@ -285,7 +285,7 @@ where nearly all is ranked right, the few that are not say nothing of the temper
 
 
 @declared("out of the temperature's reach", _batch("dead"), "loss.tau")
-def out_of_reach(of: Evidence) -> Found | None:
+def out_of_reach(of: History) -> Found | None:
     """A surrogate of the step that is flat where the wrong pairs are: its temperature is too small."""
     shares, behind = of.values("batch", "out_of_reach"), of.values("batch", "behind")
     if of.loss_class is not None and of.loss_class.family != "ranking":
@@ -313,7 +313,7 @@ while the loss has changed by less than a tenth."""
 
 
 @declared("rate too high", _curve("loss"), "optimiser.lr")
-def rate_too_high(of: Evidence) -> Found | None:
+def rate_too_high(of: History) -> Found | None:
     """Steps overwrite the weights."""
     moved = of.values("batch", "moved")
     if len(moved) < 2 or (fastest := float(np.sort(moved)[-2])) < FAST:
@@ -325,7 +325,7 @@ def rate_too_high(of: Evidence) -> Found | None:
 
 
 @declared("rate too low", _curve("loss"), "optimiser.lr")
-def rate_too_low(of: Evidence) -> Found | None:
+def rate_too_low(of: History) -> Found | None:
     """Steps are too small to be seen."""
     moved = of.values("batch", "moved")
     if len(moved) < 3 or (fastest := float(moved.max())) >= SLOW:
@@ -346,7 +346,7 @@ COPIES = 0.02
 
 
 @declared("duplicates across splits", _check("leaks"), "data.corrections")
-def duplicates(of: Evidence) -> Found | None:
+def duplicates(of: History) -> Found | None:
     """The same pictures in training and in validation."""
     found, compared, every = (of.last("pixels", name) for name in ("copies", "compared", "training_images"))
     sampled = len((of.checkups.get("pixels") or [{}])[-1].get("precisions") or ())
@@ -368,7 +368,7 @@ stay above 0.85 as far as 256 images tell; 30 % of wrong labels make half of all
 
 
 @declared("label noise", _check("labels"), "data.corrections")
-def label_noise(of: Evidence) -> Found | None:
+def label_noise(of: History) -> Found | None:
     """What is learnt ranks worse than what was never seen."""
     gap = _gap(of)
     if gap is None or gap[0] > NOISE * gap[1]:
@@ -392,7 +392,7 @@ DIRECTIONS = 2.0
 
 
 @declared("collapsed", _similarities, "loss")
-def collapsed(of: Evidence) -> Found | None:
+def collapsed(of: History) -> Found | None:
     """All embeddings at one point."""
     cosine, rank = of.last("batch", "mean_cosine"), of.last("batch", "effective_rank")
     if cosine is None or rank is None or of.step("batch") < 16 or not (cosine > ONE_POINT or rank < DIRECTIONS):
@@ -408,7 +408,7 @@ AT_MARGIN = 0.03
 
 
 @declared("stuck at the margin", _curve("loss"), "optimiser.lr")
-def stuck(of: Evidence) -> Found | None:
+def stuck(of: History) -> Found | None:
     """The value of equal embeddings is where the loss stays; of a triplet loss that is its margin."""
     equal, precisions = of.first("batch", "loss_equal"), of.values("batch", "precision")
     if of.learnt is None or equal is None or abs(of.learnt) > AT_MARGIN or len(of.loss) < 20 or len(precisions) < 3:
@@ -426,7 +426,7 @@ MEMORISED = 0.35
 
 
 @declared("memorising", _curve("MAP@R"), "data")
-def memorising(of: Evidence) -> Found | None:
+def memorising(of: History) -> Found | None:
     """Training images are known by heart, new ones are not."""
     gap, fallen = _gap(of), of.gain("best")
     if gap is None or (gap[0] - gap[1] < MEMORISED and not (gap[0] > 0.9 and fallen and fallen.high < 0)):
@@ -439,7 +439,7 @@ def memorising(of: Evidence) -> Found | None:
     )
 
 
-def _worse(of: Evidence, than: str, words: str, advice: str) -> Found | None:
+def _worse(of: History, than: str, words: str, advice: str) -> Found | None:
     gain = of.gain(than)
     if gain is None or gain.high >= 0 or gain.classes < 3:
         return None
@@ -451,7 +451,7 @@ def _worse(of: Evidence, than: str, words: str, advice: str) -> Found | None:
 
 
 @declared("worse than before", _curve("MAP@R"), "optimiser.lr")
-def worse_than_before(of: Evidence) -> Found | None:
+def worse_than_before(of: History) -> Found | None:
     """Training took away what the encoder could do."""
     advice = "Lower the learning rate, train a head only, or keep the encoder as it came."
     return _worse(of, "untrained", "by the encoder as it came", advice)
@@ -463,7 +463,7 @@ on 256 images."""
 
 
 @declared("hubs", _map, "loss")
-def hubs(of: Evidence) -> Found | None:
+def hubs(of: History) -> Found | None:
     """A few images that are everybody's neighbour."""
     skewness = of.last("validation", "hubness")
     if skewness is None or skewness < HUBS:
@@ -478,7 +478,7 @@ def hubs(of: Evidence) -> Found | None:
 
 
 @declared("worse than pixels", _curve("MAP@R"), "training.steps", note=True)
-def worse_than_pixels(of: Evidence) -> Found | None:
+def worse_than_pixels(of: History) -> Found | None:
     """A small network that was not trained long enough yet, as a rule."""
     if not of.ended and of.planned and of.step("validation") < 0.5 * of.planned:
         return None  # small networks begin below pixels and overtake them
@@ -490,7 +490,7 @@ FEW_CLASSES = 5
 
 
 @declared("validation too small", _curve("MAP@R"), "data.validation", note=True)
-def validation_too_small(of: Evidence) -> Found | None:
+def validation_too_small(of: History) -> Found | None:
     """Differences that are read off validation and mean nothing."""
     gain = of.gain("untrained")
     if gain is None or (gain.classes >= FEW_CLASSES and not (of.ended and gain.low < 0 < gain.high)):
@@ -504,7 +504,7 @@ def validation_too_small(of: Evidence) -> Found | None:
 
 
 @declared("best at the first validation", _curve("MAP@R"), "optimiser.lr", note=True)
-def best_at_first(of: Evidence) -> Found | None:
+def best_at_first(of: History) -> Found | None:
     """Training made it worse from the first validation on."""
     if len(of.scores) < 4 or not of.ended or max(of.scores, key=lambda one: one[1]) != of.scores[0]:
         return None
@@ -520,7 +520,7 @@ RISING = 0.1
 
 
 @declared("best at the last validation", _curve("MAP@R"), "training.steps", note=True)
-def best_at_last(of: Evidence) -> Found | None:
+def best_at_last(of: History) -> Found | None:
     """Training ended before it was done."""
     if len(of.scores) < 4 or not of.ended or max(of.scores, key=lambda one: one[1]) != of.scores[-1]:
         return None
@@ -533,12 +533,12 @@ def best_at_last(of: Evidence) -> Found | None:
     )
 
 
-def _classifies(of: Evidence) -> bool:
+def _classifies(of: History) -> bool:
     """Whether the loss compares images with weights of classes, and needs no positives; no, where it is unknown."""
     return of.loss_class is not None and not of.loss_class.needs_positives
 
 
-def _gap(of: Evidence) -> tuple[float, float] | None:
+def _gap(of: History) -> tuple[float, float] | None:
     """Average precision of training and of validation images in lists of one length; None before it was measured."""
     seen, unseen = of.last("validation", "seen"), of.last("validation", "unseen")
     return None if seen is None or unseen is None else (seen, unseen)

@@ -13,7 +13,7 @@ from sklearn.decomposition import PCA
 
 import lab
 from lab.__main__ import main
-from lab.adaptation import beside, came_of, planned, verdict
+from lab.adaptation import baseline_of, compare, plan_head, verdict
 from lab.core.streams import result_of
 from lab.data.images.features import FOLDER, FeatureLoader
 from lab.evaluation.paired import Difference
@@ -52,47 +52,48 @@ def adapted(mine, root):
 
 def test_a_head_helps_where_it_was_trained_and_harms_elsewhere(adapted, mine):
     """The noise of the one set is what tells the classes of the other."""
-    here, (there,) = adapted.beside, adapted.elsewhere
+    here, (there,) = adapted.comparison, adapted.others
     assert verdict(here.difference) == "helped" and here.after > here.before + 0.1, here.sentence
     assert verdict(there.difference) == "harmed" and there.after < there.before - 0.05, there.sentence
-    assert [came_of(one, (mine, adapted.run, adapted.came)) for one in (mine, adapted.run)] == [None, adapted.came]
+    both = mine, adapted.run, adapted.baseline
+    assert baseline_of(mine, both) is None and baseline_of(adapted.run, both) == adapted.baseline
 
 
 @pytest.mark.soak
 def test_a_head_on_letters_harms_emoji(tmp_path):
     made = lab.adapt("letters", also=["emoji7"], runs=tmp_path, training={"device": "cpu"})
-    assert [verdict(one.difference) for one in (made.beside, *made.elsewhere)] == ["helped", "harmed"]
+    assert [verdict(one.difference) for one in (made.comparison, *made.others)] == ["helped", "harmed"]
 
 
 def test_gained_and_lost_are_the_queries_whose_score_changed(adapted):
-    before, after = (run.per_query("test")["MAP@R"] for run in (adapted.came, adapted.run))
+    before, after = (run.per_query("test")["MAP@R"] for run in (adapted.baseline, adapted.run))
     items = adapted.run.embeddings("test").items
     change = dict(zip(items.tolist(), (after - before).tolist(), strict=True))
-    gained = adapted.beside.gained.tolist()
+    gained = adapted.comparison.gained.tolist()
     assert set(gained) == {item for item, one in change.items() if one > 0}
-    assert set(adapted.beside.lost.tolist()) == {item for item, one in change.items() if one < 0}
+    assert set(adapted.comparison.lost.tolist()) == {item for item, one in change.items() if one < 0}
     assert [change[item] for item in gained] == sorted((change[item] for item in gained), reverse=True)
-    assert beside(adapted.came, adapted.run, "r@1").column == "r@1"
+    assert compare(adapted.baseline, adapted.run, "r@1").column == "r@1"
     with pytest.raises(ValueError, match="no score 'nonsense'"):
-        beside(adapted.came, adapted.run, "nonsense")
+        compare(adapted.baseline, adapted.run, "nonsense")
 
 
 def test_no_test_class_was_trained_on_and_both_runs_share_the_queries(adapted):
     data = adapted.run.dataset()
     classes = {name: set(data.labels[split.items]) for name, split in data.splits.items()}
     assert not classes["test"] & classes["train"] and not classes["test"] & classes["validation"]
-    assert np.array_equal(adapted.run.embeddings("test").items, adapted.came.embeddings("test").items)
+    assert np.array_equal(adapted.run.embeddings("test").items, adapted.baseline.embeddings("test").items)
 
 
 def test_as_it_came_is_measured_once_and_is_what_was_stored(adapted, mine, root):
     again = lab.adapt(mine, head="mlp", dim=4, runs=root, training=QUICK)
-    assert again.came.name == adapted.came.name == "mine-as-it-came" and again.run.name == "mine-mlp"
-    came, stored = adapted.came.embeddings("test"), mine.embeddings("test")
-    np.testing.assert_allclose(came.vectors, stored.vectors[came.items], atol=1e-6)
+    assert again.baseline.name == adapted.baseline.name == "mine-as-it-came" and again.run.name == "mine-mlp"
+    baseline, stored = adapted.baseline.embeddings("test"), mine.embeddings("test")
+    np.testing.assert_allclose(baseline.vectors, stored.vectors[baseline.items], atol=1e-6)
 
 
 def test_a_linear_head_with_normalised_softmax_is_that_of_plain_torch(mine, root):
-    plan = planned(
+    plan = plan_head(
         mine, loss={"name": "normalized_softmax", "temperature": 0.1}, dim=8, runs=root,
         optimiser={"name": "adam", "lr": 0.01}, schedule={"name": "constant"}, training={**QUICK, "steps": 20},
     )  # fmt: skip
@@ -146,8 +147,8 @@ def test_own_pictures_make_a_run_that_embeds_pictures(pictures, tmp_path):
 def test_the_network_of_a_run_is_taken_as_it_was_trained(train_tiny, tmp_path):
     run = train_tiny(tmp_path, "trained")
     made = lab.adapt(run, dim=8, runs=tmp_path, training={**QUICK, "steps": 2})
-    split = made.beside.split
-    np.testing.assert_allclose(made.came.embeddings(split).vectors, run.embeddings(split).vectors, atol=1e-4)
+    split = made.comparison.split
+    np.testing.assert_allclose(made.baseline.embeddings(split).vectors, run.embeddings(split).vectors, atol=1e-4)
     assert json.loads(made.run.config.encoder.values["base"])["name"] == "small_cnn"
 
 
@@ -175,8 +176,8 @@ def test_what_cannot_be_adapted_is_told_in_a_sentence(mine, root, tmp_path):
     with pytest.raises(ValueError, match="is no run, no folder of class folders and no data set"):
         lab.adapt(tmp_path / "nowhere", runs=root)
     few = adapt("few", rows[:24], names[:24], dim=4)
-    assert few.beside.split == "train" and "cannot be told with so few classes (4)" in few.beside.sentence
-    assert "All these classes were trained on" in few.beside.sentence
+    assert few.comparison.split == "train" and "cannot be told with so few classes (4)" in few.comparison.sentence
+    assert "All these classes were trained on" in few.comparison.sentence
 
 
 def test_the_verdict_needs_six_classes():

@@ -160,7 +160,7 @@ def test_a_slow_map_is_drawn_once_by_a_process_of_its_own_and_kept(runs, open_pa
     found = chart.read()
     assert found is not None, chart.progress
     shown = of_run.sheet(run, "validation").on_map
-    measured = lab.maps.honesty(shown.vectors, found.flat[0], of_run.NEAREST)
+    measured = lab.maps.quality(shown.vectors, found.flat[0], of_run.NEAREST)
     assert found.at(-1)[1] == pytest.approx(measured)
     page.run()
     assert "background" not in page.words() and page.calm

@@ -60,7 +60,7 @@ def test_tags_and_groups_narrow_the_table_and_are_written_for_several_at_once(ru
 
 
 def test_knobs_of_two_runs_are_drawn_and_too_few_to_weigh(runs, open_page):
-    page = open_page("runs", compared="Knobs", score="r@1")
+    page = open_page("runs", compared="Settings", score="r@1")
     assert page.calm, page.words()
     assert "2 runs with this score are too few" in page.words()
     (axes,) = [json.loads(one.proto.spec)["data"][0]["dimensions"] for one in page.test.get("plotly_chart")]
@@ -68,7 +68,7 @@ def test_knobs_of_two_runs_are_drawn_and_too_few_to_weigh(runs, open_page):
     assert axes[0]["ticktext"] == ["recall_at_k", "smooth_ap"]
     shutil.copytree(runs / "recall", runs / "twin")
     shutil.rmtree(runs / "smooth")
-    assert "differ in no knob but their seed" in open_page("runs", compared="Knobs").words()
+    assert "differ in no setting but their seed" in open_page("runs", compared="Settings").words()
 
 
 def test_knobs_of_a_sweep_are_weighed(runs, open_page):
@@ -115,7 +115,7 @@ def test_a_deep_link_selects(runs, open_page):
     assert "2 runs compared" in [s.value for s in page.test.subheader]
     assert "On the same " in page.words()
     page = open_page("runs", runs="recall,smooth", compared="Configuration")
-    assert "loss.name" in page.test.dataframe[1].value["knob"].tolist()
+    assert "loss.name" in page.test.dataframe[1].value["setting"].tolist()
     assert page.test.query_params["compared"] == "Configuration"
 
 

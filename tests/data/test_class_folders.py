@@ -122,8 +122,8 @@ def test_what_training_cannot_use_is_said_before_it_starts(folders, tmp_path, im
         found.check_training(per_class=4)
     with pytest.raises(ValueError, match="single class"):
         create(folders, test=0.75, validation=0).check_training()
-    with pytest.raises(ValueError, match="no images in its validation split"):
-        found.check_training(split="validation")
+    with pytest.raises(ValueError, match="no images in its train split; it has no splits"):
+        lab.data.Unlabelled([found.load(0)]).check_training()
 
 
 def test_photos_of_phones_are_named_with_what_to_do(tmp_path):

@@ -107,7 +107,7 @@ def test_one_object_for_vectors_goes_everywhere(tmp_path):
     alike = lab.search.Exact(k=3).build(vectors[:9], labels[:9]).add(vectors[9:], labels[9:]).rank(images, True)
     np.testing.assert_array_equal(alike.neighbours, index.rank(images, same_source=True).neighbours)
     np.testing.assert_array_equal(index.rank(vectors, same_source=True).neighbours, alike.neighbours)
-    np.testing.assert_array_equal(lab.maps.flatten(images), lab.maps.flatten(vectors))
+    np.testing.assert_array_equal(lab.maps.project(images), lab.maps.project(vectors))
     of_both, of_set = ((lab.losses.SmoothAP(), *given) for given in ((vectors, labels), (images,)))
     assert lab.inspect.inspect_loss(*of_set).summary == lab.inspect.inspect_loss(*of_both).summary
     score = pytest.approx(lab.evaluate(images).values["MAP@R"])

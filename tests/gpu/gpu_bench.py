@@ -23,7 +23,7 @@ import lab.search
 from lab import bench
 from lab.bench import large_batches
 from lab.bench._measure import around, centres
-from lab.evaluation.precision import Precision
+from lab.evaluation.mixed_precision import MixedPrecision
 from lab.papers import recipes
 from lab.runs import RunConfig
 from lab.runs.building.parts import encoder_and_loss
@@ -122,7 +122,7 @@ def of_large_batches(device: torch.device, sizes: Sizes) -> Rows:
     """The two-pass step beside the plain one, by what it keeps; the plain one where it fits."""
     encoder, images, labels = large_batches.parts(sizes.backbone, sizes.images, sizes.pixels)
     encoder, images, loss = encoder.to(device), images.to(device), lab.losses.create("recall_at_k")
-    precision = Precision("float32", device)
+    precision = MixedPrecision("float32", device)
 
     def step(chunk=None, keep=0):
         encoder.zero_grad(set_to_none=True)
@@ -173,7 +173,7 @@ def of_forecast(device: torch.device, sizes: Sizes) -> Rows:
     """What a step was forecast to take beside what it took, plain and in chunks with nothing kept."""
     encoder, images, labels = large_batches.parts(sizes.backbone, sizes.images // 2, sizes.pixels)
     encoder, images, loss = encoder.to(device), images.to(device), lab.losses.create("recall_at_k")
-    precision = Precision("float32", device)
+    precision = MixedPrecision("float32", device)
     for what, chunk in (("plain step", None), ("in chunks, none kept", max(1, sizes.chunk // 4))):
         needed = forecast.of_step(encoder, loss, images, labels, chunk=chunk, precision=precision)
         encoder.zero_grad(set_to_none=True)
@@ -214,7 +214,7 @@ def first_steps(name: str, device: torch.device, sizes: Sizes) -> dict:
     pixels = min(config.augmentation.knobs.size or encoder.input_size, sizes.recipe_pixels)
     chunk = knobs.chunk and min(knobs.chunk, max(1, n // 2))
     images, labels = torch.randn(n, 3, pixels, pixels), torch.arange(n) // config.sampler.values.get("per_class", 4)
-    precision, losses, times = Precision(knobs.precision, device), [], []
+    precision, losses, times = MixedPrecision(knobs.precision, device), [], []
     on_gpu, keep = device.type == "cuda", None
     if on_gpu:
         torch.cuda.reset_peak_memory_stats()

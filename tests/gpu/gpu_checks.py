@@ -13,7 +13,7 @@ import lab.kernels
 import lab.losses
 import lab.runs
 import lab.search
-from lab.evaluation.precision import Precision
+from lab.evaluation.mixed_precision import MixedPrecision
 from lab.training.steps import gradients
 
 DEVICE = torch.device("cuda")
@@ -67,7 +67,9 @@ def test_two_passes_give_the_gradients_of_one(precision, close):
         encoder.zero_grad()
         # Torch's convolutions round to TF32 by default, in another way for each size of a batch.
         with torch.backends.cudnn.flags(allow_tf32=False):
-            gradients(encoder, build("smooth_ap"), images, labels, chunk=chunk, precision=Precision(precision, DEVICE))
+            gradients(
+                encoder, build("smooth_ap"), images, labels, chunk=chunk, precision=MixedPrecision(precision, DEVICE)
+            )
         found.append({name: p.grad.clone() for name, p in encoder.named_parameters() if p.grad is not None})
     plain, two = (torch.cat([grad.flatten() for grad in one.values()]) for one in found)
     assert float((two - plain).norm() / plain.norm()) < close

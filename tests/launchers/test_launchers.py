@@ -87,7 +87,7 @@ def test_what_fits_on_no_node_is_refused_before_anything_waits(cluster, config, 
 
 def test_the_queue_of_this_machine_trains_a_run(config, tmp_path):
     (run,) = runs_of(config, tmp_path, [0])
-    launcher = lab.launchers.at("local")
+    launcher = lab.launchers.from_address("local")
     launcher.submit([run])
     assert [one for one in launcher.ended() if one is not None] == [run] and run.state == "finished"
 

@@ -28,7 +28,7 @@ def runs(tmp_path_factory, train_tiny):
 
 @pytest.fixture(scope="module")
 def made(runs):
-    return explore.of(runs)
+    return explore.render(runs)
 
 
 def held(html: str, name: str) -> str:
@@ -115,7 +115,7 @@ def embedded(tmp_path, count=12, **more):
 def test_a_gallery_is_searched_and_queries_are_not(tmp_path):
     roles = ["query" if at % 4 == 0 else "gallery" for at in range(60)]
     run = embedded(tmp_path, 60, roles=roles, name="parts")
-    arrays = {name.partition(".")[2]: values for name, values in numbers(explore.of([run])).items()}
+    arrays = {name.partition(".")[2]: values for name, values in numbers(explore.render([run])).items()}
     asked = arrays["asked"].astype(bool)
     assert asked.sum() == 15 and (arrays["searched"] == ~asked).all() and not asked[arrays["nearest"][asked]].any()
     right = arrays["labels"][arrays["nearest"][asked]] == arrays["labels"][asked]
@@ -125,7 +125,7 @@ def test_a_gallery_is_searched_and_queries_are_not(tmp_path):
 
 def test_names_are_data(tmp_path):
     run = embedded(tmp_path, keys=[f'"{i}" {HOSTILE} \u2028 🐯' for i in range(12)], name="hostile")
-    html = explore.of([run])
+    html = explore.render([run])
     assert HOSTILE not in html and "onerror=" in json.dumps(json.loads(held(html, "data"))["kinds"])
     assert html.count("<script") == html.count("</script>")
     assert json.loads(held(html, "data"))["names"][0].endswith("🐯")
@@ -133,7 +133,7 @@ def test_names_are_data(tmp_path):
 
 def test_what_cannot_be_explored_is_refused_in_a_sentence(runs, tmp_path, monkeypatch, capsys):
     with pytest.raises(ValueError, match="different data sets"):
-        explore.of([runs[0], embedded(tmp_path, name="other")])
+        explore.render([runs[0], embedded(tmp_path, name="other")])
     monkeypatch.setattr(explore, "MOST", 10_000)
     words = ["runs", "report", str(runs[0].path), "--explore"]
     assert main([*words, str(tmp_path / "page.html")]) == 2 and "--explore FOLDER" in capsys.readouterr().err
@@ -145,6 +145,6 @@ def test_a_page_without_pictures_says_why(runs):
     def gone(run):
         raise ValueError("The images went away.")
 
-    html = explore.of(runs[:1], images=gone)
+    html = explore.render(runs[:1], images=gone)
     about = json.loads(held(html, "data"))
     assert "The images went away." in html and about["grid"] == 0 and about["kinds"][0].startswith("class ")

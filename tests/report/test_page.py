@@ -22,7 +22,7 @@ def runs(tmp_path_factory, train_tiny):
 
 @pytest.fixture(scope="module")
 def made(runs):
-    return page.of(runs)
+    return page.render(runs)
 
 
 class Seen(HTMLParser):
@@ -97,8 +97,8 @@ def test_best_and_worst_are_the_best_and_worst(runs, made):
 def test_names_are_data_and_what_is_missing_is_said(runs, tmp_path):
     run = Run(shutil.copytree(runs[0].path, tmp_path / "a<b>&c"))
     (run.path / "metrics.jsonl").write_text("")
-    assert "recorded no curves" in page.of([run])
-    assert "a&lt;b&gt;&amp;c" in (html := page.of([run])) and "<b>&c" not in html
+    assert "recorded no curves" in page.render([run])
+    assert "a&lt;b&gt;&amp;c" in (html := page.render([run])) and "<b>&c" not in html
 
 
 def test_axes_have_round_ends_that_hold_everything():

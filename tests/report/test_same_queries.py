@@ -135,7 +135,7 @@ def test_runs_without_a_common_query_are_a_sentence(made_up, planted):
 
 
 def test_the_page_to_mail_compares_them_and_names_no_folder(planted):
-    made = page.of([planted["first"], planted["second"], planted["third"]])
+    made = page.render([planted["first"], planted["second"], planted["third"]])
     assert "first · " in made and "with 6 relabelled images" in made and "without 6 marked images" in made
     assert "corrected test images" in made and "95 % interval" in made
     folders = {str(path.parent) for run in planted.values() for _, path in run.config.paths()}

@@ -12,6 +12,9 @@ from lab import exporters, search
 from lab.core.results import UNRANKED, EmbeddingSet
 from lab.search._candidates import CandidateIndex
 
+THOROUGH = dict.fromkeys(("faiss_ivf", "faiss_ivf_pq"), {"lists": 4, "probes": 4})
+"""Index with inverted lists to the knobs under which it compares a query with every list; all at 1 do so, too."""
+
 
 def takes_anchors(name):
     """Whether it cannot do without; the inverted files of faiss may have anchors for centroids, or their own."""
@@ -21,7 +24,7 @@ def takes_anchors(name):
 def build(name, gallery, anchors, **knobs):
     """An index that looks at everything, so that a full sort is the right answer, unless `knobs` say otherwise."""
     among = {"probes": len(anchors)} if takes_anchors(name) else {}
-    index = search.create(name, **{"k": 200, **search.get(name).thorough, **among, **knobs})
+    index = search.create(name, **{"k": 200, **THOROUGH.get(name, {}), **among, **knobs})
     more = {"anchors": anchors[:, : gallery.vectors.shape[1]]} if takes_anchors(name) else {}
     return index.build(gallery, **more)
 
@@ -85,7 +88,7 @@ def test_duplicates_are_ordered_by_position(name, seed, n, distinct, make_set, a
     points /= np.linalg.norm(points, axis=1, keepdims=True)
     copies = rng.integers(0, distinct, n)
     gallery = EmbeddingSet(points[copies], rng.integers(0, 3, n), rng.permutation(1000)[:n])
-    knobs = dict.fromkeys(search.get(name).thorough, 1)
+    knobs = dict.fromkeys(THOROUGH.get(name, ()), 1)
     ranking = build(name, gallery, anchors, **knobs).rank(gallery, True)
     expected = sorted_by_loops(gallery, gallery, np.arange(n), "cosine")
     for i, order in enumerate(expected):
@@ -177,7 +180,7 @@ def test_bad_calls(name, make_set, anchors):
     twice = bad(gallery, items=np.zeros(40, int))
     with pytest.raises(ValueError, match="Item 0 stands twice"):
         build(name, twice, anchors).rank(twice, True)
-    knobs = dict.fromkeys(search.get(name).thorough, 1)
+    knobs = dict.fromkeys(THOROUGH.get(name, ()), 1)
     alone = make_set(n=1)
     with pytest.raises(ValueError, match="only the query itself"):
         build(name, alone, anchors, **knobs).rank(alone, True)

@@ -117,7 +117,7 @@ def test_the_command_shows_the_runs_trains_them_and_ranks_them(base, tmp_path, c
     assert "leave --no-wait out" in capsys.readouterr().err
     assert main(["sweep", str(file), "--dry-run", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == [{"run": 1, "training.seed": 0}, {"run": 2, "training.seed": 1}]
-    monkeypatch.setattr(lab.launchers, "at", lambda address, **knobs: Here())
+    monkeypatch.setattr(lab.launchers, "from_address", lambda address, **knobs: Here())
     assert main(["sweep", str(file), "--runs", str(tmp_path / "runs"), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     scores = [row["best validation MAP@R"] for row in rows]
@@ -127,7 +127,7 @@ def test_the_command_shows_the_runs_trains_them_and_ranks_them(base, tmp_path, c
 def test_train_hands_a_run_a_seed_to_a_launcher(base, tmp_path, capsys, monkeypatch):
     file, here = tmp_path / "base.yaml", Here()
     file.write_text(yaml.safe_dump(base))
-    monkeypatch.setattr(lab.launchers, "at", lambda address, **knobs: here)
+    monkeypatch.setattr(lab.launchers, "from_address", lambda address, **knobs: here)
     command = ["train", "--config", str(file), "--runs", str(tmp_path / "runs"), "--json"]
     assert main([*command, "--on", "ray", "--seeds", "2", "--name", "t"]) == 0
     assert here.trained == ["t-seed-0", "t-seed-1"]

@@ -11,7 +11,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from lab import encoders, losses
-from lab.evaluation.precision import Precision
+from lab.evaluation.mixed_precision import MixedPrecision
 from lab.training import forecast
 from lab.training.steps import gradients
 
@@ -43,7 +43,7 @@ def allocated(work, trace) -> float:
 def test_a_step_within_a_tenth_of_what_is_allocated(name, size, n, chunk, share, tmp_path):
     """No map is narrower than its filter here: of_step says what such a layer takes on some processors."""
     encoder, loss, images, labels = parts(name, size, n)
-    limit = int(share * len(images) * forecast.graph_bytes(encoder, images[:16], Precision())[0] / 16)
+    limit = int(share * len(images) * forecast.graph_bytes(encoder, images[:16], MixedPrecision())[0] / 16)
     said = forecast.of_step(encoder, loss, images, labels, chunk=chunk, graph_memory=limit)
     there = {"weights", "images", "optimiser"}  # before the step, or not taken by it
     expected = sum(count for part, count in said.parts.items() if part not in there)

@@ -11,7 +11,7 @@ from torch import nn
 
 import lab.runs
 from lab.evaluation.embedding import beta_normalised
-from lab.evaluation.precision import Precision
+from lab.evaluation.mixed_precision import MixedPrecision
 from lab.training import checkpoint, optimisers, schedules
 from lab.training.randomness import RandomState, mixed_seed, seeded
 
@@ -97,7 +97,7 @@ def test_auto_is_chosen_once_by_what_the_processor_computes_with(tmp_path, tiny,
     for native, name in ((True, "bfloat16"), (False, "float32")):
         monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: native)  # noqa: B023
         monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
-        assert Precision("auto").name == name
+        assert MixedPrecision("auto").name == name
         run = lab.runs.create(auto, tmp_path, f"made with {name}".replace(" ", "-"))
         monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: not native)  # noqa: B023
         assert run.config.training.knobs.precision == name, "kept on another machine"

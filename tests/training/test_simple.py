@@ -6,7 +6,7 @@ import torch
 from lab.runs import RunConfig
 from lab.runs.building.parts import parts_of
 from lab.training.loop import Trainer
-from lab.training.simple import first_is_right, train
+from lab.training.simple import train
 
 GIVEN = {
     "data": {"name": "emoji7", "test": 0.04, "validation": 0.04},
@@ -28,8 +28,3 @@ def test_its_weights_and_losses_are_those_of_the_real_loop(chunk):
     for one, other in ((real.encoder, simple.encoder), (real.loss, simple.loss)):
         assert one.state_dict().keys() == other.state_dict().keys()
         assert all(torch.equal(weight, other.state_dict()[name]) for name, weight in one.state_dict().items())
-
-
-def test_the_first_neighbour_is_looked_at():
-    rows = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8]])
-    assert first_is_right(rows, torch.tensor([0, 0, 1])) == pytest.approx(1 / 3)

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 import torch
 
-from lab.evaluation.precision import Precision
+from lab.evaluation.mixed_precision import MixedPrecision
 from lab.training.randomness import RandomState
 from lab.training.steps import Diverged, gradients
 
@@ -19,7 +19,7 @@ def built(seed=0, dtype=torch.float32, **encoder):
 
 def graph_of_all_chunks(encoder, loss, images, labels, chunk, precision=None):
     """The plain step: every chunk's graph is kept, the loss sees all, one backward pass."""
-    precision = precision or Precision()
+    precision = precision or MixedPrecision()
     parts = []
     for part in images.split(chunk):
         with precision.autocast():
@@ -70,7 +70,7 @@ def test_double_precision_is_kept():
 
 @pytest.mark.parametrize("keep", [0, 2])
 def test_autocast_is_entered_again(keep):
-    precision = Precision("bfloat16", "cpu")
+    precision = MixedPrecision("bfloat16", "cpu")
     (value, plain, _), (ours, encoder, _) = both(4, keep, precision=precision)
     assert ours == pytest.approx(value.item(), abs=1e-6)
     assert largest_difference(plain, encoder) < 1e-6
@@ -89,7 +89,7 @@ def test_a_scaled_loss_scales_every_gradient():
     torch.manual_seed(1)
     graph_of_all_chunks(plain, plain_loss, images, labels, 4)
     encoder, loss = built(dropout=0)
-    precision = Precision("float32", "cpu")
+    precision = MixedPrecision("float32", "cpu")
     precision.scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
     torch.manual_seed(1)
     gradients(encoder, loss, images, labels, chunk=4, precision=precision)

@@ -44,14 +44,14 @@ def broken(tiny, tmp_path):
 @pytest.mark.filterwarnings("ignore:.*no two examples")
 def test_the_cause_is_named_first(cause, broken):
     run = broken("broken", **BROKEN[cause])
-    found = lab.verdict.of(run)
+    found = lab.verdict.diagnose(run)
     assert found[0].name == cause, [one.name for one in found]
     assert [one.name for one in of_journal(run)] == [one.name for one in found]
 
 
 def test_nothing_is_wrong_with_a_healthy_training(broken, capsys):
     run = broken("healthy")
-    assert [one.name for one in lab.verdict.of(run) if not one.note] == []
+    assert [one.name for one in lab.verdict.diagnose(run) if not one.note] == []
     assert {one["about"] for one in run.metrics("checkup")} == {"data", "untrained", "pixels", "batch", "validation"}
     assert main(["runs", "verdict", str(run.path), "--json"]) == 0
     assert list(json.loads(capsys.readouterr().out)) == ["healthy"]
@@ -79,7 +79,7 @@ def test_watching_and_reports_say_what_is_wrong(broken, capsys, tmp_path):
     assert "rate too high: A step changes the weights by" in capsys.readouterr().err
     table = lab.report.report([run], split="validation")
     assert any("rate too high" in note for note in table.notes)
-    assert "rate too high" in page.of([run], table) and "optimiser.lr" in page.of([run], table)
+    assert "rate too high" in page.render([run], table) and "optimiser.lr" in page.render([run], table)
 
 
 def test_a_loop_of_ones_own_is_told(tmp_path):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lab.runs.config import RunConfig
-from lab.verdict import DECLARED, Evidence, findings, in_words
+from lab.verdict import DECLARED, History, findings, in_words
 
 CLASSES = np.repeat(np.arange(12), 6).tolist()
 HEALTHY_BATCH = {
@@ -29,7 +29,7 @@ def validation(step: int, mean: float, **values) -> dict:
     return {"step": step, "precisions": precisions(mean, step), "classes": CLASSES, **shape, **values}
 
 
-def evidence(**changes) -> Evidence:
+def evidence(**changes) -> History:
     """A run of 40 steps in which nothing is wrong."""
     steps = np.arange(1, 41.0)
     batches = [{"step": step, **HEALTHY_BATCH, **(ENDS if step == 1 else {})} for step in (1, 4, 16, 20, 40)]
@@ -40,26 +40,26 @@ def evidence(**changes) -> Evidence:
         "batch": batches,
         "validation": [validation(20, 0.5), validation(30, 0.58), validation(40, 0.6)],
     }
-    whole = Evidence(
+    whole = History(
         "one", RunConfig.of({"loss": {"name": "smooth_ap"}}).as_dict(), "finished", steps, 0.8 - 0.01 * steps,
         np.ones(40), 40, checkups, [(10, 0.3), (20, 0.5), (30, 0.58), (40, 0.6)], ("validation",), (20, 40),
     )  # fmt: skip
     return replace(whole, **changes)
 
 
-def with_batch(**values) -> Evidence:
+def with_batch(**values) -> History:
     """The same with other values in every check-up of a batch; None takes one away."""
     whole = evidence()
     batches = [{k: v for k, v in {**one, **values}.items() if v is not None} for one in whole.checkups["batch"]]
     return replace(whole, checkups={**whole.checkups, "batch": batches})
 
 
-def with_validation(about: str = "validation", **values) -> Evidence:
+def with_validation(about: str = "validation", **values) -> History:
     whole = evidence()
     return replace(whole, checkups={**whole.checkups, about: [{**one, **values} for one in whole.checkups[about]]})
 
 
-def faint(**changes) -> Evidence:
+def faint(**changes) -> History:
     return replace(with_batch(precision=0.3), loss=np.full(40, 0.9), **changes)
 
 

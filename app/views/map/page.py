@@ -51,12 +51,12 @@ def show() -> None:
     key = (*view.key, sheet)
     if item is not None and len(sheet.whole) >= cache.MANY and background.if_ready(scenes.prepared(*key)) is None:
         item = None  # it is shown with its neighbours as soon as they can be searched
-    flat, honesty = drawn.at(run_choice.THE_END if view.step is None else view.step)
+    flat, quality = drawn.at(run_choice.THE_END if view.step is None else view.step)
     scene = Scene(view, sheet, flat, shown_method, field, item, k)
     _say(scene)
     selected = np.isin(scene.items, selection.read(view.run))
     _draw(scene, selected)
-    _draw_honesty(honesty, NAMES[shown_method])
+    _draw_quality(quality, NAMES[shown_method])
     _draw_images(scene, scene.items[selected])
     scenes.prepared(*key)
 
@@ -149,8 +149,8 @@ def _draw(scene: Scene, selected: np.ndarray) -> None:
     )
 
 
-def _draw_honesty(honesty: dict[str, float], method: str) -> None:
-    trust, agreement, chance = (honesty[name] for name in ("trustworthiness", "agreement", "chance"))
+def _draw_quality(quality: dict[str, float], method: str) -> None:
+    trust, agreement, chance = (quality[name] for name in ("trustworthiness", "agreement", "chance"))
     if np.isnan(agreement):
         st.caption("Too few images to say how far this map can be trusted.")
         return
@@ -166,7 +166,7 @@ def _draw_honesty(honesty: dict[str, float], method: str) -> None:
     kept += "Do not read neighbourhoods off it; click a point instead." if agreement < 0.5 else ""
     true = f"How close false neighbours on the map truly are: 1 is perfect, a random map has about 0.5. {rely}"
     agreeing = Meter(f"Neighbour agreement of this {method} map", agreement, kept, chance, "chance")
-    meters([agreeing, Meter("Trustworthiness", trust, true, 0.5, "random map")], key="honesty")
+    meters([agreeing, Meter("Trustworthiness", trust, true, 0.5, "random map")], key="quality")
 
 
 def _draw_images(scene: Scene, chosen: np.ndarray) -> None:

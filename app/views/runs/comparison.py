@@ -1,4 +1,4 @@
-"""Runs against each other: scores, settings, means over seeds, and what their knobs have to do with their scores."""
+"""Runs against each other: scores, settings, means over seeds, and what the settings have to do with the scores."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MAX_COMPARED = 12
 """Runs whose scores and settings stand side by side; knobs and seeds are looked at over all that are selected."""
-VIEWS = ("Same queries", "Configuration", "Seeds", "Knobs")
+VIEWS = ("Same queries", "Configuration", "Seeds", "Settings")
 DISAGREEING = 12
 """Queries that are shown where the runs disagree."""
 AXES = 6
@@ -62,7 +62,7 @@ def compare(chosen: Sequence[Run], rows: Sequence[Row], split: str) -> None:
         with page_frame.refusals(st.info):  # runs of different images may stand beside each other without being asked
             _same_queries(chosen, split)
         return
-    {"Configuration": _differences, "Seeds": _seeds, "Knobs": draw_knobs}[view](chosen, rows)
+    {"Configuration": _differences, "Seeds": _seeds, "Settings": draw_knobs}[view](chosen, rows)
 
 
 @background.job("Measuring the runs on the same queries", keep=4)
@@ -163,7 +163,7 @@ def _differences(chosen: Sequence[Run], rows: Sequence[Row]) -> None:
     for path in paths:
         base = next(one[path][0] for one in differences.values() if path in one)
         others = {name: _word(one[path][1]) if path in one else _word(base) for name, one in differences.items()}
-        lines.append({"knob": path, first.name: _word(base), **others})
+        lines.append({"setting": path, first.name: _word(base), **others})
     st.caption("Only settings in which at least one run differs from the first")
     st.dataframe(pd.DataFrame(lines), hide_index=True, alt="Settings in which the runs differ")
 
@@ -190,7 +190,7 @@ def draw_knobs(chosen: Sequence[Run], rows: Sequence[Row]) -> None:
         st.info("None of these runs has a score of this split yet. It has one once it is evaluated; Watch shows when.")
         return
     if not columns:
-        st.info("These runs differ in no knob but their seed. A sweep makes runs that do.")
+        st.info("These runs differ in no setting but their seed. A sweep makes runs that do.")
         st.page_link("views/train/page.py", label="Sweep over a setting", icon=":material/tune:")
         return
     score = page_frame.select("Score", scores, key="knob_score", initial="MAP@R", link="score")
@@ -198,7 +198,7 @@ def draw_knobs(chosen: Sequence[Run], rows: Sequence[Row]) -> None:
     weighed = _weighed(columns, values)
     order = [name for one in weighed.weights for name in one.knobs] if weighed else []
     known = list(dict.fromkeys([*(name for name in order if name in columns), *columns]))
-    words = f"the {min(AXES, len(known))} most important knobs"
+    words = f"the {min(AXES, len(known))} most important settings"
     axes = page_frame.several("Axes", known, key="axes", link="axis", placeholder=words) or known[:AXES]
     scored = [at for at, value in enumerate(values) if value is not None]
     if len(scored) < 2:
@@ -223,7 +223,7 @@ def _weighed(columns: Mapping[str, list[Any]], scores: Sequence[float | None]) -
         return None
 
 
-@background.job("Measuring the importance of each knob", keep=32)
+@background.job("Measuring the importance of each setting", keep=32)
 def _importance(key: str, _columns: Mapping[str, list[Any]], _scores: Sequence[float | None]) -> knobs.Importance:
     return knobs.importance(_columns, _scores)
 
@@ -236,7 +236,7 @@ def _weights(importance: knobs.Importance, score: str) -> None:
 
 
 def _trend(trend: float | None) -> str:
-    """Which way a knob goes with the score, in words."""
+    """Which way a setting goes with the score, in words."""
     if trend is None:
         return "not a number, so it has no direction"
     if abs(trend) < 0.2:

@@ -86,8 +86,8 @@ def runs() -> None:
 
 
 def _knobs(scene: Scene, listed: list[Row]) -> None:
-    """What the knobs of all listed runs have to do with their scores, without selecting hundreds of rows."""
-    words = f"Knobs of the {len(listed)} runs listed"
+    """What the settings of all listed runs have to do with their scores, without selecting hundreds of rows."""
+    words = f"Settings of the {len(listed)} runs listed"
     if len(listed) > 1 and page_frame.toggle(words, key="weigh", link="knobs"):
         comparison.draw_knobs([scene.known[one["run"]] for one in listed], listed)
 
@@ -110,7 +110,7 @@ def _mailed(chosen: list[Run], split: str) -> None:
         if any(pressed):
             kind, file, _ = list(kinds.values())[pressed.index(True)]
             table = report(chosen, split=split)
-            made = kind.of(chosen, table, images=lambda run: settings.confine_images(run.dataset()))
+            made = kind.render(chosen, table, images=lambda run: settings.confine_images(run.dataset()))
             st.session_state["page to mail"] = names, split, made, file
     if (kept := st.session_state.get("page to mail")) and kept[:2] == (names, split):
         page_frame.offer(f"Download {kept[3]}", kept[2], kept[3], "text/html")

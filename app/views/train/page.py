@@ -93,8 +93,8 @@ def _start(scene: Scene, asked: Asked, begun: Begun) -> None:
         configs = {"": scene.config}
         if asked.swept:
             configs = queueing.grid(scene.config, asked.swept, asked.values)
-        elif begun.came:  # first, so that it is there when the head is looked at
-            configs = {adaptation.CAME: begun.came, **configs}
+        elif begun.baseline:  # first, so that it is there when the head is looked at
+            configs = {adaptation.BASELINE: begun.baseline, **configs}
         made = queueing.enqueue(configs, scene.name, asked.devices)
         if idle and not asked.swept:
             st.switch_page("views/watch/page.py", query_params={"watched": made[-1]})

@@ -64,7 +64,7 @@ class Begun:
     config: RunConfig | None = None
     why: str = ""
     name: str = ""
-    came: RunConfig | None = None
+    baseline: RunConfig | None = None
 
 
 def ask() -> Begun:
@@ -142,7 +142,7 @@ def _begun(plan: Plan, name: str, seconds: float = 0.0) -> Begun:
         f"The network ({network}) stays as it is, every image is embedded once, and a linear head is trained on the "
         f"features of {classes}{time}. A second run measures the network as it came; Browse and Runs compare the two."
     )
-    return Begun(plan.head, why, name, plan.came)
+    return Begun(plan.head, why, name, plan.baseline)
 
 
 def _with_seconds(words: str, seconds: float) -> str:
@@ -152,14 +152,14 @@ def _with_seconds(words: str, seconds: float) -> str:
 def _plans(source: str, state: tuple) -> tuple[dict[str, Plan], float] | None:
     """A head for each aim, and the seconds that it takes; None while that is measured, or where none can be trained."""
     with page_frame.refusals(st.info):
-        return background.if_ready(_planned(source, state))
+        return background.if_ready(_plans_here(source, state))
     return None
 
 
 @background.job("Measuring how fast this machine trains a head", keep=8)
-def _planned(source: str, state: tuple) -> tuple[dict[str, Plan], float]:
+def _plans_here(source: str, state: tuple) -> tuple[dict[str, Plan], float]:
     root = settings.runs_root()
-    plans = {aim: adaptation.planned(source, loss=user_images.AIMS[aim][0], runs=root) for aim in AIMS}
+    plans = {aim: adaptation.plan_head(source, loss=user_images.AIMS[aim][0], runs=root) for aim in AIMS}
     return plans, max(adaptation.seconds(plan) for plan in plans.values())
 
 

@@ -16,7 +16,7 @@ def run(arguments: argparse.Namespace) -> None:
     import lab.runs
     from lab import verdict
 
-    found = {run.name: verdict.of(run) for run in (lab.runs.open(name, arguments.runs) for name in arguments.run)}
+    found = {run.name: verdict.diagnose(run) for run in (lab.runs.open(name, arguments.runs) for name in arguments.run)}
     if arguments.json:
         print_json({name: [one.as_dict() for one in some] for name, some in found.items()})
         return

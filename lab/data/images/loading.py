@@ -52,8 +52,6 @@ class Loader:
         seed: with the step and the position in the batch, decides how an image is cropped and flipped.
         workers: processes that load ahead; 0 loads in this process.
         pin_memory: keep batches in page-locked memory, for fast copies to a GPU.
-        share: (rank, world) loads only the rank-th of `world` parts of each batch, with the crops that the whole batch
-            would have.
 
     Attributes:
         problems: one sentence for each image that could not be decoded so far, each named once.
@@ -66,12 +64,11 @@ class Loader:
         seed: int = 0,
         workers: int = 0,
         pin_memory: bool = False,
-        share: tuple[int, int] = (0, 1),
     ):
         if workers < 0:
             raise ValueError(f"workers must be 0 or more processes, got {workers}.")
         self.image_set, self.transform, self.seed = image_set, transform, seed
-        self.workers, self.pin_memory, self.share = workers, pin_memory, share
+        self.workers, self.pin_memory, self.share = workers, pin_memory, (0, 1)
         self._failed: dict[int, str] = {}
 
     @property
@@ -79,7 +76,8 @@ class Loader:
         return list(self._failed.values())
 
     def shared(self, rank: int, world: int) -> Loader:
-        """The same for one of several processes, which loads its share of every batch; problems are told by both."""
+        """The same for one of several processes, which loads its part of every batch, with the crops that the whole
+        batch would have; problems are told by both."""
         other = copy.copy(self)
         other.share = (rank, world)
         return other

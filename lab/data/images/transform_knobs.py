@@ -7,7 +7,7 @@ from typing import Literal
 from lab.core.knobs import Knobs, knob
 
 
-class TrainingKnobs(Knobs):
+class AugmentationKnobs(Knobs):
     """What `training` can be told."""
 
     size: int | None = knob(

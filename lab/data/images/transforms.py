@@ -13,7 +13,7 @@ from torchvision.transforms import v2
 from torchvision.transforms.v2 import functional as F
 
 from lab.data.images.crops import Crops
-from lab.data.images.transform_knobs import TestingKnobs, TrainingKnobs
+from lab.data.images.transform_knobs import AugmentationKnobs, TestingKnobs
 
 Triple = tuple[float, float, float]
 HALF: Triple = (0.5, 0.5, 0.5)
@@ -72,9 +72,9 @@ def training(size: int, mean: Triple = HALF, std: Triple = HALF, **knobs: Any) -
     """Random crop to `size` and random horizontal flip (002, data augmentation), or what else the knobs ask for.
 
     Raises:
-        ValueError: a knob of `TrainingKnobs` is out of range.
+        ValueError: a knob of `AugmentationKnobs` is out of range.
     """
-    chosen = TrainingKnobs(size=size, **knobs)
+    chosen = AugmentationKnobs(size=size, **knobs)
     if chosen.scale_low > chosen.scale_high:
         raise ValueError(f"scale_low must be at most scale_high, got {chosen.scale_low} and {chosen.scale_high}.")
     before = [_Resize(chosen.resize, antialias=True)] if chosen.resize else []

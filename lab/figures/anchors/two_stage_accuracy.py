@@ -18,8 +18,8 @@ SETS = {"cifar100": "CIFAR-100", "food101": "Food-101", "svhn": "SVHN", "tiny_im
 class TwoStageAccuracy(Figure):
     """Two-stage mAP beside the accuracy of nearest anchors, or beside the mAP of an exact search.
 
-    With one anchor opened and a gallery that is filed right, a list holds all positives and nothing else, or none: its
-    AP is 1 where the nearest anchor is right, and 0 elsewhere.
+    With one anchor opened and every image in the list of its class, a list holds all positives and nothing else, or
+    none: its AP is 1 where the nearest anchor is right, and 0 elsewhere.
     """
 
     title = "Two-stage mAP is the accuracy of nearest anchors"

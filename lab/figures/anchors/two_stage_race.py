@@ -99,7 +99,7 @@ class TwoStageRace(Figure):
         return style.legend_below(figure)
 
     def _draw_cells(self, figure: PlotlyFigure, numbers: Numbers) -> None:
-        """The gallery, in the cell of the anchor that each item is filed under."""
+        """The gallery, each item in the cell of its nearest anchor."""
         classes = self.knobs.classes
         grid = np.linspace(-6, 6, 80)
         mesh = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)

@@ -7,7 +7,7 @@ import numpy as np
 from lab.core import style
 from lab.figures import _bundled, _runs
 from lab.figures._base import DOTTED, Figure, Numbers, PlotlyFigure, knob
-from lab.verdict import Evidence, findings
+from lab.verdict import History, findings
 from lab.verdict.findings import DEAD, FAST, ONE_POINT
 
 SIGNS = {
@@ -38,7 +38,7 @@ class VitalSigns(Figure):
         _runs.needs(runs, "VitalSigns")
         found: Numbers = {}
         for run in runs:
-            evidence = Evidence.of_run(run)
+            evidence = History.of_run(run)
             causes = ", ".join(one.name for one in findings(evidence) if not one.note)
             signs = found[run.name] = {"causes": causes or "nothing wrong"}
             for sign in SIGNS:

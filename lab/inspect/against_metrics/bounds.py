@@ -64,15 +64,6 @@ class MetricBound(Insight):
         return "fails at ties" if self.tied[self.failing].all() else "fails"
 
     @property
-    def correlation(self) -> float:
-        """Pearson correlation of surrogate and error over the queries; NaN when one of them is constant."""
-        known = ~np.isnan(self.surrogate) & ~np.isnan(self.error)
-        a, b = self.surrogate[known], self.error[known]
-        if len(a) < 2 or a.std() == 0 or b.std() == 0:
-            return float("nan")
-        return float(np.corrcoef(a, b)[0, 1])
-
-    @property
     def summary(self) -> str:
         means = f"mean surrogate {np.nanmean(self.surrogate):.4f}, mean error {np.nanmean(self.error):.4f}"
         if self.holds:

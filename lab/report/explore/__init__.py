@@ -53,7 +53,7 @@ def save(runs: Sequence[Run], path: Path | str, table: Report | None = None) -> 
     if path.exists():
         raise ValueError(f"{path} is there already; remove it, or name another one.")
     if path.suffix == ".html":
-        write_text(path, of(runs, table))
+        write_text(path, render(runs, table))
         return path
     about, parts = _gathered(runs, table, Run.dataset, np.inf)
     with making(path) as folder:
@@ -63,7 +63,7 @@ def save(runs: Sequence[Run], path: Path | str, table: Report | None = None) -> 
     return path
 
 
-def of(
+def render(
     runs: Sequence[Run], table: Report | None = None, images: Callable[[Run], ImageSet] = lambda run: run.dataset()
 ) -> str:
     """The page as one file.

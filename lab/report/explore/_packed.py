@@ -64,7 +64,7 @@ def numbers_of(run: Run, split: str, column: str) -> tuple[dict[str, np.ndarray]
         "places": (flat / (flat.max() or 1) * 65_535).astype(np.uint16),
     }  # fmt: skip
     first, both = 100 * (found[some, 0] == again[:, 0]).mean(), 100 * np.mean(same)
-    kept_near, luck = (100 * drawn.honesty[name][-1] for name in ("agreement", "chance"))
+    kept_near, luck = (100 * drawn.quality[name][-1] for name in ("agreement", "chance"))
     told = {
         "name": run.name,
         "similarity": similarity,

@@ -1,6 +1,6 @@
 """Runs as one self-contained HTML page to mail: no script, no request to anywhere, light and dark.
 
-html = lab.report.page.of(runs)
+html = lab.report.page.render(runs)
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from lab.report.page._queries import PREFERRED, nearest
 from lab.runs import difference
 from lab.runs.folder import Run
 
-__all__ = ["PREFERRED", "STYLE", "facts", "nearest", "of", "save", "without_folders"]
+__all__ = ["PREFERRED", "STYLE", "facts", "nearest", "render", "save", "without_folders"]
 
 MOST = 5 * MB
 """Bytes of a page; more does not go through every mail server."""
@@ -38,7 +38,7 @@ SHOWN = 6
 """Runs of which queries are shown."""
 
 
-def of(
+def render(
     runs: Sequence[Run], table: Report | None = None, images: Callable[[Run], ImageSet] = lambda run: run.dataset()
 ) -> str:
     """The page: scores with intervals, curves, best and worst queries with pictures, settings, versions.
@@ -86,7 +86,7 @@ def save(runs: Sequence[Run], path: Path | str, table: Report | None = None) -> 
     path = Path(path)
     if path.exists():
         raise ValueError(f"{path} is there already; remove it, or name another file.")
-    write_text(path, of(runs, table))
+    write_text(path, render(runs, table))
     return path
 
 
@@ -163,7 +163,7 @@ def _verdict(runs: Sequence[Run]) -> str:
         lines = [
             f"<li><b>{escape(one.name)}{' (note)' if one.note else ''}.</b> {escape(one.sentence)} "
             f"{escape(one.advice)} <code>{escape(one.knob)}</code></li>"
-            for one in lab.verdict.of(run)
+            for one in lab.verdict.diagnose(run)
         ]
         parts.append(f"<h3>{escape(run.name)}</h3><ul>{''.join(lines) or f'<li>{lab.verdict.NOTHING}</li>'}</ul>")
     return "\n".join(parts)

@@ -17,7 +17,7 @@ from lab.data.images.features import FeatureLoader, Making, once, place
 from lab.data.images.loading import Loader
 from lab.encoders.adapted import Adapted
 from lab.evaluation.embedding import embed
-from lab.evaluation.precision import Precision
+from lab.evaluation.mixed_precision import MixedPrecision
 from lab.evaluation.whitening import pca
 from lab.kernels.devices import device_of
 from lab.runs.building.fingerprints import fingerprint
@@ -61,7 +61,7 @@ def features_of(encoder: Adapted, config: RunConfig, images: ImageSet, root: Pat
         np.arange(len(images)),
         what="images once",
         batch_size=AT_ONCE if device.type == "cpu" else 4 * AT_ONCE,
-        precision=Precision(config.training.knobs.precision, device),
+        precision=MixedPrecision(config.training.knobs.precision, device),
         abreast=ABREAST * threads if threads > 1 else 1,
     )
     return _usable((yield from once(path, images, making)))

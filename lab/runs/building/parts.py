@@ -10,7 +10,7 @@ from torch import nn
 
 from lab.data.images import loading, transforms
 from lab.data.images.loading import Loader
-from lab.evaluation.precision import Precision
+from lab.evaluation.mixed_precision import MixedPrecision
 from lab.evaluation.scores import check_levels, is_anchors
 from lab.kernels.devices import device_of
 from lab.runs.building.loss import wrapped_loss
@@ -175,6 +175,6 @@ def _validator(
         classes=classes,
         batch_size=config.evaluation.knobs.batch_size,
         similarity=config.similarity,
-        precision=Precision(config.training.knobs.precision, device),
+        precision=MixedPrecision(config.training.knobs.precision, device),
         device=device,
     )

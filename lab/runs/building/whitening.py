@@ -13,7 +13,7 @@ from lab.core.records import Record
 from lab.data.images import transforms
 from lab.data.images.loading import Loader
 from lab.evaluation.embedding import embed
-from lab.evaluation.precision import Precision
+from lab.evaluation.mixed_precision import MixedPrecision
 from lab.evaluation.whitening import learnt
 from lab.runs.building.parts import testing_loader, workers_of
 from lab.runs.config import RunConfig
@@ -61,7 +61,7 @@ def start_from_whitening(config: RunConfig, dataset: ImageSet, parts: Parts) -> 
         items,
         what="images to whiten by",
         batch_size=1 if whole else config.evaluation.knobs.batch_size,
-        precision=Precision(config.training.knobs.precision, parts.device),
+        precision=MixedPrecision(config.training.knobs.precision, parts.device),
     )
     whitening = learnt(seen.vectors, seen.labels, layer.out_features)
     with torch.no_grad():

@@ -138,15 +138,15 @@ def embedder_of(
         from lab.runs.evaluate import Evaluator, open_trained
 
         trained = open_trained(run, config=run.config_of())
-        examiner, loader = Evaluator(trained), trained.loader_of(images)
-        return Embedder(lambda items: examiner.embed(loader, items, "pictures"), maker_of_run(trained))
+        evaluator, loader = Evaluator(trained), trained.loader_of(images)
+        return Embedder(lambda items: evaluator.embed(loader, items, "pictures"), maker_of_run(trained))
     import torch
 
     from lab.data.images import transforms
     from lab.data.images.loading import Loader, cores, forks
     from lab.encoders.foreign import Seen, encoder_of, is_untrained, refuse_unknown
     from lab.evaluation.embedding import embed
-    from lab.evaluation.precision import Precision
+    from lab.evaluation.mixed_precision import MixedPrecision
     from lab.kernels import allocator
     from lab.kernels.devices import device_of
 
@@ -166,7 +166,7 @@ def embedder_of(
     if workers is None:  # none where processes are started anew instead of forked, which takes seconds
         workers = int(threads == 1 and len(images) >= MANY and forks() and cores() > 1)
     loader = Loader(images, transform, workers=workers)
-    precision = Precision(device=where)
+    precision = MixedPrecision(device=where)
     abreast = ABREAST * threads if threads > 1 and workers == 0 else 1
     knobs: Any = dict(what="pictures", batch_size=at_once, precision=precision, abreast=abreast)
     return Embedder(

@@ -23,7 +23,7 @@ from lab.core.explain import explain
 from lab.core.formats import GB, duration, size
 from lab.core.records import Stepped
 from lab.data.images.loading import Streamed
-from lab.evaluation.precision import Precision
+from lab.evaluation.mixed_precision import MixedPrecision
 from lab.kernels.memory import Forecast, chunk_that_fits
 from lab.runs.building.parts import parts_of
 from lab.runs.config import RunConfig
@@ -112,7 +112,7 @@ def forecast(config: RunConfig, parts: Parts, images: torch.Tensor | Streamed, l
         torch.from_numpy(np.searchsorted(parts.classes, labels.numpy())),
         chunk=knobs.chunk,
         graph_memory=int((knobs.graph_memory or 0) * GB),
-        precision=Precision(knobs.precision, parts.device),
+        precision=MixedPrecision(knobs.precision, parts.device),
     )
 
 

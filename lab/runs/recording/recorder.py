@@ -137,7 +137,7 @@ class Recorder:
 
     def verdict(self) -> list[Finding]:
         """What is wrong with the training so far, the likeliest cause first; see `lab.verdict`."""
-        return lab.verdict.of(self.run)
+        return lab.verdict.diagnose(self.run)
 
     def _check_up(self, about: str, values: dict[str, Any]) -> None:
         """Keep what was measured, and tell of each finding that it brings to light."""

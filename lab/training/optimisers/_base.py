@@ -79,7 +79,7 @@ class Optimiser(HasKnobs):
 
     def _make(self, groups: list[dict]) -> torch.optim.Optimizer:
         """The torch optimiser over `groups`, by its `options`; the one thing that an entry writes."""
-        raise AssertionError(f"{type(self).__name__} lacks _make")
+        raise AssertionError(f"{type(self).__name__} must define _make")
 
     @property
     def options(self) -> dict[str, Any]:

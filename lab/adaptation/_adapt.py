@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lab.adaptation._beside import Beside, beside, elsewhere
-from lab.adaptation._plan import CAME, Plan, planned
+from lab.adaptation._comparison import Comparison, compare, compare_on
+from lab.adaptation._plan import BASELINE, Plan, plan_head
 from lab.core.records import Record
 from lab.core.streams import result_of
 from lab.runs.config import RunConfig
@@ -20,21 +20,21 @@ from lab.runs.store import default_root, free_name, list_runs
 
 @dataclass(frozen=True)
 class Adaptation:
-    """run: with the head. came: the run of the network as it came. beside: both on the same queries. elsewhere: both
-    on other data."""
+    """run: with the head. baseline: the run of the network as it came. comparison: both on the same queries.
+    others: both on other data."""
 
     run: Run
-    came: Run
-    beside: Beside
-    elsewhere: tuple[Beside, ...] = ()
+    baseline: Run
+    comparison: Comparison
+    others: tuple[Comparison, ...] = ()
 
     @property
     def sentences(self) -> list[str]:
         """The verdict, and one for each other data set."""
-        return [self.beside.sentence, *(one.sentence for one in self.elsewhere)]
+        return [self.comparison.sentence, *(one.sentence for one in self.others)]
 
 
-def adapting(
+def adapt_steps(
     plan: Plan,
     also: Sequence[str] = (),
     name: str | None = None,
@@ -44,29 +44,29 @@ def adapting(
     """Measure the network as it came, unless that was done before; train and measure the head; yields progress.
 
     Args:
-        also: other data to measure both on; see `elsewhere`. name: of the run. stop: asked in every step.
+        also: other data to measure both on; see `compare_on`. name: of the run. stop: asked in every step.
 
     Returns:
         None if it was stopped.
     """
     root = default_root(runs)
     stem = plain_name(plan.stem)[:70]
-    came = _measured_before(plan.came, root)
-    if came is None:
-        came = create(plan.came, root, free_name(root, f"{stem}-{CAME}"))
-        yield from execute(came, stop)
+    baseline = _measured_before(plan.baseline, root)
+    if baseline is None:
+        baseline = create(plan.baseline, root, free_name(root, f"{stem}-{BASELINE}"))
+        yield from execute(baseline, stop)
     kind = plan.head.encoder.knobs.head if plan.head.training.knobs.steps else "whitening"
     run = create(plan.head, root, name or free_name(root, f"{stem}-{kind}"))
     yield from execute(run, stop)
-    if FINISHED not in (run.state, came.state) or run.state != came.state:
+    if FINISHED not in (run.state, baseline.state) or run.state != baseline.state:
         return None
     found = []
     for data in dict.fromkeys(also):
-        found.append((yield from elsewhere(came, run, data)))
-    return Adaptation(run, came, beside(came, run), tuple(found))
+        found.append((yield from compare_on(baseline, run, data)))
+    return Adaptation(run, baseline, compare(baseline, run), tuple(found))
 
 
-def came_of(run: Run, runs: Iterable[Run]) -> Run | None:
+def baseline_of(run: Run, runs: Iterable[Run]) -> Run | None:
     """Of some runs the finished one that measured the network as it came, on which this run trained a head."""
 
     def features(one: Run) -> tuple:
@@ -74,14 +74,14 @@ def came_of(run: Run, runs: Iterable[Run]) -> Run | None:
         return one.config.encoder.name, one.config.data.as_dict(), *map(values.get, ("base", "weights", "vectors"))
 
     mine = features(run)
-    came = (one for one in runs if mine[0] == "adapted" and features(one) == mine and one.name != run.name)
-    return next((one for one in came if one.config.encoder.values["dim"] is None and one.state == FINISHED), None)
+    others = (one for one in runs if mine[0] == "adapted" and features(one) == mine and one.name != run.name)
+    return next((one for one in others if one.config.encoder.values["dim"] is None and one.state == FINISHED), None)
 
 
 def _measured_before(config: RunConfig, root: Path) -> Run | None:
     """A finished run of this very network on these images."""
     wanted = findable(config).as_dict()
-    finished = (run for run in list_runs(root) if run.name.partition(f"-{CAME}")[1] and run.state == FINISHED)
+    finished = (run for run in list_runs(root) if run.name.partition(f"-{BASELINE}")[1] and run.state == FINISHED)
     return next((run for run in finished if run.config_dict == wanted), None)
 
 
@@ -97,7 +97,7 @@ def adapt(
         also: other data to measure both on: what was lost elsewhere?
         name, runs: of the run, and its folder.
         listen: called with each record.
-        choices: `encoder`, `weights`, `loss`, `head`, `dim` and sections, as `planned` takes them.
+        choices: `encoder`, `weights`, `loss`, `head`, `dim` and sections, as `plan_head` takes them.
 
     Raises:
         ValueError: a head cannot be trained on it; one sentence.
@@ -112,10 +112,10 @@ def adapt(
         ...     points.astype("float32"), [f"kind {k}" for k in kinds], normalise=True, name="mine", runs=root
         ... )
         >>> made = lab.adapt(source, head="linear", dim=8, runs=root, training={"steps": 60, "device": "cpu"})
-        >>> made.run.name, made.came.name, made.beside.split
+        >>> made.run.name, made.baseline.name, made.comparison.split
         ('mine-linear', 'mine-as-it-came', 'test')
     """
-    generator = adapting(planned(source, runs=runs, **choices), also, name, runs)
+    generator = adapt_steps(plan_head(source, runs=runs, **choices), also, name, runs)
     made = result_of(generator, listen)
     assert made is not None, "nobody stopped it"
     return made

@@ -40,7 +40,7 @@ def verdict(found: Difference) -> str:
 
 
 @dataclass(frozen=True)
-class Beside:
+class Comparison:
     """One score of two runs on the same n queries.
 
     before, after: means. difference: with its interval. gained, lost: int64, images whose score rose or fell, most
@@ -61,7 +61,7 @@ class Beside:
     @classmethod
     def of(
         cls, column: str, scores: Sequence[np.ndarray] | np.ndarray, items: np.ndarray, labels: np.ndarray, **place: Any
-    ) -> Beside:
+    ) -> Comparison:
         """From the score of each query before and after, float64 [n] each."""
         change = scores[1] - scores[0]
         known, order = ~np.isnan(change), np.argsort(-np.nan_to_num(change), kind="stable")
@@ -84,7 +84,7 @@ class Beside:
         )
 
 
-def beside(came: Run, adapted: Run, column: str | None = None) -> Beside:
+def compare(baseline: Run, adapted: Run, column: str | None = None) -> Comparison:
     """Both runs on the same queries of the split that the adapted one was measured on last: test where there is one.
 
     Args:
@@ -93,17 +93,20 @@ def beside(came: Run, adapted: Run, column: str | None = None) -> Beside:
     Raises:
         ValueError: they have no split or query in common, or no such score.
     """
-    split = next((one for one in ("test", "validation", "train") if one in {*came.splits} & {*adapted.splits}), None)
+    common = {*baseline.splits} & {*adapted.splits}
+    split = next((one for one in ("test", "validation", "train") if one in common), None)
     if split is None:
-        raise ValueError(f"{came.name} and {adapted.name} have no split in common; evaluate both.")
-    found = same_queries([came, adapted], split)
+        raise ValueError(f"{baseline.name} and {adapted.name} have no split in common; evaluate both.")
+    found = same_queries([baseline, adapted], split)
     column = column or adapted.config.training.knobs.select_by
     if column not in found.values:
         raise ValueError(f"There is no score {column!r}; there are {', '.join(found.values)}.")
-    return Beside.of(column, found.values[column], found.items, found.labels, split=split, seen=split == "train")
+    return Comparison.of(column, found.values[column], found.items, found.labels, split=split, seen=split == "train")
 
 
-def elsewhere(came: Run, adapted: Run, data: str, column: str | None = None) -> Generator[Record, None, Beside]:
+def compare_on(
+    baseline: Run, adapted: Run, data: str, column: str | None = None
+) -> Generator[Record, None, Comparison]:
     """Both networks on other data: a data set of the catalogue (its test split), a folder of class folders, or, for
     heads on vectors, a run that holds such vectors; yields progress.
 
@@ -111,7 +114,7 @@ def elsewhere(came: Run, adapted: Run, data: str, column: str | None = None) -> 
         ValueError: there is no such data, or its vectors are of another width.
     """
     column = column or adapted.config.training.knobs.select_by
-    models = [open_trained(run) for run in (came, adapted)]
+    models = [open_trained(run) for run in (baseline, adapted)]
     encoder: Any = models[0].encoder
     if encoder.knobs.base is None:
         run = open_run(data, adapted.path.parent)
@@ -126,12 +129,12 @@ def elsewhere(came: Run, adapted: Run, data: str, column: str | None = None) -> 
         features = yield from features_of(encoder, models[0].config, images, adapted.path.parent)
     values = []
     for model in models:
-        examiner, loader = Evaluator(model), cast("Loader", FeatureLoader(features, images))
-        query: EmbeddingSet = yield from examiner.embed(loader, split.query, data)
-        gallery = None if split.gallery is None else (yield from examiner.embed(loader, split.gallery, data))
-        found = yield from examiner.measure("elsewhere", query, gallery, images)
+        evaluator, loader = Evaluator(model), cast("Loader", FeatureLoader(features, images))
+        query: EmbeddingSet = yield from evaluator.embed(loader, split.query, data)
+        gallery = None if split.gallery is None else (yield from evaluator.embed(loader, split.gallery, data))
+        found = yield from evaluator.measure("elsewhere", query, gallery, images)
         values.append(found.per_query[column])
-    return Beside.of(column, values, query.items, query.labels, data=data)
+    return Comparison.of(column, values, query.items, query.labels, data=data)
 
 
 def _other(data: str) -> tuple[ImageSet, Split]:

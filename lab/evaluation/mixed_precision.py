@@ -23,7 +23,7 @@ def chosen(name: str, device: torch.device | str = "cpu") -> str:
     return "bfloat16" if native else "float32"
 
 
-class Precision:
+class MixedPrecision:
     """Autocast, scaled backward pass, unscaled clipping and the optimiser's step.
 
     Args:

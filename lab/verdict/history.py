@@ -20,7 +20,7 @@ LATE = 10
 
 
 @dataclass(frozen=True)
-class Evidence:
+class History:
     """Records of a run so far.
 
     state: of its status. steps, loss, gradient: float [s] of each step, NaN where not told. planned: steps
@@ -50,7 +50,7 @@ class Evidence:
         columns: Mapping[str, Sequence[float | None]],
         validated: Sequence[Mapping[str, Any]],
         checkups: Sequence[Mapping[str, Any]],
-    ) -> Evidence:
+    ) -> History:
         """Of a `lab.runs.Run` and its records: columns of its steps, and the records of the other two kinds."""
         status, config = run.status, run.config_dict
         select = (config.get("training") or {}).get("select_by", "MAP@R")
@@ -75,7 +75,7 @@ class Evidence:
         )
 
     @classmethod
-    def of_run(cls, run: Any) -> Evidence:
+    def of_run(cls, run: Any) -> History:
         """Of a `lab.runs.Run`, whose records are read anew."""
         kinds: dict[str, list[dict[str, Any]]] = {"stepped": [], "validated": [], "checkup": []}
         for one in run.metrics():

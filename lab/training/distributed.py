@@ -122,11 +122,12 @@ class Processes:
         return EmbeddingSet(*(gathering.rows_of_all(column, sizes).cpu().numpy() for column in columns))
 
     def complete(self, encoder: nn.Module, loss: nn.Module, wish: bool = False) -> bool:
-        """One all-reduce: sum the encoder's gradients, average what every process has alike; True if any process has a stop request.
+        """One all-reduce: sum the encoder's gradients, average what every process has alike.
 
-        The loss's own gradients and batch normalisation's running statistics are averaged, so that rounding cannot
-        let the processes drift apart. A weight without gradient in all processes stays without. Of class weights
-        that are shared out, each process has the gradient of its own already.
+        wish: whether this process is asked to stop; returns whether any is. The loss's own gradients and batch
+        normalisation's running statistics are averaged, so that rounding cannot let the processes drift apart. A weight
+        without gradient in all processes stays without. Of class weights that are shared out, each process has the
+        gradient of its own already.
         """
         sums = [p for p in encoder.parameters() if p.requires_grad]
         shards = {id(weight) for module in loss.modules() if is_shard(module) for weight in module.parameters()}

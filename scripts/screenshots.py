@@ -6,7 +6,6 @@
     python -m scripts.screenshots minute                            # the first minute of `lab demo`, a picture a second
     python -m scripts.screenshots playground                        # the playground as it plays, for README
     python -m scripts.screenshots claims                            # the figures of docs/claims.md
-    python -m scripts.screenshots frames                            # milliseconds of a frame of it, with 64 points
 
 A picture is 1280 x 900 pixels, in the colours of its line below, and kept as WebP. Look at each before it is
 committed: a page that has changed may need another address, or another place to click.
@@ -211,14 +210,6 @@ def minute(out: Path) -> None:
     sheet.save(out / "first_minute.webp", quality=60, method=6)
 
 
-BEGIN = "loss => playground.page.begin({ set: 'crowd', mode: 'points', d: 3, loss, knobs: {}, batches: 1, seed: 1 })"
-TAKE = """count => {
-    playground.page.frames = [];
-    for (let i = 0; i < count; i++) playground.page.advance(i % 4 === 0);
-    return playground.page.frames;
-}"""
-
-
 @contextlib.contextmanager
 def playground() -> Iterator[Page]:
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
@@ -228,20 +219,6 @@ def playground() -> Iterator[Page]:
         yield page
 
 
-def frames() -> None:
-    """Median and ninth of ten of the script time, as this machine is and with a processor four times as slow."""
-    with playground() as page:
-        session = page.context.new_cdp_session(page)
-        for slower in (1, 4):
-            session.send("Emulation.setCPUThrottlingRate", {"rate": slower})
-            for loss in ("recall_at_k", "smooth_ap", "sup_ap", "roadmap", "contextual", "triplet_margin"):
-                page.evaluate(BEGIN, loss)
-                page.evaluate(TAKE, 30)
-                taken = sorted(page.evaluate(TAKE, 300))
-                median, late = statistics.median(taken), taken[int(0.9 * len(taken))]
-                print(f"{loss:<16} processor / {slower}: median {median:5.1f} ms, ninth of ten {late:5.1f} ms")
-
-
 def film(out: Path) -> None:
     """The first scenario as it plays, a frame each second step."""
     taken = []
@@ -249,7 +226,7 @@ def film(out: Path) -> None:
         for step in range(44):
             shown = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
             taken.append(shown.resize((720, 512), Image.Resampling.LANCZOS))
-            page.evaluate(TAKE, 2 if step else 0)
+            page.evaluate("count => { while (count-- > 0) playground.page.advance(count === 0); }", 2 if step else 0)
             page.evaluate("playground.page.refresh()")
     pauses = [1500, *[90] * (len(taken) - 2), 2500]
     file = out / "playground.webp"
@@ -270,7 +247,7 @@ def claims(out: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("pictures", "times", "minute", "playground", "frames", "claims"))
+    parser.add_argument("what", choices=("pictures", "times", "minute", "playground", "claims"))
     parser.add_argument("runs", nargs="?", type=Path, default=Path("runs"), help="the folder of the demo's runs")
     parser.add_argument("names", nargs="*", choices=[[], *SHOTS], help="which pictures (default all)")
     parser.add_argument("--out", type=Path, default=IMAGES)
@@ -281,7 +258,6 @@ def main() -> None:
         "times": lambda: times(given.runs, given.views),
         "minute": lambda: minute(given.out),
         "playground": lambda: film(given.out),
-        "frames": frames,
         "claims": lambda: claims(given.out),
     }[given.what]()
 

@@ -38,8 +38,8 @@ app: $(READY)-app  ## open the dashboard on the runs you have
 notebooks: $(READY)-notebooks  ## open JupyterLab on a working copy of the tutorials
 	$(BIN)/lab learn
 
-docs: $(READY)-docs  ## build the site into build/site/html; figures are computed once and kept
-	$(BIN)/python -m scripts.website
+docs: $(READY)-docs  ## build the site into build/site/html; figures are computed once and kept (REPOSITORY=OWNER/NAME: links to Colab)
+	$(BIN)/python -m scripts.website --repository "$(REPOSITORY)"
 
 test: $(READY)-dev  ## install what the tests need and run them all
 	@scripts/need-chromium

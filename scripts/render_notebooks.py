@@ -28,8 +28,8 @@ DROPPED = (
     "image/jpeg",  # Pillow gives every picture twice
 )
 
-KEPT = ("tags", "jupyter", "slide")
-"""Metadata of a cell: which exercise it is, that its source is folded, and its lines on a slide."""
+KEPT = ("tags", "jupyter", "slide", "answer")
+"""Metadata of a cell: which exercise it is, that its source is folded, its lines on a slide, a prediction's answer."""
 
 
 def clean(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:

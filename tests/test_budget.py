@@ -16,12 +16,12 @@ MOST_LINES = {
     "install": 220, "kernels": 5_680, "launchers": 730, "losses": 3_320, "maps": 730, "metrics": 1_120, "papers": 340,
     "playground": 260, "protocols": 1_530, "report": 2_100, "reranking": 420, "runs": 7_170, "samplers": 410,
     "search": 2_210, "sweeps": 500, "training": 2_330, "trials": 180, "verdict": 980, "widgets": 1_020, "wrappers": 540,
-    "single files": 1_910, "tests": 31_110, "scripts": 2_880,
+    "single files": 1_910, "tests": 31_140, "scripts": 2_880,
 }  # fmt: skip
 """Room to its lines: the folders of `lab`, its loose files, and the folders beside it. These are today's sizes, rounded
 up to tens: rooms may only shrink, until lab and app hold 65,000 lines and 460,000 tokens together. The tests' goal is
 30,000; the last thousand hold nbgrader's round trip, every control of every figure, the data doctor in a browser, the
-figures that a page computes, each picture compared with Python's, and the page that is handed over."""
+figures that a page computes, each picture compared with Python's, the page handed over, and a site that answers."""
 
 MOST_LINES_IN_ALL, MOST_TOKENS, MOST_TOKENS_A_LINE = 72_710, 529_600, 7.35
 """Of lab and app together; comments and layout are no tokens."""

@@ -37,12 +37,12 @@ def text(source: Path, html: Path) -> str:
     ]  # fmt: skip
     theme = {
         "name": "material", "font": False, "palette": palette, "favicon": "live/icon.svg",
-        "features": ["navigation.tabs", "navigation.footer", "navigation.top", "navigation.indexes",
+        "features": ["navigation.tabs", "navigation.footer", "navigation.top",
                      "content.code.copy", "search.highlight"],
     }  # fmt: skip
     docstrings = {
         "docstring_style": "google", "show_source": False, "show_root_heading": True, "members_order": "source",
-        "extensions": [str(Path(__file__).with_name("examples.py"))],
+        "show_labels": False, "extensions": [str(Path(__file__).with_name("examples.py"))],
     }  # fmt: skip
     return yaml.safe_dump({
         "site_name": "Rankscope",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import io
 import sys
 from collections.abc import Mapping
 from html import escape
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import lab.figures
+from lab.core import web_page
 from lab.core.knobs import describe
 from lab.figures import live_page
 from lab.figures._base import Figure
@@ -49,7 +52,7 @@ class Figures:
         elif trained := live_page.trained_words(figure):
             words += f'<p class="source">{trained}</p>'
         return (
-            f'<div class="live-figure{"" if self.packed[key] else " missing"}" data-figure="{key}">'
+            f'<div class="live-figure{"" if self.packed[key] else " missing"}" data-figure="{key}" id="{key}">'
             f'<p class="question">{escape(kind.question)}</p>{words}'
             f'<code class="code"></code><p class="source">{escape(kind.origin())}</p></div>'
         )
@@ -80,11 +83,14 @@ class Figures:
         figure = lab.figures.create(name)
         kept = self._cache / f"{name}-{_hash(*_siblings(figure), also=self._below)}.webp"
         if self._compute and not kept.exists():
+            from PIL import Image
+
             from lab.figures.saving import picture
 
             kept.parent.mkdir(parents=True, exist_ok=True)
             try:
-                kept.write_bytes(_small(picture(figure.figure(), "png", 900)))
+                still = Image.open(io.BytesIO(picture(figure.figure(), "png", 900)))
+                kept.write_bytes(base64.b64decode(web_page.thumbnail(still, 640).partition(",")[2]))
             except ValueError as error:
                 print(f"no thumbnail of {name}: {error}")
                 return b""
@@ -102,9 +108,11 @@ def gallery(figures: Figures, lessons: Mapping[str, list[str]]) -> dict[str, str
     import importlib
 
     made, cards = {}, ["# Gallery\n\nEvery figure of the papers that this lab draws, with what it is made after.\n"]
-    for group, names in lab.figures.groups().items():
+    used, groups = list(lessons), lab.figures.groups()
+    first = {group: min((used.index(one) for one in {*names} & {*used}), default=99) for group, names in groups.items()}
+    for group, names in sorted(groups.items(), key=lambda one: first[one[0]]):
         question = (importlib.import_module(f"lab.figures.{group}").__doc__ or group).strip()
-        cards.append(f'## {question}\n\n<div class="cards">')
+        cards.append(f'## {question}\n\n<div class="grid">')
         for name in names:
             kind = lab.figures.get(name)
             there = figures.thumbnail(name)
@@ -127,22 +135,10 @@ def _page(name: str, kind: type[Figure], figures: Figures, lessons: list[str]) -
         [
             f"# {kind.title}", f"{doc}", figures.live(name),
             f"**Source.** {kind.origin()}. **Lessons.** {', '.join(links) or 'none'}. **Dashboard.** "
-            f"[on your machine](http://127.0.0.1:8501/figures?figure={name}).",
+            "page [Figures](../guides/dashboard.md).",
             f"```sh\nlab figures {name} --save {name}.html\n```", "## Its knobs", "\n".join(told),
         ]
     ) + "\n"  # fmt: skip
-
-
-def _small(png: bytes) -> bytes:
-    import io
-
-    from PIL import Image
-
-    still = Image.open(io.BytesIO(png)).convert("RGB")
-    still.thumbnail((640, 640))
-    out = io.BytesIO()
-    still.save(out, "WEBP", quality=80)
-    return out.getvalue()
 
 
 def _siblings(figure: Figure) -> list[Path]:

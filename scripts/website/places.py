@@ -53,6 +53,8 @@ SECTIONS = {
 }  # fmt: skip
 """Pages made of sections of a file, by their headings."""
 
+HERE_ONLY = re.compile(r"http://127\.0\.0\.1:8501/\S*")
+"""A page of the dashboard, which only runs on the reader's machine: the site has a guide to it."""
 LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^()\s]+)\)")
 FENCE = re.compile(r"^(```|~~~).*?^\1\s*$", re.MULTILINE | re.DOTALL)
 
@@ -79,11 +81,11 @@ def rewritten(text: str, source: str, page: str) -> str:
     """A file's text as the text of a page: links lead to pages, and names stand where there is no page to lead to."""
 
     def link(match: re.Match[str]) -> str:
-        label, target = match[1], match[2]
+        label, target = match[1], HERE_ONLY.sub("/docs/dashboard.md", match[2])
         if re.match(r"[a-z]+:|#", target):
             return match[0]
         path, _, anchor = target.partition("#")
-        home = home_of(posixpath.normpath(posixpath.join(posixpath.dirname(source), path)))
+        home = home_of(posixpath.normpath(posixpath.join("/", posixpath.dirname(source), path))[1:])
         if home is None:
             return label.strip("![]")
         return f"{label}({os.path.relpath(home, posixpath.dirname(page) or '.')}{'#' + anchor if anchor else ''})"

@@ -23,22 +23,14 @@ OPTIONS = "    options:\n      show_root_heading: true\n      show_root_full_pat
 def pages() -> dict[str, str]:
     """Path of a page to its Markdown."""
     made = {f"reference/{part}.md": _page(part) for part in PARTS}
-    lines = "\n".join(f"- [lab.{part}]({part}.md): {_first(importlib.import_module(f'lab.{part}'))}" for part in PARTS)
-    calls = "\n".join(f"::: {path}\n{OPTIONS}" for path in _calls())
+    first = {part: (importlib.import_module(f"lab.{part}").__doc__ or "").strip().split("\n")[0] for part in PARTS}
+    lines = "\n".join(f"- [lab.{part}]({part}.md): {words}" for part, words in first.items())
+    calls = "\n".join(f"::: {module}.{name}\n{OPTIONS}" for name, module in sorted(lab._FUNCTIONS.items()))
     made["reference/index.md"] = (
         f"# Reference\n\nEvery public name, from its docstring.\n\n{lines}\n\nFour functions can be called from "
         f"`lab` itself: `lab.evaluate`, `lab.load`, `lab.resume` and `lab.train`.\n\n{calls}"
     )
     return made
-
-
-def _calls() -> list[str]:
-    """Where the functions are defined that `lab` lends its name."""
-    return [f"{module}.{name}" for name, module in sorted(lab._FUNCTIONS.items())]
-
-
-def _first(thing: Any) -> str:
-    return (thing.__doc__ or "").strip().split("\n")[0]
 
 
 def _page(part: str) -> str:

@@ -21,14 +21,10 @@ def page() -> str:
         for row in group:
             width = row.dim or "not told"
             scores = ", ".join(score.replace(" ", "&nbsp;") for score in row.scores.split(", "))  # each on one line
-            parts.append(_line((row.method, row.encoder, width, scores, row.told_source, row.measured, *_more(row))))
+            last = (row.told_source, row.measured, f"`{row.command}`" if row.command else "", row.note)
+            parts.append(_line((row.method, row.encoder, width, scores, *last)))
         parts.append("")
     return "\n".join(parts)
-
-
-def _more(row: tables.PublishedRow) -> tuple[str, str]:
-    """The command that trains a row, and what else a reader has to know."""
-    return f"`{row.command}`" if row.command else "", row.note
 
 
 def _line(cells) -> str:

@@ -89,7 +89,7 @@ def test_the_page_has_its_parts(path):
     assert folded == [c for c in code(notebook) if c in predictions or "_mistakes = {" in c.source], (
         "answers are folded"
     )
-    assert predictions
+    assert predictions and all("answer" in c.metadata for c in predictions), "which the site tells who has predicted"
     if path in LESSONS:
         assert "twelve." in source, "the twelve emoji go through all lessons"
         slides = [cell.metadata["slide"] for cell in notebook.cells if "slide" in cell.metadata]

@@ -1,5 +1,6 @@
 """The site: every link of its assembled pages leads somewhere. The generator itself is no part of the tests."""
 
+import base64
 import importlib
 import json
 import re
@@ -51,8 +52,20 @@ def test_lessons_show_live_figures_and_typeset_formulas(site):
     assert 'data-figure="two_sigmoids-' in page and "<math" in page and "$$" not in page
     assert '<details markdown="1">' in page, "solutions stay folded"
     assert "<b>Predict:</b>" in page and "predict(" not in page, "a prediction's source holds its answer"
+    assert not re.search(r"(?m)^<math", page), "Markdown would take it for a block of its own"
     assert lessons.shown('show("h_minus", offset="released")') == ("h_minus", {"offset": "released"})
     assert lessons.shown("x = 1") is None and lessons.shown("show(") is None
+
+
+def test_a_lesson_answers_and_leads_on_without_python(site):
+    notebook = lessons.NOTEBOOKS / "1_find_the_other_tiger.ipynb"
+    page = (site / "lessons" / f"{notebook.stem}.md").read_text()
+    told = [json.loads(base64.b64decode(coded)) for coded in re.findall(r'data-told="([^"]+)"', page)]
+    assert [one["right"] for one in told] == [[0.7], [1.0, 0.5], [53.1]]
+    assert "127.0.0.1" not in page and "colab" not in page, "nobody else's address is made up"
+    for key, knobs in re.findall(r"<a href='#(\w+)-\w+' data-set='([^']+)'", page):
+        lab.figures.create(key, **json.loads(knobs))
+    assert f"github/me/mine/blob/main/notebooks/{notebook.name}" in lessons.with_doors(page, notebook, "me/mine")
 
 
 def test_dead_links_and_other_hosts_are_found(tmp_path):

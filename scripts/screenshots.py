@@ -17,18 +17,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
-import os
 import pkgutil
 import re
-import secrets
 import shutil
-import socket
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,12 +34,14 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 import app.views
 import lab
 import lab.claims
+from lab.cli import _serve
 from lab.install import children
 from lab.papers.tables import TITLES
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
-PATIENCE = 180_000
-"""Milliseconds for a page that lays out a map first."""
+PORT, PATIENCE = 8519, 180_000
+"""Of the dashboard that is looked at, and milliseconds for a page that lays out a map first."""
+HERE = f"http://127.0.0.1:{PORT}/"
 FLAGS = ("--no-sandbox", "--disable-gpu", "--use-gl=angle", "--use-angle=swiftshader", "--no-first-run")
 RUN = "run=demo-recall_at_k"
 
@@ -57,27 +54,6 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
         yield browser
         browser.close()
-
-
-@contextlib.contextmanager
-def served(runs: Path) -> Iterator[Callable[[str], str]]:
-    """The dashboard on these runs: from a page and its choices to an address."""
-    token = secrets.token_hex(16)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        place = f"http://127.0.0.1:{probe.getsockname()[1]}"
-    words = [sys.executable, "-m", "lab", "app", "--runs", str(runs), "--port", place.rpartition(":")[2]]
-    server = subprocess.Popen(words, env={**os.environ, "LAB_TOKEN": token}, stdout=subprocess.DEVNULL)
-    try:
-        for _ in range(600):
-            with contextlib.suppress(OSError):
-                urllib.request.urlopen(f"{place}/_stcore/health", timeout=2).close()
-                break
-            time.sleep(0.2)
-        yield lambda page: f"{place}/{page}{'&' if '?' in page else '?'}token={token}"
-    finally:
-        server.terminate()
-        server.wait()
 
 
 def lasso(page: Page) -> None:
@@ -145,9 +121,9 @@ def take(browser: Browser, address: str, shot: Shot) -> Image.Image:
 
 
 def pictures(runs: Path, names: list[str], out: Path) -> None:
-    with served(runs) as address, chromium() as browser:
+    with _serve.beside(str(runs), PORT, token=False), chromium() as browser:
         for name in names or SHOTS:
-            take(browser, address(SHOTS[name].address), SHOTS[name]).save(out / f"{name}.webp", quality=80, method=6)
+            take(browser, HERE + SHOTS[name].address, SHOTS[name]).save(out / f"{name}.webp", quality=80, method=6)
             print(f"{out / name}.webp", flush=True)
 
 
@@ -165,12 +141,12 @@ def times(runs: Path, views: int) -> None:
     """Each view is a new tab, as a bookmark opens it, on one server; the first view is told beside the median."""
     pages = ["browse", *(m.name for m in pkgutil.iter_modules(app.views.__path__) if m.ispkg and m.name != "browse")]
     taken: dict[str, list[float]] = {name: [] for name in pages}
-    with served(runs) as address, chromium() as browser:
+    with _serve.beside(str(runs), PORT, token=False), chromium() as browser:
         time.sleep(5)  # what the server does after its start is not a page's
         for name in pages * views:
             with browser.new_context(viewport={"width": 1280, "height": 800}) as context:
                 page = context.new_page()
-                page.goto(address(name), wait_until="commit")
+                page.goto(HERE + name, wait_until="commit")
                 at = page.wait_for_function(AT_REST, polling=50, timeout=PATIENCE).json_value()
                 taken[name].append(at / 1000)
     for name, seconds in taken.items():

@@ -117,36 +117,31 @@ def test_correcting_planted_errors_is_measured(checked, again, wait_for, seed):
     def judge(places: range) -> None:
         for at in places:
             key = shown.inner_text()
-            if key.startswith(f"{truth[key]}/"):
-                page.keyboard.press("1") if at % ON_A_PAGE else page.evaluate(
-                    TWICE
-                )  # too early for the next of the list
+            if key.startswith(f"{truth[key]}/"):  # twice is too early for the next of the list
+                page.keyboard.press("1") if at % ON_A_PAGE else page.evaluate(TWICE)
             else:
                 page.keyboard.press("/")
                 page.keyboard.type(truth[key])
                 page.keyboard.press("Enter")
             if at < listed:
                 expect(shown).not_to_have_text(key)
+        wait_for(lambda: len(marks.read(root, images)) == places.stop - 1, "the marks")
 
-    def rest(items: list[int]) -> None:
-        """What a person would answer for these, written at once."""
-        open_ones = [(item, images.keys[item]) for item in items if item not in marks.read(root, images)]
-        right = {item: Mark("keep") for item, key in open_ones if key.startswith(f"{truth[key]}/")}
-        marks.write(root, images, {item: Mark("relabel", truth[key]) for item, key in open_ones} | right)
+    def write(keys: list[str]) -> None:
+        """What a person would answer for these, at once."""
+        right = {key: Mark("keep") for key in keys if key.startswith(f"{truth[key]}/")}
+        marks.write(root, images, {images.keys.index(key): right.get(key, Mark("relabel", truth[key])) for key in keys})
 
-    if short:  # the first, those at the turn of the page, and the rest at once
+    if short:  # the first, those where the page turns, and the rest at once
         judge(range(1, 4))
-        wait_for(lambda: len(marks.read(root, images)) == 3, "the first marks")
-        first = page.locator(".judging .all .card").evaluate_all("all => all.map((one) => Number(one.dataset.id))")
-        rest(first[3 : ON_A_PAGE - 2])
+        cards = page.locator(".judging .all .card").evaluate_all("all => all.map((one) => Number(one.dataset.id))")
+        write([images.keys[item] for item in cards[3 : ON_A_PAGE - 2]])
         page.goto(page.url.partition("/check")[0] + "/check?show=labels&run=shop")  # on the first without an answer
         settled(page)
         judge(range(ON_A_PAGE - 1, ON_A_PAGE + 3))
-        wait_for(lambda: len(marks.read(root, images)) == ON_A_PAGE + 2, "the marks at the turn")
-        rest([item for item, key in enumerate(images.keys) if not key.startswith(f"{truth[key]}/")])
+        write([key for key in truth if not key.startswith(f"{truth[key]}/")])
     else:
         judge(range(1, listed + 1))
-        wait_for(lambda: len(marks.read(root, images)) == listed, "the marks")
     print(gain := again(page, run))
     assert "95 % interval" in gain  # how much is gained is told, and differs from seed to seed
 

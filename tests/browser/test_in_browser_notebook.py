@@ -113,5 +113,3 @@ def test_a_closed_form_moves_in_the_page_and_the_kernel_hears(jupyter, tab):
     expect(page.get_by_text("heard 1.0")).to_be_visible()
     page.evaluate("document.body.dataset.jpThemeLight = 'false'")
     expect(figure.locator("svg.main-svg").first).to_have_css("background-color", "rgb(21, 23, 26)")
-    if place := __import__("os").environ.get("SHOT"):
-        page.screenshot(path=place)

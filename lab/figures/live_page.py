@@ -35,8 +35,9 @@ HERE = Path(__file__).parent
 PLOTLY_JS = HERE / "plotly.min.js"
 DRAG_CSS = HERE.parent / "widgets" / "drag.css"
 MODULES = (
-    "playground/surrogates", "playground/ranking", "widgets/strip", "figures/in_page/words", "figures/in_page/curves",
-    "figures/in_page/lists", "figures/in_page/closed_forms",
+    "playground/surrogates", "playground/random", "playground/ranking", "playground/losses", "widgets/points",
+    "widgets/strip", "figures/in_page/words", "figures/in_page/curves", "figures/in_page/lists",
+    "figures/in_page/planes", "figures/in_page/closed_forms",
 )  # fmt: skip
 """What a page computes with, in the order in which one stands on the others."""
 EXPORTED = re.compile(r"^export (?:const|function) (\w+)", re.MULTILINE)

@@ -11,7 +11,7 @@ import anywidget
 import ipywidgets as widgets
 import traitlets
 
-from lab.figures import Figure, twelve
+from lab.figures import Figure
 from lab.figures.points import letters
 from lab.widgets._controls import Control, control
 
@@ -29,7 +29,7 @@ class Panel:
         self._moved, self._quiet = moved, False
         self._grips = None
         if kind.drag:
-            self._grips = StripGrips(figure) if kind.drag[0] == "scores" else PointGrips(figure)
+            self._grips = PointGrips(figure)
             self._grips.widget.observe(self._changed, [n for n in self._grips.widget.keys if n in self._grips.traits])
         live = kind.tier in ("instant", "static")
         self._controls: dict[str, Control] = {}
@@ -81,40 +81,6 @@ class Panel:
             yield
         finally:
             self._quiet = False
-
-
-class Strip(anywidget.AnyWidget):
-    """A ranked list on its similarity axis, dragged by mouse or by keys.
-
-    scores: similarity of each item to the query, -1..1.
-    pattern: one + (same label) or - (other label) per score.
-    faces: names and pictures, as `lab.figures.twelve.faces` gives them.
-    """
-
-    _esm = HERE / "strip.js"
-    _css = HERE / "drag.css"
-    scores = traitlets.List(traitlets.Float()).tag(sync=True)
-    pattern = traitlets.Unicode().tag(sync=True)
-    faces = traitlets.Dict().tag(sync=True)
-
-
-class StripGrips:
-    """The dragged scores of a list, as knobs."""
-
-    traits = ("scores", "pattern")
-
-    def __init__(self, figure: Figure):
-        self.widget = Strip(scores=list(figure.knobs.scores), pattern=figure.knobs.pattern, faces=twelve.faces())
-
-    def beside(self, grid: widgets.Widget) -> list[widgets.Widget]:
-        return [self.widget, grid]
-
-    def read(self, others: dict[str, Any]) -> dict[str, Any]:
-        return {"scores": tuple(self.widget.scores), "pattern": self.widget.pattern}
-
-    def write(self, values: dict[str, Any]) -> None:
-        with self.widget.hold_trait_notifications():
-            self.widget.scores, self.widget.pattern = list(values["scores"]), values["pattern"]
 
 
 class Dots(anywidget.AnyWidget):

@@ -1,5 +1,6 @@
 // A figure that the page computes, in a notebook: controls, picture and words are those of the site, and the kernel
-// hears where the knobs are once the hand rests. Where it moves them comes in the mailbox `post`, as in drawing.js.
+// hears where the knobs are once the hand rests. Where it moves them comes in the mailbox `post`, as in drawing.js, and
+// with it the picture of knobs that only Python knows; one that the page has asked for moves nothing.
 const REST = 100; // milliseconds
 
 async function render({ model, el }) {
@@ -31,9 +32,15 @@ async function render({ model, el }) {
     if (live) return live.draw();
     live = liveFigure(place, body, plotly, () => document.body.dataset.jpThemeLight === "false", told);
     live.set(model.get("knobs"));
+    const { picture, knobs } = JSON.parse(post.get("value"));
+    live.show(picture, knobs);
   });
   const theme = new MutationObserver(() => live?.draw());
-  const kernelMoved = () => live?.set(JSON.parse(post.get("value")).knobs);
+  const kernelMoved = () => {
+    const { knobs, picture, asked } = JSON.parse(post.get("value"));
+    if (!asked) live?.set(knobs);
+    live?.show(picture, knobs);
+  };
   post.on("change:value", kernelMoved);
   theme.observe(document.body, { attributeFilter: ["data-jp-theme-light"] });
   watch.observe(el);

@@ -149,7 +149,7 @@ class AnchorSandbox(Figure):
         return figure.update_yaxes(scaleanchor="x")
 
     def _add_forces(self, figure: PlotlyFigure, numbers: Numbers) -> None:
-        """An arrow for each force on each anchor, the longest one and a half margins long unless it is next to nothing."""
+        """An arrow for each force on each anchor, the longest one and a half margins long; faint ones less."""
         styles = {
             "attractor": (style.BLUE, "solid"),
             "repeller": (style.VERMILLION, "dash"),

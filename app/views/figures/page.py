@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 import lab.figures
-from app.components.inputs import drag
+from app.components.inputs import drag, live
 from app.forms import sliders
 from app.shared import address, autoplay, charts, page_frame
 from app.views.figures import figure_topics
 from lab.core.knobs import Knob, describe
-from lab.figures import Figure, background, twelve
+from lab.figures import Figure, background, live_page
 from lab.figures.points import letters
 
 if TYPE_CHECKING:
@@ -45,6 +45,11 @@ class Scene:
         return [knob for knob in self.knobs if knob.name not in self.kind.drag]
 
     @property
+    def in_page(self) -> bool:
+        """Whether the page computes the figure by itself, with all controls; the session then holds its knobs."""
+        return live_page.has_form(self.kind)
+
+    @property
     def root(self) -> str:
         return f"figure.{self.name}"
 
@@ -53,6 +58,15 @@ class Scene:
         """The knob that plays, as it stands in the session's state, and what it can be."""
         knob = next(k for k in self.knobs if k.name == self.kind.plays)
         return f"{self.root}.{self.kind.plays}", range(int(knob.le or 0) + 1)
+
+    def legal(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Values of some knobs, as they take them.
+
+        Raises:
+            ValueError: one that is not legal.
+        """
+        knobs = self.kind.Knobs(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+        return {k: getattr(knobs, k) for k in values}
 
     def places(self, values: dict[str, Any]) -> tuple:
         """x, y and classes of the points that the figure draws with some knobs."""
@@ -84,10 +98,10 @@ def figures() -> None:
         if scene.kind.plays:
             autoplay.advance(*scene.stops)
         st.button("Reset", icon=":material/undo:", width="stretch", on_click=_reset, args=(scene,))
-        values = _settings(scene)
+        values = {} if scene.in_page else _settings(scene)
     state["drawn"] = name
     st.markdown(f"**{page_frame.as_text(scene.kind.question)}**")
-    if scene.kind.plays:
+    if scene.kind.plays and not scene.in_page:
         autoplay.button(*scene.stops, BEAT)
     _show(scene, values)
 
@@ -110,8 +124,8 @@ def _settings(scene: Scene) -> dict[str, Any]:
 
 def _show(scene: Scene, values: dict[str, Any]) -> None:
     kind, name = scene.kind, scene.name
-    points = kind.drag and kind.drag[0] != "scores"
-    if kind.drag:
+    points = kind.drag and not scene.in_page
+    if points or scene.in_page:
         values |= _grips(scene, values)
     grips, room = st.columns([2, 5]) if points else (st.container(), st.container())
     figure = kind(**values)
@@ -120,22 +134,27 @@ def _show(scene: Scene, values: dict[str, Any]) -> None:
     moved = {knob: value for knob, value in figure.knobs if value != getattr(defaults, knob)}
     if not address.tell_object("knobs", moved):
         st.caption("There are too many points for a link; the code below holds them all.")
-    if kind.drag:
-        with grips:
-            _draw_grips(scene, figure)
-    drawn = _drawn(scene, figure)
-    if drawn is None:
-        return
-    words = drawn.layout.meta["alt"]
-    with room, st.container(key="figure room"):  # as wide as a figure needs: on a phone it is pushed sideways
-        look: dict[str, Any] = {"theme": None, "config": {"displaylogo": False}}
-        st.plotly_chart(charts.on_page(drawn), key=f"drawn {name}", alt=words, **look)
-    if kind.shows_code:
-        _show_code(drawn)
+    words = ""
+    if scene.in_page:
+        live(figure, key=f"live {name}", on_move=lambda values: _moved(scene, values))
+    else:
+        if points:
+            with grips:
+                _draw_grips(scene, figure)
+        drawn = _drawn(scene, figure)
+        if drawn is None:
+            return
+        words = drawn.layout.meta["alt"]
+        with room, st.container(key="figure room"):  # as wide as a figure needs: on a phone it is pushed sideways
+            look: dict[str, Any] = {"theme": None, "config": {"displaylogo": False}}
+            st.plotly_chart(charts.on_page(drawn), key=f"drawn {name}", alt=words, **look)
+        if kind.shows_code:
+            _show_code(drawn)
     if kind.source != figure_topics.MORE:
         page_frame.say(f"After {kind.source}.")
-    with page_frame.fold("Description and code", link="code"):
-        st.text(words)
+    with page_frame.fold("Description and code" if words else "Code", link="code"):
+        if words:
+            st.text(words)
         st.code(figure.code(), language="python")
 
 
@@ -193,9 +212,7 @@ def _adopt_knobs(scene: Scene) -> None:
     name, kind = scene.name, scene.kind
 
     def read(text: str) -> tuple[str, dict[str, Any]]:
-        values = address.read_object(text)
-        knobs = kind.Knobs(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
-        return name, {k: getattr(knobs, k) for k in values}
+        return name, scene.legal(address.read_object(text))
 
     address.adopt("knobs", read, default=(name, {}))
     given = st.session_state.pop("knobs", None)
@@ -203,10 +220,10 @@ def _adopt_knobs(scene: Scene) -> None:
         _reset(scene)
         values = given[1]
         sliders.put(scene.slid, scene.root, values)
-        dragged = {one: values[one] for one in kind.drag if one in values}
+        dragged = values if scene.in_page else {one: values[one] for one in kind.drag if one in values}
         if dragged:
             st.session_state[f"{scene.root} dragged"] = dragged
-            if kind.drag[0] != "scores":
+            if not scene.in_page:
                 others = {k: v for k, v in values.items() if k not in dragged}
                 st.session_state[f"{scene.root} start"] = scene.places(others)
 
@@ -215,7 +232,7 @@ def _grips(scene: Scene, others: dict[str, Any]) -> dict[str, Any]:
     """The knobs that are dragged. Points follow the figure's own until one is dragged; a knob that moves the figure's
     own points takes the dragged ones back."""
     key = f"{scene.root} dragged"
-    if scene.kind.drag[0] != "scores":
+    if not scene.in_page:
         start = scene.places(others)
         if st.session_state.get(f"{scene.root} start") != start:
             st.session_state[f"{scene.root} start"] = start
@@ -224,26 +241,18 @@ def _grips(scene: Scene, others: dict[str, Any]) -> dict[str, Any]:
 
 
 def _draw_grips(scene: Scene, figure: Figure) -> None:
-    if scene.kind.drag[0] == "scores":
-        scores, pattern = list(figure.knobs.scores), figure.knobs.pattern
-        model = {"scores": scores, "pattern": pattern, "faces": twelve.faces()}
-        drag("strip", model, key=f"strip {scene.name}", on_move=lambda values: _moved(scene, values))
-        return
     x, y, classes = scene.places(dict(figure.knobs))
     model = {"x": list(x), "y": list(y), "classes": classes, "fixed": len(scene.kind.drag) == 2}
-    drag("points", model, key=f"points {scene.name}", on_move=lambda values: _moved(scene, values))
+    drag(model, key=f"points {scene.name}", on_move=lambda values: _moved(scene, values))
 
 
 def _moved(scene: Scene, moved: dict[str, Any]) -> None:
     """Take over what was dragged, when it is legal."""
-    kind = scene.kind
-    names = kind.drag if kind.drag[0] == "scores" else ("x", "y", "classes")[: len(kind.drag)]
     try:
-        dragged = {
-            knob: tuple(round(float(v), 4) for v in moved[sent]) if isinstance(moved[sent], list) else str(moved[sent])
-            for knob, sent in zip(kind.drag, names, strict=True)
-        }
-        kind.Knobs(**dragged)
+        if not scene.in_page:
+            moved = {knob: moved[sent] for knob, sent in zip(scene.kind.drag, ("x", "y", "classes"), strict=False)}
+            moved |= {k: [round(float(one), 4) for one in v] for k, v in moved.items() if isinstance(v, list)}
+        dragged = scene.legal(moved)
     except (KeyError, TypeError, ValueError):
         return
     st.session_state[f"{scene.root} dragged"] = dragged

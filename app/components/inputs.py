@@ -50,53 +50,51 @@ MARK = "export default { render };"
 
 
 @cache
-def _draggable(name: Literal["points", "live"]) -> Callable[..., Any]:
+def _draggable(name: str) -> Callable[..., Any]:
     here = Path(__file__).parent / "drag"
-    script = (here / f"{name}.js").read_text("utf-8")
-    if name == "points":
-        drawing = (WIDGETS / "points.js").read_text("utf-8")
-        if MARK not in drawing:
-            raise ValueError(f"lab/widgets/points.js must end in {MARK!r}, which the dashboard replaces.")
-        script = drawing.replace(MARK, script)
+    drawing = MARK if name == "live" else (WIDGETS / f"{name}.js").read_text("utf-8")
+    if MARK not in drawing:
+        raise ValueError(f"lab/widgets/{name}.js must end in {MARK!r}, which the dashboard replaces.")
     parts = "".join(f'<div class="{part}"></div>' for part in ("knobs", "picture", "words", "code"))
     return st.components.v2.component(
         f"rankscope_drag_{name}",
         html=f'<div class="drag">{parts}</div>\n',
         css=(WIDGETS / "drag.css").read_text("utf-8") + (here / "drag.css").read_text("utf-8"),
-        js=script,
+        js=drawing.replace(MARK, (here / f"{name}.js").read_text("utf-8")),
         isolate_styles=name != "live",  # plotly's styles are the page's
     )
 
 
-def _draw(name: Literal["points", "live"], data: dict[str, Any], key: str, on_move: Callable[[dict], None]) -> None:
-    """While somebody drags, the browser's own values win over those that come back from here."""
+def drag(
+    name: Literal["points", "live"], data: Mapping[str, Any], *, key: str, on_move: Callable[[dict[str, Any]], None]
+) -> None:
+    """Draw one of the notebooks' controls, or a figure that the page computes by itself.
+
+    Args:
+        name: points are drawn by `lab/widgets/points.js`, only the model behind them differs; what is live by
+            `lab/figures/live.js`.
+        data: what it shows: as `values` `x`, `y`, `classes` and `fixed` of points; or `computed`. While somebody
+            drags, the browser's own values win over those that come back from here.
+        on_move: called with what was moved, before the page is drawn again.
+    """
 
     def moved() -> None:
         st.session_state[f"{key} count"] = told(key, "moved")["count"]
         on_move(told(key, "moved")["values"])
 
-    data["heard"] = st.session_state.get(f"{key} count", 0)
-    _draggable(name)(key=key, data=data, on_moved_change=moved)
+    count = st.session_state.get(f"{key} count", 0)
+    _draggable(name)(key=key, data={**data, "heard": count}, on_moved_change=moved)
 
 
-def drag(values: Mapping[str, Any], *, key: str, on_move: Callable[[dict[str, Any]], None]) -> None:
-    """Draw points to drag. The drawing is that of `lab/widgets/points.js`; only the model behind it differs.
-
-    Args:
-        values: `x`, `y`, `classes` and `fixed`.
-        on_move: called with what was moved, before the page is drawn again.
-    """
-    _draw("points", {"values": dict(values)}, key, on_move)
-
-
-def live(figure: Figure, *, key: str, on_move: Callable[[dict[str, Any]], None]) -> None:
-    """Draw a figure that the page computes by itself, with its controls; `on_move` hears the knobs once the hand
-    rests."""
-    kind = type(figure)
-    long = {"code": live_page.scripts().encode(), "plotly": live_page.PLOTLY_JS.read_bytes(), "form": _form(kind)}
-    data: dict[str, Any] = {name: served.offer(np.frombuffer(text, np.uint8)) for name, text in long.items()}
-    data |= {"knobs": dict(figure.knobs), "picture": live_page.beyond(figure)}
-    _draw("live", {**data, "dark": st.context.theme.type == "dark"}, key, on_move)
+def computed(figure: Figure) -> dict[str, Any]:
+    """What a browser computes a figure from; what is long is fetched once."""
+    long = live_page.scripts().encode(), live_page.PLOTLY_JS.read_bytes(), _form(type(figure))
+    return {
+        "files": [served.offer(np.frombuffer(text, np.uint8)) for text in long],
+        "dark": st.context.theme.type == "dark",
+        "knobs": dict(figure.knobs),
+        "picture": live_page.beyond(figure),
+    }
 
 
 @cache

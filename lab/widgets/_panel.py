@@ -30,7 +30,7 @@ class Panel:
         self._grips = None
         if kind.drag:
             self._grips = PointGrips(figure)
-            self._grips.widget.observe(self._changed, [n for n in self._grips.widget.keys if n in self._grips.traits])
+            self._grips.widget.observe(self._changed, ["x", "y", "classes"])
         live = kind.tier in ("instant", "static")
         self._controls: dict[str, Control] = {}
         grids = []
@@ -102,8 +102,6 @@ class Dots(anywidget.AnyWidget):
 class PointGrips:
     """Dragged points, as knobs. The knobs stay empty, and the points follow the figure's own, until one is dragged; a
     knob that moves the figure's own points takes the dragged ones back."""
-
-    traits = ("x", "y", "classes")
 
     def __init__(self, figure: Figure):
         self._kind: Any = type(figure)  # one with `points`

@@ -23,7 +23,7 @@ class Place {
     this.count = count;
     this.timer = 0;
   }
-  async open({ code, plotly, form }) {
+  async open([code, plotly, form]) {
     const [made, library, body] = await Promise.all([
       once(code, (source) => new Function(`${source}\nreturn { liveFigure, unpackedText };`)()),
       once(plotly, plotlyOf),
@@ -71,5 +71,5 @@ export default function ({ data, parentElement, setTriggerValue }) {
   root.classList.add("lab-live");
   root.querySelector(".words").setAttribute("role", "status");
   place.told = JSON.stringify(data.knobs);
-  place.open(data);
+  place.open(data.files);
 }

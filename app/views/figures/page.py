@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 import lab.figures
-from app.components.inputs import drag, live
+from app.components.inputs import computed, drag
 from app.forms import sliders
 from app.shared import address, autoplay, charts, page_frame
 from app.views.figures import figure_topics
@@ -40,14 +40,14 @@ class Scene:
         return describe(self.kind.Knobs)
 
     @property
-    def slid(self) -> list[Knob]:
-        """The knobs that are not dragged."""
-        return [knob for knob in self.knobs if knob.name not in self.kind.drag]
+    def in_page(self) -> bool:
+        """Whether the browser computes the figure by itself."""
+        return live_page.has_form(self.kind)
 
     @property
-    def in_page(self) -> bool:
-        """Whether the page computes the figure by itself, with all controls; the session then holds its knobs."""
-        return live_page.has_form(self.kind)
+    def slid(self) -> list[Knob]:
+        """The knobs whose controls the browser does not draw by itself, with others or to be dragged."""
+        return [knob for knob in self.knobs if not self.in_page and knob.name not in self.kind.drag]
 
     @property
     def root(self) -> str:
@@ -60,11 +60,7 @@ class Scene:
         return f"{self.root}.{self.kind.plays}", range(int(knob.le or 0) + 1)
 
     def legal(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Values of some knobs, as they take them.
-
-        Raises:
-            ValueError: one that is not legal.
-        """
+        """Values of some knobs, as they take them; a ValueError where they do not."""
         knobs = self.kind.Knobs(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
         return {k: getattr(knobs, k) for k in values}
 
@@ -98,7 +94,7 @@ def figures() -> None:
         if scene.kind.plays:
             autoplay.advance(*scene.stops)
         st.button("Reset", icon=":material/undo:", width="stretch", on_click=_reset, args=(scene,))
-        values = {} if scene.in_page else _settings(scene)
+        values = _settings(scene)
     state["drawn"] = name
     st.markdown(f"**{page_frame.as_text(scene.kind.question)}**")
     if scene.kind.plays and not scene.in_page:
@@ -107,7 +103,10 @@ def figures() -> None:
 
 
 def _settings(scene: Scene) -> dict[str, Any]:
-    """The sliders of the knobs that do something as the others stand: four at once, the others below a fold."""
+    """The sliders of the knobs that do something as the others stand: four at once, the others below a fold. None where
+    the browser draws them."""
+    if scene.in_page:
+        return {}
     plain = {knob.name: st.session_state.get(f"{scene.root}.{knob.name}") for knob in scene.slid if not knob.many}
     try:
         figure = scene.kind(**{name: value for name, value in plain.items() if value is not None})
@@ -124,11 +123,7 @@ def _settings(scene: Scene) -> dict[str, Any]:
 
 def _show(scene: Scene, values: dict[str, Any]) -> None:
     kind, name = scene.kind, scene.name
-    points = kind.drag and not scene.in_page
-    if points or scene.in_page:
-        values |= _grips(scene, values)
-    grips, room = st.columns([2, 5]) if points else (st.container(), st.container())
-    figure = kind(**values)
+    figure = kind(**values | _grips(scene, values))
     address.tell("figure", name)
     defaults = type(figure.knobs)()
     moved = {knob: value for knob, value in figure.knobs if value != getattr(defaults, knob)}
@@ -136,9 +131,10 @@ def _show(scene: Scene, values: dict[str, Any]) -> None:
         st.caption("There are too many points for a link; the code below holds them all.")
     words = ""
     if scene.in_page:
-        live(figure, key=f"live {name}", on_move=lambda values: _moved(scene, values))
+        drag("live", computed(figure), key=f"live {name}", on_move=lambda values: _moved(scene, values))
     else:
-        if points:
+        grips, room = st.columns([2, 5]) if kind.drag else (st.container(), st.container())
+        if kind.drag:
             with grips:
                 _draw_grips(scene, figure)
         drawn = _drawn(scene, figure)
@@ -209,7 +205,7 @@ def _reset(scene: Scene) -> None:
 
 def _adopt_knobs(scene: Scene) -> None:
     """Move the knobs to where a new address says, as far as that is legal."""
-    name, kind = scene.name, scene.kind
+    name = scene.name
 
     def read(text: str) -> tuple[str, dict[str, Any]]:
         return name, scene.legal(address.read_object(text))
@@ -220,19 +216,18 @@ def _adopt_knobs(scene: Scene) -> None:
         _reset(scene)
         values = given[1]
         sliders.put(scene.slid, scene.root, values)
-        dragged = values if scene.in_page else {one: values[one] for one in kind.drag if one in values}
-        if dragged:
+        slid = {knob.name for knob in scene.slid}
+        if dragged := {name: value for name, value in values.items() if name not in slid}:
             st.session_state[f"{scene.root} dragged"] = dragged
             if not scene.in_page:
-                others = {k: v for k, v in values.items() if k not in dragged}
-                st.session_state[f"{scene.root} start"] = scene.places(others)
+                st.session_state[f"{scene.root} start"] = scene.places({k: values[k] for k in slid & values.keys()})
 
 
 def _grips(scene: Scene, others: dict[str, Any]) -> dict[str, Any]:
     """The knobs that are dragged. Points follow the figure's own until one is dragged; a knob that moves the figure's
     own points takes the dragged ones back."""
     key = f"{scene.root} dragged"
-    if not scene.in_page:
+    if scene.kind.drag and not scene.in_page:
         start = scene.places(others)
         if st.session_state.get(f"{scene.root} start") != start:
             st.session_state[f"{scene.root} start"] = start
@@ -243,7 +238,7 @@ def _grips(scene: Scene, others: dict[str, Any]) -> dict[str, Any]:
 def _draw_grips(scene: Scene, figure: Figure) -> None:
     x, y, classes = scene.places(dict(figure.knobs))
     model = {"x": list(x), "y": list(y), "classes": classes, "fixed": len(scene.kind.drag) == 2}
-    drag(model, key=f"points {scene.name}", on_move=lambda values: _moved(scene, values))
+    drag("points", {"values": model}, key=f"points {scene.name}", on_move=lambda values: _moved(scene, values))
 
 
 def _moved(scene: Scene, moved: dict[str, Any]) -> None:

@@ -66,10 +66,6 @@ class AnchorSandbox(Figure):
         """A picture with all classes that there can be."""
         return {"whole": json.loads(type(self)(classes=6).figure().to_json())}
 
-    def points(self) -> tuple[np.ndarray, np.ndarray]:
-        """What a notebook lets one drag: the anchors [c 2] before the first step, and their classes [c]."""
-        return self.initial()[0], np.arange(self.knobs.classes)
-
     def terms(self, anchors: torch.Tensor, points: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
         """The parts of 003, eq. 4 that are switched on."""
         k = self.knobs

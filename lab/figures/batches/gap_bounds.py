@@ -39,22 +39,21 @@ class GapBounds(Figure):
         relevant = np.arange(k.positives + k.negatives) < k.positives
         for row, count in enumerate(sizes):
             drawn = uniform(k.seed + 1000 * count, k.splits, count, 2 + len(relevant))
-            levels, below = k.noise * normal(drawn[..., :2]), drawn[..., 2:][..., ~relevant]
-            positive = 1 - 0.15 * drawn[..., 2:][..., relevant] + levels[..., None]
+            level, above, below = np.split(drawn, [2, 2 + k.positives], axis=2)
+            positive = 1 - 0.15 * above + k.noise * normal(level)[..., None]
             scores = np.dstack([positive, positive.min(axis=2, keepdims=True) - 0.02 - 0.6 * below])
             gap[row] = [1 - average_precision(one.ravel(), np.tile(relevant, count)) for one in scores]
             high = (positive >= k.alpha).sum(axis=2)
             noisy = (scores[..., ~relevant] > k.beta).sum(axis=2)
-            positives, negatives, ones = (np.full_like(high, n) for n in (k.positives, k.negatives, 1))
-            refined[row] = largest_bound_9(BatchCounts(positives, negatives, ones, high, noisy))
+            counts = (np.full_like(high, n) for n in (k.positives, k.negatives, 1))
+            refined[row] = largest_bound_9(BatchCounts(*counts, high, noisy))
         bound = [gap_bound(np.full(n, k.positives), np.full(n, k.negatives)) for n in sizes]
         return {"sizes": sizes, "gap": gap, "refined": refined, "bound": np.array(bound)}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        last = -1
         figure = self.canvas(
-            f"every batch alone has AP 1; with {numbers['sizes'][last]} of them the whole list has "
-            f"{1 - numbers['gap'][last].mean():.3f}",
+            f"every batch alone has AP 1; with {numbers['sizes'][-1]} of them the whole list has "
+            f"{1 - numbers['gap'][-1].mean():.3f}",
             x="number of batches, K",
             y="mean AP of the batches minus AP of all",
         )

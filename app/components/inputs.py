@@ -8,13 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import streamlit as st
 
 import lab
-from app import served
 from app.components import component, told
-from lab.figures import Figure, live_page
 
 Box = tuple[float, float, float, float]
 """Left, top, right and bottom, as shares of the picture's width and height."""
@@ -73,8 +70,7 @@ def drag(
     Args:
         name: points are drawn by `lab/widgets/points.js`, only the model behind them differs; what is live by
             `lab/figures/live.js`.
-        data: what it shows: as `values` `x`, `y`, `classes` and `fixed` of points; or `computed`. While somebody
-            drags, the browser's own values win over those that come back from here.
+        data: what it shows. While somebody drags, the browser's own values win over those that come back from here.
         on_move: called with what was moved, before the page is drawn again.
     """
 
@@ -84,22 +80,6 @@ def drag(
 
     count = st.session_state.get(f"{key} count", 0)
     _draggable(name)(key=key, data={**data, "heard": count}, on_moved_change=moved)
-
-
-def computed(figure: Figure) -> dict[str, Any]:
-    """What a browser computes a figure from; what is long is fetched once."""
-    long = live_page.scripts().encode(), live_page.PLOTLY_JS.read_bytes(), _form(type(figure))
-    return {
-        "files": [served.offer(np.frombuffer(text, np.uint8)) for text in long],
-        "dark": st.context.theme.type == "dark",
-        "knobs": dict(figure.knobs),
-        "picture": live_page.beyond(figure),
-    }
-
-
-@cache
-def _form(kind: type[Figure]) -> bytes:
-    return live_page.form(kind())
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lab.widgets._panel import Dots, Strip
+from lab.widgets._panel import HERE, Dots
 
 pytestmark = pytest.mark.browser
 
@@ -20,6 +20,12 @@ const model = {
 };
 render({ model, el: document.getElementById("here") });
 """
+
+
+class Strip:
+    """What figures of lists use on their pages."""
+
+    _esm, _css = HERE / "strip.js", HERE / "drag.css"
 
 
 @pytest.fixture

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
+from functools import cache
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import streamlit as st
 
 import lab.figures
-from app.components.inputs import computed, drag
+from app import served
+from app.components.inputs import drag
 from app.forms import sliders
 from app.shared import address, autoplay, charts, page_frame
 from app.views.figures import figure_topics
@@ -131,7 +134,7 @@ def _show(scene: Scene, values: dict[str, Any]) -> None:
         st.caption("There are too many points for a link; the code below holds them all.")
     words = ""
     if scene.in_page:
-        drag("live", computed(figure), key=f"live {name}", on_move=lambda values: _moved(scene, values))
+        drag("live", _computed(figure), key=f"live {name}", on_move=lambda values: _moved(scene, values))
     else:
         grips, room = st.columns([2, 5]) if kind.drag else (st.container(), st.container())
         if kind.drag:
@@ -152,6 +155,22 @@ def _show(scene: Scene, values: dict[str, Any]) -> None:
         if words:
             st.text(words)
         st.code(figure.code(), language="python")
+
+
+def _computed(figure: Figure) -> dict[str, Any]:
+    """What a browser computes a figure from; what is long is fetched once."""
+    long = live_page.scripts().encode(), live_page.PLOTLY_JS.read_bytes(), _form(type(figure))
+    return {
+        "files": [served.offer(np.frombuffer(text, np.uint8)) for text in long],
+        "dark": st.context.theme.type == "dark",
+        "knobs": dict(figure.knobs),
+        "picture": live_page.beyond(figure),
+    }
+
+
+@cache
+def _form(kind: type[Figure]) -> bytes:
+    return live_page.form(kind())
 
 
 def _drawn(scene: Scene, figure: Figure) -> go.Figure | None:

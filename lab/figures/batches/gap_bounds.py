@@ -45,8 +45,8 @@ class GapBounds(Figure):
             gap[row] = [1 - average_precision(one.ravel(), np.tile(relevant, count)) for one in scores]
             high = (positive >= k.alpha).sum(axis=2)
             noisy = (scores[..., ~relevant] > k.beta).sum(axis=2)
-            counts = (np.full_like(high, n) for n in (k.positives, k.negatives, 1))
-            refined[row] = largest_bound_9(BatchCounts(*counts, high, noisy))
+            mine, others, ones = (np.full_like(high, n) for n in (k.positives, k.negatives, 1))
+            refined[row] = largest_bound_9(BatchCounts(mine, others, ones, high, noisy))
         bound = [gap_bound(np.full(n, k.positives), np.full(n, k.negatives)) for n in sizes]
         return {"sizes": sizes, "gap": gap, "refined": refined, "bound": np.array(bound)}
 

@@ -107,7 +107,7 @@ function liveFigure(place, body, plotly, dark, told = () => {}) {
   const controls = new Map(), listeners = {}; // of what is dragged
   const scores = body.drag?.[0] === "scores", own = () => closed_forms_js.OWN_POINTS[body.form]?.(values);
   const unknown = () => Object.entries(body.in_page ?? {}).some(([name, known]) => !known.includes(values[name]));
-  let now = {}, elsewhere = {}, due = 0;
+  let now = {}, elsewhere = {}, due = 0, drawn = false;
   const draw = () => {
     if (!unknown()) now = body.form ? computed(body, values) : stored(body, values);
     else if (elsewhere.of === JSON.stringify(values)) now = elsewhere;
@@ -125,6 +125,9 @@ function liveFigure(place, body, plotly, dark, told = () => {}) {
     at("code").textContent = now.code;
     const height = place.classList.contains("fits") ? undefined : layout.height; // else that of its place
     plotly.react(at("picture"), data, { ...layout, height, autosize: true }, { responsive: true, displaylogo: false });
+    if (drawn) return;
+    drawn = true;
+    at("picture").on("plotly_click", ({ points: [{ x, y }] }) => now.clicked && set(now.clicked(x, y)));
   };
   const soon = () => (due ||= requestAnimationFrame(() => {
     due = 0;
@@ -174,6 +177,5 @@ function liveFigure(place, body, plotly, dark, told = () => {}) {
     } });
   }
   draw();
-  at("picture").on("plotly_click", ({ points: [{ x, y }] }) => now.clicked && set(now.clicked(x, y)));
   return { draw, set, show };
 }

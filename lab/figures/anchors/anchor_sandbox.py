@@ -152,7 +152,7 @@ class AnchorSandbox(Figure):
             "min_norm": (style.GREEN, "dot"),
         }
         k, anchors = self.knobs, numbers["anchors"]
-        longest = max([np.abs(f).max() for f in numbers["forces"].values()] + [1e-3])
+        longest = max([np.abs(f).max() for f in numbers["forces"].values()] + [0.01])
         for name, force in numbers["forces"].items():
             colour, dash = styles[name]
             ends = anchors + 1.5 * k.m * force / longest

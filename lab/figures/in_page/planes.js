@@ -72,7 +72,7 @@ export function anchorSandbox(knobs, start, { whole }) {
     path.push(anchors.slice());
   }
   const made = on.map(term), loss = made.reduce((total, { value }) => total + value, 0);
-  const longest = Math.max(...made.flatMap(({ weights }) => [...weights.map(Math.abs)]), 1e-3);
+  const longest = Math.max(...made.flatMap(({ weights }) => [...weights.map(Math.abs)]), 0.01);
   const ends = (weights, at) => axis(anchors.map((one, i) => one - (1.5 * m * weights[i]) / longest), at);
   const arrows = (weights, at) => axis(anchors, at).flatMap((one, c) => [one, ends(weights, at)[c], NaN]);
   const of = (c, at) => axis(rows, at).slice(c * each, (c + 1) * each);

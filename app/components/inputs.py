@@ -57,7 +57,7 @@ def _draggable(name: str) -> Callable[..., Any]:
         f"rankscope_drag_{name}",
         html=f'<div class="drag">{parts}</div>\n',
         css=(WIDGETS / "drag.css").read_text("utf-8") + (here / "drag.css").read_text("utf-8"),
-        js=drawing.replace(MARK, (here / f"{name}.js").read_text("utf-8")),
+        js=drawing.replace(MARK, (here / "model.js").read_text("utf-8")),
         isolate_styles=name != "live",  # plotly's styles are the page's
     )
 

@@ -66,7 +66,7 @@ def test_every_figure_is_that_of_the_notebooks(module_page, name):
     assert code(page) == figure.code()
     assert page.test.query_params == {"figure": name}
     if in_page(name):
-        assert page.gallery(f"live {name}")["knobs"] == json.loads(json.dumps(dict(figure.knobs)))
+        assert page.gallery(f"live {name}")["values"] == json.loads(json.dumps(dict(figure.knobs)))
         return
     drawn, shown = figure.figure(), chart(page)
     assert [trace["type"] for trace in shown["data"]] == [trace.type for trace in drawn.data]
@@ -121,15 +121,15 @@ def test_dragged_scores_are_the_figures(no_runs, open_page):
     expected = lab.figures.create("recall_strip", scores=tuple(scores), pattern="+-+-")
     assert code(page) == expected.code()
     sent = page.gallery("live recall_strip")
-    assert sent["heard"] == 1 and sent["knobs"]["scores"] == scores
+    assert sent["heard"] == 1 and sent["values"]["scores"] == scores
     for bad in ({"scores": [5.0], "pattern": "+"}, {"scores": "x"}, {"k": 0}):
         report(page, "live recall_strip", bad, 2)
         assert page.calm, page.words()
         assert code(page) == expected.code()
-    report(page, "live recall_strip", {**sent["knobs"], "k": 3}, 3)
+    report(page, "live recall_strip", {**sent["values"], "k": 3}, 3)
     assert json.loads(page.test.query_params["knobs"]) == {"scores": scores, "pattern": "+-+-", "k": 3}
     again = page.again()
-    assert again.gallery("live recall_strip")["knobs"] == {**sent["knobs"], "k": 3}
+    assert again.gallery("live recall_strip")["values"] == {**sent["values"], "k": 3}
     page.test.button[0].click().run()
     assert code(page) == "lab.figures.create('recall_strip').figure()" and "knobs" not in page.test.query_params
 
@@ -138,7 +138,7 @@ def test_what_the_browser_cannot_draw_comes_with_its_knobs(no_runs, open_page):
     page = open_page("figures", figure="ap_strip")
     sent = page.gallery("live ap_strip")
     assert sent["picture"] is None
-    report(page, "live ap_strip", {**sent["knobs"], "loss": "fast_ap"})
+    report(page, "live ap_strip", {**sent["values"], "loss": "fast_ap"})
     sent = page.gallery("live ap_strip")
     assert sent["picture"]["code"] == code(page) == "lab.figures.create('ap_strip', loss='fast_ap').figure()"
 

@@ -163,7 +163,7 @@ def _computed(figure: Figure) -> dict[str, Any]:
     return {
         "files": [served.offer(np.frombuffer(text, np.uint8)) for text in long],
         "dark": st.context.theme.type == "dark",
-        "knobs": dict(figure.knobs),
+        "values": dict(figure.knobs),
         "picture": live_page.beyond(figure),
     }
 

@@ -1,7 +1,7 @@
 // Draws a figure with sliders, from pictures computed beforehand or by a closed form of in_page/: used by saved pages,
 // the site and notebooks. A place holds .knobs, .picture, .words and .code, and gives the picture its height where it
-// is of the class `fits`; `dark()` says on which ground it stands, and `told` hears where the knobs are. Where they are
-// beyond what the page knows, whoever heard it has Python draw the picture and shows it.
+// is of the class `fits`; `dark()` says on which ground it stands, and `told` hears where the knobs are, and shows what
+// Python draws there if the page cannot.
 const BEAT = 80; // milliseconds of each step of what plays
 async function unpackedText(packed) {
   const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
@@ -35,22 +35,19 @@ function control({ label, stops }, value, moved) {
   return { show, parts: { tick: [input, label], slider: [label, input, output] }[kind] ?? [label, input] };
 }
 // A button that moves a slider on by itself, from its end from the beginning again.
-function player(stops, now, move) {
-  const button = Object.assign(document.createElement("button"), { type: "button", className: "lab-button" });
+function player(label, stops, now, move) {
   let timer = 0;
   const rest = () => {
     timer = clearInterval(timer);
     button.textContent = "▶ Play";
   };
   const step = () => (button.isConnected && now() < stops.at(-1) ? move(stops.find((stop) => stop > now())) : rest());
-  button.addEventListener("click", () => {
+  const button = points_js.button(label, "▶ Play", () => {
     if (timer) return rest();
     if (now() >= stops.at(-1)) move(stops[0]);
     button.textContent = "❚❚ Pause";
     timer = setInterval(step, BEAT);
   });
-  rest();
-  return button;
 }
 // The picture that was computed beforehand for these values.
 function stored({ sliders, frames, parts }, values) {
@@ -107,7 +104,8 @@ function liveFigure(place, body, plotly, dark, told = () => {}) {
   const controls = new Map(), listeners = {}; // of what is dragged
   const scores = body.drag?.[0] === "scores", own = () => closed_forms_js.OWN_POINTS[body.form]?.(values);
   const unknown = () => Object.entries(body.in_page ?? {}).some(([name, known]) => !known.includes(values[name]));
-  let now = {}, elsewhere = {}, due = 0, drawn = false;
+  let now = {}, elsewhere = {}, due = 0;
+  at("words").setAttribute("role", "status");
   const draw = () => {
     if (!unknown()) now = body.form ? computed(body, values) : stored(body, values);
     else if (elsewhere.of === JSON.stringify(values)) now = elsewhere;
@@ -125,9 +123,8 @@ function liveFigure(place, body, plotly, dark, told = () => {}) {
     at("code").textContent = now.code;
     const height = place.classList.contains("fits") ? undefined : layout.height; // else that of its place
     plotly.react(at("picture"), data, { ...layout, height, autosize: true }, { responsive: true, displaylogo: false });
-    if (drawn) return;
-    drawn = true;
-    at("picture").on("plotly_click", ({ points: [{ x, y }] }) => now.clicked && set(now.clicked(x, y)));
+    const clicked = ({ points: [{ x, y }] }) => now.clicked && set(now.clicked(x, y));
+    at("picture").clicks ??= at("picture").on("plotly_click", clicked);
   };
   const soon = () => (due ||= requestAnimationFrame(() => {
     due = 0;
@@ -154,15 +151,14 @@ function liveFigure(place, body, plotly, dark, told = () => {}) {
     show(values[slider.name]);
     label.append(...parts);
     if (slider.name === body.plays)
-      label.append(player(slider.stops, () => values[slider.name], (value) => set({ [slider.name]: value })));
+      player(label, slider.stops, () => values[slider.name], (value) => set({ [slider.name]: value }));
     controls.set(slider.name, { label, show });
     (i < (body.unfolded ?? Infinity) ? at("knobs") : folded).append(label);
   });
   if (folded.children.length > 1) at("knobs").append(folded);
   if (body.drag?.length) {
-    const [row, root] = ["grips", scores ? "list" : "points"].map((className) => {
-      return Object.assign(document.createElement("div"), { className });
-    });
+    const div = (className) => Object.assign(document.createElement("div"), { className });
+    const row = div("grips"), root = div(scores ? "list" : "points");
     at("knobs").before(row);
     row.append(root, at("knobs"));
     const names = scores ? ["scores", "pattern"] : ["x", "y"], knob = (name) => body.drag[names.indexOf(name)];

@@ -109,9 +109,7 @@ export function bound8(positives, negatives) {
  *   negatives: all of its negatives.
  */
 export function bound9(good, bad, loud, negatives) {
-  let before = NONE;
-  for (const [b] of good.entries()) before = behind(before, good[b], bad[b], loud[b], negatives[b]);
-  return before.positives ? 1 - before.sum / before.positives : NaN;
+  return boundOf(good.reduce((before, high, b) => behind(before, high, bad[b], loud[b], negatives[b]), NONE));
 }
 
 /**
@@ -127,10 +125,10 @@ export function largestBound9(good, bad, loud, negatives) {
       if (!sets[set] || found.sum < sets[set].sum) sets[set] = found;
     }
   }
-  const { sum, positives } = sets.at(-1);
-  return positives ? 1 - sum / positives : NaN;
+  return boundOf(sets.at(-1));
 }
 
+const boundOf = ({ sum, positives }) => (positives ? 1 - sum / positives : NaN);
 const NONE = { sum: 0, good: 0, positives: 0, loud: 0, negatives: 0 };
 
 /** The counts of some batches, and the sum of their precisions, once another stands behind them. */

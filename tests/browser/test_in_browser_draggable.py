@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from lab.core.web_page import joined
 from lab.widgets._panel import HERE, Dots
 
 pytestmark = pytest.mark.browser
@@ -25,7 +26,7 @@ render({ model, el: document.getElementById("here") });
 class Strip:
     """What figures of lists use on their pages."""
 
-    _esm, _css = HERE / "strip.js", HERE / "drag.css"
+    _esm, _css = joined(HERE, ("points", "strip")) + "\nconst { render } = strip_js;", HERE / "drag.css"
 
 
 @pytest.fixture

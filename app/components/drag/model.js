@@ -1,6 +1,6 @@
 // Stands behind a control of lab/widgets or a figure that the browser computes, in the place of a notebook's model:
 // what is moved is told to the server, one report at a time, so that a fast hand never piles up work there.
-const PATIENCE = 1500; // ms after which a report counts as lost
+const PATIENCE = 1500, REST = 150; // ms after which a report counts as lost, and a hand rests
 const FONT = '"Source Sans", sans-serif', CLEAR = "rgba(0,0,0,0)";
 
 class Model {
@@ -13,7 +13,6 @@ class Model {
   }
   get(name) { return this.values[name]; }
   on(event, act) { this.listeners.set(event, [...(this.listeners.get(event) ?? []), act]); }
-  off(event, act) { this.listeners.set(event, (this.listeners.get(event) ?? []).filter((one) => one !== act)); }
   set(name, value) {
     this.values[name] = value;
     for (const act of this.listeners.get(`change:${name}`) ?? []) act();
@@ -56,9 +55,8 @@ function plotlyOf(source) {
   const module = { exports: {} };
   new Function("module", "exports", "define", source).call(globalThis, module, module.exports, undefined);
   const { react } = module.exports.react ? module.exports : globalThis.Plotly;
-  const onPage = ({ font, ...layout }) =>
-    ({ ...layout, paper_bgcolor: CLEAR, plot_bgcolor: CLEAR, font: { ...font, family: FONT } });
-  return { react: (spot, data, layout, look) => react(spot, data, onPage(layout), look) };
+  return { react: (spot, data, { font, ...layout }, look) =>
+    react(spot, data, { ...layout, paper_bgcolor: CLEAR, plot_bgcolor: CLEAR, font: { ...font, family: FONT } }, look) };
 }
 
 /** A figure drawn by lab/figures/live.js. The server hears of its knobs, and draws what the page does not know. */
@@ -70,23 +68,21 @@ async function compute(root, model) {
     once(form, (text) => text),
   ]);
   root.classList.add("lab-live");
-  root.querySelector(".words").setAttribute("role", "status");
   const body = { ...JSON.parse(await unpackedText(packed)), knobs: model.values };
+  let timer = 0;
   const live = liveFigure(root, body, plotly, () => model.data.dark, (values) => {
     if (JSON.stringify(values) === JSON.stringify(model.values)) return;
     model.values = { ...values };
-    model.save_changes();
+    model.count += 1;
+    clearTimeout(timer);
+    timer = setTimeout(() => model.tell(), REST);
   });
   model.heard = () => {
     live.set(model.values);
     live.show(model.data.picture, model.data.values);
   };
   model.heard();
-  let width = root.clientWidth;
-  new ResizeObserver(() => {
-    if (root.clientWidth !== width && root.clientWidth) live.draw();
-    width = root.clientWidth;
-  }).observe(root);
+  new ResizeObserver(live.draw).observe(root.querySelector(".knobs"));
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {

@@ -18,7 +18,7 @@ SIDE = 128
 """Longest side of a thumbnail, in pixels."""
 
 
-EXPORTED = re.compile(r"^export (?:async )?(?:const|function|class) (\w+|\[[\w, ]+\])", re.MULTILINE)
+EXPORTED = re.compile(r"^export (?:async )?(?:const|function|class|default) (\w+|[\[{][\w, ]+)", re.MULTILINE)
 
 
 def joined(folder: Path, modules: Sequence[str]) -> str:
@@ -28,7 +28,7 @@ def joined(folder: Path, modules: Sequence[str]) -> str:
     for name in modules:
         text = (folder / f"{name}.js").read_text(encoding="utf-8")
         text = re.sub(r'^import (\{[^}]+\}) from "[./\w]*?(\w+)\.js";', r"const \1 = \2_js;", text, flags=re.MULTILINE)
-        inside = re.sub("^export (default)?", lambda found: "return" if found[1] else "", text, flags=re.MULTILINE)
+        inside = re.sub("^export (default .+)?", "", text, flags=re.MULTILINE)
         names = ", ".join(re.findall(r"\w+", " ".join(EXPORTED.findall(text))))
         scope = f"const {Path(name).name}_js = (() => {{\n{inside}\nreturn {{ {names} }};\n}})();"
         made.append(text if inside == text else scope)

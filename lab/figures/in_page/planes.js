@@ -5,6 +5,7 @@ import { normal, random } from "../../playground/random.js";
 import { changed, descending, fixed, general, range } from "./words.js";
 
 const OTHERS = [["a", 10, 1], ["b", -20, 0.8], ["c", 30, 1.2], ["t", 90, 1], ["u", -120, 0.9]];
+const LETTERS = "ABCDEF";
 
 export function vectorLengths({ length, angle }, start) {
   const all = [["S", angle, length], ...OTHERS].map(([name, degrees, size]) => {
@@ -34,14 +35,12 @@ export function vectorLengths({ length, angle }, start) {
   });
 }
 
-const LETTERS = "ABCDEF";
-
 /** Anchors and points before the first step, two numbers each behind one another. */
 function initial({ seed, classes, per_class: each, m, start }) {
   const draw = random(seed), normals = (count, scale) => range(2 * count).map(() => scale * normal(draw));
   const free = normals(classes, start === "origin" ? 0.05 : 1.2), points = normals(classes * each, 0.8);
-  const turns = range(classes).map((c) => (2 * Math.PI * c) / classes);
-  const circle = turns.flatMap((turn) => [Math.cos(turn), Math.sin(turn)].map((one) => Math.sqrt(2) * m * one));
+  const turned = (c, of) => Math.sqrt(2) * m * of((2 * Math.PI * c) / classes);
+  const circle = range(classes).flatMap((c) => [turned(c, Math.cos), turned(c, Math.sin)]);
   return { anchors: start === "circle" ? circle : free, points };
 }
 
@@ -76,15 +75,10 @@ export function anchorSandbox(knobs, start, { whole }) {
   const ends = (weights, at) => axis(anchors.map((one, i) => one - (1.5 * m * weights[i]) / longest), at);
   const arrows = (weights, at) => axis(anchors, at).flatMap((one, c) => [one, ends(weights, at)[c], NaN]);
   const of = (c, at) => axis(rows, at).slice(c * each, (c + 1) * each);
-  const lengths = range(classes).map((c) => Math.hypot(...anchors.slice(2 * c, 2 * c + 2)));
-  const apart = range(classes).flatMap((a) => range(a).map((b) => {
-    return Math.hypot(anchors[2 * a] - anchors[2 * b], anchors[2 * a + 1] - anchors[2 * b + 1]);
-  }));
+  const places = range(classes).map((c) => [...anchors.slice(2 * c, 2 * c + 2)]);
+  const lengths = places.map(([x, y]) => Math.hypot(x, y));
+  const apart = places.flatMap(([x, y], a) => places.slice(0, a).map((one) => Math.hypot(x - one[0], y - one[1])));
   const { length: last } = whole.data, names = Object.keys(off), head = last - 2 - names.length;
-  const circles = range(classes).map((c) => {
-    const [x, y] = anchors.slice(2 * c, 2 * c + 2);
-    return { ...whole.layout.shapes[c], x0: x - m, x1: x + m, y0: y - m, y1: y + m };
-  });
   return changed(whole, {
     subtitle: `step ${step}, loss <b>${fixed(loss, 3)}</b>; discs of radius m around the anchors may not overlap`,
     alt:
@@ -106,6 +100,8 @@ export function anchorSandbox(knobs, start, { whole }) {
       })),
       { of: last - 1 },
     ],
-    layout: { shapes: circles },
+    layout: {
+      shapes: places.map(([x, y], c) => ({ ...whole.layout.shapes[c], x0: x - m, x1: x + m, y0: y - m, y1: y + m })),
+    },
   });
 }

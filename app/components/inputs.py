@@ -49,27 +49,28 @@ MARK = "export default { render };"
 @cache
 def _draggable(name: str) -> Callable[..., Any]:
     here = Path(__file__).parent / "drag"
-    drawing = (WIDGETS / f"{name}.js").read_text("utf-8")
+    drawing = MARK if name == "live" else (WIDGETS / f"{name}.js").read_text("utf-8")
     if MARK not in drawing:
         raise ValueError(f"lab/widgets/{name}.js must end in {MARK!r}, which the dashboard replaces.")
+    parts = "".join(f'<div class="{part}"></div>' for part in ("knobs", "picture", "words", "code"))
     return st.components.v2.component(
         f"rankscope_drag_{name}",
-        html='<div class="drag"></div>\n',
+        html=f'<div class="drag">{parts}</div>\n',
         css=(WIDGETS / "drag.css").read_text("utf-8") + (here / "drag.css").read_text("utf-8"),
         js=drawing.replace(MARK, (here / "model.js").read_text("utf-8")),
+        isolate_styles=name != "live",  # plotly's styles are the page's
     )
 
 
 def drag(
-    name: Literal["strip", "points"], values: Mapping[str, Any], *, key: str, on_move: Callable[[dict[str, Any]], None]
+    name: Literal["points", "live"], data: Mapping[str, Any], *, key: str, on_move: Callable[[dict[str, Any]], None]
 ) -> None:
-    """Draw one of the notebooks' controls. The drawing is that of `lab/widgets/strip.js` and `points.js`; only the
-    model behind it differs.
+    """Draw one of the notebooks' controls, or a figure that the page computes by itself.
 
     Args:
-        name: which one.
-        values: what it shows: `scores` and `pattern` of a strip; `x`, `y`, `classes` and `fixed` of points. While
-            somebody drags, the browser's own values win over those that come back from here.
+        name: points are drawn by `lab/widgets/points.js`, only the model behind them differs; what is live by
+            `lab/figures/live.js`.
+        data: what it shows. While somebody drags, the browser's own values win over those that come back from here.
         on_move: called with what was moved, before the page is drawn again.
     """
 
@@ -78,7 +79,7 @@ def drag(
         on_move(told(key, "moved")["values"])
 
     count = st.session_state.get(f"{key} count", 0)
-    _draggable(name)(key=key, data={"values": dict(values), "heard": count}, on_moved_change=moved)
+    _draggable(name)(key=key, data={**data, "heard": count}, on_moved_change=moved)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,10 @@ LEFT, BESIDE = {"row": 1, "col": 1}, {"row": 1, "col": 2}
 DOTTED, DASHED = ({"dash": dash, "color": style.BLACK} for dash in ("dot", "dash"))
 """Lines that mark a limit."""
 
+RHO = knob("Slope of SupAP's H- beyond delta.", default=100.0, ge=0, le=1000, unit="1/cosine", source="ROADMAP, eq. 4")
+DELTA = knob("Gap where SupAP's H- turns linear.", default=0.05, ge=0, le=0.5, unit="cosine", source="ROADMAP, eq. 4")
+"""Knobs of the figures that show it."""
+
 UNFOLDED = 4
 """Controls of a figure that stand unfolded, at most."""
 

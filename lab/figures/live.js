@@ -1,6 +1,8 @@
 // Draws a figure with sliders, from pictures computed beforehand or by a closed form of in_page/: used by saved pages,
 // the site and notebooks. A place holds .knobs, .picture, .words and .code, and gives the picture its height where it
-// is of the class `fits`; `dark()` says on which ground it stands, and `told` hears where the knobs are.
+// is of the class `fits`; `dark()` says on which ground it stands, and `told` hears where the knobs are, and shows what
+// Python draws there if the page cannot.
+const BEAT = 80; // milliseconds of each step of what plays
 async function unpackedText(packed) {
   const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
@@ -32,6 +34,21 @@ function control({ label, stops }, value, moved) {
   };
   return { show, parts: { tick: [input, label], slider: [label, input, output] }[kind] ?? [label, input] };
 }
+// A button that moves a slider on by itself, from its end from the beginning again.
+function player(label, stops, now, move) {
+  let timer = 0;
+  const rest = () => {
+    timer = clearInterval(timer);
+    button.textContent = "▶ Play";
+  };
+  const step = () => (button.isConnected && now() < stops.at(-1) ? move(stops.find((stop) => stop > now())) : rest());
+  const button = points_js.button(label, "▶ Play", () => {
+    if (timer) return rest();
+    if (now() >= stops.at(-1)) move(stops[0]);
+    button.textContent = "❚❚ Pause";
+    timer = setInterval(step, BEAT);
+  });
+}
 // The picture that was computed beforehand for these values.
 function stored({ sliders, frames, parts }, values) {
   const frame = frames[sliders.reduce((sum, one) => sum * one.stops.length + one.stops.indexOf(values[one.name]), 0)];
@@ -50,7 +67,7 @@ function computed({ form, start, given, defaults, floats }, values) {
   const knobs = other.map((name) => `, ${name}=${words_js.written(values[name], floats.includes(name))}`);
   return { figure, refused, idle, clicked, code: `lab.figures.create('${form}'${knobs.join("")}).figure()` };
 }
-// The same where there is little room: two panels one below the other, and titles in more lines.
+// The same where there is little room: two panels one below the other, titles in more lines, and the legend below.
 const ROOM = 700, LETTER = 7.4; // pixels
 const panelsOf = (layout) => Object.keys(layout).filter((name) => /^xaxis\d*$/.test(name)).length;
 function narrowed({ data = [], layout }, width) {
@@ -61,6 +78,12 @@ function narrowed({ data = [], layout }, width) {
   const more = 24 * breaks(text) + 18 * (breaks(under) - breaks(title.subtitle.text));
   const told = { "title.text": text, "title.subtitle.text": under, "margin.t": margin.t + more, "margin.l": 50 };
   let tall = height + more;
+  if (layout.legend?.orientation !== "h" && layout.showlegend !== false) {
+    const room = 22 * data.filter(({ name, showlegend }) => name && showlegend !== false).length;
+    const spot = { orientation: "h", yref: "container", y: 0.01, yanchor: "bottom", x: 0, xanchor: "left" };
+    Object.assign(told, { legend: { ...layout.legend, ...spot }, "margin.b": 80 + room });
+    tall += room;
+  }
   if (panelsOf(layout) === 2 && xaxis.domain && yaxis2?.domain && xaxis.domain[1] < xaxis2.domain?.[0]) {
     const [low, high] = yaxis.domain, half = (high - low) / 2, gap = 0.11 * (high - low);
     told.yaxis = { ...yaxis, domain: [low + half + gap, high] };
@@ -79,9 +102,14 @@ function liveFigure(place, body, plotly, dark, told = () => {}) {
   const at = (name) => place.querySelector(`.${name}`);
   const values = { ...body.knobs };
   const controls = new Map(), listeners = {}; // of what is dragged
-  let now = {}, due = 0;
+  const scores = body.drag?.[0] === "scores", own = () => closed_forms_js.OWN_POINTS[body.form]?.(values);
+  const unknown = () => Object.entries(body.in_page ?? {}).some(([name, known]) => !known.includes(values[name]));
+  let now = {}, elsewhere = {}, due = 0;
+  at("words").setAttribute("role", "status");
   const draw = () => {
-    now = body.form ? computed(body, values) : stored(body, values);
+    if (!unknown()) now = body.form ? computed(body, values) : stored(body, values);
+    else if (elsewhere.of === JSON.stringify(values)) now = elsewhere;
+    else return; // until it is shown
     place.classList.toggle("in-the-dark", dark());
     if (now.refused) {
       at("words").textContent = `✗ ${now.refused}`;
@@ -95,14 +123,23 @@ function liveFigure(place, body, plotly, dark, told = () => {}) {
     at("code").textContent = now.code;
     const height = place.classList.contains("fits") ? undefined : layout.height; // else that of its place
     plotly.react(at("picture"), data, { ...layout, height, autosize: true }, { responsive: true, displaylogo: false });
+    const clicked = ({ points: [{ x, y }] }) => now.clicked && set(now.clicked(x, y));
+    at("picture").clicks ??= at("picture").on("plotly_click", clicked);
   };
   const soon = () => (due ||= requestAnimationFrame(() => {
     due = 0;
     draw();
-    if (!now.refused) told(values);
+    if (unknown() || !now.refused) told(values);
   }));
+  const show = (picture, knobs) => {
+    elsewhere = { ...picture, of: JSON.stringify(knobs) };
+    draw();
+  };
   const set = (changes) => {
+    const before = JSON.stringify(own());
     Object.assign(values, changes);
+    const moved = JSON.stringify(own()) !== before && !(body.drag[0] in changes); // then the dragged ones are taken back
+    if (moved) for (const name of body.drag) values[name] = [];
     for (const name of Object.keys(changes)) controls.get(name)?.show(values[name]);
     for (const act of Object.values(listeners)) act();
     soon();
@@ -113,17 +150,22 @@ function liveFigure(place, body, plotly, dark, told = () => {}) {
     const { show, parts } = control(slider, values[slider.name], (value) => set({ [slider.name]: value }));
     show(values[slider.name]);
     label.append(...parts);
+    if (slider.name === body.plays)
+      player(label, slider.stops, () => values[slider.name], (value) => set({ [slider.name]: value }));
     controls.set(slider.name, { label, show });
     (i < (body.unfolded ?? Infinity) ? at("knobs") : folded).append(label);
   });
   if (folded.children.length > 1) at("knobs").append(folded);
-  if (body.drag?.[0] === "scores") {
-    const root = document.createElement("div");
-    at("knobs").before(root);
-    strip_js.render({ el: root, model: {
-      get: (name) => values[name] ?? body.given[name],
+  if (body.drag?.length) {
+    const div = (className) => Object.assign(document.createElement("div"), { className });
+    const row = div("grips"), root = div(scores ? "list" : "points");
+    at("knobs").before(row);
+    row.append(root, at("knobs"));
+    const names = scores ? ["scores", "pattern"] : ["x", "y"], knob = (name) => body.drag[names.indexOf(name)];
+    (scores ? strip_js : points_js).render({ el: root, model: {
+      get: (name) => (values[knob(name)]?.length ? values[knob(name)] : (own() ?? body.given)[name]),
       set(name, value) {
-        values[name] = value;
+        if (knob(name)) values[knob(name)] = value;
         listeners[`change:${name}`]();
       },
       on: (event, act) => (listeners[event] = act),
@@ -131,6 +173,5 @@ function liveFigure(place, body, plotly, dark, told = () => {}) {
     } });
   }
   draw();
-  at("picture").on("plotly_click", ({ points: [{ x, y }] }) => now.clicked && set(now.clicked(x, y)));
-  return { draw, set };
+  return { draw, set, show };
 }

@@ -18,7 +18,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from lab.core import style
+from lab.core import style, web_page
 from lab.core.catalog import name_of
 from lab.core.knobs import Knob, describe, labels
 from lab.core.knobs.sliders import linear_steps, log_steps, tidy
@@ -35,11 +35,11 @@ HERE = Path(__file__).parent
 PLOTLY_JS = HERE / "plotly.min.js"
 DRAG_CSS = HERE.parent / "widgets" / "drag.css"
 MODULES = (
-    "playground/surrogates", "playground/ranking", "widgets/strip", "figures/in_page/words", "figures/in_page/curves",
-    "figures/in_page/lists", "figures/in_page/closed_forms",
+    "playground/surrogates", "playground/random", "playground/ranking", "playground/losses", "widgets/points",
+    "widgets/strip", "figures/in_page/words", "figures/in_page/curves", "figures/in_page/lists",
+    "figures/in_page/planes", "figures/in_page/closed_forms", "figures/live",
 )  # fmt: skip
-"""What a page computes with, in the order in which one stands on the others."""
-EXPORTED = re.compile(r"^export (?:const|function) (\w+)", re.MULTILINE)
+"""What a page computes and draws with, in the order in which one stands on the others."""
 FORM = re.compile(r"^  (\w+): \w+,$", re.MULTILINE)
 """A figure in the table of `closed_forms.js`."""
 
@@ -76,22 +76,29 @@ def live_page(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence
 
 @cache
 def scripts(*more: str) -> str:
-    """What draws a live figure, as one script: a scope for each module; more: further ones, by their paths."""
-    made = []
-    for name in (*MODULES, *more):
-        text = (HERE.parent / f"{name}.js").read_text(encoding="utf-8")
-        text = re.sub(r'^import (\{[^}]+\}) from "[./\w]*?(\w+)\.js";', r"const \1 = \2_js;", text, flags=re.MULTILINE)
-        exported = EXPORTED.findall(text)
-        text = re.sub("^export (default)?", lambda found: "return" if found[1] else "", text, flags=re.MULTILINE)
-        made.append(f"const {Path(name).name}_js = (() => {{\n{text}\nreturn {{ {', '.join(exported)} }};\n}})();")
-    return "\n".join((*made, (HERE / "live.js").read_text(encoding="utf-8")))
+    """What draws a live figure, as one script; more: further modules, by their paths."""
+    return web_page.joined(HERE.parent, (*MODULES, *more))
+
+
+def has_form(kind: type[Figure]) -> bool:
+    """Whether a page can compute a figure by itself, at least where it knows the values."""
+    return name_of(kind) in FORM.findall((HERE / "in_page" / "closed_forms.js").read_text(encoding="utf-8"))
 
 
 def computes_in_page(figure: Figure) -> bool:
-    """Whether a page can compute the figure by itself, starting where its knobs are."""
-    known = FORM.findall((HERE / "in_page" / "closed_forms.js").read_text(encoding="utf-8"))
+    """Whether it can, starting where the figure's knobs are."""
     limits = figure.in_page.items()
-    return name_of(type(figure)) in known and all(getattr(figure.knobs, name) in said for name, said in limits)
+    return has_form(type(figure)) and all(getattr(figure.knobs, name) in said for name, said in limits)
+
+
+def beyond(figure: Figure) -> dict[str, Any] | None:
+    """The picture of a figure with a closed form that Python has to draw; None where the page does."""
+    return None if computes_in_page(figure) else {**_picture(figure, (), (), None), "idle": [*figure.idle()]}
+
+
+def form(figure: Figure) -> bytes:
+    """What `live.js` computes from where Python stands by to draw what it does not know, packed, base64."""
+    return _closed_form(figure, {})[0]
 
 
 def plotly_js(kinds: Collection[str]) -> str:
@@ -116,7 +123,7 @@ def packed_pictures(
         ValueError: as `live_page`.
     """
     if slide is None and runs is None and computes_in_page(figure):
-        return _closed_form(figure)
+        return _closed_form(figure, figure.in_page)
     moving = _moving(figure, slide, runs)
     stops = _grid(figure, moving, most)
     with keeping():
@@ -128,15 +135,16 @@ def packed_pictures(
     return packed, {trace.get("type", "scatter") for traces in drawn for trace in traces}
 
 
-def _closed_form(figure: Figure) -> tuple[bytes, set[str]]:
-    """The same where the page computes: what Python draws at the defaults, and every knob with its stops."""
+def _closed_form(figure: Figure, stops: Mapping[str, tuple]) -> tuple[bytes, set[str]]:
+    """The same where the page computes: what Python draws at the defaults, and every knob with its stops or these."""
     kind = type(figure)
     defaults, (unfolded, folded) = kind(), figure.controls()
     now, start = dict(figure.knobs), json.loads(defaults.figure().to_json())
     body = {
         "form": name_of(kind), "start": start, "given": figure.given(), "unfolded": len(unfolded),
-        "sliders": [_slider(k, figure.in_page.get(k.name, _stops(k, now[k.name]))) for k in (*unfolded, *folded)],
-        "knobs": now, "defaults": dict(defaults.knobs), "drag": kind.drag,
+        "sliders": [_slider(k, stops.get(k.name, _stops(k, now[k.name]))) for k in (*unfolded, *folded)],
+        "knobs": now, "defaults": dict(defaults.knobs), "drag": kind.drag, "in_page": figure.in_page,
+        "plays": kind.plays,
         "floats": [knob.name for knob in describe(kind.Knobs) if knob.kind is float], "inks": style.IN_THE_DARK,
     }  # fmt: skip
     return _pressed(json.dumps(body)), {trace["type"] for trace in start["data"]}

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
 
 from lab.metrics import PositiveRanks
+
+
+def uniform(seed: int, *shape: int) -> np.ndarray:
+    """Numbers in [0, 1) that depend on the seed alone, in a page too: lab/playground/random.js draws the same."""
+    state = np.arange(1, math.prod(shape) + 1, dtype=np.uint32) * np.uint32(0x6D2B79F5) + np.uint32(seed)
+    state = (state ^ state >> 15) * (state | 1)
+    state ^= state + (state ^ state >> 7) * (state | 61)
+    return (state ^ state >> 14).reshape(shape) / 2**32
+
+
+def normal(pairs: np.ndarray) -> np.ndarray:
+    """Normal numbers [...] of `uniform` ones [... 2], by Box and Muller."""
+    return np.sqrt(-2 * np.log(1 - pairs[..., 0])) * np.cos(2 * np.pi * pairs[..., 1])
 
 
 def squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:

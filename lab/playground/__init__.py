@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 
 MODULES = (
-    "surrogates", "ranking", "losses", "encoder", "state", "model", "stage", "panels", "controls", "scenarios",
-    "playground",
+    "surrogates", "random", "ranking", "losses", "encoder", "state", "model", "stage", "panels", "controls",
+    "scenarios", "playground",
 )  # fmt: skip
 """In the order in which one stands on the others."""
 

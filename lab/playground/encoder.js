@@ -1,21 +1,7 @@
 // What moves: points on a circle or sphere, or a tiny encoder (8 x 8 x 3 pixels -> one layer -> d numbers). Both give
 // rows and take the gradient of rows. Every number is rounded to float32, so that an address holds all of it.
 
-/** Numbers in [0, 1) that depend on the seed alone (mulberry32). */
-export function random(seed) {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-}
-
-/** A normal number by Box and Muller. */
-export function normal(draw) {
-  return Math.sqrt(-2 * Math.log(1 - draw())) * Math.cos(2 * Math.PI * draw());
-}
+import { normal, random } from "./random.js";
 
 /** The farthest that a point moves in one step, in units of the circle's radius: about three degrees. */
 const LEAP = 0.06;

@@ -80,22 +80,17 @@ export function scoresOf(relevant, k) {
 
 /** Average precision of one list with ties counted against it (ROADMAP, eq. 1 and 3); NaN without a relevant item. */
 export function averagePrecision(scores, relevant) {
+  const all = Float64Array.from(scores).sort().reverse();
+  const mine = Float64Array.from(scores.filter((_, i) => relevant[i])).sort().reverse();
+  let rank = 0;
+  let among = 0;
   let sum = 0;
-  let total = 0;
-  scores.forEach((mine, i) => {
-    if (!relevant[i]) return;
-    let rank = 0;
-    let among = 0;
-    scores.forEach((other, j) => {
-      if (other >= mine) {
-        rank++;
-        among += relevant[j] ? 1 : 0;
-      }
-    });
+  for (const score of mine) {
+    while (all[rank] >= score) rank++;
+    while (mine[among] >= score) among++;
     sum += among / rank;
-    total++;
-  });
-  return total ? sum / total : NaN;
+  }
+  return sum / mine.length;
 }
 
 /** 1 - the mean precision when perfectly ranked batches stand behind one another in this order (ROADMAP, eq. 8). */
@@ -114,35 +109,43 @@ export function bound8(positives, negatives) {
  *   negatives: all of its negatives.
  */
 export function bound9(good, bad, loud, negatives) {
-  let sum = 0;
-  let total = 0;
-  let ahead = { good: 0, positives: 0, loud: 0, negatives: 0 };
-  good.forEach((high, b) => {
-    for (let j = 1; j <= high; j++) sum += (j + ahead.good) / (j + ahead.good + ahead.loud);
-    for (let j = 1; j <= bad[b]; j++) {
-      const place = j + ahead.positives + high;
-      sum += place / (place + ahead.negatives);
+  return boundOf(good.reduce((before, high, b) => behind(before, high, bad[b], loud[b], negatives[b]), NONE));
+}
+
+/**
+ * The largest of eq. 9 over all orders of the batches: whichever is used up first in the ranking may come first. What a
+ * batch adds depends on the set before it alone, so 2^K sets do in the place of K! orders.
+ */
+export function largestBound9(good, bad, loud, negatives) {
+  const sets = [NONE];
+  for (let set = 1; set < 1 << good.length; set++) {
+    for (let b = 0; b < good.length; b++) {
+      if (!(set & (1 << b))) continue;
+      const found = behind(sets[set ^ (1 << b)], good[b], bad[b], loud[b], negatives[b]);
+      if (!sets[set] || found.sum < sets[set].sum) sets[set] = found;
     }
-    total += high + bad[b];
-    ahead = {
-      good: ahead.good + high,
-      positives: ahead.positives + high + bad[b],
-      loud: ahead.loud + loud[b],
-      negatives: ahead.negatives + negatives[b],
-    };
-  });
-  return total ? 1 - sum / total : NaN;
+  }
+  return boundOf(sets.at(-1));
 }
 
-/** The largest of a bound over all orders of some batches: whichever is used up first in the ranking may come first. */
-export function largestOfAllOrders(bound, ...counts) {
-  const orders = permutations(counts[0].map((_, b) => b));
-  return Math.max(...orders.map((order) => bound(...counts.map((one) => order.map((b) => one[b])))));
-}
+const boundOf = ({ sum, positives }) => (positives ? 1 - sum / positives : NaN);
+const NONE = { sum: 0, good: 0, positives: 0, loud: 0, negatives: 0 };
 
-function permutations(items) {
-  if (items.length < 2) return [items];
-  return items.flatMap((first, i) => permutations(items.toSpliced(i, 1)).map((rest) => [first, ...rest]));
+/** The counts of some batches, and the sum of their precisions, once another stands behind them. */
+function behind(before, good, bad, loud, negatives) {
+  let { sum } = before;
+  for (let j = 1; j <= good; j++) sum += (j + before.good) / (j + before.good + before.loud);
+  for (let j = 1; j <= bad; j++) {
+    const place = j + before.positives + good;
+    sum += place / (place + before.negatives);
+  }
+  return {
+    sum,
+    good: before.good + good,
+    positives: before.positives + good + bad,
+    loud: before.loud + loud,
+    negatives: before.negatives + negatives,
+  };
 }
 
 /**
@@ -167,18 +170,15 @@ export function decomposabilityGap(scores, labels, batchOf, alpha = 0.9, beta = 
     const count = (test) => inside.map((items) => items.filter(test).length);
     const positive = (i) => labels[i] === labels[q];
     const good = count((i) => positive(i) && scores[q * n + i] >= alpha);
-    const bad = count((i) => positive(i) && scores[q * n + i] < alpha);
+    const positives = count(positive), none = batches.map(() => 0);
+    const bad = positives.map((all, b) => all - good[b]);
     const loud = count((i) => !positive(i) && scores[q * n + i] > beta);
     const negatives = count((i) => !positive(i));
     rows.push({
       inBatches: mean(inside.map(precisionOf)),
       overall: precisionOf(others),
-      bound8: largestOfAllOrders(
-        bound8,
-        good.map((g, b) => g + bad[b]),
-        negatives,
-      ),
-      bound9: largestOfAllOrders(bound9, good, bad, loud, negatives),
+      bound8: largestBound9(none, positives, none, negatives),
+      bound9: largestBound9(good, bad, loud, negatives),
     });
   }
   const told = Object.fromEntries(Object.keys(rows[0]).map((name) => [name, mean(rows.map((row) => row[name]))]));

@@ -1,7 +1,7 @@
 // What is being looked at, as plain values, and how it stands in the address: everything behind the # can be mailed.
 
 import { LOSSES, couples } from "./losses.js";
-import { normal, random } from "./encoder.js";
+import { normal, random } from "./random.js";
 
 /** Rates that suit a loss: how far a step of plain descent goes per unit of slope. */
 const RATES = {

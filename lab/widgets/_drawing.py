@@ -109,7 +109,7 @@ class Computed(anywidget.AnyWidget):
 
     form: what the page computes from, packed.
     knobs: where the hand left them, or `move`.
-    post: the mailbox; its value is the newest move from here, {"number", "knobs"}.
+    post: the mailbox; its value is the newest move from here, {"number", "knobs", "picture", "asked"}.
     """
 
     _esm = live_page.scripts("widgets/drawing") + (HERE / "in_notebook.js").read_text(encoding="utf-8")
@@ -120,13 +120,14 @@ class Computed(anywidget.AnyWidget):
     library = traitlets.Instance(Library).tag(sync=True, **ipywidgets.widget_serialization)
 
     def __init__(self, figure: Figure, moved: Callable[[dict[str, Any]], None]):
-        form = live_page.packed_pictures(figure)[0].decode()
         self._number = 0
-        super().__init__(form=form, knobs=dict(figure.knobs), post=ipywidgets.Label(), library=library())
+        super().__init__(form=live_page.form(figure).decode(), post=ipywidgets.Label(), library=library())
+        self.move(figure)
         self.observe(lambda change: moved(change["new"]), "knobs")
 
-    def move(self, figure: Figure) -> None:
-        """Show the figure with these knobs."""
+    def move(self, figure: Figure, asked: bool = False) -> None:
+        """Show the figure with these knobs; asked: they are the page's, which wants the picture alone."""
         self._number += 1
         self.knobs = dict(figure.knobs)
-        self.post.value = json.dumps({"number": self._number, "knobs": self.knobs})
+        letter = {"number": self._number, "knobs": self.knobs, "picture": live_page.beyond(figure), "asked": asked}
+        self.post.value = json.dumps(letter)

@@ -38,7 +38,7 @@ class Live:
         self._widget = None
         self._training: FigureTraining | None = None
         self._picture: go.Figure | None = None
-        self._in_page = runs is None and not figure.in_page and live_page.computes_in_page(figure)  # for every value
+        self._in_page = runs is None and live_page.has_form(type(figure))
         self._begin(figure)
 
     @property
@@ -165,10 +165,12 @@ class Live:
             self._say(f"<span style='color:{VERMILLION}'>✗ {escape(str(error))}</span>")
 
     def _left(self, knobs: dict[str, Any]) -> None:
-        """The page has moved knobs and drawn them."""
+        """The page has moved knobs, and drawn them where it can."""
         figure = type(self.figure)(**knobs)
         if figure.knobs != self.figure.knobs:
             self.figure, self._picture = figure, None
+            if not live_page.computes_in_page(figure):
+                self._computed.move(figure, asked=True)
 
     def _clicked(self, x: Any, y: Any) -> None:
         """A mark was clicked."""

@@ -11,7 +11,7 @@ import anywidget
 import ipywidgets as widgets
 import traitlets
 
-from lab.figures import Figure, twelve
+from lab.figures import Figure
 from lab.figures.points import letters
 from lab.widgets._controls import Control, control
 
@@ -29,8 +29,8 @@ class Panel:
         self._moved, self._quiet = moved, False
         self._grips = None
         if kind.drag:
-            self._grips = StripGrips(figure) if kind.drag[0] == "scores" else PointGrips(figure)
-            self._grips.widget.observe(self._changed, [n for n in self._grips.widget.keys if n in self._grips.traits])
+            self._grips = PointGrips(figure)
+            self._grips.widget.observe(self._changed, ["x", "y", "classes"])
         live = kind.tier in ("instant", "static")
         self._controls: dict[str, Control] = {}
         grids = []
@@ -83,40 +83,6 @@ class Panel:
             self._quiet = False
 
 
-class Strip(anywidget.AnyWidget):
-    """A ranked list on its similarity axis, dragged by mouse or by keys.
-
-    scores: similarity of each item to the query, -1..1.
-    pattern: one + (same label) or - (other label) per score.
-    faces: names and pictures, as `lab.figures.twelve.faces` gives them.
-    """
-
-    _esm = HERE / "strip.js"
-    _css = HERE / "drag.css"
-    scores = traitlets.List(traitlets.Float()).tag(sync=True)
-    pattern = traitlets.Unicode().tag(sync=True)
-    faces = traitlets.Dict().tag(sync=True)
-
-
-class StripGrips:
-    """The dragged scores of a list, as knobs."""
-
-    traits = ("scores", "pattern")
-
-    def __init__(self, figure: Figure):
-        self.widget = Strip(scores=list(figure.knobs.scores), pattern=figure.knobs.pattern, faces=twelve.faces())
-
-    def beside(self, grid: widgets.Widget) -> list[widgets.Widget]:
-        return [self.widget, grid]
-
-    def read(self, others: dict[str, Any]) -> dict[str, Any]:
-        return {"scores": tuple(self.widget.scores), "pattern": self.widget.pattern}
-
-    def write(self, values: dict[str, Any]) -> None:
-        with self.widget.hold_trait_notifications():
-            self.widget.scores, self.widget.pattern = list(values["scores"]), values["pattern"]
-
-
 class Dots(anywidget.AnyWidget):
     """Points of some classes in the plane, dragged by mouse or by keys.
 
@@ -136,8 +102,6 @@ class Dots(anywidget.AnyWidget):
 class PointGrips:
     """Dragged points, as knobs. The knobs stay empty, and the points follow the figure's own, until one is dragged; a
     knob that moves the figure's own points takes the dragged ones back."""
-
-    traits = ("x", "y", "classes")
 
     def __init__(self, figure: Figure):
         self._kind: Any = type(figure)  # one with `points`

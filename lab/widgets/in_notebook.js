@@ -1,5 +1,5 @@
 // A figure that the page computes, in a notebook: controls, picture and words are those of the site, and the kernel
-// hears where the knobs are once the hand rests. Where it moves them comes in the mailbox `post`, as in drawing.js.
+// hears where the knobs are once the hand rests. Where it moves them comes in the mailbox `post`, and what it draws.
 const REST = 100; // milliseconds
 
 async function render({ model, el }) {
@@ -10,7 +10,6 @@ async function render({ model, el }) {
   place.className = "lab-live";
   for (const name of ["knobs", "picture", "words", "code"]) place.innerHTML += `<div class="${name}"></div>`;
   const at = (name) => place.querySelector(`.${name}`);
-  at("words").setAttribute("role", "status");
   let live = null, timer = 0, width = 0;
   const reset = { send: () => live?.set(body.knobs) };
   const { bar, moved } = drawing_js.buttons(reset, () => ({ code: at("code").textContent }));
@@ -23,6 +22,11 @@ async function render({ model, el }) {
       model.save_changes();
     }, REST);
   };
+  const heard = (first) => {
+    const { knobs, picture, asked } = JSON.parse(post.get("value"));
+    if (!asked && !first) live?.set(knobs);
+    live?.show(picture, knobs);
+  };
   const plotly = await (globalThis.rankscopePlotly ??= drawing_js.unpack(library.get("packed")));
   const watch = new ResizeObserver(([entry]) => {
     const before = width;
@@ -31,9 +35,10 @@ async function render({ model, el }) {
     if (live) return live.draw();
     live = liveFigure(place, body, plotly, () => document.body.dataset.jpThemeLight === "false", told);
     live.set(model.get("knobs"));
+    heard(true);
   });
   const theme = new MutationObserver(() => live?.draw());
-  const kernelMoved = () => live?.set(JSON.parse(post.get("value")).knobs);
+  const kernelMoved = () => heard(false);
   post.on("change:value", kernelMoved);
   theme.observe(document.body, { attributeFilter: ["data-jp-theme-light"] });
   watch.observe(el);

@@ -3,10 +3,17 @@ const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9
 const SIZE = 420, EDGE = 16;
 const SHAPES = ["M-7,0a7,7 0 1,0 14,0a7,7 0 1,0 -14,0", "M-7,-4L-4,-7 0,-3 4,-7 7,-4 3,0 7,4 4,7 0,3 -4,7 -7,4 -3,0Z",
   "M-6,-6H6V6H-6Z", "M0,-8L7,6H-7Z", "M0,-8L8,0 0,8 -8,0Z", "M-3,-8H3V-3H8V3H3V8H-3V3H-8V-3H-3Z"];
-const svg = (name, attributes, text) => {
+export const svg = (name, attributes, text) => {
   const node = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
   if (text !== undefined) node.textContent = text;
+  return node;
+};
+export const button = (tools, text, act) => {
+  const node = Object.assign(document.createElement("button"), { type: "button", className: "lab-button" });
+  node.textContent = text;
+  node.addEventListener("click", act);
+  tools.append(node);
   return node;
 };
 const round = (value) => Math.round(value * 1e4) / 1e4;
@@ -111,17 +118,10 @@ function render({ model, el }) {
     actions[event.key]();
     draw(true);
   });
-  const button = (text, act) => {
-    const node = document.createElement("button");
-    node.className = "lab-button";
-    node.textContent = text;
-    node.addEventListener("click", act);
-    tools.append(node);
-  };
   if (!fixed) {
-  button("add", () => put([...xs(), round(box.x + box.span / 2)], [...ys(), round(box.y + box.span / 2)], [...classes(), classes()[chosen]]));
-  button("change class", () => change(chosen));
-  button("remove", () => remove(chosen));
+  button(tools, "add", () => put([...xs(), round(box.x + box.span / 2)], [...ys(), round(box.y + box.span / 2)], [...classes(), classes()[chosen]]));
+  button(tools, "change class", () => change(chosen));
+  button(tools, "remove", () => remove(chosen));
   }
   const help = document.createElement("span");
   help.className = "help";

@@ -1,11 +1,7 @@
 // The scores of a ranked list, dragged along their axis. Positives stand above the line, negatives below.
+import { button, svg } from "./points.js";
+
 const BLUE = "#0072B2", VERMILLION = "#D55E00", WIDEST = 760, HEIGHT = 132, LEFT = 30, RIGHT = 30, LINE = 62;
-const svg = (name, attributes, text) => {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  if (text !== undefined) node.textContent = text;
-  return node;
-};
 const clip = (value) => Math.round(Math.min(1, Math.max(-1, value)) * 1e4) / 1e4;
 
 function render({ model, el }) {
@@ -124,18 +120,11 @@ function render({ model, el }) {
     actions[event.key]();
     draw(true);
   });
-  const button = (text, act) => {
-    const node = document.createElement("button");
-    node.className = "lab-button";
-    node.textContent = text;
-    node.addEventListener("click", act);
-    tools.append(node);
-  };
   const middle = () => clip((Math.max(...scores()) + Math.min(...scores())) / 2);
-  button("+ same label", () => put([...scores(), middle()], pattern() + "+"));
-  button("+ different label", () => put([...scores(), middle()], pattern() + "-"));
-  button("change label", () => flip(chosen));
-  button("remove", () => remove(chosen));
+  button(tools, "+ same label", () => put([...scores(), middle()], pattern() + "+"));
+  button(tools, "+ different label", () => put([...scores(), middle()], pattern() + "-"));
+  button(tools, "change label", () => flip(chosen));
+  button(tools, "remove", () => remove(chosen));
   const help = document.createElement("span");
   help.className = "help";
   help.textContent = "Drag. Keys: arrows move (Shift: more), PageUp and PageDown choose, Enter changes the label, Delete removes.";
@@ -145,6 +134,5 @@ function render({ model, el }) {
   model.on("change:scores", redraw);
   model.on("change:pattern", redraw);
   draw();
-  return () => { model.off("change:scores", redraw); model.off("change:pattern", redraw); };
 }
 export default { render };

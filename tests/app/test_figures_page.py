@@ -10,9 +10,14 @@ import lab.figures
 from app.shared import address
 from app.views.figures import figure_topics
 from lab.core.knobs import describe
+from lab.figures import live_page
 
-OF_EACH_KIND = ["surrogates", "recall_strip", "metric_playground", "anchor_sandbox", "roadmap_pipeline", "run_curves"]
+OF_EACH_KIND = ["surrogates", "recall_strip", "metric_playground", "gradient_parts", "roadmap_pipeline", "run_curves"]
 """At once, with scores or points that are dragged, one that plays, one with code behind it, and one of runs."""
+
+
+def in_page(name: str) -> bool:
+    return live_page.has_form(lab.figures.get(name))
 
 
 def chart(page) -> dict:
@@ -59,9 +64,12 @@ def test_every_figure_is_that_of_the_notebooks(module_page, name):
     assert page.test.selectbox(key="figure").value == name
     figure = lab.figures.create(name)
     assert code(page) == figure.code()
+    assert page.test.query_params == {"figure": name}
+    if in_page(name):
+        assert page.gallery(f"live {name}")["values"] == json.loads(json.dumps(dict(figure.knobs)))
+        return
     drawn, shown = figure.figure(), chart(page)
     assert [trace["type"] for trace in shown["data"]] == [trace.type for trace in drawn.data]
-    assert page.test.query_params == {"figure": name}
     if figure.tier == "instant":
         assert drawn.layout.meta["alt"] in page.words()
     for knob in describe(figure.Knobs):
@@ -70,16 +78,16 @@ def test_every_figure_is_that_of_the_notebooks(module_page, name):
 
 
 def test_a_slider_moves_the_figure_and_the_address(no_runs, open_page):
-    page = open_page("figures", figure="h_minus")
+    page = open_page("figures", figure="gradient_by_rank")
     before = chart(page)
-    tau = next(s for s in page.test.select_slider if s.key == "figure.h_minus.tau")
-    tau.set_value(0.05).run()
+    tau = next(s for s in page.test.select_slider if s.key == "figure.gradient_by_rank.tau1")
+    tau.set_value(2.0).run()
     assert page.calm, page.words()
-    assert code(page) == "lab.figures.create('h_minus', tau=0.05).figure()"
+    assert code(page) == "lab.figures.create('gradient_by_rank', tau1=2.0).figure()"
     assert chart(page) != before
-    assert json.loads(page.test.query_params["knobs"]) == {"tau": 0.05}
+    assert json.loads(page.test.query_params["knobs"]) == {"tau1": 2.0}
     page.test.button[0].click().run()
-    assert code(page) == "lab.figures.create('h_minus').figure()"
+    assert code(page) == "lab.figures.create('gradient_by_rank').figure()"
     assert chart(page) == before
     assert "knobs" not in page.test.query_params
 
@@ -108,17 +116,31 @@ def test_a_figure_that_is_not_there_is_said(no_runs, open_page):
 def test_dragged_scores_are_the_figures(no_runs, open_page):
     page = open_page("figures", figure="recall_strip")
     scores = [0.9, 0.8, 0.7, 0.1]
-    report(page, "strip recall_strip", {"scores": scores, "pattern": "+-+-"})
+    report(page, "live recall_strip", {"scores": scores, "pattern": "+-+-"})
     assert page.calm, page.words()
     expected = lab.figures.create("recall_strip", scores=tuple(scores), pattern="+-+-")
     assert code(page) == expected.code()
-    assert expected.figure().layout.meta["alt"] in page.words()
-    sent = page.gallery("strip recall_strip")
+    sent = page.gallery("live recall_strip")
     assert sent["heard"] == 1 and sent["values"]["scores"] == scores
-    for bad in ({"scores": [5.0], "pattern": "+"}, {"scores": "x"}, {"pattern": "++"}, {}):
-        report(page, "strip recall_strip", bad, 2)
+    for bad in ({"scores": [5.0], "pattern": "+"}, {"scores": "x"}, {"k": 0}):
+        report(page, "live recall_strip", bad, 2)
         assert page.calm, page.words()
         assert code(page) == expected.code()
+    report(page, "live recall_strip", {**sent["values"], "k": 3}, 3)
+    assert json.loads(page.test.query_params["knobs"]) == {"scores": scores, "pattern": "+-+-", "k": 3}
+    again = page.again()
+    assert again.gallery("live recall_strip")["values"] == {**sent["values"], "k": 3}
+    page.test.button[0].click().run()
+    assert code(page) == "lab.figures.create('recall_strip').figure()" and "knobs" not in page.test.query_params
+
+
+def test_what_the_browser_cannot_draw_comes_with_its_knobs(no_runs, open_page):
+    page = open_page("figures", figure="ap_strip")
+    sent = page.gallery("live ap_strip")
+    assert sent["picture"] is None
+    report(page, "live ap_strip", {**sent["values"], "loss": "fast_ap"})
+    sent = page.gallery("live ap_strip")
+    assert sent["picture"]["code"] == code(page) == "lab.figures.create('ap_strip', loss='fast_ap').figure()"
 
 
 def test_dragged_points_stay_until_the_layout_moves(no_runs, open_page):
@@ -147,18 +169,18 @@ def test_dragged_points_are_in_the_address_as_long_as_it_can_hold_them(no_runs, 
     assert "knobs" not in page.test.query_params and "too many points for a link" in page.words()
 
 
-def test_the_sandbox_plays(no_runs, open_page):
-    page = open_page("figures", figure="anchor_sandbox")
-    step = page.test.slider(key="figure.anchor_sandbox.step").value
-    page.test.button(key="figure.anchor_sandbox.step play button").click().run()
-    assert page.test.button(key="figure.anchor_sandbox.step play button").label == "Pause"
-    page.test.session_state["figure.anchor_sandbox.step due"] = True  # what the beat leaves behind
+def test_the_parts_play(no_runs, open_page):
+    page = open_page("figures", figure="gradient_parts")
+    step = page.test.slider(key="figure.gradient_parts.part").value
+    page.test.button(key="figure.gradient_parts.part play button").click().run()
+    assert page.test.button(key="figure.gradient_parts.part play button").label == "Pause"
+    page.test.session_state["figure.gradient_parts.part due"] = True  # what the beat leaves behind
     page.run()
-    assert page.test.slider(key="figure.anchor_sandbox.step").value == step + 1
-    page.test.session_state["figure.anchor_sandbox.step"] = 149
-    page.test.session_state["figure.anchor_sandbox.step due"] = True
+    assert page.test.slider(key="figure.gradient_parts.part").value == step + 1
+    page.test.session_state["figure.gradient_parts.part"] = 3
+    page.test.session_state["figure.gradient_parts.part due"] = True
     page.run()
-    assert page.test.button(key="figure.anchor_sandbox.step play button").label == "Play", "it stops at the end"
+    assert page.test.button(key="figure.gradient_parts.part play button").label == "Play", "it stops at the end"
 
 
 def test_a_small_training_can_be_stopped_begun_anew_and_is_then_shown(no_runs, open_page, monkeypatch):

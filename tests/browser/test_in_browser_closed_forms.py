@@ -51,7 +51,10 @@ def drawn(body: dict, random: np.random.Generator) -> dict:
     for slider in body["sliders"]:
         stops = slider["stops"] or ["".join(random.choice(["+", "-"], random.integers(1, 20))), *WORDS]
         knobs[slider["name"]] = stops[random.integers(len(stops))]
-    return {**knobs, **(drawn_list(random) if body["drag"] else {})}
+    if "scores" in body["drag"]:
+        return {**knobs, **drawn_list(random)}
+    count = random.choice([0, 0, knobs.get("classes", 0)])
+    return {**knobs, **{name: random.uniform(-3, 3, count).round(4).tolist() for name in body["drag"]}}
 
 
 def plain(part):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lab.widgets._panel import Dots, Strip
+from lab.core.web_page import joined
+from lab.widgets._panel import HERE, Dots
 
 pytestmark = pytest.mark.browser
 
@@ -20,6 +21,12 @@ const model = {
 };
 render({ model, el: document.getElementById("here") });
 """
+
+
+class Strip:
+    """What figures of lists use on their pages."""
+
+    _esm, _css = joined(HERE, ("points", "strip")) + "\nconst { render } = strip_js;", HERE / "drag.css"
 
 
 @pytest.fixture

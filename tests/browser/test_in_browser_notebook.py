@@ -69,7 +69,7 @@ def drag_about(page: Page, handle, times: int) -> None:
 
 
 def test_the_last_value_of_a_dragged_slider_wins(jupyter, tab, wait_for):
-    page = open_and_run(jupyter, tab, "drag", 'show("unit_circle")', 'show("gap_bounds")')
+    page = open_and_run(jupyter, tab, "drag", 'show("unit_circle")', 'show("reranking_blend")')
     all_drawn(page)
     expect(page.get_by_text("official Jupyter news")).to_have_count(0)
     page.locator(".jp-Cell").nth(1).scroll_into_view_if_needed()

@@ -16,7 +16,7 @@ def test_figures_draw_move_and_say_what_is_wrong(tmp_path, tab, monkeypatch):
     made = figures.Figures(tmp_path / "cache")
     places = [made.live("rank_plus"), made.live("two_sigmoids")]
     made.packed[next(key for key in made.packed if key.startswith("two_sigmoids"))] = b"bm90IHBhY2tlZA=="
-    places.append(figures.Figures(tmp_path / "no cache", compute=False).live("gap_bounds"))
+    places.append(figures.Figures(tmp_path / "no cache", compute=False).live("loss_cost"))
     website._scripts(tmp_path / "live", made)
     scripts = "".join(f'<script src="live/{name}.js"></script>' for name in ("live", "site"))
     key = next(iter(made.packed))
@@ -46,4 +46,4 @@ def test_figures_draw_move_and_say_what_is_wrong(tmp_path, tab, monkeypatch):
     expect(moving.locator(".main-svg").first).not_to_have_attribute("style", ground)
     unreadable.scroll_into_view_if_needed()
     expect(unreadable.locator(".words")).to_have_text("The figure's file could not be read.")
-    expect(missing.locator(".words")).to_contain_text("lab papers figure gap_bounds")
+    expect(missing.locator(".words")).to_contain_text("lab papers figure loss_cost")

@@ -1,11 +1,11 @@
-// Stands behind a control of lab/widgets in the place of a notebook's model: what is moved is told to the server, one
-// report at a time, so that a fast hand never piles up work there.
-const PATIENCE = 1500; // ms after which a report counts as lost
+// Stands behind a control of lab/widgets or a figure that the browser computes, in the place of a notebook's model:
+// what is moved is told to the server, one report at a time, so that a fast hand never piles up work there.
+const PATIENCE = 1500, REST = 150; // ms after which a report counts as lost, and a hand rests
+const FONT = '"Source Sans", sans-serif', CLEAR = "rgba(0,0,0,0)";
 
 class Model {
-  constructor(values, report) {
+  constructor(values) {
     this.values = { ...values };
-    this.report = report;
     this.listeners = new Map();
     this.count = 0;
     this.told = 0;
@@ -13,7 +13,6 @@ class Model {
   }
   get(name) { return this.values[name]; }
   on(event, act) { this.listeners.set(event, [...(this.listeners.get(event) ?? []), act]); }
-  off(event, act) { this.listeners.set(event, (this.listeners.get(event) ?? []).filter((one) => one !== act)); }
   set(name, value) {
     this.values[name] = value;
     for (const act of this.listeners.get(`change:${name}`) ?? []) act();
@@ -27,8 +26,7 @@ class Model {
     if (waiting || this.told === this.count) return;
     this.told = this.count;
     this.since = performance.now();
-    const { faces: _, ...values } = this.values; // pictures are not moved
-    this.report({ values, count: this.count });
+    this.report({ values: { ...this.values }, count: this.count });
   }
   // What the server shows by now. Its values count only when it has heard everything that was moved here.
   hear({ values, heard }) {
@@ -39,22 +37,62 @@ class Model {
     for (const [name, value] of Object.entries(values)) {
       if (JSON.stringify(value) !== JSON.stringify(this.values[name])) this.set(name, value);
     }
+    this.heard?.();
   }
 }
 
-const models = new WeakMap();
+const models = new WeakMap(), fetched = new Map();
 
-export default function (component) {
-  const { data, parentElement, setTriggerValue } = component;
-  const root = parentElement.querySelector(".drag");
-  const known = models.get(root);
-  if (known) {
-    known.report = (what) => setTriggerValue("moved", what);
-    known.hear(data);
-    return;
-  }
-  const model = new Model(data.values, (what) => setTriggerValue("moved", what));
+/** What is long is fetched once, whatever the page draws anew. */
+function once(address, read) {
+  const text = () => fetch(new URL(address, location.origin)).then((answer) => answer.text());
+  if (!fetched.has(address)) fetched.set(address, text().then(read));
+  return fetched.get(address);
+}
+
+/** plotly.js, which draws on the page's ground. */
+function plotlyOf(source) {
+  const module = { exports: {} };
+  new Function("module", "exports", "define", source).call(globalThis, module, module.exports, undefined);
+  const { react } = module.exports.react ? module.exports : globalThis.Plotly;
+  return { react: (spot, data, { font, ...layout }, look) =>
+    react(spot, data, { ...layout, paper_bgcolor: CLEAR, plot_bgcolor: CLEAR, font: { ...font, family: FONT } }, look) };
+}
+
+/** A figure drawn by lab/figures/live.js. The server hears of its knobs, and draws what the page does not know. */
+async function compute(root, model) {
+  const [code, library, form] = model.data.files;
+  const [{ liveFigure, unpackedText }, plotly, packed] = await Promise.all([
+    once(code, (source) => new Function(`${source}\nreturn { liveFigure, unpackedText };`)()),
+    once(library, plotlyOf),
+    once(form, (text) => text),
+  ]);
+  root.classList.add("lab-live");
+  const body = { ...JSON.parse(await unpackedText(packed)), knobs: model.values };
+  let timer = 0;
+  const live = liveFigure(root, body, plotly, () => model.data.dark, (values) => {
+    if (JSON.stringify(values) === JSON.stringify(model.values)) return;
+    model.values = { ...values };
+    model.count += 1;
+    clearTimeout(timer);
+    timer = setTimeout(() => model.tell(), REST);
+  });
+  model.heard = () => {
+    live.set(model.values);
+    live.show(model.data.picture, model.data.values);
+  };
+  model.heard();
+  new ResizeObserver(live.draw).observe(root.querySelector(".knobs"));
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector(".drag"), known = models.get(root);
+  const model = known ?? new Model(data.values);
+  model.report = (what) => setTriggerValue("moved", what);
+  model.data = data;
+  if (known) return model.hear(data);
   model.count = model.told = data.heard;
   models.set(root, model);
-  render({ model, el: root });
+  if (data.files) compute(root, model);
+  else render({ model, el: root });
 }

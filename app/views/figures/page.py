@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
+from functools import cache
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import streamlit as st
 
 import lab.figures
+from app import served
 from app.components.inputs import drag
 from app.forms import sliders
 from app.shared import address, autoplay, charts, page_frame
 from app.views.figures import figure_topics
 from lab.core.knobs import Knob, describe
-from lab.figures import Figure, background, twelve
+from lab.figures import Figure, background, live_page
 from lab.figures.points import letters
 
 if TYPE_CHECKING:
@@ -40,9 +43,14 @@ class Scene:
         return describe(self.kind.Knobs)
 
     @property
+    def in_page(self) -> bool:
+        """Whether the browser computes the figure by itself."""
+        return live_page.has_form(self.kind)
+
+    @property
     def slid(self) -> list[Knob]:
-        """The knobs that are not dragged."""
-        return [knob for knob in self.knobs if knob.name not in self.kind.drag]
+        """The knobs whose controls the browser does not draw by itself, with others or to be dragged."""
+        return [knob for knob in self.knobs if not self.in_page and knob.name not in self.kind.drag]
 
     @property
     def root(self) -> str:
@@ -53,6 +61,11 @@ class Scene:
         """The knob that plays, as it stands in the session's state, and what it can be."""
         knob = next(k for k in self.knobs if k.name == self.kind.plays)
         return f"{self.root}.{self.kind.plays}", range(int(knob.le or 0) + 1)
+
+    def legal(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Values of some knobs, as they take them; a ValueError where they do not."""
+        knobs = self.kind.Knobs(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+        return {k: getattr(knobs, k) for k in values}
 
     def places(self, values: dict[str, Any]) -> tuple:
         """x, y and classes of the points that the figure draws with some knobs."""
@@ -87,13 +100,16 @@ def figures() -> None:
         values = _settings(scene)
     state["drawn"] = name
     st.markdown(f"**{page_frame.as_text(scene.kind.question)}**")
-    if scene.kind.plays:
+    if scene.kind.plays and not scene.in_page:
         autoplay.button(*scene.stops, BEAT)
     _show(scene, values)
 
 
 def _settings(scene: Scene) -> dict[str, Any]:
-    """The sliders of the knobs that do something as the others stand: four at once, the others below a fold."""
+    """The sliders of the knobs that do something as the others stand: four at once, the others below a fold. None where
+    the browser draws them."""
+    if scene.in_page:
+        return {}
     plain = {knob.name: st.session_state.get(f"{scene.root}.{knob.name}") for knob in scene.slid if not knob.many}
     try:
         figure = scene.kind(**{name: value for name, value in plain.items() if value is not None})
@@ -110,33 +126,51 @@ def _settings(scene: Scene) -> dict[str, Any]:
 
 def _show(scene: Scene, values: dict[str, Any]) -> None:
     kind, name = scene.kind, scene.name
-    points = kind.drag and kind.drag[0] != "scores"
-    if kind.drag:
-        values |= _grips(scene, values)
-    grips, room = st.columns([2, 5]) if points else (st.container(), st.container())
-    figure = kind(**values)
+    figure = kind(**values | _grips(scene, values))
     address.tell("figure", name)
     defaults = type(figure.knobs)()
     moved = {knob: value for knob, value in figure.knobs if value != getattr(defaults, knob)}
     if not address.tell_object("knobs", moved):
         st.caption("There are too many points for a link; the code below holds them all.")
-    if kind.drag:
-        with grips:
-            _draw_grips(scene, figure)
-    drawn = _drawn(scene, figure)
-    if drawn is None:
-        return
-    words = drawn.layout.meta["alt"]
-    with room, st.container(key="figure room"):  # as wide as a figure needs: on a phone it is pushed sideways
-        look: dict[str, Any] = {"theme": None, "config": {"displaylogo": False}}
-        st.plotly_chart(charts.on_page(drawn), key=f"drawn {name}", alt=words, **look)
-    if kind.shows_code:
-        _show_code(drawn)
+    words = ""
+    if scene.in_page:
+        drag("live", _computed(figure), key=f"live {name}", on_move=lambda values: _moved(scene, values))
+    else:
+        grips, room = st.columns([2, 5]) if kind.drag else (st.container(), st.container())
+        if kind.drag:
+            with grips:
+                _draw_grips(scene, figure)
+        drawn = _drawn(scene, figure)
+        if drawn is None:
+            return
+        words = drawn.layout.meta["alt"]
+        with room, st.container(key="figure room"):  # as wide as a figure needs: on a phone it is pushed sideways
+            look: dict[str, Any] = {"theme": None, "config": {"displaylogo": False}}
+            st.plotly_chart(charts.on_page(drawn), key=f"drawn {name}", alt=words, **look)
+        if kind.shows_code:
+            _show_code(drawn)
     if kind.source != figure_topics.MORE:
         page_frame.say(f"After {kind.source}.")
-    with page_frame.fold("Description and code", link="code"):
-        st.text(words)
+    with page_frame.fold("Description and code" if words else "Code", link="code"):
+        if words:
+            st.text(words)
         st.code(figure.code(), language="python")
+
+
+def _computed(figure: Figure) -> dict[str, Any]:
+    """What a browser computes a figure from; what is long is fetched once."""
+    long = live_page.scripts().encode(), live_page.PLOTLY_JS.read_bytes(), _form(type(figure))
+    return {
+        "files": [served.offer(np.frombuffer(text, np.uint8)) for text in long],
+        "dark": st.context.theme.type == "dark",
+        "values": dict(figure.knobs),
+        "picture": live_page.beyond(figure),
+    }
+
+
+@cache
+def _form(kind: type[Figure]) -> bytes:
+    return live_page.form(kind())
 
 
 def _drawn(scene: Scene, figure: Figure) -> go.Figure | None:
@@ -190,12 +224,10 @@ def _reset(scene: Scene) -> None:
 
 def _adopt_knobs(scene: Scene) -> None:
     """Move the knobs to where a new address says, as far as that is legal."""
-    name, kind = scene.name, scene.kind
+    name = scene.name
 
     def read(text: str) -> tuple[str, dict[str, Any]]:
-        values = address.read_object(text)
-        knobs = kind.Knobs(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
-        return name, {k: getattr(knobs, k) for k in values}
+        return name, scene.legal(address.read_object(text))
 
     address.adopt("knobs", read, default=(name, {}))
     given = st.session_state.pop("knobs", None)
@@ -203,19 +235,18 @@ def _adopt_knobs(scene: Scene) -> None:
         _reset(scene)
         values = given[1]
         sliders.put(scene.slid, scene.root, values)
-        dragged = {one: values[one] for one in kind.drag if one in values}
-        if dragged:
+        slid = {knob.name for knob in scene.slid}
+        if dragged := {name: value for name, value in values.items() if name not in slid}:
             st.session_state[f"{scene.root} dragged"] = dragged
-            if kind.drag[0] != "scores":
-                others = {k: v for k, v in values.items() if k not in dragged}
-                st.session_state[f"{scene.root} start"] = scene.places(others)
+            if not scene.in_page:
+                st.session_state[f"{scene.root} start"] = scene.places({k: values[k] for k in slid & values.keys()})
 
 
 def _grips(scene: Scene, others: dict[str, Any]) -> dict[str, Any]:
     """The knobs that are dragged. Points follow the figure's own until one is dragged; a knob that moves the figure's
     own points takes the dragged ones back."""
     key = f"{scene.root} dragged"
-    if scene.kind.drag[0] != "scores":
+    if scene.kind.drag and not scene.in_page:
         start = scene.places(others)
         if st.session_state.get(f"{scene.root} start") != start:
             st.session_state[f"{scene.root} start"] = start
@@ -224,26 +255,18 @@ def _grips(scene: Scene, others: dict[str, Any]) -> dict[str, Any]:
 
 
 def _draw_grips(scene: Scene, figure: Figure) -> None:
-    if scene.kind.drag[0] == "scores":
-        scores, pattern = list(figure.knobs.scores), figure.knobs.pattern
-        model = {"scores": scores, "pattern": pattern, "faces": twelve.faces()}
-        drag("strip", model, key=f"strip {scene.name}", on_move=lambda values: _moved(scene, values))
-        return
     x, y, classes = scene.places(dict(figure.knobs))
     model = {"x": list(x), "y": list(y), "classes": classes, "fixed": len(scene.kind.drag) == 2}
-    drag("points", model, key=f"points {scene.name}", on_move=lambda values: _moved(scene, values))
+    drag("points", {"values": model}, key=f"points {scene.name}", on_move=lambda values: _moved(scene, values))
 
 
 def _moved(scene: Scene, moved: dict[str, Any]) -> None:
     """Take over what was dragged, when it is legal."""
-    kind = scene.kind
-    names = kind.drag if kind.drag[0] == "scores" else ("x", "y", "classes")[: len(kind.drag)]
     try:
-        dragged = {
-            knob: tuple(round(float(v), 4) for v in moved[sent]) if isinstance(moved[sent], list) else str(moved[sent])
-            for knob, sent in zip(kind.drag, names, strict=True)
-        }
-        kind.Knobs(**dragged)
+        if not scene.in_page:
+            moved = {knob: moved[sent] for knob, sent in zip(scene.kind.drag, ("x", "y", "classes"), strict=False)}
+            moved |= {k: [round(float(one), 4) for one in v] for k, v in moved.items() if isinstance(v, list)}
+        dragged = scene.legal(moved)
     except (KeyError, TypeError, ValueError):
         return
     st.session_state[f"{scene.root} dragged"] = dragged

@@ -18,11 +18,21 @@ SIDE = 128
 """Longest side of a thumbnail, in pixels."""
 
 
+EXPORTED = re.compile(r"^export (?:async )?(?:const|function|class|default) (\w+|[\[{][\w, ]+)", re.MULTILINE)
+
+
 def joined(folder: Path, modules: Sequence[str]) -> str:
-    """All modules in one, without imports and exports. modules: in the order in which one stands on the others."""
-    texts = ((folder / f"{name}.js").read_text(encoding="utf-8") for name in modules)
-    text = "\n".join(re.sub(r"^import [^;]+;\n", "", text, flags=re.MULTILINE) for text in texts)
-    return re.sub(r"^export ", "", text, flags=re.MULTILINE)
+    """All modules as one script, those that export something in scopes of their own. modules: their paths, in the order
+    in which one stands on the others."""
+    made = []
+    for name in modules:
+        text = (folder / f"{name}.js").read_text(encoding="utf-8")
+        text = re.sub(r'^import (\{[^}]+\}) from "[./\w]*?(\w+)\.js";', r"const \1 = \2_js;", text, flags=re.MULTILINE)
+        inside = re.sub("^export (default .+)?", "", text, flags=re.MULTILINE)
+        names = ", ".join(re.findall(r"\w+", " ".join(EXPORTED.findall(text))))
+        scope = f"const {Path(name).name}_js = (() => {{\n{inside}\nreturn {{ {names} }};\n}})();"
+        made.append(text if inside == text else scope)
+    return "\n".join(made)
 
 
 def as_data(value: Any) -> str:

@@ -1,5 +1,6 @@
 """003, figures 1 and 2: anchors and embeddings as bodies in the plane, pulled, pushed and kept off the origin."""
 
+import json
 from typing import Literal
 
 import numpy as np
@@ -7,7 +8,7 @@ import torch
 
 from lab.core import style
 from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
-from lab.figures.points import letters
+from lab.figures.points import letters, normal, uniform
 from lab.losses.class_anchor_margin import attraction, repulsion, short_fall
 
 
@@ -44,13 +45,12 @@ class AnchorSandbox(Figure):
             ValueError: own anchors that are not one point a class.
         """
         k = self.knobs
-        random = np.random.default_rng(k.seed)
         labels = np.repeat(np.arange(k.classes), k.per_class)
-        points = 0.8 * random.normal(size=(len(labels), 2))
+        free, points = np.split(normal(uniform(k.seed, k.classes + len(labels), 2, 2)), [k.classes])
         angle = 2 * np.pi * np.arange(k.classes) / k.classes
         anchors = {
-            "random": 1.2 * random.normal(size=(k.classes, 2)),
-            "origin": 0.05 * random.normal(size=(k.classes, 2)),
+            "random": 1.2 * free,
+            "origin": 0.05 * free,
             "circle": np.sqrt(2) * k.m * np.column_stack([np.cos(angle), np.sin(angle)]),
         }[k.start]
         if k.anchors_x or k.anchors_y:
@@ -60,11 +60,11 @@ class AnchorSandbox(Figure):
                     f"{len(k.anchors_x)} and {len(k.anchors_y)}."
                 )
             anchors = np.column_stack([k.anchors_x, k.anchors_y])
-        return anchors, points, labels
+        return anchors, 0.8 * points, labels
 
-    def points(self) -> tuple[np.ndarray, np.ndarray]:
-        """What a notebook lets one drag: the anchors [c 2] before the first step, and their classes [c]."""
-        return self.initial()[0], np.arange(self.knobs.classes)
+    def given(self) -> Numbers:
+        """A picture with all classes that there can be."""
+        return {"whole": json.loads(type(self)(classes=6).figure().to_json())}
 
     def terms(self, anchors: torch.Tensor, points: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
         """The parts of 003, eq. 4 that are switched on."""
@@ -145,14 +145,14 @@ class AnchorSandbox(Figure):
         return figure.update_yaxes(scaleanchor="x")
 
     def _add_forces(self, figure: PlotlyFigure, numbers: Numbers) -> None:
-        """An arrow for each force on each anchor, the longest one and a half margins long."""
+        """An arrow for each force on each anchor, the longest one and a half margins long; faint ones less."""
         styles = {
             "attractor": (style.BLUE, "solid"),
             "repeller": (style.VERMILLION, "dash"),
             "min_norm": (style.GREEN, "dot"),
         }
         k, anchors = self.knobs, numbers["anchors"]
-        longest = max([np.abs(f).max() for f in numbers["forces"].values()] + [1e-9])
+        longest = max([np.abs(f).max() for f in numbers["forces"].values()] + [0.01])
         for name, force in numbers["forces"].items():
             colour, dash = styles[name]
             ends = anchors + 1.5 * k.m * force / longest

@@ -3,6 +3,7 @@
 import numpy as np
 
 from lab.figures._base import Figure, Numbers, PlotlyFigure, curve, knob
+from lab.figures.points import normal, uniform
 from lab.inspect import average_precision, gap_bound
 from lab.metrics.decomposability_gap import BatchCounts, largest_bound_9
 
@@ -33,32 +34,26 @@ class GapBounds(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
-        random = np.random.default_rng(k.seed)
         sizes = np.arange(1, k.batches + 1)
-        shape = (len(sizes), k.splits)
-        gap, refined = np.zeros(shape), np.zeros(shape)
+        gap, refined = np.zeros((2, len(sizes), k.splits))
         relevant = np.arange(k.positives + k.negatives) < k.positives
         for row, count in enumerate(sizes):
-            high, noisy = np.zeros((2, k.splits, count), np.int64)
-            for column in range(k.splits):
-                levels = k.noise * random.normal(size=(count, 1))
-                positive = 1 - 0.15 * random.uniform(size=(count, k.positives)) + levels
-                below = positive.min(axis=1, keepdims=True)
-                scores = np.hstack([positive, below - 0.02 - 0.6 * random.uniform(size=(count, k.negatives))])
-                gap[row, column] = 1 - average_precision(scores.ravel(), np.tile(relevant, count))
-                good = (scores[:, relevant] >= k.alpha).sum(axis=1)
-                loud = (scores[:, ~relevant] > k.beta).sum(axis=1)
-                high[column], noisy[column] = good, loud
-            positives, negatives, ones = (np.full_like(high, n) for n in (k.positives, k.negatives, 1))
-            refined[row] = largest_bound_9(BatchCounts(positives, negatives, ones, high, noisy))
+            drawn = uniform(k.seed + 1000 * count, k.splits, count, 2 + len(relevant))
+            level, above, below = np.split(drawn, [2, 2 + k.positives], axis=2)
+            positive = 1 - 0.15 * above + k.noise * normal(level)[..., None]
+            scores = np.dstack([positive, positive.min(axis=2, keepdims=True) - 0.02 - 0.6 * below])
+            gap[row] = [1 - average_precision(one.ravel(), np.tile(relevant, count)) for one in scores]
+            high = (positive >= k.alpha).sum(axis=2)
+            noisy = (scores[..., ~relevant] > k.beta).sum(axis=2)
+            mine, others, ones = (np.full_like(high, n) for n in (k.positives, k.negatives, 1))
+            refined[row] = largest_bound_9(BatchCounts(mine, others, ones, high, noisy))
         bound = [gap_bound(np.full(n, k.positives), np.full(n, k.negatives)) for n in sizes]
         return {"sizes": sizes, "gap": gap, "refined": refined, "bound": np.array(bound)}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        last = -1
         figure = self.canvas(
-            f"every batch alone has AP 1; with {numbers['sizes'][last]} of them the whole list has "
-            f"{1 - numbers['gap'][last].mean():.3f}",
+            f"every batch alone has AP 1; with {numbers['sizes'][-1]} of them the whole list has "
+            f"{1 - numbers['gap'][-1].mean():.3f}",
             x="number of batches, K",
             y="mean AP of the batches minus AP of all",
         )

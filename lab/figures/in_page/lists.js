@@ -1,6 +1,7 @@
 // Figures of one ranked list, of several, and of what is counted in them.
 
-import { averagePrecision, bound8, mean, softRanks } from "../../playground/ranking.js";
+import { normal, random } from "../../playground/random.js";
+import { averagePrecision, bound8, largestBound9, mean, softRanks } from "../../playground/ranking.js";
 import { heaviside, hMinus, sigmaSlope, sigmoid } from "../../playground/surrogates.js";
 import { BLACK, BLUE, RIGHT, VERMILLION, WRONG, badge, changed, descending } from "./words.js";
 import { fixed, general, quoted, range, signed } from "./words.js";
@@ -194,6 +195,41 @@ export function twoBatches({ shift, scale, lam, batches, positives, negatives, a
       annotations: annotations.map((one, i) => (i < 2 ? one : { ...one, x: limits[i - 2] })),
       shapes: shapes.map((line, i) => ({ ...line, x0: limits[i], x1: limits[i] })),
     },
+  });
+}
+
+export function gapBounds({ batches, alpha, beta, noise, positives, negatives, splits, seed }, start) {
+  const relevant = range(positives + negatives).map((i) => i < positives), sizes = range(batches, 1);
+  const gaps = [], refined = [];
+  for (const count of sizes) {
+    const draw = random(seed + 1000 * count);
+    const drawn = range(splits).map(() => {
+      const lists = range(count).map(() => {
+        const level = noise * normal(draw), positive = range(positives).map(() => 1 - 0.15 * draw() + level);
+        const lowest = Math.min(...positive) - 0.02;
+        return [...positive, ...range(negatives).map(() => lowest - 0.6 * draw())];
+      });
+      const seen = (test) => lists.map((list) => list.filter((score, i) => test(score, relevant[i])).length);
+      const good = seen((score, mine) => mine && score >= alpha), bad = good.map((one) => positives - one);
+      const loud = seen((score, mine) => !mine && score > beta), others = loud.map(() => negatives);
+      const gap = 1 - averagePrecision(lists.flat(), lists.flatMap(() => relevant));
+      return { gap, refined: largestBound9(good, bad, loud, others) };
+    });
+    gaps.push(drawn.map(({ gap }) => gap));
+    refined.push(mean(drawn.map((one) => one.refined)));
+  }
+  const bound = sizes.map((n) => bound8(range(n).map(() => positives), range(n).map(() => negatives)));
+  const [low, high] = [Math.min, Math.max].map((end) => gaps.map((row) => end(...row))), middle = gaps.map(mean);
+  const [gap, plain, fine] = [middle, bound, refined].map((values) => values.at(-1));
+  return changed(start, {
+    subtitle: `every batch alone has AP 1; with ${batches} of them the whole list has ${fixed(1 - gap, 3)}`,
+    alt:
+      `Gap and bounds for up to ${batches} perfectly ranked batches. At the right end the gap is ${fixed(gap, 3)}, ` +
+      `equation 8 allows ${fixed(plain, 3)}, equation 9 ${fixed(fine, 3)}.`,
+    traces: [
+      { x: [...sizes, ...sizes.toReversed()], y: [...high, ...low.toReversed()] },
+      ...[middle, bound, refined].map((y) => ({ x: sizes, y })),
+    ],
   });
 }
 

@@ -7,7 +7,7 @@ import numpy as np
 from lab import losses
 from lab.core import style
 from lab.figures import _lists
-from lab.figures._base import BESIDE, DOTTED, Figure, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, DELTA, DOTTED, RHO, Figure, Numbers, PlotlyFigure, knob
 from lab.figures._strip import draw_strip
 from lab.inspect import list_gradients
 from lab.surrogates import Heaviside, HMinus, HPlus, Sigmoid
@@ -39,22 +39,8 @@ class ApStrip(Figure):
         unit="cosine",
         source="ROADMAP, eq. 4",
     )
-    rho: float = knob(
-        "Slope of H- beyond delta, in SupAP alone.",
-        default=100.0,
-        ge=0,
-        le=1000,
-        unit="1/cosine",
-        source="ROADMAP, eq. 4",
-    )
-    delta: float = knob(
-        "Gap at which the linear part of H- begins (delta), in SupAP alone.",
-        default=0.05,
-        ge=0,
-        le=0.5,
-        unit="cosine",
-        source="ROADMAP, eq. 4",
-    )
+    rho: float = RHO
+    delta: float = DELTA
 
     def numbers(self) -> Numbers:
         k = self.knobs

@@ -1,7 +1,5 @@
 """002: what a query is compared with, and what r@k and recall@k then say."""
 
-from typing import Any
-
 import numpy as np
 
 from lab.core import style
@@ -90,10 +88,6 @@ class RetrievalProtocols(Figure):
         names = [twelve.NAMES[item] for item in queries]
         figure.update_yaxes(range=[len(names) - 0.5, -0.5], tickvals=np.arange(len(names)), ticktext=names)
         return figure.update_xaxes(range=[-0.6, 12.6], tickvals=np.arange(1, order.shape[1] + 1), showgrid=False)
-
-    def clicked(self, x: Any, y: Any) -> dict[str, int]:
-        """A cell: read out its row, down to its rank."""
-        return {"query": round(y), "k": max(1, min(round(x), 12))}
 
     def alt(self, numbers: Numbers) -> str:
         return (

@@ -8,7 +8,7 @@ import torch
 
 from lab import surrogates
 from lab.core import style
-from lab.figures._base import LEFT, Figure, Numbers, PlotlyFigure, curve, knob
+from lab.figures._base import LEFT, RHO, Figure, Numbers, PlotlyFigure, curve, knob
 from lab.surrogates import HPlus, Sigmoid, Surrogate
 
 OFFSETS = {"paper": (None, 0.5), "released": (1.44, 0.5), "released, iNaturalist": (1.0, 0.0)}
@@ -25,9 +25,7 @@ class HMinus(Figure):
     tau: float = knob(
         "Temperature.", default=0.01, ge=0.001, le=0.2, scale="log", unit="cosine", source="ROADMAP, eq. 4"
     )
-    rho: float = knob(
-        "Slope of H- beyond delta.", default=100.0, ge=0, le=1000, unit="1/cosine", source="ROADMAP, eq. 4"
-    )
+    rho: float = RHO
     delta: float = knob(
         "Gap at which the linear part begins (delta).",
         default=0.05,

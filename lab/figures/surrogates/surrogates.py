@@ -10,7 +10,7 @@ import torch
 
 from lab import surrogates
 from lab.core import style
-from lab.figures._base import BESIDE, LEFT, Figure, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, DELTA, LEFT, RHO, Figure, Numbers, PlotlyFigure, knob
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -28,17 +28,8 @@ class Surrogates(Figure):
         "Temperature of sigmoid, H- and linear tail.", default=0.01, ge=0.001, le=1, scale="log", unit="cosine",
         source="RS@k, eq. 4"
     )  # fmt: skip
-    rho: float = knob(
-        "Slope of H- beyond delta.", default=100.0, ge=0, le=1000, unit="1/cosine", source="ROADMAP, eq. 4"
-    )
-    delta: float = knob(
-        "Gap at which the linear part of H- begins (delta).",
-        default=0.05,
-        ge=0,
-        le=0.5,
-        unit="cosine",
-        source="ROADMAP, eq. 4",
-    )
+    rho: float = RHO
+    delta: float = DELTA
     released: bool = knob("Draw H- with the released offset 1.44 instead of the continuous one.", default=False)
     alpha: float = knob(
         "Backward slope of theta, on squared distances; per cosine it is twice that.", default=10.0, ge=0.1, le=100,

@@ -2,6 +2,10 @@
 
 const SHARE_FELT = 0.01;
 
+// Registered as colours, so that the canvases read them as the page shows them, light or dark.
+for (const name of ["--ink", "--quiet", "--faint", "--accent", "--pull", "--push", "--felt-ground"])
+  CSS.registerProperty({ name, syntax: "<color>", inherits: true, initialValue: "gray" });
+
 /** The query's ranked list as rows of an ordered list, kept from frame to frame. */
 export class RankedList {
   constructor(element, onQuery) {

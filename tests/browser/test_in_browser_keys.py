@@ -143,7 +143,7 @@ def test_the_address_holds_zoom_filter_and_what_is_open(dashboard, tab):
     assert zoom_of(again) == zoom
 
     again.goto(f"{dashboard.url}/figures")
-    again.get_by_text("Description and code").click()
+    again.get_by_text("Code", exact=True).click()
     expect(again).to_have_url(re.compile("code=yes"))
     third = tab(again.url)
     expect(third.get_by_text("lab.figures.create").first).to_be_visible()

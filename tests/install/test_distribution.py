@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import sysconfig
@@ -24,6 +23,8 @@ from pathlib import Path
 
 import pytest
 from test_children import NAMES, TRAP, caught
+
+from tests.dashboards import free_port
 
 ROOT = Path(__file__).parents[2]
 
@@ -204,12 +205,6 @@ def test_figures_and_claims_are_written_here(installed, place):
         encoding="utf-8"
     )
     assert not caught(place)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def answer(url: str, process: subprocess.Popen, log: Path) -> bytes:

@@ -146,4 +146,4 @@ def test_the_address_holds_zoom_filter_and_what_is_open(dashboard, tab):
     again.get_by_text("Code", exact=True).click()
     expect(again).to_have_url(re.compile("code=yes"))
     third = tab(again.url)
-    expect(third.get_by_text("lab.figures.create").first).to_be_visible()
+    expect(third.get_by_test_id("stCode").get_by_text("lab.figures.create")).to_be_visible()

@@ -17,7 +17,7 @@ from lab.figures import live_page
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]
 
 NAMES = live_page.FORM.findall((live_page.HERE / "in_page" / "closed_forms.js").read_text("utf-8"))
-SETTINGS = 60
+SETTINGS = 20
 """Random settings of each figure, besides its defaults."""
 
 WORDS = "---", "+'-", "", "+?\"'\\"

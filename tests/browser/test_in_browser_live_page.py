@@ -4,13 +4,12 @@ import pytest
 from playwright.sync_api import expect
 
 import lab.figures
+from lab.figures.live_page import live_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]
 
 
 def test_a_slider_shows_what_python_draws(tmp_path, tab):
-    from lab.figures.live_page import live_page
-
     file = tmp_path / "two_sigmoids.html"
     file.write_text(live_page(lab.figures.create("two_sigmoids"), ["tau1"]), encoding="utf-8")
     page = tab(f"file://{file}", color_scheme="dark", offline=True)
@@ -30,8 +29,6 @@ def test_a_slider_shows_what_python_draws(tmp_path, tab):
 
 
 def test_a_tick_shows_what_python_draws(tmp_path, tab):
-    from lab.figures.live_page import live_page
-
     on, off = (lab.figures.create("contextual_steps", complement=complement) for complement in (True, False))
     file = tmp_path / "contextual_steps.html"
     file.write_text(live_page(on, ["complement"]), encoding="utf-8")

@@ -15,34 +15,12 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]
 
 SLOW = 4
 """How many times slower the processor of the page is made: a laptop on battery in a full lecture hall."""
-COUNT, TURNS = 2, 3
-"""Figures, and how often the slider's handle goes to and fro."""
+TURNS = 3
+"""How often the slider's handle goes to and fro."""
 
 LATE = "[anywidget] Failed to initialize model."
 """What anywidget says of a widget that took over two seconds to start. It then drops all updates of that widget; a
 figure draws all the same, for its letters come another way."""
-
-
-def open_and_run(jupyter, tab, name: str, *sources: str) -> Page:
-    """The imports of lesson 3 and cells of these sources, run in JupyterLab."""
-    whole = nbformat.read(shipped.folder("notebooks") / "3_the_step_that_cannot_be_felt.ipynb", as_version=4)
-    imports = next(cell for cell in whole.cells if cell.cell_type == "code")
-    whole.cells = [imports, *map(nbformat.v4.new_code_cell, sources)]
-    page = tab(jupyter(name, whole), harmless=LATE)
-    expect(page.locator(".jp-Notebook")).to_be_visible()
-    expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible()
-    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOW})
-    page.get_by_role("menuitem", name="Run", exact=True).click()
-    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-    return page
-
-
-def all_drawn(page: Page) -> None:
-    """Every figure has curves; each is scrolled to, as JupyterLab draws what is on the screen."""
-    figures = page.locator(".js-plotly-plot")
-    for index in range(COUNT):
-        page.locator(".jp-Cell").nth(index + 1).scroll_into_view_if_needed()
-        expect(figures.nth(index).locator("path.js-line").first).to_be_attached()
 
 
 def curves(figure) -> list[str]:
@@ -68,25 +46,6 @@ def drag_about(page: Page, handle, times: int) -> None:
     page.mouse.up()
 
 
-def test_the_last_value_of_a_dragged_slider_wins(jupyter, tab, wait_for):
-    page = open_and_run(jupyter, tab, "drag", 'show("unit_circle")', 'show("reranking_blend")')
-    all_drawn(page)
-    expect(page.get_by_text("official Jupyter news")).to_have_count(0)
-    page.locator(".jp-Cell").nth(1).scroll_into_view_if_needed()
-    figure = page.locator(".js-plotly-plot").first
-    before = curves(figure)
-    drag_about(page, page.locator(".widget-slider .noUi-handle").first, TURNS)
-    wanted = lab.figures.create("unit_circle", place=1.0).figure()
-    words = page.locator("[role=status]").filter(has_text="centroid").first
-    expect(words).to_have_text(wanted.layout.meta["alt"])
-    expect(figure.locator(".gtitle-subtitle")).to_have_text(plain(wanted.layout.title.subtitle.text))
-    heights = [float(y) for y in wanted.data[1].y]
-    wait_for(lambda: drawn(figure) == pytest.approx(heights, abs=0), "the picture of the last value")
-    assert curves(figure) != before and all(curves(figure))
-    page.evaluate("document.body.dataset.jpThemeLight = 'false'")  # what choosing the dark theme does
-    expect(figure.locator("svg.main-svg").first).to_have_css("background-color", "rgb(21, 23, 26)")
-
-
 def plain(text: str) -> str:
     return re.sub("<[^>]*>", "", text)
 
@@ -98,18 +57,49 @@ live.widget().children[1].observe(tell, "knobs")
 display(live, heard)"""
 
 
-def test_a_closed_form_moves_in_the_page_and_the_kernel_hears(jupyter, tab):
-    page = open_and_run(jupyter, tab, "form", HEARD)
-    figure = page.locator(".js-plotly-plot")
-    expect(figure.locator("path.js-line").first).to_be_attached()
-    page.get_by_label("τ₁").press("End")
+@pytest.fixture
+def page(jupyter, tab) -> Page:
+    """The imports of lesson 3, a figure that the kernel draws and one that the page computes, run in JupyterLab."""
+    whole = nbformat.read(shipped.folder("notebooks") / "3_the_step_that_cannot_be_felt.ipynb", as_version=4)
+    imports = next(cell for cell in whole.cells if cell.cell_type == "code")
+    whole.cells = [imports, *map(nbformat.v4.new_code_cell, ('show("unit_circle")', HEARD))]
+    page = tab(jupyter("lesson", whole), harmless=LATE)
+    expect(page.locator(".jp-Notebook")).to_be_visible()
+    expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible()
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    for index in range(2):  # JupyterLab draws what is on the screen
+        page.locator(".jp-Cell").nth(index + 1).scroll_into_view_if_needed()
+        expect(page.locator(".js-plotly-plot").nth(index).locator("path.js-line").first).to_be_attached()
+    return page
+
+
+def test_figures_move_in_jupyterlab(page, wait_for):
+    """The last value of a dragged slider wins, also on a slow machine; the kernel hears what a page computes."""
+    expect(page.get_by_text("official Jupyter news")).to_have_count(0)
+    page.locator(".jp-Cell").nth(1).scroll_into_view_if_needed()
+    figure, computed = page.locator(".js-plotly-plot").all()
+    before = curves(figure)
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOW})
+    drag_about(page, page.locator(".widget-slider .noUi-handle").first, TURNS)
+    wanted = lab.figures.create("unit_circle", place=1.0).figure()
+    words = page.locator("[role=status]").filter(has_text="centroid").first
+    expect(words).to_have_text(wanted.layout.meta["alt"])
+    expect(figure.locator(".gtitle-subtitle")).to_have_text(plain(wanted.layout.title.subtitle.text))
+    heights = [float(y) for y in wanted.data[1].y]
+    wait_for(lambda: drawn(figure) == pytest.approx(heights, abs=0), "the picture of the last value")
+    assert curves(figure) != before and all(curves(figure))
+
+    cell = page.locator(".jp-Cell").nth(2)
+    cell.get_by_label("τ₁").press("End")
     known = lab.figures.create("two_sigmoids", tau1=10.0)
-    expect(page.locator(".lab-live .words")).to_have_text(known.figure().layout.meta["alt"])
-    assert drawn(figure) == pytest.approx([float(y) for y in known.figure().data[1].y], abs=1e-12)
-    expect(page.get_by_text("heard 10.0")).to_be_visible()
-    page.get_by_role("button", name="Copy as code").click()
-    expect(page.locator(".lab-code")).to_have_text(known.code())
-    page.get_by_role("button", name="Reset", exact=True).click()
-    expect(page.get_by_text("heard 1.0")).to_be_visible()
-    page.evaluate("document.body.dataset.jpThemeLight = 'false'")
-    expect(figure.locator("svg.main-svg").first).to_have_css("background-color", "rgb(21, 23, 26)")
+    expect(cell.locator(".lab-live .words")).to_have_text(known.figure().layout.meta["alt"])
+    assert drawn(computed) == pytest.approx([float(y) for y in known.figure().data[1].y], abs=1e-12)
+    expect(cell.get_by_text("heard 10.0")).to_be_visible()
+    cell.get_by_role("button", name="Copy as code").click()
+    expect(cell.locator(".lab-code")).to_have_text(known.code())
+    cell.get_by_role("button", name="Reset", exact=True).click()
+    expect(cell.get_by_text("heard 1.0")).to_be_visible()
+    page.evaluate("document.body.dataset.jpThemeLight = 'false'")  # what choosing the dark theme does
+    for one in (figure, computed):
+        expect(one.locator("svg.main-svg").first).to_have_css("background-color", "rgb(21, 23, 26)")

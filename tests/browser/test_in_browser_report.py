@@ -2,13 +2,13 @@
 
 import pytest
 
+import lab.runs
 from lab.report import page
 
 
 @pytest.fixture(scope="module")
-def file(tmp_path_factory, train_tiny):
-    root = tmp_path_factory.mktemp("mailed")
-    return page.save([train_tiny(root, "mailed", training={"steps": 2})], root / "report.html")
+def file(tmp_path_factory, dashboard):
+    return page.save([lab.runs.open("recall", dashboard.runs)], tmp_path_factory.mktemp("mailed") / "report.html")
 
 
 @pytest.mark.browser

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 from playwright.sync_api import expect
 
@@ -22,9 +24,9 @@ window.Notification = class {
 """A desktop that notes what it is told; headless browsers have none."""
 
 
-def test_an_end_is_told_on_every_page_and_on_the_desktop(train_tiny, serve, tab, tmp_path):
-    run = train_tiny(tmp_path / "runs", "recall")
-    other = lab.runs.create(run.config, tmp_path / "runs", "live")
+def test_an_end_is_told_on_every_page_and_on_the_desktop(dashboard, serve, tab, tmp_path):
+    shutil.copytree(dashboard.runs, tmp_path / "runs")
+    other = lab.runs.create(lab.runs.open("recall", tmp_path / "runs").config, tmp_path / "runs", "live")
     with Writer(other) as writer:
         writer.claim()
         writer.status(RUNNING, phase="training", step=3, steps=10, eta_seconds=60.0)

@@ -248,45 +248,6 @@ def test_contextual_gradient_correction_drops_what_pushes_positives_and_pulls_ne
     torch.testing.assert_close(of_distances(correct=True), plain.masked_fill(wrong, 0))
 
 
-SMOOTH = [
-    ("recall_at_k", {"tau2": 0.2, "k": (1, 2, 4)}),
-    ("recall_at_k", {"tau2": 0.2, "k": (1, 2, 4), "simix": True}),
-    ("recall_at_k", {"tau2": 0.2, "k": (2,), "variant": "released"}),
-    ("smooth_ap", {"tau": 0.2}),
-    ("smooth_ap", {"tau": 0.2, "variant": "released"}),
-    ("sup_ap", WIDE),
-    ("sup_ap", {**WIDE, "variant": "released", "include_self": False}),
-    ("calibration", {}),
-    ("calibration", {"variant": "released"}),
-    ("margin_contrastive", {}),
-    ("roadmap", WIDE),
-    ("fast_ap", {}),
-    ("softbin_ap", {}),
-]
-
-
-@pytest.mark.parametrize(("name", "knobs"), SMOOTH)
-def test_finite_differences(name, knobs):
-    loss = losses.create(name, **knobs).eval()
-    labels = torch.tensor(LABELS)
-    assert torch.autograd.gradcheck(lambda x: loss(x, labels), rows().requires_grad_(), eps=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", ["class_anchor_margin", "cross_entropy"])
-def test_finite_differences_of_class_losses(name):
-    loss = losses.create(name, num_classes=3, dim=4).double()
-    labels = torch.tensor([2, 0, 1, 2, 0])
-    (weights, *_) = loss.parameters()
-    torch.nn.init.normal_(weights)
-    name = next(key for key, _ in loss.named_parameters())
-
-    def value(x, w):
-        return torch.func.functional_call(loss, {name: w}, (x, labels))
-
-    given = (rows(labels.tolist(), dim=4).requires_grad_(), weights.detach().clone().requires_grad_())
-    assert torch.autograd.gradcheck(value, given, eps=1e-6, atol=1e-6)
-
-
 def test_released_fast_ap_gradient_is_half_the_queries_too_large():
     labels = torch.tensor(LABELS)
     given = rows().requires_grad_()

@@ -22,7 +22,14 @@ EXPECTED = [
     ("smoothap", "smooth_ap", RELEASED, "expected_loss", "expected_grad", "per_query"),
     ("supap", "sup_ap", {}, "paper_loss", "paper_grad", "per_query"),
     ("supap", "sup_ap", {"include_self": False}, "self_excluded_loss", "self_excluded_grad", None),
-    ("supap", "sup_ap", {"lift_ties": True}, "paper_loss_Hminus0_is_upper", "paper_grad_Hminus0_is_upper", None),
+    (
+        "supap",
+        "sup_ap",
+        {"lift_ties": True},
+        "paper_loss_Hminus0_is_upper",
+        "paper_grad_Hminus0_is_upper",
+        "paper_per_query_Hminus0_is_upper",
+    ),
     ("supap_cfg144", "sup_ap", RELEASED, "expected_loss", "expected_grad", "per_query"),
     ("supap_cfg144", "sup_ap", {}, "paper_loss", "paper_grad", None),
     ("supap_inat", "sup_ap", {"offset": 1.0, "start": 0.0}, "expected_loss", "expected_grad", "per_query"),
@@ -108,26 +115,6 @@ def test_loss(folder, name, knobs, value, gradient, per_query, case, dtype):
             assert got.isnan() or abs(float(got) - float(wanted)) < (1e-9 if dtype == torch.float64 else 5e-6)
 
 
-@pytest.mark.parametrize(
-    ("name", "knobs", "wanted"),
-    [
-        ("recall_at_k", {}, 0.65758),
-        ("recall_at_k", RELEASED, 0.72096),
-        ("smooth_ap", {}, 0.69633),
-        ("smooth_ap", RELEASED, 0.47356),
-        ("sup_ap", {}, 0.59732),
-        ("sup_ap", {"include_self": False}, 0.82544),
-        ("calibration", {}, 0.62724),
-        ("calibration", RELEASED, 0.65647),
-        ("roadmap", {}, 0.61228),
-        ("roadmap", RELEASED, 1.25351),
-    ],
-)
-def test_known_numbers(name, knobs, wanted):
-    embeddings, labels = Golden("rsk", "bal_n64_m4_d16").input()
-    assert float(losses.create(name, **knobs)(embeddings, labels)) == pytest.approx(wanted, abs=5e-6)
-
-
 @pytest.mark.parametrize("case", cases("smoothap_rect"))
 @pytest.mark.parametrize(("folder", "name"), [("smoothap_rect", "smooth_ap"), ("supap_rect", "sup_ap")])
 @pytest.mark.parametrize("variant", ["paper", "released"])
@@ -145,16 +132,6 @@ def test_references(folder, name, case, variant):
 
 
 HMINUS_JOINED = 0.5 + 1 / (1 + math.exp(-0.05 / 0.01))
-
-
-def test_sup_ap_is_below_ap_loss_exactly_at_a_tie():
-    golden = Golden("supap", "tie_counterexample_n3")
-    embeddings, labels = golden.input()
-    values = losses.create("sup_ap").per_query(embeddings, labels).detach().numpy()
-    np.testing.assert_allclose(values, golden.data["per_query"], atol=1e-12)
-    lifted = losses.create("sup_ap", lift_ties=True).per_query(embeddings, labels).detach().numpy()
-    np.testing.assert_allclose(lifted, golden.data["paper_per_query_Hminus0_is_upper"], atol=1e-12)
-    assert (values < golden.data["exact_1_minus_AP_per_query"]).any()
 
 
 @pytest.mark.parametrize(("case", "dtype"), in_both("rsk_simix"))
@@ -254,15 +231,6 @@ def test_contextual(case, dtype):
             assert_gradient(found, golden.tensor(f"{name}_grad_tangent"), embeddings, dtype)
             compared += 1
     assert compared >= 2
-
-
-@pytest.mark.parametrize("case", [c for c in cases("contextual") if "w" in Golden("contextual", c)])
-def test_contextual_similarity(case):
-    golden = Golden("contextual", case)
-    embeddings, labels = golden.input()
-    loss = losses.create("contextual", **golden.hp)
-    found = loss._similarity(normalised(admit("test", embeddings, labels)))
-    torch.testing.assert_close(found.detach(), golden.tensor("w"), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize(("folder", "name"), [("proxynca_pp", "proxy_nca"), ("proxy_anchor", "proxy_anchor")])

@@ -103,7 +103,8 @@ def test_lightning(tmp_path):
 
 
 def test_the_trainers_of_pytorch_metric_learning(tmp_path):
-    from pytorch_metric_learning import losses, trainers
+    """With a loss of ours, as it is."""
+    from pytorch_metric_learning import trainers
 
     from lab.runs.recording import pml
 
@@ -111,7 +112,7 @@ def test_the_trainers_of_pytorch_metric_learning(tmp_path):
     with lab.runs.record("pml", runs=tmp_path) as run:
         trainers.MetricLossOnly(
             {"trunk": net}, {"trunk_optimizer": torch.optim.SGD(net.parameters(), lr=0.1)}, 8,
-            {"metric_loss": losses.ContrastiveLoss()}, Toy(), iterations_per_epoch=2, dataloader_num_workers=0,
+            {"metric_loss": lab.losses.create("smooth_ap")}, Toy(), iterations_per_epoch=2, dataloader_num_workers=0,
             end_of_iteration_hook=pml.end_of_iteration(run),
             end_of_epoch_hook=pml.end_of_epoch(run, lambda models: embed(models["trunk"])),
         ).train(num_epochs=2)  # fmt: skip

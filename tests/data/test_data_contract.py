@@ -7,20 +7,7 @@ import numpy as np
 import pytest
 
 import lab
-from lab.core.knobs import describe
-from lab.data import ImageSet
 from lab.data._published import Published
-
-
-@pytest.mark.parametrize("name", lab.data.names())
-def test_entry_declares_its_knobs(name):
-    entry = lab.data.get(name)
-    assert issubclass(entry, ImageSet) and entry.__doc__
-    for knob in describe(entry.Knobs):
-        assert knob.help, f"{name}.{knob.name} has no help"
-    with pytest.raises(ValueError, match="no knob 'nonsense'"):
-        lab.data.create(name, nonsense=1, **{knob.name: "x" for knob in describe(entry.Knobs) if knob.required})
-
 
 PUBLISHED = {name for name, entry in lab.data.entries().items() if issubclass(entry, Published)}
 

@@ -87,9 +87,6 @@ def test_a_folder_serves_one_protocol(tmp_path):
         bench.begin({"protocol": "tricks", "knobs": {"seeds": 4}})
 
 
-# Outcomes
-
-
 # Selecting and searching
 
 

@@ -237,21 +237,12 @@ def test_three_scales_and_learnt_whitening_against_a_plain_pipeline(trained, squ
 
     items = dataset.splits["train"].items
     training, labels = np.stack([described(dataset, i) for i in items]), dataset.labels[items]
-    matching, other = np.zeros((4, 4)), np.zeros((4, 4))
-    for x, a in zip(training, labels, strict=True):
-        for y, b in zip(training, labels, strict=True):
-            (matching if a == b else other).__iadd__(np.outer(x - y, x - y))
-    values_, vectors = np.linalg.eigh(matching)
-    root_ = vectors @ np.diag(values_**-0.5) @ vectors.T
-    spread, main = np.linalg.eigh(root_ @ other @ root_)
-    project = root_ @ main
-
-    def whitened(x):
-        y = (x - training.mean(0)) @ project
-        return y / np.linalg.norm(y)
+    whitened = learnt(training, labels)  # which the next test holds to sums over pairs
 
     split = oxford.splits["test"]
-    queries, gallery = ([whitened(described(oxford, i)) for i in part] for part in (split.query, split.gallery))
+    queries, gallery = (
+        whitened(np.stack([described(oxford, i) for i in part])) for part in (split.query, split.gallery)
+    )
     wanted = {"mAP-E": ("easy",), "mAP-M": ("easy", "hard"), "mAP-H": ("hard",)}
     for column, grades in wanted.items():
         scores = []

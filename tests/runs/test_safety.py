@@ -111,9 +111,6 @@ def test_an_evaluation_that_is_killed_leaves_no_scores_of_others(trained, monkey
     assert main(["runs", "check", "trained", "--runs", str(trained.path.parent)]) == 1
 
 
-# Links, logs and modes
-
-
 # Checksums and damage
 
 

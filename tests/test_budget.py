@@ -16,12 +16,12 @@ MOST_LINES = {
     "install": 220, "kernels": 5_680, "launchers": 730, "losses": 3_320, "maps": 730, "metrics": 1_120, "papers": 340,
     "playground": 260, "protocols": 1_530, "report": 2_100, "reranking": 420, "runs": 7_170, "samplers": 410,
     "search": 2_210, "sweeps": 500, "training": 2_320, "trials": 180, "verdict": 980, "widgets": 990, "wrappers": 540,
-    "single files": 1_910, "tests": 31_190, "scripts": 3_000,
+    "single files": 1_910, "tests": 30_800, "scripts": 3_000,
 }  # fmt: skip
 """Room to its lines: the folders of `lab`, its loose files, and the folders beside it. These are today's sizes, rounded
 up to tens: rooms may only shrink, until lab and app hold 65,000 lines and 460,000 tokens together. The tests' goal is
-30,000; the last thousand hold nbgrader's round trip, every control of every figure, the data doctor in a browser, the
-figures that a page computes, each picture compared with Python's, and the page that is handed over."""
+30,000; the last eight hundred hold nbgrader's round trip, every control of every figure, the data doctor in a browser,
+the figures that a page computes, each picture compared with Python's, and the page that is handed over."""
 
 MOST_LINES_IN_ALL, MOST_TOKENS, MOST_TOKENS_A_LINE = 72_710, 529_600, 7.35
 """Of lab and app together; comments and layout are no tokens."""

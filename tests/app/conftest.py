@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
+from lab.runs.launching.queue import Queue
 from tests import headless
 
 
@@ -41,6 +42,12 @@ def no_runs(tmp_path, monkeypatch) -> Path:
     """An empty folder where the dashboard looks."""
     monkeypatch.setenv("LAB_RUNS", str(tmp_path))
     return tmp_path
+
+
+@pytest.fixture
+def no_worker(monkeypatch):
+    """Let nothing start: the queue only holds."""
+    monkeypatch.setattr(Queue, "ensure_worker", lambda self: None)
 
 
 class Page:

@@ -29,11 +29,6 @@ def on_examples(given, tmp_path, monkeypatch):
     return root
 
 
-@pytest.fixture
-def no_worker(monkeypatch):
-    monkeypatch.setattr(Queue, "ensure_worker", lambda self: None)
-
-
 def told(page) -> str:
     return "".join(one.proto.body for one in page.test.get("html"))
 

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import shutil
 
-import numpy as np
+from test_map_page import true_neighbours as nearest
 
 import lab.runs
 from app.results import run_choice
 from lab.runs.building.batches import frame
-
-
-def nearest(embedded, item: int, k: int) -> list[int]:
-    row = int(np.flatnonzero(embedded.items == item)[0])
-    scores = embedded.vectors.astype(np.float64) @ embedded.vectors[row].astype(np.float64)
-    order = np.argsort(-scores, kind="stable")
-    return embedded.items[order[order != row][:k]].tolist()
 
 
 def shown(page, section: str = "neighbours") -> list[int]:

@@ -18,12 +18,6 @@ from lab.runs.launching.queue import Queue
 
 
 @pytest.fixture
-def no_worker(monkeypatch):
-    """Let nothing start: the queue only holds."""
-    monkeypatch.setattr(Queue, "ensure_worker", lambda self: None)
-
-
-@pytest.fixture
 def photos(tmp_path, monkeypatch):
     """42 classes of two to five images and a file that is none, below the one folder that may be read."""
     random = np.random.default_rng(0)

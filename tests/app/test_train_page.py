@@ -59,12 +59,6 @@ def command(page) -> list[str]:
     return shlex.split(next(c.value for c in page.test.code if c.language == "bash"))
 
 
-@pytest.fixture
-def no_worker(monkeypatch):
-    """Let nothing start: the queue only holds."""
-    monkeypatch.setattr(Queue, "ensure_worker", lambda self: None)
-
-
 def test_the_form_gives_the_defaults_of_what_is_chosen(no_runs, open_page):
     page = open_page("train", **ALL)
     assert page.calm and shown_config(page) == RunConfig.of(), page.words()

@@ -12,8 +12,8 @@ from playwright.sync_api import Page, expect
 
 import lab
 
-BATCHES = 60
-"""Random batches of each loss: every choice of knobs, which repeats after thirty, at least twice."""
+BATCHES = 200
+"""Random batches of each loss."""
 
 TEMPERATURES = -4, 1
 """Powers of ten between which temperatures are drawn."""

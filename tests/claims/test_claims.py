@@ -269,6 +269,15 @@ def test_the_interval_is_that_of_crossed_random_factors():
     assert found.p == pytest.approx(2 * stats.t.sf(abs(mean) / error, freedom))
 
 
+def test_intervals_cover_the_truth_over_other_seeds_and_other_classes():
+    random, covered, count = np.random.default_rng(0), 0, 600
+    for _ in range(count):
+        cells = 0.4 * random.normal(size=(8, 1)) + random.normal(size=(1, 40)) + 2 * random.normal(size=(8, 40))
+        found = effect(cells)
+        covered += found.low <= 0 <= found.high
+    assert 0.93 < covered / count < 0.98
+
+
 def test_variances_are_found_again():
     random = np.random.default_rng(0)
     cells = 0.5 * random.normal(size=(400, 1)) + 2 * random.normal(size=(1, 400)) + 3 * random.normal(size=(400, 400))

@@ -101,6 +101,15 @@ def contrastive_of_active_pairs(rows, labels, alpha, beta):
     return sum(torch.stack(part).mean() for part in (far, near) if part)
 
 
+def threshold_consistent_margin(rows, labels, margin_pos, margin_neg, weight_pos, weight_neg):
+    """TCM as printed, pairs at a margin included: one number."""
+    s, n = similarities(rows), len(rows)
+    pairs = [(i, j) for i in range(n) for j in range(n) if i != j]
+    far = [margin_pos - s[i][j] for i, j in pairs if labels[i] == labels[j] and s[i][j] <= margin_pos]
+    near = [s[i][j] - margin_neg for i, j in pairs if labels[i] != labels[j] and s[i][j] >= margin_neg]
+    return sum(w * torch.stack(part).mean() for w, part in ((weight_pos, far), (weight_neg, near)) if part)
+
+
 def class_anchor_margin(rows, labels, anchors, m, p, ordered=True):
     """003 eq. 4: one number."""
     attraction = sum(((rows[i] - anchors[labels[i]]) ** 2).sum() / 2 for i in range(len(rows))) / len(rows)

@@ -34,12 +34,50 @@ def test_k_reciprocal_golden(file, make_ranking):
     np.testing.assert_array_equal(after.neighbours, stored["ranking"])
 
 
+def k_reciprocal_by_loops(vectors, k1, k2, lam):
+    """Zhong et al. with the released code's weights, as sets and loops over one common set of images."""
+    n = len(vectors)
+    d = np.square(vectors[:, None] - vectors[None]).sum(2)
+    d = d / d.max(1, keepdims=True)
+    near = [sorted(range(n), key=lambda j, i=i: (j != i, d[i, j], j)) for i in range(n)]
+
+    def reciprocal(i, k):
+        return {j for j in near[i][: k + 1] if i in near[j][: k + 1]}
+
+    weights = np.zeros((n, n))
+    for i in range(n):
+        own = reciprocal(i, k1)
+        grown = set(own)
+        for j in own:
+            half = reciprocal(j, int(np.around(k1 / 2)))
+            if len(half & own) > 2 / 3 * len(half):
+                grown |= half
+        for j in grown:
+            weights[i, j] = np.exp(-d[i, j])
+        weights[i] /= weights[i].sum()
+    mean = np.stack([weights[near[i][:k2]].mean(0) for i in range(n)])
+    jaccard = [[1 - np.minimum(a, b).sum() / np.maximum(a, b).sum() for b in mean] for a in mean]
+    return (1 - lam) * np.array(jaccard) + lam * d
+
+
 def contextual_by_loops(vectors, k, beta):
     n = len(vectors)
     s = vectors @ vectors.T
     near = [set(sorted(range(n), key=lambda j, i=i: (j != i, -s[i, j], j))[:k]) for i in range(n)]
     w = np.array([[len(near[i] & near[j]) / k if j in near[i] else 0 for j in range(n)] for i in range(n)])
     return beta * w + (1 - beta) * np.exp(2 * s - 2)
+
+
+@pytest.mark.parametrize(("k1", "k2", "lam"), [(5, 1, 0.3), (7, 3, 0.0), (20, 25, 0.5), (60, 6, 0.3)])
+def test_k_reciprocal_by_loops_within_one_set(k1, k2, lam, make_set, make_ranking):
+    images = make_set(n=40)
+    expected = k_reciprocal_by_loops(images.vectors.astype(np.float64), min(k1, 40), min(k2, 40), lam)
+    found = (
+        torch.cat(list(distances(nodes(make_ranking(images), images, images, torch.device("cpu")), k1, k2, lam)))
+        .cpu()
+        .numpy()
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("k", [2, 7, 40])

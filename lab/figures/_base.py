@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from lab.core import style
 from lab.core.catalog import name_of
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BESIDE", "DASHED", "DOTTED", "LEFT", "Figure", "Knobs", "Numbers", "PlotlyFigure", "Tier", "curve", "knob",
-    "marks", "slack", "slope",
+    "arrow", "marks", "panel", "slack", "slope",
 ]  # fmt: skip
 
 LEFT, BESIDE = {"row": 1, "col": 1}, {"row": 1, "col": 2}
@@ -40,6 +42,12 @@ Numbers = dict[str, Any]
 PlotlyFigure: TypeAlias = "go.Figure"
 """What drawing returns; plotly itself is loaded by who draws."""
 
+Result = TypeVar("Result")
+
+MOST = 256
+"""Results that are kept; the oldest goes first."""
+_kept: ContextVar[dict[tuple, Any] | None] = ContextVar("_kept", default=None)
+
 
 class Figure(HasKnobs, ABC):
     """Base of every figure.
@@ -60,7 +68,6 @@ class Figure(HasKnobs, ABC):
         minute at most.
     in_page: of a figure that a page computes by itself (see the folder in_page), knobs for which it knows only these
         values.
-    bound_together: knobs whose extremes may contradict the default of another; the figure then says so in a sentence.
     """
 
     title: ClassVar[str]
@@ -74,7 +81,6 @@ class Figure(HasKnobs, ABC):
     moves: ClassVar[tuple[str, ...]] = ()
     stops: ClassVar[Mapping[str, tuple]] = {}
     in_page: ClassVar[Mapping[str, tuple]] = {}
-    bound_together: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def numbers(self) -> Numbers:
@@ -116,10 +122,21 @@ class Figure(HasKnobs, ABC):
         return {"split"} & type(self).Knobs.model_fields.keys() if runs is None else ()  # examples were tested alone
 
     def offers(self, runs: Sequence) -> dict[str, Sequence[str]]:
-        """Knobs of free words, each with what can be chosen for these runs."""
-        from lab.figures import _runs
-
-        return _runs.offers(type(self), runs) if self.reads_runs else {}
+        """Knobs of free words of a figure of runs, each with what can be chosen for these."""
+        if not self.reads_runs:
+            return {}
+        varied: dict[str, set[str]] = {}
+        for run in runs:
+            for name, value in flat(run.config_dict).items():
+                varied.setdefault(name, set()).add(str(value))
+        settings = [name for name, values in varied.items() if len(values) > 1]
+        choices = {
+            "study": self.stops.get("study", ()),
+            "metric": list(dict.fromkeys(name for run in runs for name in (run.scores() or {}).get("values", ()))),
+            "split": ("test", "validation", "train"),
+            **dict.fromkeys(("x", "y", "axis", "group"), settings),
+        }
+        return {name: values for name, values in choices.items() if name in type(self).Knobs.model_fields}
 
     def controls(self, runs: Sequence | None = None) -> tuple[list[Knob], list[Knob]]:
         """The knobs that are not dragged: at most four that are shown at once, and those that are folded away."""
@@ -159,6 +176,48 @@ class Figure(HasKnobs, ABC):
         return f"lab.figures.create({', '.join([repr(name_of(type(self))), *arguments])}).figure()"
 
 
+@contextmanager
+def keeping() -> Iterator[None]:
+    """What `once` has made within is not made again."""
+    token = _kept.set({})
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+
+
+def once(make: Callable[..., Result], *arguments: Hashable) -> Result:
+    """`make(*arguments)`; within `keeping`, what it gave before for the same arguments.
+
+    Args:
+        make: a function of a module whose result follows from its arguments alone, and which nobody changes.
+
+    Example:
+        >>> with keeping():
+        ...     once(print, "trained"), once(print, "trained")
+        trained
+        (None, None)
+    """
+    kept = _kept.get()
+    if kept is None:
+        return make(*arguments)
+    key = make, *arguments
+    if key not in kept:
+        if len(kept) >= MOST:
+            kept.pop(next(iter(kept)))
+        kept[key] = make(*arguments)
+    return kept[key]
+
+
+def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested sections as dotted names: {"loss": {"name": "sup_ap"}} gives {"loss.name": "sup_ap"}."""
+    values: dict[str, Any] = {}
+    for key, value in config.items():
+        name = f"{prefix}{key}"
+        values |= flat(value, f"{name}.") if isinstance(value, Mapping) else {name: value}
+    return values
+
+
 def slack(default: float, most: float = 1) -> float:
     """A figure's knob epsilon of the contextual loss."""
     words = "Slack (epsilon) by which a neighbourhood is enlarged."
@@ -179,6 +238,24 @@ def curve(
     figure.add_scatter(x=x, y=y, name=name, line=style.line(index, width), **marker, **more)
 
 
-def marks(figure: PlotlyFigure, index: int, name: str | None, x: Any, y: Any, size: float = 9, **more: Any) -> None:
+def marks(
+    figure: PlotlyFigure, index: int, name: str | None, x: Any, y: Any, size: float = 9, opacity: float | None = None,
+    **more: Any,
+) -> None:  # fmt: skip
     """The index-th set of points of a figure; more: of plotly's scatter."""
-    figure.add_scatter(x=x, y=y, name=name, mode="markers", marker=style.marker(index, size), **more)
+    look = {**style.marker(index, size), "opacity": opacity}
+    figure.add_scatter(x=x, y=y, name=name, mode="markers", marker=look, **more)
+
+
+def arrow(
+    figure: PlotlyFigure, start: Sequence[float], end: Sequence[float], colour: str, width: float = 2.5, **more: Any
+) -> None:
+    """An arrow between two places of the only or the first panel; more: of plotly's annotation."""
+    places = {"x": end[0], "y": end[1], "ax": start[0], "ay": start[1], "axref": "x", "ayref": "y"}
+    look = {"text": "", "showarrow": True, "arrowhead": 2, "arrowwidth": width, "arrowcolor": colour}
+    figure.add_annotation(**places, **look, **more)
+
+
+def panel(column: int, name: str) -> dict[str, Any]:
+    """Where a trace of the column-th panel goes; the legend tells once of those that share a name."""
+    return {"legendgroup": name, "showlegend": column == 1, "row": 1, "col": column}

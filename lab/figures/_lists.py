@@ -13,7 +13,7 @@ from torch import Tensor
 
 from lab.core.knobs import knob
 from lab.figures import twelve
-from lab.surrogates import Heaviside, Surrogate
+from lab.surrogates import Surrogate
 
 SCORES = knob(
     "Similarity of each item to the query.", default=tuple(twelve.scores().tolist()), ge=-1, le=1, unit="cosine"
@@ -76,9 +76,3 @@ def gradient(of: Callable[[Tensor], Tensor], scores: Tensor) -> np.ndarray:
     leaf = scores.clone().requires_grad_()
     (grad,) = torch.autograd.grad(of(leaf), leaf)
     return grad.numpy()
-
-
-def exact_recall(scores: Tensor, relevant: Tensor, k: int) -> tuple[float, float]:
-    """Recall@k over |P| (000, eq. 1) and the hit rate r@k; ties count against."""
-    hits = int((ranks(scores, Heaviside())[relevant] <= k).sum())
-    return hits / int(relevant.sum()), float(hits > 0)

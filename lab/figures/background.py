@@ -5,7 +5,6 @@ The process is kept for the next figure: only the first waits for torch to be lo
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import subprocess
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 _idle: list[subprocess.Popen] = []
-"""Processes that have drawn and wait for the next figure; at most one."""
+"""Processes that have drawn and wait for the next figure; at most one, which ends with this process."""
 _places = threading.BoundedSemaphore(max(1, (os.cpu_count() or 1) // 2))
 """Trainings at a time: a notebook that is run from top to bottom begins seven of them at once."""
 
@@ -122,7 +121,10 @@ class FigureTraining:
             self._drawn = news.get("figure", "")
             if self._drawn:
                 self.progress = 1.0  # what another picture was trained for is not trained and counted again
-            _keep(process)
+            if _idle:
+                process.kill()
+            else:
+                _idle.append(process)
             return self._end(news.get("refused", ""))
         process.wait()
         self._end("Stopped." if self.stopped else "The training ended without a picture; see the messages of Python.")
@@ -141,16 +143,3 @@ def _process() -> subprocess.Popen:
     words = children.python("-m", "lab.figures._drawer")
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "encoding": "utf-8"}
     return subprocess.Popen(words, env=children.environment(), **pipes)
-
-
-def _keep(process: subprocess.Popen) -> None:
-    if _idle:
-        process.kill()
-    else:
-        _idle.append(process)
-
-
-@atexit.register
-def _end() -> None:
-    for process in _idle:
-        process.kill()

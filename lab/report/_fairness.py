@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from lab.report._facts import ReportLine
@@ -58,14 +57,10 @@ def _protocols(all_lines: Sequence[ReportLine]) -> str | None:
         lines = [line for line in all_lines if line.facts.data == data]
         for knob in dict.fromkeys(key for line in lines for key in line.facts.protocol):
             compared = [line for line in lines if not line.published or knob in line.facts.protocol]
-            groups = _grouped(compared, partial(_protocol, knob))
+            groups = _grouped(compared, lambda line, knob=knob: str(line.facts.protocol.get(knob)))
             if len(groups) > 1:
                 parts.append(f"{knob} " + ", ".join(f"{value} ({names})" for value, names in groups.items()))
     return f"Different split or protocol: {'; '.join(parts)}. Measure all in the same way." if parts else None
-
-
-def _protocol(knob: str, line: ReportLine) -> str:
-    return str(line.facts.protocol.get(knob))
 
 
 def _selected(ours: Sequence[ReportLine], lines: Sequence[ReportLine], split: str) -> str | None:

@@ -17,10 +17,7 @@ from lab.evaluation.collection import Collection
 
 
 def table(
-    collection: Collection,
-    evidence: Evidence,
-    places: np.ndarray,
-    columns: dict[str, Callable[[int], object]],
+    collection: Collection, evidence: Evidence, places: np.ndarray, columns: dict[str, Callable[[int], object]]
 ) -> bytes:
     """A ranking as CSV (UTF-8): rank, image, right, similarity, what is known of the image, and more columns.
 

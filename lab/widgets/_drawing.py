@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,20 +30,15 @@ class Library(anywidget.AnyWidget):
     packed = traitlets.Bytes().tag(sync=True)
 
 
-@cache
-def _packed() -> bytes:
-    from plotly.offline import get_plotlyjs
-
-    return gzip.compress(get_plotlyjs().encode(), 6, mtime=0)
-
-
 _library: list[Library] = []
 
 
 def library() -> Library:
     """The one `Library` of this kernel; another if somebody has closed it."""
     if not _library or _library[0].comm is None:
-        _library[:] = [Library(packed=_packed())]
+        from plotly.offline import get_plotlyjs
+
+        _library[:] = [Library(packed=gzip.compress(get_plotlyjs().encode(), 6, mtime=0))]
     return _library[0]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from lab.core import style
 from lab.figures import _bundled, _runs, _thumbnails
-from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
+from lab.figures._base import Numbers, PlotlyFigure, knob
 
 SIZE = (0.7, 0.66)
 """Of an image, in units of the axes."""
@@ -15,25 +15,20 @@ QUERY = -0.25
 """Where the query stands, left of rank 1."""
 
 
-class RetrievedLists(Figure):
+class RetrievedLists(_runs.RunFigure):
     """The first k images of one query, a row a run: right and wrong marked, and those that one run alone finds."""
 
     title = "One query, several runs"
     source = "ROADMAP, figures 6 and 7; CAM, figure 7"
-    tier = "from_runs"
     question = "Which items does only one run find?"
-    reads_runs = True
+    examples = _bundled.FOUR_LOSSES
     moves = ("query",)
 
     query: int = knob("Position of the query in the split.", default=0, ge=0)
     k: int = knob("Number of items to show.", default=9, ge=1, le=30)
     split: str = _runs.SPLIT
 
-    def example(self) -> Sequence:
-        return _bundled.examples(_bundled.FOUR_LOSSES)
-
     def numbers(self, runs: Sequence = ()) -> Numbers:
-        _runs.needs(runs, "RetrievedLists")
         rows = [self._row(run) for run in runs]
         hits = [set(row["items"][row["right"]].tolist()) for row in rows]
         for row, row_hits in zip(rows, hits, strict=True):

@@ -8,7 +8,7 @@ import torch
 
 from lab import surrogates
 from lab.core import style
-from lab.figures._base import LEFT, RHO, Figure, Numbers, PlotlyFigure, curve, knob
+from lab.figures._base import LEFT, RHO, Figure, Numbers, PlotlyFigure, curve, knob, panel
 from lab.surrogates import HPlus, Sigmoid, Surrogate
 
 OFFSETS = {"paper": (None, 0.5), "released": (1.44, 0.5), "released, iNaturalist": (1.0, 0.0)}
@@ -80,10 +80,7 @@ class HMinus(Figure):
         )
         for index, (name, (value, slope)) in enumerate(numbers["curves"].items()):
             for column, y in ((1, value), (2, slope)):
-                curve(
-                    figure, (1, 6, 2)[index], name, numbers["gaps"], y, legendgroup=name, showlegend=column == 1, row=1,
-                    col=column,
-                )  # fmt: skip
+                curve(figure, (1, 6, 2)[index], name, numbers["gaps"], y, **panel(column, name))
         if k.delta <= k.reach:
             figure.add_vline(
                 x=k.delta,

@@ -1,19 +1,14 @@
 """All surrogates for the step on one axis: the figure that none of the papers draws."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import torch
 
 from lab import surrogates
 from lab.core import style
-from lab.figures._base import BESIDE, DELTA, LEFT, RHO, Figure, Numbers, PlotlyFigure, knob
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from lab.figures._base import BESIDE, DELTA, LEFT, RHO, Figure, Numbers, PlotlyFigure, curve, knob, panel
 
 
 class Surrogates(Figure):
@@ -74,7 +69,6 @@ class Surrogates(Figure):
         return {"gaps": gaps, "curves": curves}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-
         figure = self.canvas(
             "gap = similarity of the other item minus that of the positive; right of zero the other item is ahead",
             height=860,
@@ -86,15 +80,12 @@ class Surrogates(Figure):
             vertical_spacing=0.2,
         )
         gaps = numbers["gaps"]
-        for index, (name, curve) in enumerate(numbers["curves"].items()):
-            line = style.line(6, 3) if index == 0 else style.line(index - 1)
+        for index, (name, one) in enumerate(numbers["curves"].items()):
+            look, width = (6, 3) if index == 0 else (index - 1, 2.5)
             for column, key in ((1, "value"), (2, "derivative")):
-                figure.add_scatter(
-                    x=gaps, y=curve[key], name=name, legendgroup=name, showlegend=column == 1, mode="lines", line=line,
-                    hovertemplate="%{y:.3g}", row=1, col=column,
-                )  # fmt: skip
+                curve(figure, look, name, gaps, one[key], width, hovertemplate="%{y:.3g}", **panel(column, name))
         figure.add_vline(x=0, line={"color": style.GREY, "width": 1}, row=1)
-        steepest = max(curve["derivative"].max() for curve in numbers["curves"].values())
+        steepest = max(one["derivative"].max() for one in numbers["curves"].values())
         figure.update_xaxes(title_text="similarity gap (cosine)", row=1)
         figure.update_yaxes(title_text="items counted", range=[-0.1, 2.6], **LEFT)
         figure.update_yaxes(title_text="slope (1 / cosine)", range=[-0.04 * steepest, 1.06 * steepest], **BESIDE)
@@ -105,7 +96,8 @@ class Surrogates(Figure):
         )
 
     @staticmethod
-    def _table(numbers: Numbers) -> go.Table:
+    def _table(numbers: Numbers) -> Any:
+        """What each surrogate does to bound and gradient."""
         import plotly.graph_objects as go
 
         curves = numbers["curves"]

@@ -1,7 +1,5 @@
 """What every figure is: declared knobs, numbers, a drawing of the numbers, and the same in words."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The process behind `lab.figures.background`: reads a name and knobs, answers with progress, then with the figure."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -3,8 +3,6 @@
 The losses of `lab.losses` compute the same from embeddings; a test holds the two against each other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -4,8 +4,6 @@ Training and test classes are disjoint, as in image retrieval: what counts is wh
 directions carry class, not which class is which.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field

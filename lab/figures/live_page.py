@@ -5,8 +5,6 @@ is computed beforehand: those of a grid of two knobs have most of their parts in
 Packed, with plotly.js packed beside them, they open from a disk or a site and ask no other host for anything.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import itertools

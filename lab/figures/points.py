@@ -1,7 +1,5 @@
 """Small sets of points that a person can draw, and the metrics of such a set by Euclidean distance."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Why lines of a report may not compare: a sentence for each reason."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The ranking of one query as files: a table, and a picture for papers."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable

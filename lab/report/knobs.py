@@ -4,8 +4,6 @@ Importance is measured by scikit-learn: a random forest learns the score from th
 the forest's error grows on runs that it has not seen when the values of this knob are shuffled among them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

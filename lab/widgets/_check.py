@@ -3,8 +3,6 @@
 A function that a reader built is checked by value and by slope, and a known mistake is called by its name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape

@@ -1,7 +1,5 @@
 """One control for one declared knob: the notebook's side of `lab.core.knobs`."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """All controls of one figure, arranged; reports the values of every knob when one moves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path

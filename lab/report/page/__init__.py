@@ -3,8 +3,6 @@
 html = lab.report.page.render(runs)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from html import escape

@@ -1,7 +1,5 @@
 """Curves over the steps as inline SVG."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from html import escape

@@ -1,7 +1,5 @@
 """The best and the worst queries of a run, with the pictures that were found for them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from html import escape
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 __all__ = [
-    "BESIDE", "DASHED", "DOTTED", "LEFT", "Figure", "Knobs", "Numbers", "PlotlyFigure", "Tier", "curve", "knob",
-    "arrow", "marks", "panel", "slack", "slope",
+    "BESIDE", "DASHED", "DOTTED", "LEFT", "Figure", "Knobs", "Numbers", "PlotlyFigure", "Tier", "arrow", "curve",
+    "keeping", "knob", "marks", "once", "panel", "slack", "slope", "temperature",
 ]  # fmt: skip
 
 LEFT, BESIDE = {"row": 1, "col": 1}, {"row": 1, "col": 2}
@@ -220,6 +220,11 @@ def slack(default: float, most: float = 1) -> float:
     """A figure's knob epsilon of the contextual loss."""
     words = "Slack (epsilon) by which a neighbourhood is enlarged."
     return knob(words, default=default, ge=0, le=most, unit="squared distance", source="Contextual, eq. 2")
+
+
+def temperature(words: str, source: str, most: float = 1) -> float:
+    """A figure's knob tau of a surrogate for the step between two similarities."""
+    return knob(words, default=0.01, ge=0.001, le=most, scale="log", unit="cosine", source=source)
 
 
 def slope() -> float:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from lab.core.knobs import knob
 from lab.figures import twelve
+from lab.figures._base import temperature
 from lab.surrogates import Surrogate
 
 SCORES = knob(
@@ -18,9 +19,7 @@ SCORES = knob(
 )
 PATTERN = knob("One + (same label) or - (other label) per score.", default=twelve.pattern())
 TAU1 = knob("Temperature on ranks.", default=1.0, ge=0.1, le=10, scale="log", unit="ranks", source="RS@k, eq. 5")
-TAU2 = knob(
-    "Temperature on similarity gaps.", default=0.01, ge=0.001, le=1, scale="log", unit="cosine", source="RS@k, eq. 5"
-)
+TAU2 = temperature("Temperature on similarity gaps.", "RS@k, eq. 5")
 """Knobs that figures of lists share."""
 
 

@@ -3,19 +3,15 @@
 Frames and signs differ in form, too, so that a grey print still tells them apart.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from PIL import Image, ImageDraw, ImageFont
 
 from lab.core.results import UNRANKED, Evidence
 from lab.core.style import BLUE, GREY, VERMILLION
-
-if TYPE_CHECKING:
-    from PIL import Image, ImageDraw, ImageFont
 
 WIDTH, DPI = 17.0, 300
 """Width of a page's text in centimetres, and dots an inch."""
@@ -137,8 +133,6 @@ def contact_sheet(
     Raises:
         ValueError: a row that the ranking does not have.
     """
-    from PIL import Image, ImageDraw
-
     ranking = evidence.ranking
     for row in queries:
         if not 0 <= row < len(ranking):
@@ -196,8 +190,6 @@ class _Print:
     """The figure of a paper while it is drawn."""
 
     def __init__(self, count: int, per_line: int, width: float, dpi: int, judged: bool):
-        from PIL import Image, ImageDraw, ImageFont
-
         self.gap = max(2, round(0.012 * width / 2.54 * dpi))
         columns = 1 + max(1, min(count, per_line))
         across = round(width / 2.54 * dpi)
@@ -206,13 +198,13 @@ class _Print:
             raise ValueError(
                 f"{columns} pictures do not fit into {width:g} cm at {dpi} dots an inch; show fewer a line."
             )
-        self.font: ImageFont.ImageFont | ImageFont.FreeTypeFont = ImageFont.load_default(POINTS / 72 * dpi)
+        self.font = ImageFont.load_default(POINTS / 72 * dpi)
         self.line = round(1.25 * POINTS / 72 * dpi)
         self.row = self.side + 2 * self.line + 2 * self.gap
         lines = max(1, -(-count // per_line))
         height = lines * self.row + self.gap + (self.line + self.gap) * judged
-        self.picture: Image.Image = Image.new("RGB", (across, height), "white")
-        self.draw: ImageDraw.ImageDraw = ImageDraw.Draw(self.picture)
+        self.picture = Image.new("RGB", (across, height), "white")
+        self.draw = ImageDraw.Draw(self.picture)
         self.stroke = max(2, round(dpi / 75))
         if judged:
             self._legend(height - self.line - self.gap)

@@ -10,14 +10,11 @@ import os
 import subprocess
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lab.core.catalog import name_of
-from lab.figures._base import Figure
+from lab.figures._base import Figure, PlotlyFigure
 from lab.install import children
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 _idle: list[subprocess.Popen] = []
 """Processes that have drawn and wait for the next figure; at most one, which ends with this process."""
@@ -68,7 +65,7 @@ class FigureTraining:
         """Whether others train before it."""
         return self._process is None and not self.over
 
-    def figure(self) -> go.Figure:
+    def figure(self) -> PlotlyFigure:
         """Wait for the picture.
 
         Raises:

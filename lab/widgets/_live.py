@@ -119,7 +119,9 @@ class Live:
             self._computed = Computed(self.figure, self._left)
             return widgets.VBox([question, self._computed])
         first = _blank(kind.title, "in training") if self._picture is None else self._picture
-        self._drawing = Drawing(first, self.figure.code(), self.reset, self._clicked)
+        self._drawing = Drawing(
+            first, self.figure.code(), self.reset, lambda x, y: self.set(**self.figure.clicked(x, y))
+        )
         self._panel = Panel(self.figure, self._moved, self._runs)
         self._words = widgets.HTML()
         bar = widgets.FloatProgress(min=0, max=1, description="Training", layout={"width": "60%"})
@@ -171,12 +173,6 @@ class Live:
             self.figure, self._picture = figure, None
             if not live_page.computes_in_page(figure):
                 self._computed.move(figure, asked=True)
-
-    def _clicked(self, x: Any, y: Any) -> None:
-        """A mark was clicked."""
-        changed = self.figure.clicked(x, y)
-        if changed:
-            self.set(**changed)
 
     def _redraw(self, figure: Figure) -> None:
         if figure.knobs == self.figure.knobs:

@@ -73,7 +73,7 @@ class RetrievedLists(_runs.RunFigure):
             for place, item in enumerate(row["items"].tolist(), 1):
                 _thumbnails.lay(figure, pictures.get(item), place, line, SIZE, names[item])
                 frames.append(_frame(place, line, bool(row["right"][place - 1])))
-            figure.add_trace(self._captions(row, line, names, width))
+            self._add_captions(figure, row, line, names, width)
         figure.update_layout(shapes=frames)
         figure.update_yaxes(
             range=[len(rows) - 0.4, -0.5], tickvals=list(range(len(rows))), showgrid=False, zeroline=False,
@@ -84,15 +84,14 @@ class RetrievedLists(_runs.RunFigure):
             ticktext=["query", *map(str, range(1, width + 1))],
         )  # fmt: skip
 
-    def _captions(self, row: dict[str, Any], line: int, names: dict[int, str], width: int) -> Any:
+    @staticmethod
+    def _add_captions(figure: PlotlyFigure, row: Numbers, line: int, names: dict[int, str], width: int) -> None:
         """Mark and score below each image, and its name when it is pointed at."""
-        import plotly.graph_objects as go
-
         marks = [style.RIGHT if right else style.WRONG for right in row["right"]]
         between = "<br>" if width > 10 else " "
         scores = [f"{between}{score:.2f}" if width <= 16 else "" for score in row["scores"]]
         stars = [" ★" if alone else "" for alone in row["alone"]]
-        return go.Scatter(
+        figure.add_scatter(
             x=np.arange(1, len(marks) + 1), y=np.full(len(marks), line + 0.46), mode="text", showlegend=False,
             text=["".join(parts) for parts in zip(marks, scores, stars, strict=True)],
             textfont={"color": [style.BLUE if right else style.VERMILLION for right in row["right"]]},

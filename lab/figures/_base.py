@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, S
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from lab.core import style
@@ -43,8 +44,8 @@ PlotlyFigure: TypeAlias = "go.Figure"
 Result = TypeVar("Result")
 
 MOST = 256
-"""Results that are kept; the oldest goes first."""
-_kept: ContextVar[dict[tuple, Any] | None] = ContextVar("_kept", default=None)
+"""Results that are kept."""
+_call: ContextVar[Callable[..., Any]] = ContextVar("_call", default=lambda make, *arguments: make(*arguments))
 
 
 class Figure(HasKnobs, ABC):
@@ -177,11 +178,11 @@ class Figure(HasKnobs, ABC):
 @contextmanager
 def keeping() -> Iterator[None]:
     """What `once` has made within is not made again."""
-    token = _kept.set({})
+    token = _call.set(lru_cache(MOST)(_call.get()))
     try:
         yield
     finally:
-        _kept.reset(token)
+        _call.reset(token)
 
 
 def once(make: Callable[..., Result], *arguments: Hashable) -> Result:
@@ -196,15 +197,7 @@ def once(make: Callable[..., Result], *arguments: Hashable) -> Result:
         trained
         (None, None)
     """
-    kept = _kept.get()
-    if kept is None:
-        return make(*arguments)
-    key = make, *arguments
-    if key not in kept:
-        if len(kept) >= MOST:
-            kept.pop(next(iter(kept)))
-        kept[key] = make(*arguments)
-    return kept[key]
+    return _call.get()(make, *arguments)
 
 
 def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -198,8 +198,7 @@ class Live:
         return f"{title}{'' if title[-1] in '.?!' else '.'} {'In training.' if waiting else self.alt}"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        data = self.widget()._repr_mimebundle_()
-        bundle = {**(data[0] if isinstance(data, tuple) else data), "text/plain": repr(self)}
+        bundle = {**self.widget()._repr_mimebundle_(), "text/plain": repr(self)}
         if os.environ.get("LAB_STILLS"):
             return {**bundle, "image/png": base64.b64encode(self.png()).decode()}
         return {**bundle, "text/html": f"<p>{escape(repr(self))}</p>"}

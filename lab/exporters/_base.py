@@ -1,7 +1,5 @@
 """What every exporter is: knobs, a suffix, and a way to write a run; a failure leaves nothing behind."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import ClassVar

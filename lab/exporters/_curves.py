@@ -1,7 +1,5 @@
 """What exporters of a training's curves share: which numbers these are, and following a training while it runs."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress

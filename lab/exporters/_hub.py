@@ -1,7 +1,5 @@
 """How an encoder is laid out for others to load: by timm's names where it stands on timm, and code for transformers."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """The model card of an exported run: what it is, how good, made from what, and how to use it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from lab.exporters._program import Program

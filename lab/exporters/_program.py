@@ -1,7 +1,5 @@
 """What exporters of the encoder share: the encoder with its scaling, images to try it on, and the check."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The stored embeddings of a run as rows, each with what it is of."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

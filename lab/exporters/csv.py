@@ -1,7 +1,5 @@
 """A CSV file with one image a row, for spreadsheets and R."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

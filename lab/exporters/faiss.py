@@ -1,7 +1,5 @@
 """A faiss index of what is searched, and the names of its rows."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Literal

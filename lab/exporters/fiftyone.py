@@ -1,7 +1,5 @@
 """A folder that FiftyOne imports: pictures, their classes, and the vectors beside them."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

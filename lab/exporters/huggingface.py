@@ -1,7 +1,5 @@
 """A model folder as the Hugging Face Hub keeps them, with a model card; sent there only if asked to."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Curves and settings as a run of MLflow; also while a training runs: `lab train --export mlflow`."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The encoder as an ONNX model, for ONNX Runtime, OpenVINO, TensorRT and browsers."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from pathlib import Path

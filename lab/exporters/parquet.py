@@ -1,7 +1,5 @@
 """A Parquet file with one image a row, for pandas, polars, DuckDB and Spark."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

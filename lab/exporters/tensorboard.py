@@ -1,7 +1,5 @@
 """Curves as TensorBoard reads them; also while a training runs: `lab train --export tensorboard`."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The encoder as a program of torch.export, which runs without Rankscope."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from pathlib import Path

@@ -1,11 +1,12 @@
 """What every figure is: declared knobs, numbers, a drawing of the numbers, and the same in words."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from lab.core import style
 from lab.core.catalog import name_of
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 __all__ = [
-    "BESIDE", "DASHED", "DOTTED", "LEFT", "Figure", "Knobs", "Numbers", "PlotlyFigure", "Tier", "curve", "knob",
-    "marks", "slack", "slope",
+    "BESIDE", "DASHED", "DOTTED", "LEFT", "Figure", "Knobs", "Numbers", "PlotlyFigure", "Tier", "arrow", "curve",
+    "keeping", "knob", "marks", "once", "panel", "slack", "slope", "temperature",
 ]  # fmt: skip
 
 LEFT, BESIDE = {"row": 1, "col": 1}, {"row": 1, "col": 2}
@@ -40,6 +41,12 @@ Numbers = dict[str, Any]
 PlotlyFigure: TypeAlias = "go.Figure"
 """What drawing returns; plotly itself is loaded by who draws."""
 
+Result = TypeVar("Result")
+
+MOST = 256
+"""Results that are kept."""
+_call: ContextVar[Callable[..., Any]] = ContextVar("_call", default=lambda make, *arguments: make(*arguments))
+
 
 class Figure(HasKnobs, ABC):
     """Base of every figure.
@@ -60,7 +67,6 @@ class Figure(HasKnobs, ABC):
         minute at most.
     in_page: of a figure that a page computes by itself (see the folder in_page), knobs for which it knows only these
         values.
-    bound_together: knobs whose extremes may contradict the default of another; the figure then says so in a sentence.
     """
 
     title: ClassVar[str]
@@ -74,7 +80,6 @@ class Figure(HasKnobs, ABC):
     moves: ClassVar[tuple[str, ...]] = ()
     stops: ClassVar[Mapping[str, tuple]] = {}
     in_page: ClassVar[Mapping[str, tuple]] = {}
-    bound_together: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def numbers(self) -> Numbers:
@@ -116,10 +121,21 @@ class Figure(HasKnobs, ABC):
         return {"split"} & type(self).Knobs.model_fields.keys() if runs is None else ()  # examples were tested alone
 
     def offers(self, runs: Sequence) -> dict[str, Sequence[str]]:
-        """Knobs of free words, each with what can be chosen for these runs."""
-        from lab.figures import _runs
-
-        return _runs.offers(type(self), runs) if self.reads_runs else {}
+        """Knobs of free words of a figure of runs, each with what can be chosen for these."""
+        if not self.reads_runs:
+            return {}
+        varied: dict[str, set[str]] = {}
+        for run in runs:
+            for name, value in flat(run.config_dict).items():
+                varied.setdefault(name, set()).add(str(value))
+        settings = [name for name, values in varied.items() if len(values) > 1]
+        choices = {
+            "study": self.stops.get("study", ()),
+            "metric": list(dict.fromkeys(name for run in runs for name in (run.scores() or {}).get("values", ()))),
+            "split": ("test", "validation", "train"),
+            **dict.fromkeys(("x", "y", "axis", "group"), settings),
+        }
+        return {name: values for name, values in choices.items() if name in type(self).Knobs.model_fields}
 
     def controls(self, runs: Sequence | None = None) -> tuple[list[Knob], list[Knob]]:
         """The knobs that are not dragged: at most four that are shown at once, and those that are folded away."""
@@ -159,10 +175,49 @@ class Figure(HasKnobs, ABC):
         return f"lab.figures.create({', '.join([repr(name_of(type(self))), *arguments])}).figure()"
 
 
+@contextmanager
+def keeping() -> Iterator[None]:
+    """What `once` has made within is not made again."""
+    token = _call.set(lru_cache(MOST)(_call.get()))
+    try:
+        yield
+    finally:
+        _call.reset(token)
+
+
+def once(make: Callable[..., Result], *arguments: Hashable) -> Result:
+    """`make(*arguments)`; within `keeping`, what it gave before for the same arguments.
+
+    Args:
+        make: a function of a module whose result follows from its arguments alone, and which nobody changes.
+
+    Example:
+        >>> with keeping():
+        ...     once(print, "trained"), once(print, "trained")
+        trained
+        (None, None)
+    """
+    return _call.get()(make, *arguments)
+
+
+def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested sections as dotted names: {"loss": {"name": "sup_ap"}} gives {"loss.name": "sup_ap"}."""
+    values: dict[str, Any] = {}
+    for key, value in config.items():
+        name = f"{prefix}{key}"
+        values |= flat(value, f"{name}.") if isinstance(value, Mapping) else {name: value}
+    return values
+
+
 def slack(default: float, most: float = 1) -> float:
     """A figure's knob epsilon of the contextual loss."""
     words = "Slack (epsilon) by which a neighbourhood is enlarged."
     return knob(words, default=default, ge=0, le=most, unit="squared distance", source="Contextual, eq. 2")
+
+
+def temperature(words: str, source: str, most: float = 1) -> float:
+    """A figure's knob tau of a surrogate for the step between two similarities."""
+    return knob(words, default=0.01, ge=0.001, le=most, scale="log", unit="cosine", source=source)
 
 
 def slope() -> float:
@@ -179,6 +234,24 @@ def curve(
     figure.add_scatter(x=x, y=y, name=name, line=style.line(index, width), **marker, **more)
 
 
-def marks(figure: PlotlyFigure, index: int, name: str | None, x: Any, y: Any, size: float = 9, **more: Any) -> None:
+def marks(
+    figure: PlotlyFigure, index: int, name: str | None, x: Any, y: Any, size: float = 9, opacity: float | None = None,
+    **more: Any,
+) -> None:  # fmt: skip
     """The index-th set of points of a figure; more: of plotly's scatter."""
-    figure.add_scatter(x=x, y=y, name=name, mode="markers", marker=style.marker(index, size), **more)
+    look = {**style.marker(index, size), "opacity": opacity}
+    figure.add_scatter(x=x, y=y, name=name, mode="markers", marker=look, **more)
+
+
+def arrow(
+    figure: PlotlyFigure, start: Sequence[float], end: Sequence[float], colour: str, width: float = 2.5, **more: Any
+) -> None:
+    """An arrow between two places of the only or the first panel; more: of plotly's annotation."""
+    places = {"x": end[0], "y": end[1], "ax": start[0], "ay": start[1], "axref": "x", "ayref": "y"}
+    look = {"text": "", "showarrow": True, "arrowhead": 2, "arrowwidth": width, "arrowcolor": colour}
+    figure.add_annotation(**places, **look, **more)
+
+
+def panel(column: int, name: str) -> dict[str, Any]:
+    """Where a trace of the column-th panel goes; the legend tells once of those that share a name."""
+    return {"legendgroup": name, "showlegend": column == 1, "row": 1, "col": column}

@@ -1,14 +1,12 @@
 """The process behind `lab.figures.background`: reads a name and knobs, answers with progress, then with the figure."""
 
-from __future__ import annotations
-
+import itertools
 import json
 import os
 import sys
-from collections.abc import Callable
 from typing import Any, TextIO
 
-from lab.figures._kept import keeping
+from lab.figures._base import keeping
 
 
 def main() -> None:
@@ -29,25 +27,19 @@ def _answer(request: dict[str, Any], answers: TextIO) -> dict[str, str]:
     import lab.figures
     from lab.figures import _toy
 
-    knobs = {name: tuple(value) if isinstance(value, list) else value for name, value in request["knobs"].items()}
     try:
-        figure = lab.figures.create(request["name"], **knobs)
-        _toy.on_step.set(_counter(figure.training_steps(), answers))
+        figure = lab.figures.create(request["name"], **request["knobs"])
+        steps, taken = figure.training_steps(), itertools.count(1)
+
+        def count() -> None:
+            now = next(taken)
+            if now % max(1, steps // 100) == 0:  # every hundredth of them
+                _tell(answers, progress=min(1.0, now / steps))
+
+        _toy.on_step.set(count)
         return {"figure": figure.figure().to_json()}
     except ValueError as error:
         return {"refused": str(error)}
-
-
-def _counter(steps: int, answers: TextIO) -> Callable[[], None]:
-    """Counts steps and tells every hundredth of them."""
-    taken = [0]
-
-    def count() -> None:
-        taken[0] += 1
-        if taken[0] % max(1, steps // 100) == 0:
-            _tell(answers, progress=min(1.0, taken[0] / steps))
-
-    return count
 
 
 if __name__ == "__main__":

@@ -3,8 +3,6 @@
 The losses of `lab.losses` compute the same from embeddings; a test holds the two against each other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -13,16 +11,15 @@ from torch import Tensor
 
 from lab.core.knobs import knob
 from lab.figures import twelve
-from lab.surrogates import Heaviside, Surrogate
+from lab.figures._base import temperature
+from lab.surrogates import Surrogate
 
 SCORES = knob(
     "Similarity of each item to the query.", default=tuple(twelve.scores().tolist()), ge=-1, le=1, unit="cosine"
 )
 PATTERN = knob("One + (same label) or - (other label) per score.", default=twelve.pattern())
 TAU1 = knob("Temperature on ranks.", default=1.0, ge=0.1, le=10, scale="log", unit="ranks", source="RS@k, eq. 5")
-TAU2 = knob(
-    "Temperature on similarity gaps.", default=0.01, ge=0.001, le=1, scale="log", unit="cosine", source="RS@k, eq. 5"
-)
+TAU2 = temperature("Temperature on similarity gaps.", "RS@k, eq. 5")
 """Knobs that figures of lists share."""
 
 
@@ -76,9 +73,3 @@ def gradient(of: Callable[[Tensor], Tensor], scores: Tensor) -> np.ndarray:
     leaf = scores.clone().requires_grad_()
     (grad,) = torch.autograd.grad(of(leaf), leaf)
     return grad.numpy()
-
-
-def exact_recall(scores: Tensor, relevant: Tensor, k: int) -> tuple[float, float]:
-    """Recall@k over |P| (000, eq. 1) and the hit rate r@k; ties count against."""
-    hits = int((ranks(scores, Heaviside())[relevant] <= k).sum())
-    return hits / int(relevant.sum()), float(hits > 0)

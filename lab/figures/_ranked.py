@@ -3,19 +3,15 @@
 Frames and signs differ in form, too, so that a grey print still tells them apart.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from PIL import Image, ImageDraw, ImageFont
 
 from lab.core.results import UNRANKED, Evidence
 from lab.core.style import BLUE, GREY, VERMILLION
-
-if TYPE_CHECKING:
-    from PIL import Image, ImageDraw, ImageFont
 
 WIDTH, DPI = 17.0, 300
 """Width of a page's text in centimetres, and dots an inch."""
@@ -114,7 +110,7 @@ def _name(names: Sequence[str] | None, label: int) -> str:
 
 def contact_sheet(
     load: Callable[[int], Image.Image], evidence: Evidence, queries: Sequence[int], k: int = 8, missed: int = 2,
-    size: int = 84, names: Sequence[str] | None = None, per_line: int | None = None,
+    size: int = 84, names: Sequence[str] | None = None,
 ) -> Image.Image:  # fmt: skip
     """One line a query: the query, its first neighbours with rank and score, and the best-placed positives that are not
     among them.
@@ -130,7 +126,6 @@ def contact_sheet(
         missed: missed positives a line.
         size: side of an image in pixels.
         names: class names, to write under the query.
-        per_line: neighbours after which a query goes on in a new line; all stand in one by default.
 
     Returns:
         RGB picture.
@@ -138,36 +133,29 @@ def contact_sheet(
     Raises:
         ValueError: a row that the ranking does not have.
     """
-    from PIL import Image, ImageDraw
-
     ranking = evidence.ranking
     for row in queries:
         if not 0 <= row < len(ranking):
             raise ValueError(f"The ranking has queries 0 to {len(ranking) - 1}, got {row}.")
     k = min(k, ranking.neighbours.shape[1])
     cell_width, cell_height = size + 2 * FRAME + GAP, size + 2 * FRAME + CAPTION + GAP
-    width = min(k, per_line or k)
-    lines = -(-k // width)
-    columns = 1 + width + missed
-    sheet = Image.new("RGB", (GAP + columns * cell_width + 2 * GAP, GAP + len(queries) * lines * cell_height), "white")
+    columns = 1 + k + missed
+    sheet = Image.new("RGB", (GAP + columns * cell_width + 2 * GAP, GAP + len(queries) * cell_height), "white")
     draw = ImageDraw.Draw(sheet)
     for line, row in enumerate(queries):
-        top = GAP + line * lines * cell_height
-        label = int(ranking.query_labels[row])
-        caption = names[label] if names is not None else f"class {label}"
-        _tile(sheet, draw, GAP, top, size, load(int(evidence.query.items[row])), None, caption)
+        top, label = GAP + line * cell_height, int(ranking.query_labels[row])
+        _tile(sheet, draw, GAP, top, size, load(int(evidence.query.items[row])), None, _name(names, label))
         for place in range(k):
             neighbour = int(ranking.neighbours[row, place])
             if neighbour < 0:
                 continue
             right = bool(ranking.gallery_labels[neighbour] == label)
-            left, down = 2 * GAP + (1 + place % width) * cell_width, place // width * cell_height
             picture = load(int(evidence.gallery.items[neighbour]))
             caption = f"{place + 1}:  {_short(float(ranking.scores[row, place]))}"
-            _tile(sheet, draw, left, top + down, size, picture, right, caption)
+            _tile(sheet, draw, 2 * GAP + (1 + place) * cell_width, top, size, picture, right, caption)
         late = [(int(item), int(rank)) for item, rank in zip(*ranking.positives(row), strict=True) if rank > k]
         for place, (item, rank) in enumerate(late[:missed]):
-            left = 3 * GAP + (1 + width + place) * cell_width
+            left = 3 * GAP + (1 + k + place) * cell_width
             picture = load(int(evidence.gallery.items[item]))
             _tile(sheet, draw, left, top, size, picture, None, "lost" if rank == UNRANKED else f"missed: {rank:,}")
     return sheet
@@ -202,8 +190,6 @@ class _Print:
     """The figure of a paper while it is drawn."""
 
     def __init__(self, count: int, per_line: int, width: float, dpi: int, judged: bool):
-        from PIL import Image, ImageDraw, ImageFont
-
         self.gap = max(2, round(0.012 * width / 2.54 * dpi))
         columns = 1 + max(1, min(count, per_line))
         across = round(width / 2.54 * dpi)
@@ -212,13 +198,13 @@ class _Print:
             raise ValueError(
                 f"{columns} pictures do not fit into {width:g} cm at {dpi} dots an inch; show fewer a line."
             )
-        self.font: ImageFont.ImageFont | ImageFont.FreeTypeFont = ImageFont.load_default(POINTS / 72 * dpi)
+        self.font = ImageFont.load_default(POINTS / 72 * dpi)
         self.line = round(1.25 * POINTS / 72 * dpi)
         self.row = self.side + 2 * self.line + 2 * self.gap
         lines = max(1, -(-count // per_line))
         height = lines * self.row + self.gap + (self.line + self.gap) * judged
-        self.picture: Image.Image = Image.new("RGB", (across, height), "white")
-        self.draw: ImageDraw.ImageDraw = ImageDraw.Draw(self.picture)
+        self.picture = Image.new("RGB", (across, height), "white")
+        self.draw = ImageDraw.Draw(self.picture)
         self.stroke = max(2, round(dpi / 75))
         if judged:
             self._legend(height - self.line - self.gap)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet
+from lab.figures import _bundled
+from lab.figures._base import Figure, PlotlyFigure, flat
 
 if TYPE_CHECKING:
     from lab.data import ImageSet
@@ -26,56 +28,32 @@ class Run(Protocol):
     def dataset(self) -> ImageSet: ...
 
 
-def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested sections as dotted names: {"loss": {"name": "sup_ap"}} gives {"loss.name": "sup_ap"}."""
-    values: dict[str, Any] = {}
-    for key, value in config.items():
-        name = f"{prefix}{key}"
-        if isinstance(value, Mapping):
-            values |= flat(value, f"{name}.")
-        else:
-            values[name] = value
-    return values
+class RunFigure(Figure):
+    """Base of the figures of finished runs.
 
-
-def offers(kind: Any, runs: Sequence) -> dict[str, Sequence[str]]:
-    """What can be chosen for the knobs of a figure of runs: studies that come along, scores, splits and settings."""
-    varied: dict[str, set[str]] = {}
-    for run in runs:
-        for name, value in flat(run.config_dict).items():
-            varied.setdefault(name, set()).add(str(value))
-    settings = [name for name, values in varied.items() if len(values) > 1]
-    choices = {
-        "study": kind.stops.get("study", ()),
-        "metric": list(dict.fromkeys(name for run in runs for name in (run.scores() or {}).get("values", ()))),
-        "split": ("test", "validation", "train"),
-        **dict.fromkeys(("x", "y", "axis", "group"), settings),
-    }
-    return {name: values for name, values in choices.items() if name in kind.Knobs.model_fields}
-
-
-def needs(runs: Sequence, owner: str, least: int = 1) -> None:
-    """Check that there are enough runs to show.
-
-    Raises:
-        ValueError: fewer than `least`.
+    examples: runs that come with the package, shown where none are given. least: the fewest that it takes.
     """
-    if len(runs) < least:
-        raise ValueError(
-            f"{owner} shows finished runs: give figure(runs) at least {least}, as lab.runs.list() returns them, got "
-            f"{len(runs)}."
-        )
+
+    tier = "from_runs"
+    reads_runs = True
+    examples: ClassVar[tuple[str, ...]] = _bundled.TWO_LOSSES
+    least: ClassVar[int] = 1
+
+    def example(self) -> Sequence:
+        return _bundled.examples(self.examples)
+
+    def figure(self, runs: Sequence | None = None) -> PlotlyFigure:
+        if runs is not None and len(runs) < self.least:
+            raise ValueError(
+                f"{type(self).__name__} shows finished runs: give figure(runs) at least {self.least}, as "
+                f"lab.runs.list() returns them, got {len(runs)}."
+            )
+        return super().figure(runs)
 
 
-def known(runs: Sequence, owner: str, *settings: str) -> None:
-    """Check that some run has each setting.
-
-    Raises:
-        ValueError: none has one of them; lists the settings there are.
-    """
-    there = {name for run in runs for name in flat(run.config_dict)}
-    if missing := [name for name in settings if name not in there]:
-        raise ValueError(f"{owner}: no run has {' or '.join(missing)}. Settings: {', '.join(sorted(there))}.")
+def settings(runs: Sequence) -> list[str]:
+    """Names of the settings that any of the runs has."""
+    return sorted({name for run in runs for name in flat(run.config_dict)})
 
 
 def score(run: Run, metric: str, split: str = "test") -> float:

@@ -1,20 +1,13 @@
 """Drawing a ranked list: one row an item, best first, with an arrow that says where descent pushes its score."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from lab.core import style
 from lab.figures import twelve
-from lab.figures._base import LEFT
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from lab.figures._base import LEFT, PlotlyFigure, arrow
 
 
-def draw_strip(figure: go.Figure, scores: np.ndarray, relevant: np.ndarray, push: np.ndarray) -> None:
+def draw_strip(figure: PlotlyFigure, scores: np.ndarray, relevant: np.ndarray, push: np.ndarray) -> None:
     """Add the list to the first panel.
 
     Args:
@@ -41,11 +34,8 @@ def draw_strip(figure: go.Figure, scores: np.ndarray, relevant: np.ndarray, push
     for s, rank, p, mine in zip(scores, place, push, relevant, strict=True):
         if largest > 0 and abs(p) >= 0.004 * largest:
             right = (p > 0) == bool(mine)  # it points where the item should go
-            figure.add_annotation(
-                x=s + 0.22 * spread * p / largest, y=rank, ax=s, ay=rank, xref="x", yref="y", axref="x", ayref="y",
-                showarrow=True, arrowhead=2, arrowwidth=2.5, text="",
-                arrowcolor=style.BLUE if right else style.VERMILLION,
-            )  # fmt: skip
+            end = s + 0.22 * spread * p / largest, rank
+            arrow(figure, (s, rank), end, style.BLUE if right else style.VERMILLION, xref="x", yref="y")
     ends = [scores.min() - 0.3 * spread, scores.max() + 0.3 * spread]
     figure.update_xaxes(title_text="similarity to the query (cosine)", range=ends, **LEFT)
     if items is not None:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from lab.core import style
 from lab.figures import _runs
+from lab.figures._base import PlotlyFigure
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
     from lab.data import ImageSet
 
 SIDE = 64
@@ -55,7 +54,13 @@ def names(images: ImageSet | None, items: Iterable[int]) -> dict[int, str]:
 
 
 def lay(
-    figure: go.Figure, address: str | None, x: float, y: float, size: tuple[float, float], otherwise: str, **where: Any
+    figure: PlotlyFigure,
+    address: str | None,
+    x: float,
+    y: float,
+    size: tuple[float, float],
+    otherwise: str,
+    **where: Any,
 ) -> None:
     """A picture at data coordinates, or a few words where there is none.
 

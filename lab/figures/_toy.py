@@ -4,12 +4,10 @@ Training and test classes are disjoint, as in image retrieval: what counts is wh
 directions carry class, not which class is which.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,10 +15,8 @@ from torch import Tensor, nn
 
 from lab.core import style
 from lab.core.estimates import deviation
+from lab.figures._base import PlotlyFigure, curve
 from lab.figures.points import set_metrics
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 on_step: ContextVar[Callable[[], None]] = ContextVar("on_step", default=lambda: None)
 """Called after every step of every small training, by whoever wants to know how far it is."""
@@ -84,11 +80,6 @@ def hidden_classes(
     return Toy(split(points, labels), split(test, test_labels), torch.from_numpy(clean))
 
 
-def network(width: int, dim: int, hidden: int = 32) -> nn.Module:
-    """Two layers with a ReLU between."""
-    return nn.Sequential(nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, dim))
-
-
 @dataclass
 class Trace:
     """What a training run left behind at its snapshots.
@@ -122,13 +113,13 @@ def train(
     normalise: bool = True,
     seed: int = 0,
 ) -> Trace:
-    """Train the small network with Adam on batches of `classes` times `per_class` points; same seed, same numbers.
+    """Train two layers with Adam on batches of `classes` times `per_class` points; same seed, same numbers.
 
     `every` steps a snapshot is taken, always at the start and at the end; None takes those two alone.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        net = network(toy.train.points.shape[1], dim)
+        net = nn.Sequential(nn.Linear(toy.train.points.shape[1], 32), nn.ReLU(), nn.Linear(32, dim))
     random = np.random.default_rng(seed)
     weights = list(loss.parameters()) if isinstance(loss, nn.Module) else []
     optimiser = torch.optim.Adam([*net.parameters(), *weights], lr=lr)
@@ -182,22 +173,21 @@ def sweep(run: Callable[[float, int], float], settings: Sequence[float], seeds: 
 
 
 def draw_sweep(
-    figure: go.Figure,
+    figure: PlotlyFigure,
     x: Sequence[float] | Sequence[str],
     curves: dict[str, tuple[np.ndarray, np.ndarray]],
     without: Mapping[str, np.ndarray],
-    row: int | None = None,
-    col: int | None = None,
+    **where: int,
 ) -> None:
-    """Lines with error bars, mean and standard deviation over seeds; and what is reached `without` training, dotted."""
+    """Lines with error bars, mean and standard deviation over seeds; and what is reached `without` training, dotted.
+
+    where: row and col of the panel.
+    """
     for index, (name, (mean, spread)) in enumerate(curves.items()):
-        figure.add_scatter(
-            x=list(x), y=mean, error_y={"array": spread, "thickness": 1.5}, name=name, mode="lines+markers",
-            line=style.line(index), marker=style.marker(index), row=row, col=col,
-        )  # fmt: skip
+        curve(figure, index, name, list(x), mean, size=9, error_y={"array": spread, "thickness": 1.5}, **where)
     for index, (name, scores) in enumerate(without.items()):
         line = {"color": (style.BLACK, style.GREY)[index], "dash": "dot", "width": 3 - index}
-        figure.add_scatter(x=list(x), y=scores, name=name, mode="lines", line=line, row=row, col=col)
+        figure.add_scatter(x=list(x), y=scores, name=name, mode="lines", line=line, **where)
 
 
 def beaten(curves: Mapping[str, tuple[np.ndarray, np.ndarray]], without: np.ndarray) -> str:

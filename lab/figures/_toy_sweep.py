@@ -1,7 +1,5 @@
 """One figure for many questions: how test scores change along one setting, for one loss or several."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Collection, Sequence
 from functools import cache

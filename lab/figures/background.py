@@ -5,23 +5,19 @@ The process is kept for the next figure: only the first waits for torch to be lo
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import subprocess
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lab.core.catalog import name_of
-from lab.figures._base import Figure
+from lab.figures._base import Figure, PlotlyFigure
 from lab.install import children
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
 _idle: list[subprocess.Popen] = []
-"""Processes that have drawn and wait for the next figure; at most one."""
+"""Processes that have drawn and wait for the next figure; at most one, which ends with this process."""
 _places = threading.BoundedSemaphore(max(1, (os.cpu_count() or 1) // 2))
 """Trainings at a time: a notebook that is run from top to bottom begins seven of them at once."""
 
@@ -69,7 +65,7 @@ class FigureTraining:
         """Whether others train before it."""
         return self._process is None and not self.over
 
-    def figure(self) -> go.Figure:
+    def figure(self) -> PlotlyFigure:
         """Wait for the picture.
 
         Raises:
@@ -122,7 +118,10 @@ class FigureTraining:
             self._drawn = news.get("figure", "")
             if self._drawn:
                 self.progress = 1.0  # what another picture was trained for is not trained and counted again
-            _keep(process)
+            if _idle:
+                process.kill()
+            else:
+                _idle.append(process)
             return self._end(news.get("refused", ""))
         process.wait()
         self._end("Stopped." if self.stopped else "The training ended without a picture; see the messages of Python.")
@@ -141,16 +140,3 @@ def _process() -> subprocess.Popen:
     words = children.python("-m", "lab.figures._drawer")
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "encoding": "utf-8"}
     return subprocess.Popen(words, env=children.environment(), **pipes)
-
-
-def _keep(process: subprocess.Popen) -> None:
-    if _idle:
-        process.kill()
-    else:
-        _idle.append(process)
-
-
-@atexit.register
-def _end() -> None:
-    for process in _idle:
-        process.kill()

@@ -5,8 +5,6 @@ is computed beforehand: those of a grid of two knobs have most of their parts in
 Packed, with plotly.js packed beside them, they open from a disk or a site and ask no other host for anything.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import itertools
@@ -22,8 +20,7 @@ from lab.core import style, web_page
 from lab.core.catalog import name_of
 from lab.core.knobs import Knob, describe, labels
 from lab.core.knobs.sliders import linear_steps, log_steps, tidy
-from lab.figures._base import Figure
-from lab.figures._kept import keeping
+from lab.figures._base import Figure, keeping
 
 LARGEST = 1_200_000
 """Bytes of the pictures, packed: a grid that takes more loses every other stop, and a page stays below 2 MB."""
@@ -68,10 +65,7 @@ def live_page(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence
         "PICTURES": packed.decode(),
         "PLOTLY": _pressed(plotly_js(kinds)).decode(),
     }
-    page = (HERE / "live_page.html").read_text(encoding="utf-8")
-    for name, text in blanks.items():
-        page = page.replace(f"%{name}%", text)
-    return page
+    return web_page.filled(HERE / "live_page.html", blanks)
 
 
 @cache

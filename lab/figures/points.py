@@ -1,7 +1,5 @@
 """Small sets of points that a person can draw, and the metrics of such a set by Euclidean distance."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 
@@ -56,18 +54,14 @@ def ranked(scores: np.ndarray) -> np.ndarray:
 
 
 def mean_metrics(order: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """Means of `list_metrics` over ranked lists int64 [n g]."""
+    """Means of `list_metrics` over ranked lists int64 [n g], of the queries that have a positive."""
     each = _by_list(labels[order] == labels[:, None])
-    return {name: float(values.mean()) for name, values in each.items()}
+    return {name: float(np.nanmean(values)) for name, values in each.items()}
 
 
 def set_metrics(points: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """Means of `list_metrics` over the queries that have a positive."""
-    distance = squared_distances(points, points)
-    np.fill_diagonal(distance, np.inf)
-    order = np.argsort(distance, axis=1, kind="stable")[:, :-1]  # a query itself is the last
-    each = _by_list(labels[order] == labels[:, None])
-    return {name: float(np.nanmean(values)) for name, values in each.items()}
+    """Those of a set in itself."""
+    return mean_metrics(ranked(-squared_distances(points, points)), labels)
 
 
 def letters(labels: Iterable[int]) -> list[str]:

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from PIL import Image, ImageDraw
 
 from lab.core import web_page
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-    from PIL.Image import Image
 
     from lab.core.knobs import Knob
     from lab.core.results import EmbeddingSet
@@ -81,7 +81,7 @@ def page(
     vectors: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     names: Sequence[str] = (),
-    pictures: Sequence[Image] = (),
+    pictures: Sequence[Image.Image] = (),
     start: Mapping[str, Any] | None = None,
 ) -> str:
     """The page as HTML.
@@ -136,14 +136,12 @@ def of_batch(embedded: EmbeddingSet, images: ImageSet, start: Mapping[str, Any] 
     return page(some.vectors, kinds, names, [_picture(images, int(item)) for item in some.items], start)
 
 
-def _picture(images: ImageSet, item: int) -> Image:
+def _picture(images: ImageSet, item: int) -> Image.Image:
     """A picture of the batch; a grey one where it is not there any more."""
-    from PIL import Image as pictures
-
     try:
         return images.load(item)
     except (OSError, ValueError):
-        return pictures.new("RGB", (48, 48), "grey")
+        return Image.new("RGB", (48, 48), "grey")
 
 
 def _emoji(name: str, kinds: int, each: int, title: str) -> dict[str, Any]:
@@ -178,7 +176,9 @@ def _crowd() -> dict[str, Any]:
     return told | {"pictures": [""] * len(labels)}
 
 
-def _handed(vectors: np.ndarray, labels: np.ndarray, names: Sequence[str], pictures: Sequence[Image]) -> dict[str, Any]:
+def _handed(
+    vectors: np.ndarray, labels: np.ndarray, names: Sequence[str], pictures: Sequence[Image.Image]
+) -> dict[str, Any]:
     if vectors.ndim != 2 or labels.shape != vectors.shape[:1] or not 2 <= len(vectors) <= MOST:
         raise ValueError(
             f"The playground takes vectors [n d] with a label each, 2 to {MOST} of them, got {list(vectors.shape)} and "
@@ -198,26 +198,21 @@ def _handed(vectors: np.ndarray, labels: np.ndarray, names: Sequence[str], pictu
     }
 
 
-def _address(image: Image) -> str:
+def _address(image: Image.Image) -> str:
     """A picture as a data URL; white around it is taken away, so that it stands on any ground."""
-    from PIL import Image as images
-    from PIL import ImageDraw
-
-    small = image.convert("RGB").resize((48, 48), images.Resampling.LANCZOS)
+    small = image.convert("RGB").resize((48, 48), Image.Resampling.LANCZOS)
     marked = small.copy()
     for x, y in ((0, 0), (47, 0), (0, 47), (47, 47)):
         if np.asarray(marked)[y, x].min() > 240:
             ImageDraw.floodfill(marked, (x, y), NOT_IN_PICTURES, thresh=40)
     outside = (np.asarray(marked) == NOT_IN_PICTURES).all(2)
-    small.putalpha(images.fromarray(np.where(outside, 0, 255).astype(np.uint8)))
+    small.putalpha(Image.fromarray(np.where(outside, 0, 255).astype(np.uint8)))
     return web_page.as_uri(small, quality=80)
 
 
-def _pixels(image: Image) -> str:
+def _pixels(image: Image.Image) -> str:
     """What the tiny encoder sees of a picture."""
-    from PIL import Image as images
-
-    small = image.convert("RGB").resize((SIDE, SIDE), images.Resampling.BOX)
+    small = image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BOX)
     return base64.b64encode(np.asarray(small, np.uint8).tobytes()).decode()
 
 

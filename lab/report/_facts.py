@@ -1,7 +1,5 @@
 """A line of a report, and what one has to know of it before comparing its scores with another's."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,9 +1,6 @@
 """Why lines of a report may not compare: a sentence for each reason."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from lab.report._facts import ReportLine
@@ -33,18 +30,19 @@ def warnings(lines: Sequence[ReportLine], split: str) -> tuple[str, ...]:
 
 def _different(what: str, lines: Sequence[ReportLine], fact: Callable[[ReportLine], Any], why: str) -> str | None:
     """Lines of which a fact is known and not the same."""
-    groups = _grouped([line for line in lines if fact(line) is not None], fact)
+    known = [line for line in lines if fact(line) is not None]
+    groups = _grouped(known, map(fact, known))
     if len(groups) < 2:
         return None
     told = {f"{value:,}" if isinstance(value, int) else str(value): names for value, names in groups.items()}
     return f"Different {what}: {'; '.join(f'{value} ({names})' for value, names in told.items())}. {why}"
 
 
-def _grouped(lines: Sequence[ReportLine], fact: Callable[[ReportLine], Any]) -> dict[Any, str]:
+def _grouped(lines: Sequence[ReportLine], values: Iterable[Any]) -> dict[Any, str]:
     """Each value of a fact to the lines that have it."""
     groups: dict[Any, list[str]] = {}
-    for line in lines:
-        groups.setdefault(fact(line), []).append(line.label)
+    for line, value in zip(lines, values, strict=True):
+        groups.setdefault(value, []).append(line.label)
     return {value: _listed(names) for value, names in groups.items()}
 
 
@@ -58,14 +56,10 @@ def _protocols(all_lines: Sequence[ReportLine]) -> str | None:
         lines = [line for line in all_lines if line.facts.data == data]
         for knob in dict.fromkeys(key for line in lines for key in line.facts.protocol):
             compared = [line for line in lines if not line.published or knob in line.facts.protocol]
-            groups = _grouped(compared, partial(_protocol, knob))
+            groups = _grouped(compared, [str(line.facts.protocol.get(knob)) for line in compared])
             if len(groups) > 1:
                 parts.append(f"{knob} " + ", ".join(f"{value} ({names})" for value, names in groups.items()))
     return f"Different split or protocol: {'; '.join(parts)}. Measure all in the same way." if parts else None
-
-
-def _protocol(knob: str, line: ReportLine) -> str:
-    return str(line.facts.protocol.get(knob))
 
 
 def _selected(ours: Sequence[ReportLine], lines: Sequence[ReportLine], split: str) -> str | None:

@@ -1,7 +1,5 @@
 """A report as Markdown or LaTeX. Names are data: whatever a format would read as a command is escaped."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 

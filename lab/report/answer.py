@@ -1,7 +1,5 @@
 """The ranking of one query as files: a table, and a picture for papers."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable
@@ -17,10 +15,7 @@ from lab.evaluation.collection import Collection
 
 
 def table(
-    collection: Collection,
-    evidence: Evidence,
-    places: np.ndarray,
-    columns: dict[str, Callable[[int], object]],
+    collection: Collection, evidence: Evidence, places: np.ndarray, columns: dict[str, Callable[[int], object]]
 ) -> bytes:
     """A ranking as CSV (UTF-8): rank, image, right, similarity, what is known of the image, and more columns.
 

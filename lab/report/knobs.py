@@ -4,8 +4,6 @@ Importance is measured by scikit-learn: a random forest learns the score from th
 the forest's error grows on runs that it has not seen when the values of this knob are shuffled among them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -82,7 +80,15 @@ def importance(columns: Mapping[str, Sequence[Any]], scores: Sequence[float | No
     kept = [at for at, score in enumerate(scores) if score is not None and np.isfinite(score)]
     y = np.array([scores[at] for at in kept], np.float64)
     together = _together({name: [values[at] for at in kept] for name, values in columns.items()})
-    _check(len(kept), together, y)
+    if len(kept) < LEAST_RUNS:
+        raise ValueError(
+            f"{counted(len(kept), 'run')} with this score {'is' if len(kept) == 1 else 'are'} too few to say which "
+            f"knobs matter; it takes at least {LEAST_RUNS}, and more for many knobs."
+        )
+    if not together:
+        raise ValueError("These runs differ in no knob but their seed, so no knob can matter.")
+    if np.ptp(y) == 0:
+        raise ValueError("All of these runs have the same score, so no knob matters.")
     x = np.column_stack(list(together.values()))
     known = np.where(np.isnan(x), np.inf, x)  # by rows numpy takes each NaN for another value
     settings = np.unique(known, axis=0, return_inverse=True)[1].reshape(-1)
@@ -138,18 +144,6 @@ def _codes(values: Sequence[Any]) -> np.ndarray:
         return np.array([np.nan if value is None else value for value in values], np.float64)
     order = {word: at for at, word in enumerate(sorted(set(map(str, values))))}
     return np.array([order[str(value)] for value in values], np.float64)
-
-
-def _check(runs: int, together: Mapping[tuple[str, ...], np.ndarray], y: np.ndarray) -> None:
-    if runs < LEAST_RUNS:
-        raise ValueError(
-            f"{counted(runs, 'run')} with this score {'is' if runs == 1 else 'are'} too few to say which knobs matter; "
-            f"it takes at least {LEAST_RUNS}, and more for many knobs."
-        )
-    if not together:
-        raise ValueError("These runs differ in no knob but their seed, so no knob can matter.")
-    if np.ptp(y) == 0:
-        raise ValueError("All of these runs have the same score, so no knob matters.")
 
 
 def _held_out(x: np.ndarray, y: np.ndarray, settings: np.ndarray) -> tuple[float, np.ndarray]:

@@ -1,7 +1,5 @@
 """Runs as rows of a table that can be filtered and averaged over seeds, and what papers published beside them."""
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 import operator

@@ -1,7 +1,5 @@
 """Runs against each other on the same queries: paired differences, classes gained and lost, and where they disagree."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce

@@ -1,7 +1,6 @@
 """The notebook's side of the lab: live figures, tables, predictions, and checked exercises."""
 
-from lab.widgets._built import built
-from lab.widgets._check import Verdict, check
+from lab.widgets._check import Verdict, built, check
 from lab.widgets._live import Live, show
 from lab.widgets._predict import Prediction, predict
 from lab.widgets._table import Table, table

@@ -1,7 +1,5 @@
 """One control for one declared knob: the notebook's side of `lab.core.knobs`."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,8 +36,6 @@ def control(knob: Knob, value: Any, live: bool = True, plays: bool = False) -> C
     if knob.optional:
         return _optional(knob, value, live)
     field = _field(knob, value, live)
-    field.tooltip = tooltip(knob)
-    field.description_allow_html = False
 
     def read() -> Any:
         return tuple(field.value) if knob.many else tidy(knob, field.value)
@@ -72,7 +68,6 @@ def _optional(knob: Knob, value: Any, live: bool) -> Control:
     start = (math.sqrt(low * high) if knob.scale == "log" else (low + high) / 2) if knob.kind in (int, float) else ""
     field = _field(knob, knob.kind(start) if value is None else value, live)
     field.disabled = value is None
-    field.tooltip = tooltip(knob)
     tick = widgets.Checkbox(value=value is not None, description="set", indent=False, layout={"width": "60px"})
     tick.observe(lambda change: setattr(field, "disabled", not change["new"]), "value")
 
@@ -88,7 +83,8 @@ def _optional(knob: Knob, value: Any, live: bool) -> Control:
 
 def _field(knob: Knob, value: Any, live: bool) -> widgets.Widget:
     words = labels.label(knob) if len(knob.unit) <= 8 else labels.name_in_words(knob)  # there is little room
-    common: dict[str, Any] = {"description": words, "style": STYLE, "layout": WIDE}
+    common: dict[str, Any] = {"description": words, "style": STYLE, "layout": WIDE, "tooltip": tooltip(knob)}
+    common["description_allow_html"] = False
     if knob.choices:
         return widgets.Dropdown(options=knob.choices, value=value, **common)
     if knob.kind is bool:

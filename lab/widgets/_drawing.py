@@ -1,25 +1,17 @@
 """A plotly figure in the notebook: numbered letters to the browser, of which the newest always gets there."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anywidget
 import ipywidgets
 import traitlets
 
 from lab.core import style
-from lab.figures import live_page
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-    from lab.figures import Figure
+from lab.figures import Figure, PlotlyFigure, live_page
 
 HERE = Path(__file__).parent
 
@@ -31,20 +23,15 @@ class Library(anywidget.AnyWidget):
     packed = traitlets.Bytes().tag(sync=True)
 
 
-@cache
-def _packed() -> bytes:
-    from plotly.offline import get_plotlyjs
-
-    return gzip.compress(get_plotlyjs().encode(), 6, mtime=0)
-
-
 _library: list[Library] = []
 
 
 def library() -> Library:
     """The one `Library` of this kernel; another if somebody has closed it."""
     if not _library or _library[0].comm is None:
-        _library[:] = [Library(packed=_packed())]
+        from plotly.offline import get_plotlyjs
+
+        _library[:] = [Library(packed=gzip.compress(get_plotlyjs().encode(), 6, mtime=0))]
     return _library[0]
 
 
@@ -65,7 +52,7 @@ class Drawing(anywidget.AnyWidget):
     library = traitlets.Instance(Library).tag(sync=True, **ipywidgets.widget_serialization)
     inks = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, figure: go.Figure, code: str, reset: Callable[[], None], clicked: Callable[[Any, Any], None]):
+    def __init__(self, figure: PlotlyFigure, code: str, reset: Callable[[], None], clicked: Callable[[Any, Any], None]):
         self._newest, self._number = (figure, code), 1
         self._sent, self._drawn = 1, 0
         self._watched = False
@@ -73,7 +60,7 @@ class Drawing(anywidget.AnyWidget):
         super().__init__(post=ipywidgets.Label(value=self._letter()), library=library(), inks=style.IN_THE_DARK)
         self.on_msg(self._heard)
 
-    def redraw(self, figure: go.Figure, code: str) -> None:
+    def redraw(self, figure: PlotlyFigure, code: str) -> None:
         """Show another figure: now, or once the browser has drawn the one before."""
         self._newest = figure, code
         self._number += 1

@@ -119,7 +119,9 @@ class Live:
             self._computed = Computed(self.figure, self._left)
             return widgets.VBox([question, self._computed])
         first = _blank(kind.title, "in training") if self._picture is None else self._picture
-        self._drawing = Drawing(first, self.figure.code(), self.reset, self._clicked)
+        self._drawing = Drawing(
+            first, self.figure.code(), self.reset, lambda x, y: self.set(**self.figure.clicked(x, y))
+        )
         self._panel = Panel(self.figure, self._moved, self._runs)
         self._words = widgets.HTML()
         bar = widgets.FloatProgress(min=0, max=1, description="Training", layout={"width": "60%"})
@@ -172,12 +174,6 @@ class Live:
             if not live_page.computes_in_page(figure):
                 self._computed.move(figure, asked=True)
 
-    def _clicked(self, x: Any, y: Any) -> None:
-        """A mark was clicked."""
-        changed = self.figure.clicked(x, y)
-        if changed:
-            self.set(**changed)
-
     def _redraw(self, figure: Figure) -> None:
         if figure.knobs == self.figure.knobs:
             return
@@ -202,8 +198,7 @@ class Live:
         return f"{title}{'' if title[-1] in '.?!' else '.'} {'In training.' if waiting else self.alt}"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        data = self.widget()._repr_mimebundle_()
-        bundle = {**(data[0] if isinstance(data, tuple) else data), "text/plain": repr(self)}
+        bundle = {**self.widget()._repr_mimebundle_(), "text/plain": repr(self)}
         if os.environ.get("LAB_STILLS"):
             return {**bundle, "image/png": base64.b64encode(self.png()).decode()}
         return {**bundle, "text/html": f"<p>{escape(repr(self))}</p>"}

@@ -1,7 +1,5 @@
 """All controls of one figure, arranged; reports the values of every knob when one moves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -121,7 +119,7 @@ class PointGrips:
         if start != self._start:
             self._start = start
             self._put(start)
-        now = self._now()
+        now = tuple(self.widget.x), tuple(self.widget.y), self.widget.classes
         places = ((), (), "") if now == self._start else now
         return dict(zip(self._names, places, strict=False))
 
@@ -134,9 +132,6 @@ class PointGrips:
     def _places(self, values: dict[str, Any]) -> tuple:
         points, labels = self._kind(**values).points()
         return tuple(points[:, 0].round(4).tolist()), tuple(points[:, 1].round(4).tolist()), "".join(letters(labels))
-
-    def _now(self) -> tuple:
-        return tuple(self.widget.x), tuple(self.widget.y), self.widget.classes
 
     def _put(self, places: tuple) -> None:
         with self.widget.hold_trait_notifications():

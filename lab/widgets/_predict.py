@@ -98,10 +98,8 @@ class Prediction:
         return f"Predict, then reveal: {self.question}" if self.predicted is None else self.verdict()
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        bundle = self.widget()._repr_mimebundle_()
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
         html = f"<p><b>Predict:</b> {escape(self.question)} <i>(run this notebook to answer)</i></p>"
-        return {**data, "text/html": html, "text/plain": repr(self)}
+        return {**self.widget()._repr_mimebundle_(), "text/html": html, "text/plain": repr(self)}
 
 
 def predict(question: str, answer: float | Callable[[], float], **settings: Any) -> Prediction:

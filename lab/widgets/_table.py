@@ -1,7 +1,5 @@
 """Numbers as a small table: what a page of a tutorial shows instead of a dictionary."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape

@@ -10,8 +10,7 @@ from lab import losses
 from lab.core import style
 from lab.core.estimates import deviation
 from lab.figures import _toy
-from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Numbers, PlotlyFigure, knob, marks
-from lab.figures._kept import once
+from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Numbers, PlotlyFigure, knob, marks, once, panel
 
 
 class AnchorAblation(Figure):
@@ -42,9 +41,7 @@ class AnchorAblation(Figure):
         for init, repeller, min_norm in itertools.product(("base", "random"), (True, False), (True, False)):
             parts = {"init": init, "repeller": repeller, "min_norm": min_norm}
             said = {"m": k.m, "init_scale": k.init_scale if init == "random" else 1.0, "p": k.p if min_norm else 0.0}
-            knobs = tuple(
-                (parts | said).items()
-            )  # without those that this variant does not read, so that more is shared
+            knobs = tuple((parts | said).items())  # without what this variant does not read: so more is shared
             runs = np.array([once(_run, seed, k.classes, k.noise, k.steps, knobs) for seed in range(k.seeds)])
             mean, spread = runs.mean(axis=0), deviation(runs, axis=0)
             rows.append({**parts, "mean": mean[0], "deviation": spread[0], "apart": mean[1]})
@@ -76,10 +73,7 @@ class AnchorAblation(Figure):
                 (1, [row["mean"] for row in mine], {"array": [row["deviation"] for row in mine], "thickness": 2}),
                 (2, [row["apart"] for row in mine], None),
             ):
-                marks(
-                    figure, index, name, x, names, size=13, error_x=bars, legendgroup=init, showlegend=column == 1,
-                    row=1, col=column,
-                )  # fmt: skip
+                marks(figure, index, name, x, names, size=13, error_x=bars, **panel(column, init))
         figure.add_vline(
             x=2 * m, line=DOTTED, annotation_text="2m: the repeller ends ", annotation_position="top left", **BESIDE
         )

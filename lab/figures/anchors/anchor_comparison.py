@@ -17,7 +17,6 @@ class AnchorComparison(ToySweep):
 
     title = "Class anchors by width, time and images a class"
     source = "CAM, figures 4, 5 and 6"
-    bound_together = ("data",)  # not every damage and axis of a toy was measured
     question = "Which loss needs the fewest dimensions, the fewest steps, the fewest images?"
     moves = ("data", "axis")
     chosen_by = "axis"

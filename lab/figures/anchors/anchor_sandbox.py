@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Numbers, PlotlyFigure, knob, marks
 from lab.figures.points import letters, normal, uniform
 from lab.losses.class_anchor_margin import attraction, repulsion, short_fall
 
@@ -122,11 +122,8 @@ class AnchorSandbox(Figure):
                 type="circle", x0=x - k.m, x1=x + k.m, y0=y - k.m, y1=y + k.m, fillcolor=colour, opacity=0.08,
                 line={"color": colour},
             )  # fmt: skip
-            mine = labels == c
-            figure.add_scatter(
-                x=points[mine, 0], y=points[mine, 1], mode="markers", marker={**style.marker(c, 8), "opacity": 0.7},
-                name=f"class {letters([c])[0]}", legendgroup=str(c),
-            )  # fmt: skip
+            name, (x, y) = f"class {letters([c])[0]}", points[labels == c].T
+            marks(figure, c, name, x, y, size=8, opacity=0.7, legendgroup=str(c))
             figure.add_scatter(
                 x=numbers["path"][:, c, 0], y=numbers["path"][:, c, 1], mode="lines", showlegend=False,
                 line={"color": colour, "width": 1.5, "dash": "dot"}, legendgroup=str(c), hoverinfo="skip",

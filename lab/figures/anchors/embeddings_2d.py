@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import torch
 
 from lab import losses
 from lab.core import style
@@ -38,8 +39,6 @@ class Embeddings2d(Figure):
         return 3 * self.knobs.steps
 
     def numbers(self) -> Numbers:
-        import torch
-
         k = self.knobs
         toy = _toy.hidden_classes(k.classes, k.per_class, signal=3, nuisance=5, noise=k.noise, shared=True, seed=k.seed)
         owned = {"num_classes": k.classes, "dim": 2}

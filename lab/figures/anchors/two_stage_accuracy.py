@@ -7,7 +7,7 @@ import numpy as np
 import lab.papers.tables
 from lab.core import style
 from lab.figures import _bundled
-from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Numbers, PlotlyFigure, knob, marks
+from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Numbers, PlotlyFigure, knob, marks, panel
 
 STUDY = "two_stage"
 SHORT = {"ResNet-18": "R18", "ResNet-50": "R50"}
@@ -58,11 +58,10 @@ class TwoStageAccuracy(Figure):
                 (1, group["other"], group["two_stage"]),
                 (2, group["two_stage"] - group["other"], group["names"]),
             ):
+                told = "%{customdata}<br>%{x:.2f}" + ("<br>%{y:.2f}" if column == 1 else " points")
                 marks(
-                    figure, index, name, x, y, size=11, legendgroup=name, showlegend=column == 1,
-                    customdata=group["names"],
-                    hovertemplate="%{customdata}<br>%{x:.2f}" + ("<br>%{y:.2f}" if column == 1 else " points"), row=1,
-                    col=column,
+                    figure, index, name, x, y, size=11, customdata=group["names"], hovertemplate=told,
+                    **panel(column, name),
                 )  # fmt: skip
         figure.add_vline(x=0, line=DOTTED, **BESIDE)
         figure.update_xaxes(range=[0, 100], **LEFT)

@@ -1,23 +1,15 @@
 """000, section 4.2: large batches by multistage back-propagation, its memory, and whether its gradients are equal."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from lab.core import style
 from lab.figures._base import BESIDE, DASHED, LEFT, Figure, Numbers, PlotlyFigure, knob
-from lab.inspect import gradient_equality
+from lab.inspect import GradientEquality, gradient_equality
 from lab.surrogates import Sigmoid
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from lab.inspect import GradientEquality
-
 
 BYTES = {"float64": 8, "float32": 4, "bfloat16": 2}
 
@@ -54,7 +46,7 @@ class CachedGradients(Figure):
         plain += [*(chunk * k.activations * np.arange(steps, 0, -1))]
         first = [chunk * k.activations + embeddings * (i + 1) / steps for i in range(steps)]
         cached = [*first, 2 * embeddings + pairs, *([chunk * k.activations + embeddings] * steps)]
-        return {"plain": np.array(plain), "cached": np.array(cached), "steps": steps, "equality": self._equality()}
+        return {"plain": np.array(plain), "cached": np.array(cached), "equality": self._equality()}
 
     def _equality(self) -> GradientEquality:
         k = self.knobs
@@ -79,10 +71,8 @@ class CachedGradients(Figure):
             return torch.cat(parts), states
 
         def plain(module: nn.Module) -> None:
-            if k.batch_norm == "running":  # one forward pass sees the statistics of the whole batch
-                soft_ranks(module(images), labels).backward()
-            else:
-                soft_ranks(together(module)[0], labels).backward()
+            whole = k.batch_norm == "running"  # one forward pass sees the statistics of the whole batch
+            soft_ranks(module(images) if whole else together(module)[0], labels).backward()
 
         def cached(module: nn.Module) -> None:
             with torch.no_grad():
@@ -137,7 +127,7 @@ class CachedGradients(Figure):
         )
 
 
-def soft_ranks(embeddings: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+def soft_ranks(embeddings: Tensor, labels: Tensor) -> Tensor:
     """Mean soft rank of the positives, a loss that couples every item of the batch with every other."""
     units = nn.functional.normalize(embeddings.double(), dim=1)
     s = units @ units.T

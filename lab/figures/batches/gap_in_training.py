@@ -6,8 +6,7 @@ import torch
 from lab import losses
 from lab.core import style
 from lab.figures import _toy
-from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Numbers, PlotlyFigure, curve, knob
-from lab.figures._kept import once
+from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Numbers, PlotlyFigure, curve, knob, once
 from lab.inspect import decomposability
 
 
@@ -58,11 +57,8 @@ class GapInTraining(Figure):
             y=("AP", "AP in batches minus AP of all"),
         )
         for index, (lam, path) in enumerate(numbers["paths"].items()):
-            for column, y, width in (
-                (1, path["inside"], 1.2),
-                (1, path["whole"], 3.5),
-                (2, path["inside"] - path["whole"], 2.5),
-            ):
+            inside, whole = path["inside"], path["whole"]
+            for column, y, width in ((1, inside, 1.2), (1, whole, 3.5), (2, inside - whole, 2.5)):
                 curve(
                     figure, index, f"λ = {lam:g}", path["steps"], y, width=width, size=6, legendgroup=str(lam),
                     showlegend=column == 2, row=1, col=column,

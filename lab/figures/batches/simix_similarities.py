@@ -7,7 +7,7 @@ import numpy as np
 
 from lab.core import style
 from lab.figures import twelve
-from lab.figures._base import BESIDE, LEFT, Figure, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, LEFT, Figure, Numbers, PlotlyFigure, curve, knob, marks
 
 PAIRS = {
     f"{twelve.NAMES[a]} + {twelve.NAMES[b].split()[1]}": (a, b)
@@ -60,11 +60,8 @@ class SimixSimilarities(Figure):
             ("chord: α x + (1 - α) z", ends, 1),
             ("length of the mixture", np.array([[0, 0], [x, y]]), 0),
         ):
-            figure.add_scatter(x=line[:, 0], y=line[:, 1], mode="lines", name=name, line=style.line(index), **LEFT)
-        figure.add_scatter(
-            x=[x], y=[y], mode="markers", name="the mixture", marker=style.marker(6, 20),
-            **LEFT,
-        )  # fmt: skip
+            curve(figure, index, name, line[:, 0], line[:, 1], **LEFT)
+        marks(figure, 6, "the mixture", [x], [y], size=20, **LEFT)
         across, up = 1.16 * twelve.VECTORS.T
         twelve.lay(figure, range(12), across, up, (0.26, 0.26), **LEFT)
         right = twelve.LABELS[order] == twelve.LABELS[a]
@@ -85,9 +82,8 @@ class SimixSimilarities(Figure):
     def _worked(self, numbers: Numbers) -> str:
         """One mixed similarity, in words: that of the first in the list (eq. 9)."""
         first, alpha = numbers["order"][0], self.knobs.alpha
-        of = [similarities[first] for similarities in numbers["of"]]
-        mixed = numbers["mixed"][first]
-        words = f"{alpha:.2f} · {of[0]:.2f} + {1 - alpha:.2f} · {of[1]:.2f} = {mixed:.2f}"
+        one, other = (similarities[first] for similarities in numbers["of"])
+        words = f"{alpha:.2f} · {one:.2f} + {1 - alpha:.2f} · {other:.2f} = {numbers['mixed'][first]:.2f}"
         return f"similarity to {twelve.NAMES[first]}: {words}"
 
     def alt(self, numbers: Numbers) -> str:

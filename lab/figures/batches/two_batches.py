@@ -3,7 +3,7 @@
 import numpy as np
 
 from lab.core import style
-from lab.figures._base import BESIDE, LEFT, Figure, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, LEFT, Figure, Numbers, PlotlyFigure, knob, marks
 from lab.inspect import average_precision, gap_bound
 
 
@@ -13,7 +13,6 @@ class TwoBatches(Figure):
     title = "Perfect batches, imperfect whole"
     source = "ROADMAP, figure 1b and eq. 6-8"
     tier = "instant"
-    bound_together = ("alpha", "beta")
     question = "Find a split whose batches all have AP 1 while the whole list has an AP below .6."
     moves = ("shift", "scale")
 
@@ -62,7 +61,7 @@ class TwoBatches(Figure):
         k, relevant = self.knobs, numbers["relevant"]
         rows = [f"batch {b + 1}" for b in range(k.batches)] + ["all merged"]
         lists = [*numbers["scores"], np.concatenate(numbers["scores"])]
-        marks = [relevant] * k.batches + [np.tile(relevant, k.batches)]
+        masks = [relevant] * k.batches + [np.tile(relevant, k.batches)]
         aps = [*numbers["inside"], numbers["whole"]]
         figure = self.canvas(
             f"mean AP of the batches {np.mean(numbers['inside']):.3f} · AP of all <b>{numbers['whole']:.3f}</b> · "
@@ -75,16 +74,9 @@ class TwoBatches(Figure):
             x=("similarity to the query (cosine)", "AP"),
         )
         for index, (name, want) in enumerate((("same label", True), ("different label", False))):
-            x = np.concatenate([s[m == want] for s, m in zip(lists, marks, strict=True)])
-            y = [r for r, m in zip(rows, marks, strict=True) for _ in range(int((m == want).sum()))]
-            figure.add_scatter(
-                x=x,
-                y=y,
-                mode="markers",
-                name=name,
-                marker={**style.marker(index, 12), "opacity": 0.85},
-                **LEFT,
-            )
+            x = np.concatenate([s[m == want] for s, m in zip(lists, masks, strict=True)])
+            y = [r for r, m in zip(rows, masks, strict=True) for _ in range(int((m == want).sum()))]
+            marks(figure, index, name, x, y, size=12, opacity=0.85, **LEFT)
         for value, name, dash in ((k.alpha, "α", "dash"), (k.beta, "β", "dot")):
             figure.add_vline(x=value, line={"dash": dash, "color": style.GREY}, annotation_text=name, **LEFT)
         perfect = [ap > 1 - 1e-12 for ap in aps]

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.figures import _bundled, _runs, _thumbnails
-from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
+from lab.figures import _runs, _thumbnails
+from lab.figures._base import Numbers, PlotlyFigure, knob
 from lab.kernels.neighbours.plain import Steps, contextual_similarity
 from lab.surrogates import ConstantGradient
 
@@ -15,14 +15,13 @@ COMPANY = 6
 """Shared neighbours that are drawn beside a pair, at most."""
 
 
-class DisagreeingNeighbours(Figure):
+class DisagreeingNeighbours(_runs.RunFigure):
     """Pairs of different labels with a high contextual similarity, each with the neighbours that both share."""
 
     title = "Same neighbourhood, different label"
     source = "Contextual, figure 1"
-    tier = "from_runs"
     question = "Would you have told these pairs apart? Which of them would you give one label?"
-    reads_runs = True
+    examples = ("contrastive",)
     moves = ("threshold", "k")
 
     k: int = knob("Number of neighbours, the item itself included.", default=8, ge=2, le=40, source="Contextual, eq. 2")
@@ -32,11 +31,7 @@ class DisagreeingNeighbours(Figure):
     shown: int = knob("Number of pairs to draw, the most alike first.", default=6, ge=1, le=12)
     most: int = knob("Maximum number of items of a run that are compared.", default=300, ge=20, le=1000)
 
-    def example(self) -> Sequence:
-        return _bundled.examples(("contrastive",))
-
     def numbers(self, runs: Sequence = ()) -> Numbers:
-        _runs.needs(runs, "DisagreeingNeighbours")
         k, images = self.knobs, _runs.test_embeddings(runs[0])
         rows = np.sort(np.random.default_rng(0).permutation(len(images))[: k.most])
         labels, items = images.labels[rows], images.items[rows]
@@ -54,8 +49,8 @@ class DisagreeingNeighbours(Figure):
         drawn = items[[item for pair in (*pairs, *company) for item in pair]] if pairs else items[:0]
         there = _thumbnails.images(runs[0])
         return {
-            "items": items, "labels": labels, "w": w[i, j], "suspects": np.unique([i, j]), "company": company,
-            "pairs": pairs, "pictures": _thumbnails.pictures(there, drawn), "names": _thumbnails.names(there, drawn),
+            "items": items, "labels": labels, "w": w[i, j], "company": company, "pairs": pairs,
+            "pictures": _thumbnails.pictures(there, drawn), "names": _thumbnails.names(there, drawn),
             "run": runs[0].name,
         }  # fmt: skip
 

@@ -47,22 +47,13 @@ class DistanceHistogram(Figure):
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         subtitle = " · ".join(f"{name}: mean <b>{curve['mean']:.3f}</b>" for name, curve in numbers["curves"].items())
-        figure = self.canvas(
-            f"{subtitle} · uniform √2 = 1.414",
-            x="distance of two embeddings",
-            y="share of the pairs",
-        )
+        figure = self.canvas(f"{subtitle} · uniform √2 = 1.414", x="distance of two embeddings", y="share of the pairs")
         for index, (name, curve) in enumerate(numbers["curves"].items()):
             figure.add_scatter(
                 x=numbers["edges"], y=np.append(curve["share"], curve["share"][-1]), name=name, fill="tozeroy",
                 line={**style.line(1 - index), "shape": "hv"}, opacity=0.8,
             )  # fmt: skip
-        figure.add_vline(
-            x=math.sqrt(2),
-            line=DASHED,
-            annotation_text="√2, uniform",
-            annotation_position="top left",
-        )
+        figure.add_vline(x=math.sqrt(2), line=DASHED, annotation_text="√2, uniform", annotation_position="top left")
         return figure
 
     def alt(self, numbers: Numbers) -> str:

@@ -5,7 +5,7 @@ import torch
 
 from lab.core import style
 from lab.figures import twelve
-from lab.figures._base import BESIDE, LEFT, Figure, Numbers, PlotlyFigure, knob, slack
+from lab.figures._base import BESIDE, LEFT, Figure, Numbers, PlotlyFigure, arrow, curve, knob, slack
 from lab.figures.points import squared_distances
 from lab.kernels.neighbours import plain
 from lab.surrogates import ConstantGradient
@@ -76,10 +76,8 @@ class GradientParts(Figure):
         )
         for item, index, name in ((i, 0, "neighbours of tiger 1"), (j, 1, "neighbours of frog 3")):
             angles, r = np.linspace(0, 2 * np.pi, 91), numbers["radius"][item]
-            figure.add_scatter(
-                x=points[item, 0] + r * np.cos(angles), y=points[item, 1] + r * np.sin(angles), mode="lines", name=name,
-                line=style.line(index), hoverinfo="skip", **LEFT,
-            )  # fmt: skip
+            x, y = points[item, 0] + r * np.cos(angles), points[item, 1] + r * np.sin(angles)
+            curve(figure, index, name, x, y, hoverinfo="skip", **LEFT)
         self._draw_arrows(figure, numbers)
         items = [twelve.NAMES.index(name) for name in PLACES]
         twelve.lay(figure, items, points[:, 0], points[:, 1], (0.34, 0.34), **LEFT)
@@ -113,11 +111,8 @@ class GradientParts(Figure):
             right = (kinds[mover] == kinds[other]) == (size > 0)
             away = np.sign(-size) * (points[mover] - points[other])
             end = points[mover] + (0.3 + 0.9 * abs(size / pair)) * away / np.linalg.norm(away)
-            figure.add_annotation(
-                x=end[0], y=end[1], ax=points[mover][0], ay=points[mover][1], axref="x", ayref="y", text="",
-                showarrow=True, arrowhead=2, arrowwidth=3.5 if newest else 1.5, opacity=1 if newest else 0.5,
-                arrowcolor=style.BLUE if right else style.VERMILLION,
-            )  # fmt: skip
+            strength = {"width": 3.5, "opacity": 1} if newest else {"width": 1.5, "opacity": 0.5}
+            arrow(figure, points[mover], end, style.BLUE if right else style.VERMILLION, **strength)
             if newest and not right:
                 style.note(figure, f"<b>{style.WRONG}</b>", *(points[mover] + 1.15 * (end - points[mover])))
         for index, name in enumerate((f"{style.RIGHT} with the labels", f"{style.WRONG} against the labels")):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from lab.core import style
-from lab.figures._base import Figure, Numbers, PlotlyFigure, knob, marks, slack
+from lab.figures._base import Figure, Numbers, PlotlyFigure, arrow, knob, marks, slack
 from lab.figures.points import squared_distances
 
 
@@ -54,10 +54,7 @@ class NeighbourhoodPull(Figure):
         for x, f in zip(points, force, strict=True):
             if f:
                 end = x + 0.5 * np.sign(f) * x / (np.linalg.norm(x) + 1e-9)
-                figure.add_annotation(
-                    x=end[0], y=end[1], ax=x[0], ay=x[1], axref="x", ayref="y", text="", showarrow=True, arrowhead=2,
-                    arrowwidth=2.5, arrowcolor=style.BLUE if f < 0 else style.VERMILLION,
-                )  # fmt: skip
+                arrow(figure, x, end, style.BLUE if f < 0 else style.VERMILLION)
         for index, (name, mask) in enumerate((("same label", same), ("different label", ~same))):
             marks(figure, index, name, points[mask, 0], points[mask, 1], size=12)
         figure.add_scatter(

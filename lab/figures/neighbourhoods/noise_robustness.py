@@ -17,7 +17,6 @@ class NoiseRobustness(ToySweep):
 
     title = "How robust are losses to bad training data?"
     source = "Contextual, figure 6"
-    bound_together = ("data",)  # not every damage and axis of a toy was measured
     question = "Which loss loses least from clean to noisy?"
     moves = ("data", "damage")
     chosen_by = "damage"

@@ -5,8 +5,7 @@ from typing import Any
 from lab import losses
 from lab.core import style
 from lab.figures import _toy
-from lab.figures._base import DOTTED, Figure, Numbers, PlotlyFigure, curve, knob
-from lab.figures._kept import once
+from lab.figures._base import DOTTED, Figure, Numbers, PlotlyFigure, curve, knob, once
 
 RECIPES = {
     "contextual": ("contextual", {"lam": 1.0, "gamma": 0.0}),

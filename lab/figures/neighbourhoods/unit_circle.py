@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.figures._base import BESIDE, DOTTED, Figure, Numbers, PlotlyFigure, knob, slack, slope
+from lab.figures._base import BESIDE, DOTTED, Figure, Numbers, PlotlyFigure, knob, marks, slack, slope
 from lab.kernels.neighbours.plain import Steps, contextual_similarity
 from lab.surrogates import ConstantGradient
 
@@ -103,16 +103,12 @@ class UnitCircle(Figure):
         """Both classes on the circle, and the point that moves between them."""
         angles = numbers["angles"].copy()
         angles[numbers["mover"]] = (1 - self.knobs.place) * np.pi / 2
-        for index in (0, 1):
-            mine = (numbers["labels"] == index) & (np.arange(len(angles)) != numbers["mover"])
-            figure.add_scatter(
-                x=np.cos(angles[mine]), y=np.sin(angles[mine]), mode="markers", showlegend=True,
-                name=("first class", "second class")[index], marker={**style.marker(index, 8), "opacity": 0.6},
-                **BESIDE,
-            )  # fmt: skip
+        x, y, mover = np.cos(angles), np.sin(angles), numbers["mover"]
+        for index, name in enumerate(("first class", "second class")):
+            mine = (numbers["labels"] == index) & (np.arange(len(angles)) != mover)
+            marks(figure, index, name, x[mine], y[mine], size=8, opacity=0.6, **BESIDE)
         figure.add_scatter(
-            x=[np.cos(angles[numbers["mover"]])], y=[np.sin(angles[numbers["mover"]])], mode="markers",
-            name="the moving point",
+            x=[x[mover]], y=[y[mover]], mode="markers", name="the moving point",
             marker={"symbol": "star", "size": 17, "color": style.VERMILLION,
                     "line": {"width": 1.5, "color": style.BLACK}}, **BESIDE,
         )  # fmt: skip

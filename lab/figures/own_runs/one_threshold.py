@@ -6,32 +6,27 @@ import numpy as np
 
 from lab.core import style
 from lab.core.results import EmbeddingSet
-from lab.figures import _bundled, _runs, _thumbnails
-from lab.figures._base import BESIDE, DASHED, LEFT, Figure, Numbers, PlotlyFigure, knob
+from lab.figures import _runs, _thumbnails
+from lab.figures._base import BESIDE, DASHED, LEFT, Numbers, PlotlyFigure, knob
 from lab.kernels.pair_counts import count_pairs
 from lab.metrics.opis import inconsistency, utilities
 
 BINS = 40
 
 
-class OneThreshold(Figure):
+class OneThreshold(_runs.RunFigure):
     """Two histograms of cosines with a line: of all pairs, and of the pairs of one class."""
 
     title = "Which similarity means the same?"
     source = "More"
-    tier = "from_runs"
     question = "Where is one line for all classes best, and which class pays for it?"
-    reads_runs = True
+    examples = ("recall_at_k",)
 
     threshold: float = knob("Pairs at least so similar count as the same.", default=0.4, ge=-1, le=1, unit="cosine")
     place: int = knob("Class on the right: 0 is the one that the line serves worst.", default=0, ge=0, le=39)
     split: str = _runs.SPLIT
 
-    def example(self) -> Sequence:
-        return _bundled.examples()[-1:]
-
     def numbers(self, runs: Sequence = ()) -> Numbers:
-        _runs.needs(runs, "OneThreshold")
         stored = _runs.test_embeddings(runs[0], self.knobs.split)
         _, groups = np.unique(stored.labels, return_inverse=True)
         images = EmbeddingSet(stored.vectors, groups, stored.items)

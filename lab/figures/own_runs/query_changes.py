@@ -5,18 +5,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from lab.core import style
-from lab.figures import _bundled, _runs, _thumbnails
-from lab.figures._base import BESIDE, LEFT, Figure, Numbers, PlotlyFigure, curve, knob
+from lab.figures import _runs, _thumbnails
+from lab.figures._base import BESIDE, LEFT, Numbers, PlotlyFigure, curve, knob, marks
 
 
-class QueryChanges(Figure):
+class QueryChanges(_runs.RunFigure):
     """One metric of every query under two runs; above the diagonal the second run is better."""
 
     title = "Query by query: what changed between two runs"
     source = "ROADMAP, figure 7; CAM, figure 7"
-    tier = "from_runs"
     question = "Is the gain spread thin over all queries, or made of a few that were fixed?"
-    reads_runs = True
+    least = 2
 
     metric: str = knob("Metric with one value per query.", default="mAP")
     split: str = _runs.SPLIT
@@ -26,11 +25,7 @@ class QueryChanges(Figure):
         names = (name for run in runs for name in run.per_query(self.knobs.split))
         return super().offers(runs) | {"metric": list(dict.fromkeys(names))}
 
-    def example(self) -> Sequence:
-        return _bundled.examples()
-
     def numbers(self, runs: Sequence = ()) -> Numbers:
-        _runs.needs(runs, "QueryChanges", least=2)
         first, second = runs[:2]
         columns, items = [], []
         for run in (first, second):
@@ -70,8 +65,8 @@ class QueryChanges(Figure):
             height=560,
         )
         for index, (name, mask) in enumerate(((f"{style.RIGHT} better", better), (f"{style.WRONG} worse", worse))):
-            figure.add_scatter(
-                x=a[mask], y=b[mask], mode="markers", name=name, marker={**style.marker(index, 7), "opacity": 0.7},
+            marks(
+                figure, index, name, a[mask], b[mask], size=7, opacity=0.7,
                 customdata=[numbers["classes"][int(item)] for item in items[mask]],
                 hovertemplate="%{customdata}<br>%{x:.3f} → %{y:.3f}<extra></extra>", **LEFT,
             )  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 import lab.papers.tables
 from lab.core import style
 from lab.figures import _runs
-from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
+from lab.figures._base import Numbers, PlotlyFigure, knob, marks
 
 DATA = {
     "SOP": "sop",
@@ -64,14 +64,14 @@ def reproduced(file: str, dataset: str) -> list[tuple[str, float]]:
     return [(f"{recipe}, reproduced", value) for value in found[:1] if same]
 
 
-class ReferenceScores(Figure):
+class ReferenceScores(_runs.RunFigure):
     """Published scores as dots, a panel a backbone and a row a paper; own runs as bold lines through all of them."""
 
     title = "Published numbers, and where own runs would stand"
     source = "RS@k, tables 2 and 3; ROADMAP, tables 1 to 4; Contextual, tables 2 to 4; DML deck, slides on backbones"
-    tier = "from_runs"
     question = "How much does the backbone change, and how much the loss?"
-    reads_runs = True
+    examples = ()
+    least = 0
 
     dataset: Literal["SOP", "Cars196", "CUB", "iNaturalist", "VehicleID", "ROxford", "RParis"] = knob(
         "Benchmark.", default="SOP"
@@ -87,7 +87,7 @@ class ReferenceScores(Figure):
 
     def _named(self, run: _runs.Run) -> str:
         """The run, and its data set where that is another than the benchmark's."""
-        data = _runs.flat(run.config_dict).get("data.name")
+        data = _runs.setting(run, "data.name")
         return run.name if data in (None, DATA[self.knobs.dataset]) else f"{run.name} (on {data}, not comparable)"
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
@@ -130,9 +130,8 @@ class ReferenceScores(Figure):
     def _draw_rows(figure: PlotlyFigure, rows: list, index: int, where: dict[str, int]) -> None:
         """The scores of one paper and backbone, apart where they coincide; the best has its name."""
         lanes = index + 0.16 * (np.arange(len(rows)) % 4 - 1.5) * (len(rows) > 1)
-        figure.add_scatter(
-            x=[value for _, _, value, _ in rows], y=lanes, mode="markers", showlegend=False,
-            marker={**style.marker(index + 2, 10), "opacity": 0.8},
+        marks(
+            figure, index + 2, None, [value for _, _, value, _ in rows], lanes, size=10, opacity=0.8, showlegend=False,
             customdata=[f"{name}<br>{value:.1f}, {paper}" for name, _, value, paper in rows],
             hovertemplate="%{customdata}<extra></extra>", **where,
         )  # fmt: skip

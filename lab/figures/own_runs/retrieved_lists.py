@@ -7,7 +7,7 @@ import numpy as np
 
 from lab.core import style
 from lab.figures import _bundled, _runs, _thumbnails
-from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
+from lab.figures._base import Numbers, PlotlyFigure, knob
 
 SIZE = (0.7, 0.66)
 """Of an image, in units of the axes."""
@@ -15,25 +15,20 @@ QUERY = -0.25
 """Where the query stands, left of rank 1."""
 
 
-class RetrievedLists(Figure):
+class RetrievedLists(_runs.RunFigure):
     """The first k images of one query, a row a run: right and wrong marked, and those that one run alone finds."""
 
     title = "One query, several runs"
     source = "ROADMAP, figures 6 and 7; CAM, figure 7"
-    tier = "from_runs"
     question = "Which items does only one run find?"
-    reads_runs = True
+    examples = _bundled.FOUR_LOSSES
     moves = ("query",)
 
     query: int = knob("Position of the query in the split.", default=0, ge=0)
     k: int = knob("Number of items to show.", default=9, ge=1, le=30)
     split: str = _runs.SPLIT
 
-    def example(self) -> Sequence:
-        return _bundled.examples(_bundled.FOUR_LOSSES)
-
     def numbers(self, runs: Sequence = ()) -> Numbers:
-        _runs.needs(runs, "RetrievedLists")
         rows = [self._row(run) for run in runs]
         hits = [set(row["items"][row["right"]].tolist()) for row in rows]
         for row, row_hits in zip(rows, hits, strict=True):
@@ -78,7 +73,7 @@ class RetrievedLists(Figure):
             for place, item in enumerate(row["items"].tolist(), 1):
                 _thumbnails.lay(figure, pictures.get(item), place, line, SIZE, names[item])
                 frames.append(_frame(place, line, bool(row["right"][place - 1])))
-            figure.add_trace(self._captions(row, line, names, width))
+            self._add_captions(figure, row, line, names, width)
         figure.update_layout(shapes=frames)
         figure.update_yaxes(
             range=[len(rows) - 0.4, -0.5], tickvals=list(range(len(rows))), showgrid=False, zeroline=False,
@@ -89,15 +84,14 @@ class RetrievedLists(Figure):
             ticktext=["query", *map(str, range(1, width + 1))],
         )  # fmt: skip
 
-    def _captions(self, row: dict[str, Any], line: int, names: dict[int, str], width: int) -> Any:
+    @staticmethod
+    def _add_captions(figure: PlotlyFigure, row: Numbers, line: int, names: dict[int, str], width: int) -> None:
         """Mark and score below each image, and its name when it is pointed at."""
-        import plotly.graph_objects as go
-
         marks = [style.RIGHT if right else style.WRONG for right in row["right"]]
         between = "<br>" if width > 10 else " "
         scores = [f"{between}{score:.2f}" if width <= 16 else "" for score in row["scores"]]
         stars = [" ★" if alone else "" for alone in row["alone"]]
-        return go.Scatter(
+        figure.add_scatter(
             x=np.arange(1, len(marks) + 1), y=np.full(len(marks), line + 0.46), mode="text", showlegend=False,
             text=["".join(parts) for parts in zip(marks, scores, stars, strict=True)],
             textfont={"color": [style.BLUE if right else style.VERMILLION for right in row["right"]]},

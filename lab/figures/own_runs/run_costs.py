@@ -6,7 +6,7 @@ import numpy as np
 
 from lab.core import style
 from lab.figures import _bundled, _runs
-from lab.figures._base import Figure, Numbers, PlotlyFigure, knob, marks
+from lab.figures._base import Numbers, PlotlyFigure, knob, marks, panel
 
 
 def _named(run: _runs.Run) -> str:
@@ -17,24 +17,19 @@ def _named(run: _runs.Run) -> str:
     return f"{run.name} ({', '.join(parts)})" if parts else run.name
 
 
-class RunCosts(Figure):
+class RunCosts(_runs.RunFigure):
     """The score over seconds a step and over peak memory, one mark a run."""
 
     title = "Cost and score of the runs"
     source = "ROADMAP, table 2; Contextual, figure 8"
-    tier = "from_runs"
     question = "How much does one more point of the score cost?"
-    reads_runs = True
+    examples = _bundled.MEMORIES
     stops = {"metric": ("r@1", "MAP@R")}
 
     metric: str = knob("Score to show beside the costs.", default="r@1")
     split: str = _runs.SPLIT
 
-    def example(self) -> Sequence:
-        return _bundled.examples(_bundled.MEMORIES)
-
     def numbers(self, runs: Sequence = ()) -> Numbers:
-        _runs.needs(runs, "RunCosts")
         rows = []
         for run in runs:
             stepped = run.metrics("stepped")
@@ -64,9 +59,8 @@ class RunCosts(Figure):
         for column, cost in enumerate(costs, 1):
             for index, row in enumerate(rows):
                 marks(
-                    figure, index, row["name"], [row[cost]], [row[score]], size=15, legendgroup=str(index),
-                    showlegend=column == 1, cliponaxis=False,
-                    hovertemplate="%{x:.3g}, %{y:.3f}<extra>" + row["name"] + "</extra>", row=1, col=column,
+                    figure, index, row["name"], [row[cost]], [row[score]], size=15, cliponaxis=False,
+                    hovertemplate="%{x:.3g}, %{y:.3f}<extra>" + row["name"] + "</extra>", **panel(column, str(index)),
                 )  # fmt: skip
             longest = np.nanmax([row[cost] for row in rows] + [1e-9])
             figure.update_xaxes(title_text=cost, range=[0, 1.15 * longest], row=1, col=column)

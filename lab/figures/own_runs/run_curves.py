@@ -5,18 +5,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from lab.core import style
-from lab.figures import _bundled, _runs
-from lab.figures._base import LEFT, Figure, Numbers, PlotlyFigure, knob
+from lab.figures._base import LEFT, Numbers, PlotlyFigure, curve, knob, panel
+from lab.figures._runs import RunFigure
 
 
-class RunCurves(Figure):
+class RunCurves(RunFigure):
     """Training loss on the left, one validation metric on the right, a line a run."""
 
     title = "Loss and validation curves of the runs"
     source = "RS@k, figure 4; CAM, figure 5; Contextual, figures 3 and 15, on own runs"
-    tier = "from_runs"
     question = "Does the run with the lower loss also have the higher score?"
-    reads_runs = True
 
     metric: str = knob("Validation metric.", default="r@1")
     smooth: int = knob("Number of steps over which the loss is averaged.", default=20, ge=1, le=500)
@@ -26,11 +24,7 @@ class RunCurves(Figure):
         names = (name for run in runs for record in run.metrics("validated") for name in record["values"])
         return {"metric": list(dict.fromkeys(names))}
 
-    def example(self) -> Sequence:
-        return _bundled.examples()
-
     def numbers(self, runs: Sequence = ()) -> Numbers:
-        _runs.needs(runs, "RunCurves")
         curves = {}
         for run in runs:
             stepped = [(r["step"], r["loss"]) for r in run.metrics("stepped") if r.get("loss") is not None]
@@ -56,13 +50,9 @@ class RunCurves(Figure):
             x="training step",
             y=("loss", self.knobs.metric),
         )
-        for index, (name, curve) in enumerate(numbers["curves"].items()):
-            panes = ((1, curve["steps"], curve["loss"], "lines"), (2, *curve["validated"], "lines+markers"))
-            for column, x, y, mode in panes:
-                figure.add_scatter(
-                    x=x, y=y, name=name, legendgroup=name, showlegend=column == 1, mode=mode, line=style.line(index),
-                    marker=style.marker(index, 7), row=1, col=column,
-                )  # fmt: skip
+        for index, (name, one) in enumerate(numbers["curves"].items()):
+            curve(figure, index, name, one["steps"], one["loss"], **panel(1, name))
+            curve(figure, index, name, *one["validated"], size=7, **panel(2, name))
         figure.update_yaxes(type="log" if self.knobs.log_loss else "linear", **LEFT)
         return style.legend_below(figure)
 

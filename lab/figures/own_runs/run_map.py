@@ -7,15 +7,14 @@ import numpy as np
 
 from lab.core import style
 from lab.figures import _bundled, _runs
-from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
+from lab.figures._base import Numbers, PlotlyFigure, knob
 
 
-class RunMap(Figure):
+class RunMap(_runs.RunFigure):
     """Mean score of the runs in each cell of two settings."""
 
     title = "A score over two settings of the runs"
     source = "Contextual, figures 7, 13, 16, 18 to 29"
-    tier = "from_runs"
     question = "Is there a ridge, or a single lucky cell?"
     stops = {
         "study": (
@@ -24,7 +23,6 @@ class RunMap(Figure):
         ),
         "metric": ("MAP@R", "r@1"),
     }  # fmt: skip
-    reads_runs = True
 
     study: str = knob("Stored sweep to show if no runs are selected.", default="contextual_weights")
     x: str = knob("Setting on the horizontal axis.", default="loss.lam")
@@ -39,11 +37,11 @@ class RunMap(Figure):
         return _bundled.swept(self.knobs.study)
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
-        _runs.needs(runs, "RunMap")
         k = self.knobs
         on_x, on_y = _bundled.axes(runs) or (k.x, k.y)
-        cells = defaultdict(list)
-        _runs.known(runs, "RunMap", on_x, on_y)
+        cells, there = defaultdict(list), _runs.settings(runs)
+        if missing := [name for name in (on_x, on_y) if name not in there]:
+            raise ValueError(f"RunMap: no run has {' or '.join(missing)}. Settings: {', '.join(there)}.")
         for run in runs:
             value = _runs.score(run, k.metric, k.split)
             if not np.isnan(value):
@@ -58,10 +56,7 @@ class RunMap(Figure):
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         k, (x, y) = self.knobs, numbers["axes"]
         figure = self.canvas(
-            f"{int(numbers['runs'].sum())} runs; the star marks the best cell{numbers['origin']}",
-            x=x,
-            y=y,
-            height=480,
+            f"{int(numbers['runs'].sum())} runs; the star marks the best cell{numbers['origin']}", x=x, y=y, height=480
         )
         figure.add_heatmap(
             x=numbers["x"], y=numbers["y"], z=numbers["mean"], colorscale=style.SEQUENTIAL, xgap=2, ygap=2,

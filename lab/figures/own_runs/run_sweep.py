@@ -8,18 +8,17 @@ import numpy as np
 
 from lab.core.estimates import deviation
 from lab.figures import _bundled, _runs
-from lab.figures._base import Figure, Numbers, PlotlyFigure, curve, knob
+from lab.figures._base import Numbers, PlotlyFigure, curve, knob
 
 WIDE = 8
 """Largest over smallest value from which an axis of positive numbers is logarithmic."""
 
 
-class RunSweep(Figure):
+class RunSweep(_runs.RunFigure):
     """Mean and deviation over the runs that agree on the axis and the group, usually over seeds."""
 
     title = "A score over one setting of the runs"
     source = "RS@k, figure 4; ROADMAP, figures 4 and 5; CAM, figures 4 and 6; Contextual, figure 6"
-    tier = "from_runs"
     question = "Is the difference between two settings larger than the difference between two seeds?"
     stops = {
         "study": (
@@ -28,7 +27,6 @@ class RunSweep(Figure):
         ),
         "metric": ("MAP@R", "r@1"),
     }  # fmt: skip
-    reads_runs = True
 
     study: str = knob(
         "Sweep of `lab papers claims` that is shown, on its own axes, when no runs are given.", default="batch_size"
@@ -45,7 +43,6 @@ class RunSweep(Figure):
         return _bundled.swept(self.knobs.study)
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
-        _runs.needs(runs, "RunSweep")
         k = self.knobs
         axis, group = _bundled.axes(runs) or (k.axis, k.group)
         cells: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -54,10 +51,8 @@ class RunSweep(Figure):
             if at is not None and not np.isnan(value):
                 cells[str(_runs.setting(run, group))][at if isinstance(at, int | float) else str(at)].append(value)
         if not cells:
-            known = sorted({name for run in runs for name in _runs.flat(run.config_dict)})
-            raise ValueError(
-                f"RunSweep: no run has both {axis} and a {k.split} score {k.metric}. Settings: {', '.join(known)}."
-            )
+            known = ", ".join(_runs.settings(runs))
+            raise ValueError(f"RunSweep: no run has both {axis} and a {k.split} score {k.metric}. Settings: {known}.")
         lines = {}
         for name, values in cells.items():
             x = sorted(values, key=lambda v: (isinstance(v, str), v))

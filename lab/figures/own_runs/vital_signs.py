@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from lab.core import style
-from lab.figures import _bundled, _runs
-from lab.figures._base import DOTTED, Figure, Numbers, PlotlyFigure, knob
+from lab.figures import _bundled
+from lab.figures._base import DOTTED, Numbers, PlotlyFigure, curve, knob, panel
+from lab.figures._runs import RunFigure
 from lab.verdict import History, findings
 from lab.verdict.findings import DEAD, FAST, ONE_POINT
 
@@ -18,24 +19,19 @@ SIGNS = {
 """Sign to panel, axis, the threshold above which it is wrong, and what that is called."""
 
 
-class VitalSigns(Figure):
+class VitalSigns(RunFigure):
     """A line a run and a panel a sign, each with its threshold: the cause is the sign that lies beyond."""
 
     title = "What the verdict looks at"
     source = "More"
-    tier = "from_runs"
     question = "Which sign tells why a training failed?"
-    reads_runs = True
+    examples = _bundled.EXAMINED
 
     log_steps: bool = knob(
         "Logarithmic axis of steps: a training is looked at in steps 1, 4, 16, 64, ...", default=True
     )
 
-    def example(self) -> Sequence:
-        return _bundled.examples(_bundled.EXAMINED)
-
     def numbers(self, runs: Sequence = ()) -> Numbers:
-        _runs.needs(runs, "VitalSigns")
         found: Numbers = {}
         for run in runs:
             evidence = History.of_run(run)
@@ -52,11 +48,7 @@ class VitalSigns(Figure):
         figure = self.canvas(said, panels=panels, x="training step", y=axes)
         for column, (sign, (*_, limit, beyond)) in enumerate(SIGNS.items(), 1):
             for index, (name, one) in enumerate(numbers["runs"].items()):
-                x, y = one[sign]
-                figure.add_scatter(
-                    x=x, y=y, name=name, legendgroup=name, showlegend=column == 1,
-                    mode="lines+markers", line=style.line(index), marker=style.marker(index, 7), row=1, col=column,
-                )  # fmt: skip
+                curve(figure, index, name, *one[sign], size=7, **panel(column, name))
             figure.add_hline(y=limit, line=DOTTED, annotation_text=f"above: {beyond}", row=1, col=column)
         figure.update_xaxes(type="log" if self.knobs.log_steps else "linear")
         figure.update_yaxes(type="log", tickformat="~%", row=1, col=1)

@@ -7,7 +7,7 @@ import numpy as np
 from lab import losses
 from lab.core import style
 from lab.figures import _lists
-from lab.figures._base import BESIDE, DELTA, DOTTED, RHO, Figure, Numbers, PlotlyFigure, knob
+from lab.figures._base import BESIDE, DELTA, DOTTED, RHO, Figure, Numbers, PlotlyFigure, knob, temperature
 from lab.figures._strip import draw_strip
 from lab.inspect import list_gradients
 from lab.surrogates import Heaviside, HMinus, HPlus, Sigmoid
@@ -30,14 +30,8 @@ class ApStrip(Figure):
         default="sup_ap",
         catalog="lab.inspect.gradients.lists",
     )
-    tau: float = knob(
-        "Temperature of SupAP and SmoothAP; any other loss is drawn at its own defaults.",
-        default=0.01,
-        ge=0.001,
-        le=1,
-        scale="log",
-        unit="cosine",
-        source="ROADMAP, eq. 4",
+    tau: float = temperature(
+        "Temperature of SupAP and SmoothAP; any other loss is drawn at its own defaults.", "ROADMAP, eq. 4"
     )
     rho: float = RHO
     delta: float = DELTA

@@ -1,19 +1,13 @@
 """000, figure 1: the exact recall of a short list beside its surrogate, with scores that can be dragged."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
+from torch import Tensor
 
 from lab.core import style
 from lab.figures import _lists
 from lab.figures._base import BESIDE, Figure, Numbers, PlotlyFigure, knob
 from lab.figures._strip import draw_strip, item_names
 from lab.surrogates import Heaviside, Sigmoid
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 class RecallStrip(Figure):
@@ -49,8 +43,8 @@ class RecallStrip(Figure):
         def loss(s: Tensor) -> Tensor:
             return 1 - _lists.recall_at_k(s, relevant, k.k, counting, ranking, k.divide_by_k, k.clip)
 
-        recall, hit = _lists.exact_recall(scores, relevant, k.k)
-        soft_ranks = _lists.ranks(scores, ranking)
+        exact, soft_ranks = (_lists.ranks(scores, step) for step in (Heaviside(), ranking))
+        hits = int((exact[relevant] <= k.k).sum())  # ties count against
         credit = counting.value(k.k - soft_ranks)
         count = int(relevant.sum())
         divisor = min(k.k, count) if k.divide_by_k else count
@@ -58,14 +52,13 @@ class RecallStrip(Figure):
             "scores": scores.numpy(),
             "relevant": relevant.numpy(),
             "push": -_lists.gradient(loss, scores),
-            "rank": _lists.ranks(scores, Heaviside()).numpy(),
-            "soft_rank": soft_ranks.numpy(),
+            "rank": exact.numpy(),
             "credit": credit.numpy() / divisor,
             "clipped": bool(credit[relevant].sum() > k.k),
             "divisor": divisor,
-            "recall": recall,
-            "trained_recall": min(recall * count, k.k) / divisor,
-            "hit": hit,
+            "recall": hits / count,
+            "trained_recall": min(hits, k.k) / divisor,
+            "hit": float(hits > 0),
             "surrogate": 1 - loss(scores).item(),
         }
 
@@ -101,9 +94,8 @@ class RecallStrip(Figure):
     def alt(self, numbers: Numbers) -> str:
         k = self.knobs.k
         size = np.abs(numbers["push"])
-        strongest = item_names(numbers["relevant"])[
-            int((size >= (1 - 1e-9) * size.max()).argmax())
-        ]  # the first of equals
+        first = int((size >= (1 - 1e-9) * size.max()).argmax())  # of equals
+        strongest = item_names(numbers["relevant"])[first]
         return (
             f"A list of {len(numbers['scores'])} items, {int(numbers['relevant'].sum())} positive. recall@{k} is "
             f"{numbers['recall']:.3f}, the hit rate {numbers['hit']:.0f}, the surrogate {numbers['surrogate']:.3f}, "

@@ -1,24 +1,16 @@
 """004, figure 11: five rings, a small network, and three surrogates for the step of the simplified contextual loss."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from lab import losses
 from lab.core import style
 from lab.figures import _toy
-from lab.figures._base import Figure, Numbers, PlotlyFigure, knob, slack
+from lab.figures._base import Figure, Numbers, PlotlyFigure, knob, marks, panel, slack
 from lab.figures.points import letters, set_metrics
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from lab.losses import Loss
 
 
 class ConcentricCircles(Figure):
@@ -56,7 +48,7 @@ class ConcentricCircles(Figure):
         random = np.random.default_rng(k.seed)
         labels = np.repeat(np.arange(k.rings), 40)
 
-        def points(noise: float) -> torch.Tensor:
+        def points(noise: float) -> Tensor:
             angle = random.uniform(0, 2 * np.pi, len(labels))
             ring = (1 + labels)[:, None] * np.column_stack([np.cos(angle), np.sin(angle)]) / k.rings
             return torch.from_numpy(ring + noise * random.normal(size=ring.shape)).float()
@@ -74,7 +66,7 @@ class ConcentricCircles(Figure):
             panes[name] = {"points": out, "MAP@R": set_metrics(out, labels)["MAP@R"]}
         return {"panes": panes, "labels": labels, "clean": clean.numpy()}
 
-    def _train(self, loss: Loss, points: Callable[[float], Tensor], labels: np.ndarray) -> nn.Module:
+    def _train(self, loss: losses.Loss, points: Callable[[float], Tensor], labels: np.ndarray) -> nn.Module:
         k = self.knobs
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(k.seed)
@@ -110,10 +102,9 @@ class ConcentricCircles(Figure):
             mine = labels == c
             clouds = [numbers["clean"], *(p["points"] * (1 + 0.12 * labels[:, None]) for p in panes.values())]
             for column, points in enumerate(clouds, 1):
-                figure.add_scatter(
-                    x=points[mine, 0], y=points[mine, 1], mode="markers",
-                    marker={**style.marker(int(c), 6), "opacity": 0.75}, name=f"ring {letters([c])[0]}",
-                    legendgroup=str(c), showlegend=column == 1, row=1, col=column,
+                marks(
+                    figure, int(c), f"ring {letters([c])[0]}", points[mine, 0], points[mine, 1], size=6, opacity=0.75,
+                    **panel(column, str(c)),
                 )  # fmt: skip
         for column in range(1, 5):
             axis = "x" if column == 1 else f"x{column}"

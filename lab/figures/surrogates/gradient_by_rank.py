@@ -3,7 +3,6 @@
 import numpy as np
 import torch
 
-from lab.core import style
 from lab.figures import _lists
 from lab.figures._base import Figure, Numbers, PlotlyFigure, curve, knob
 from lab.surrogates import Sigmoid
@@ -35,10 +34,7 @@ class GradientByRank(Figure):
         )
         for index, (k, values) in enumerate(numbers["each"].items()):
             curve(figure, index, f"k = {k}", numbers["ranks"], values, width=2)
-        figure.add_scatter(
-            x=numbers["ranks"], y=numbers["sum"], name="sum over k", mode="lines",
-            line={"color": style.BLACK, "width": 4}, opacity=0.55,
-        )  # fmt: skip
+        curve(figure, 6, "sum over k", numbers["ranks"], numbers["sum"], width=4, opacity=0.55)
         return figure.update_layout(hovermode="x unified")
 
     def alt(self, numbers: Numbers) -> str:

@@ -8,7 +8,7 @@ import torch
 
 from lab import surrogates
 from lab.core import style
-from lab.figures._base import LEFT, RHO, Figure, Numbers, PlotlyFigure, curve, knob
+from lab.figures._base import LEFT, RHO, Figure, Numbers, PlotlyFigure, curve, knob, panel, temperature
 from lab.surrogates import HPlus, Sigmoid, Surrogate
 
 OFFSETS = {"paper": (None, 0.5), "released": (1.44, 0.5), "released, iNaturalist": (1.0, 0.0)}
@@ -22,9 +22,7 @@ class HMinus(Figure):
     tier = "instant"
     question = "How large is the slope just before δ, and just after? What does the released offset do there?"
 
-    tau: float = knob(
-        "Temperature.", default=0.01, ge=0.001, le=0.2, scale="log", unit="cosine", source="ROADMAP, eq. 4"
-    )
+    tau: float = temperature("Temperature.", "ROADMAP, eq. 4", most=0.2)
     rho: float = RHO
     delta: float = knob(
         "Gap at which the linear part begins (delta).",
@@ -80,10 +78,7 @@ class HMinus(Figure):
         )
         for index, (name, (value, slope)) in enumerate(numbers["curves"].items()):
             for column, y in ((1, value), (2, slope)):
-                curve(
-                    figure, (1, 6, 2)[index], name, numbers["gaps"], y, legendgroup=name, showlegend=column == 1, row=1,
-                    col=column,
-                )  # fmt: skip
+                curve(figure, (1, 6, 2)[index], name, numbers["gaps"], y, **panel(column, name))
         if k.delta <= k.reach:
             figure.add_vline(
                 x=k.delta,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from lab.core import style
-from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
+from lab.figures._base import Figure, Numbers, PlotlyFigure, arrow, knob
 
 
 class RankPlus(Figure):
@@ -52,10 +52,7 @@ class RankPlus(Figure):
             if (dx and numbers["by_plus"] == 0) or (dy and k.rank_minus == 0):
                 continue
             x, y = min(30, k.rank_plus + dx), max(0, k.rank_minus + dy)
-            figure.add_annotation(
-                x=x, y=y, ax=k.rank_plus, ay=k.rank_minus, axref="x", ayref="y", text="", showarrow=True, arrowhead=2,
-                arrowwidth=4, arrowcolor=colour,
-            )  # fmt: skip
+            arrow(figure, (k.rank_plus, k.rank_minus), (x, y), colour, width=4)
             style.note(
                 figure, text, x, y, xanchor="left" if dx else "center", yanchor="bottom" if dx else "top", xshift=6
             )

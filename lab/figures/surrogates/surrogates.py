@@ -1,19 +1,13 @@
 """All surrogates for the step on one axis: the figure that none of the papers draws."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from lab import surrogates
 from lab.core import style
-from lab.figures._base import BESIDE, DELTA, LEFT, RHO, Figure, Numbers, PlotlyFigure, knob
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from lab.figures._base import BESIDE, DELTA, LEFT, RHO, Figure, Numbers, PlotlyFigure, curve, knob, panel, temperature
 
 
 class Surrogates(Figure):
@@ -24,10 +18,7 @@ class Surrogates(Figure):
     tier = "instant"
     question = "Which surrogates still pull on a badly ranked item, and which of them may undercount a rank?"
 
-    tau: float = knob(
-        "Temperature of sigmoid, H- and linear tail.", default=0.01, ge=0.001, le=1, scale="log", unit="cosine",
-        source="RS@k, eq. 4"
-    )  # fmt: skip
+    tau: float = temperature("Temperature of sigmoid, H- and linear tail.", "RS@k, eq. 4")
     rho: float = RHO
     delta: float = DELTA
     released: bool = knob("Draw H- with the released offset 1.44 instead of the continuous one.", default=False)
@@ -74,7 +65,6 @@ class Surrogates(Figure):
         return {"gaps": gaps, "curves": curves}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-
         figure = self.canvas(
             "gap = similarity of the other item minus that of the positive; right of zero the other item is ahead",
             height=860,
@@ -86,29 +76,24 @@ class Surrogates(Figure):
             vertical_spacing=0.2,
         )
         gaps = numbers["gaps"]
-        for index, (name, curve) in enumerate(numbers["curves"].items()):
-            line = style.line(6, 3) if index == 0 else style.line(index - 1)
+        for index, (name, one) in enumerate(numbers["curves"].items()):
+            look, width = (6, 3) if index == 0 else (index - 1, 2.5)
             for column, key in ((1, "value"), (2, "derivative")):
-                figure.add_scatter(
-                    x=gaps, y=curve[key], name=name, legendgroup=name, showlegend=column == 1, mode="lines", line=line,
-                    hovertemplate="%{y:.3g}", row=1, col=column,
-                )  # fmt: skip
+                curve(figure, look, name, gaps, one[key], width, hovertemplate="%{y:.3g}", **panel(column, name))
         figure.add_vline(x=0, line={"color": style.GREY, "width": 1}, row=1)
-        steepest = max(curve["derivative"].max() for curve in numbers["curves"].values())
+        steepest = max(one["derivative"].max() for one in numbers["curves"].values())
         figure.update_xaxes(title_text="similarity gap (cosine)", row=1)
         figure.update_yaxes(title_text="items counted", range=[-0.1, 2.6], **LEFT)
         figure.update_yaxes(title_text="slope (1 / cosine)", range=[-0.04 * steepest, 1.06 * steepest], **BESIDE)
-        figure.add_trace(self._table(numbers), row=2, col=1)
+        self._add_table(figure, numbers["curves"], at_tie=int(np.searchsorted(gaps, 0.0)))
         return figure.update_layout(
             hovermode="x unified",
             legend={"orientation": "h", "y": 0.345, "yanchor": "bottom", "x": 0.5, "xanchor": "center"},
         )
 
     @staticmethod
-    def _table(numbers: Numbers) -> go.Table:
-        import plotly.graph_objects as go
-
-        curves = numbers["curves"]
+    def _add_table(figure: PlotlyFigure, curves: dict[str, Numbers], at_tie: int) -> None:
+        """Bound, reach and tie of each surrogate in words."""
         words = {
             "holds": f"{style.RIGHT} holds",
             "fails at ties": f"{style.WRONG} fails at ties",
@@ -116,9 +101,8 @@ class Surrogates(Figure):
         }
         bounds = [words[curve["bound"]] for curve in curves.values()]
         colours = [style.BLUE if b.startswith(style.RIGHT) else style.VERMILLION for b in bounds]
-        tie = int(np.searchsorted(numbers["gaps"], 0.0))
-        return go.Table(
-            columnwidth=[1.3, 1, 1.5, 1, 1],
+        figure.add_table(
+            row=2, col=1, columnwidth=[1.3, 1, 1.5, 1, 1],
             header={
                 "values": ["surrogate", "at least the step?", "gradient alive for gaps", "value at tie", "slope there"],
                 "align": "left", "font": {"size": 13}, "fill_color": "#EEE", "line_color": "#DDD",
@@ -128,8 +112,8 @@ class Surrogates(Figure):
                     list(curves),
                     bounds,
                     [alive_words(curve["alive"]) for curve in curves.values()],
-                    [f"{curve['value'][tie]:.3g}" for curve in curves.values()],
-                    [f"{curve['derivative'][tie]:.3g}" for curve in curves.values()],
+                    [f"{curve['value'][at_tie]:.3g}" for curve in curves.values()],
+                    [f"{curve['derivative'][at_tie]:.3g}" for curve in curves.values()],
                 ],
                 "align": "left", "height": 26, "font": {"size": 13, "color": ["#222", colours, "#222", "#222", "#222"]},
                 "fill_color": "white", "line_color": "#DDD",

@@ -1,7 +1,6 @@
 """002: what each trick of the trade brought, measured: one after the other, and each alone."""
 
 import json
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -119,18 +118,12 @@ def _read(file: str) -> dict[str, Any]:
     Raises:
         ValueError: the file cannot be read or is no outcome of the tricks.
     """
-    if not file:
-        return _bundled()
+    path = Path(file).expanduser() if file else EXAMPLES / "tricks_emoji7.json"
     try:
-        stored = json.loads(checked(Path(file).expanduser()).read_text(encoding="utf-8"))
+        stored = json.loads(checked(path).read_text(encoding="utf-8"))
         if stored["protocol"] == "tricks":
             return stored
         raise ValueError(f"it is one of the protocol {stored['protocol']}")
     except (OSError, ValueError, KeyError, TypeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ValueError(f"MeasuredTricks: {file} is no outcome of `lab papers protocol tricks` ({reason}).") from None
-
-
-@cache
-def _bundled() -> dict[str, Any]:
-    return json.loads((EXAMPLES / "tricks_emoji7.json").read_text(encoding="utf-8"))

@@ -1,7 +1,6 @@
 """000 to 004: what the papers report of their losses, beside what comes of it here, claim by claim."""
 
 import json
-from functools import cache
 from typing import Literal
 
 from lab import trials
@@ -31,8 +30,8 @@ class PublishedEffects(Figure):
     paper: Literal["RS@k", "ROADMAP", "CAM", "Contextual"] = knob("The paper whose claims are shown.", default="RS@k")
 
     def numbers(self) -> Numbers:
-        rows = [row for row in _effects() if row["paper"] == self.knobs.paper]
-        return {"rows": rows[::-1]}  # plotly draws from below
+        rows = json.loads(trials.EFFECTS.read_text(encoding="utf-8"))
+        return {"rows": [row for row in reversed(rows) if row["paper"] == self.knobs.paper]}  # plotly draws from below
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         rows = numbers["rows"]
@@ -87,8 +86,3 @@ def _told(row: dict) -> str:
     else:
         here = row["verdict"]
     return f"{row['says']} Published {published} points; {here}."
-
-
-@cache
-def _effects() -> list[dict]:
-    return json.loads(trials.EFFECTS.read_text(encoding="utf-8"))

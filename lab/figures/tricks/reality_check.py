@@ -142,18 +142,16 @@ class RealityCheck(Figure):
             figure, 0, f"fair protocol, {self.knobs.dim}-wide", numbers["value"], numbers["names"], size=11,
             error_x={"array": numbers["interval"], "thickness": 2},
         )  # fmt: skip
-        if numbers["reported"]:
-            rows = numbers["reported"]
+        if rows := numbers["reported"]:
             figure.add_scatter(
                 x=[r[1] for r in rows.values()], y=list(rows), mode="markers+text", name="own paper",
                 marker=style.marker(1, 11), textposition="middle left",
                 text=[f"{year}, {backbone}, {width}-wide  " for year, _, backbone, width in rows.values()],
             )  # fmt: skip
+            figure.update_xaxes(range=[24, 71])
         figure.update_yaxes(
             autorange="reversed", type="category", categoryorder="array", categoryarray=numbers["names"]
         )
-        if numbers["reported"]:
-            figure.update_xaxes(range=[24, 71])
         return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:

@@ -49,8 +49,6 @@ SCORES = {
 }  # fmt: skip
 """The same trained Group Loss, used in four ways; one cell is empty in 002."""
 
-BUILDS_UP = {"ProxyNCA++"}
-
 
 class Tricks(Figure):
     """A waterfall of published numbers; each bar says what the trick added."""
@@ -88,14 +86,10 @@ class Tricks(Figure):
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         names, values = numbers["names"], numbers["values"]
-        adds = self.knobs.table in BUILDS_UP
+        adds = self.knobs.table == "ProxyNCA++"
+        whole = f"together {values[-1] - values[0]:+.1f} points, the loss itself unchanged"
         figure = self.canvas(
-            f"published {numbers['score']}, {self.knobs.table}; "
-            + (
-                f"together {values[-1] - values[0]:+.1f} points, the loss itself unchanged"
-                if adds
-                else "each on its own"
-            ),
+            f"published {numbers['score']}, {self.knobs.table}; {whole if adds else 'each on its own'}",
             x="tricks, added from left to right" if adds else "variant",
             y=f"{numbers['score']} (%)",
             height=560,
@@ -105,7 +99,12 @@ class Tricks(Figure):
         if adds:
             steps = [values[0], *(b - a for a, b in zip(values, values[1:], strict=False))]
             text = [(f"{steps[i]:+.1f} → " if i else "") + f"{v:.1f}{spread[i]}" for i, v in enumerate(values)]
-            add_waterfall(figure, names, steps, text)
+            figure.add_waterfall(
+                x=names, y=steps, measure=["absolute"] + ["relative"] * (len(steps) - 1), text=text,
+                increasing={"marker": {"color": style.BLUE}}, decreasing={"marker": {"color": style.VERMILLION}},
+                totals={"marker": {"color": style.GREY}}, connector={"line": {"dash": "dot", "color": style.GREY}},
+                textposition="outside",
+            )  # fmt: skip
         else:
             figure.add_bar(
                 x=names, y=values, text=[f"{v:.1f}{deviation}" for v, deviation in zip(values, spread, strict=True)],
@@ -118,12 +117,3 @@ class Tricks(Figure):
     def alt(self, numbers: Numbers) -> str:
         rows = zip(numbers["names"], numbers["values"], strict=True)
         return f"Published {numbers['score']}, {self.knobs.table}: " + ", ".join(f"{n} {v:.1f}" for n, v in rows) + "."
-
-
-def add_waterfall(figure: PlotlyFigure, names: list[str], steps: list[float], text: list[str]) -> None:
-    """Bars of which the first stands on the ground and each other on the one before."""
-    figure.add_waterfall(
-        x=names, y=steps, measure=["absolute"] + ["relative"] * (len(steps) - 1), text=text, textposition="outside",
-        increasing={"marker": {"color": style.BLUE}}, decreasing={"marker": {"color": style.VERMILLION}},
-        totals={"marker": {"color": style.GREY}}, connector={"line": {"dash": "dot", "color": style.GREY}},
-    )  # fmt: skip

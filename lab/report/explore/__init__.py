@@ -4,8 +4,6 @@ lab.report.explore.save(runs, "out.html")   # one file, for some thousands of im
 lab.report.explore.save(runs, "out")        # a folder for a static server: python -m http.server -d out
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 from collections.abc import Callable, Sequence

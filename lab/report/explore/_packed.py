@@ -1,7 +1,5 @@
 """Runs as numbers: vectors in eight bits, what is known of each image, and pictures on sheets."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from typing import Any

@@ -3,12 +3,11 @@
 html = lab.report.page.render(runs)
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path, PurePath
+from typing import Any
 
 import numpy as np
 import yaml
@@ -17,15 +16,16 @@ import lab
 import lab.verdict
 from lab.core import web_page
 from lab.core.estimates import LEVEL, over_groups
+from lab.core.explain import explain
 from lab.core.files import write_text
 from lab.core.formats import MB, counted, size
 from lab.data import ImageSet
 from lab.report._facts import ReportLine
 from lab.report._lines import Report, report
 from lab.report._write import caption_of, cells_of
-from lab.report.page import _curves, _look, _queries, _same
-from lab.report.page._look import STYLE
+from lab.report.page import _curves, _queries
 from lab.report.page._queries import PREFERRED, nearest
+from lab.report.same_queries import same_queries
 from lab.runs import difference
 from lab.runs.folder import Run
 
@@ -34,8 +34,10 @@ __all__ = ["PREFERRED", "STYLE", "facts", "nearest", "render", "save", "without_
 MOST = 5 * MB
 """Bytes of a page; more does not go through every mail server."""
 
-SHOWN = 6
-"""Runs of which queries are shown."""
+SHOWN, DISAGREEING = 6, 3
+"""Runs of which queries are shown, and queries that are shown where runs disagree."""
+
+STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
 
 
 def render(
@@ -56,7 +58,7 @@ def render(
         for found in zip(*((run.name, run.config.loss.name, run.config.data.name) for run in runs), strict=True)
     )
     what = escape(f"{counted(len(runs), 'run')} with {losses} on {data}.")
-    *before, settings, versions = (_section(*fact) for fact in facts(runs, table, images, _same.MOST).items())
+    *before, settings, versions = (_section(*fact) for fact in facts(runs, table, images, DISAGREEING).items())
     parts = [
         f"<h1>{escape(names)}</h1>",
         f"<p>{what} Made with Rankscope {lab.__version__}; nothing on this page is loaded from elsewhere.</p>",
@@ -94,7 +96,7 @@ def facts(runs: Sequence[Run], table: Report, images: Callable[[Run], ImageSet],
     """What there is to say of runs as HTML by its title, from scores to versions. most: queries with pictures."""
     made = {
         "Scores": _scores(_by_runs(table)) + _over_classes(runs, table),
-        "On the same queries": _same.of(runs, table.split, images, most) if len(runs) > 1 else "",
+        "On the same queries": _on_the_same(runs, table.split, images, most) if len(runs) > 1 else "",
         "Verdict": _verdict(runs),
         "Curves": _curves.of(runs),
         "Settings": _settings(runs),
@@ -125,7 +127,7 @@ def _by_runs(table: Report) -> Report:
 
 def _scores(table: Report) -> str:
     """The table, how to read it, and what does not compare."""
-    parts = [_look.table(caption_of(table), *cells_of(table)), *(f"<p>{escape(note)}</p>" for note in table.notes)]
+    parts = [_table(caption_of(table), *cells_of(table)), *(f"<p>{escape(note)}</p>" for note in table.notes)]
     if table.warnings:
         listed = "".join(f"<li>{escape(sentence)}</li>" for sentence in table.warnings)
         parts.append(f"<p>Not directly comparable:</p><ul>{listed}</ul>")
@@ -144,7 +146,7 @@ def _over_classes(runs: Sequence[Run], report: Report) -> str:
         "queries, for queries of one class are not independent. It says how far other classes would move "
         "the score, not another seed."
     )
-    return _look.table(caption, ["run", *report.columns], rows)
+    return _table(caption, ["run", *report.columns], rows)
 
 
 def _cell(value: float | None, measured: np.ndarray | None, labels: np.ndarray) -> str | None:
@@ -154,6 +156,31 @@ def _cell(value: float | None, measured: np.ndarray | None, labels: np.ndarray) 
     if estimate is None or estimate.half is None or not np.isclose(estimate.mean, value, atol=1e-6):
         return f"{100 * value:.1f}"
     return f"{100 * value:.1f} ± {100 * estimate.half:.1f}"
+
+
+def _on_the_same(runs: Sequence[Run], split: str, images_of: Callable[[Run], ImageSet], most: int) -> str:
+    """Every run against the first one, with so many queries; a sentence where they cannot be compared so."""
+    try:
+        found, images = same_queries(runs, split), images_of(runs[-1])
+    except (OSError, ValueError) as error:
+        return f"<p>{escape(explain(error))}</p>"
+    column = next(name for name in (*_queries.PREFERRED, *found.values) if name in found.values)
+    means = np.nanmean(found.values[column], axis=1)
+    rows = [[found.names[0], f"{means[0]:.3f}", None]]
+    rows += [
+        [name, f"{means[at]:.3f}", str(found.difference(column, 0, at))] for at, name in enumerate(found.names) if at
+    ]
+    parts = [_table(f"{column} on {found.words}.", ["run", column, f"against {found.names[0]}"], rows)]
+    parts += [f"<p>{escape(found.helped(column, 0, at, images.class_names))}</p>" for at in range(1, len(runs))]
+    for place in found.disagreement(column)[:most]:
+        parts.append(f"<h3>They disagree on {escape(str(images.keys[found.items[place]]))}</h3>")
+        scores = found.values[column][:, place]
+        for at in dict.fromkeys((int(scores.argmax()), int(scores.argmin()))):
+            run, items = runs[at], runs[at].embeddings(split).items
+            row, shown = np.flatnonzero(items == found.items[place]), np.zeros(len(items))
+            shown[row] = scores[at]
+            parts.append(f"<p>{escape(run.name)}</p>{''.join(_queries.drawn(run, split, images, row, shown))}")
+    return "".join(parts)
 
 
 def _verdict(runs: Sequence[Run]) -> str:
@@ -178,7 +205,7 @@ def _settings(runs: Sequence[Run]) -> str:
         head = ["setting", *(run.name for run in runs)]
         order = dict.fromkeys(knob for one in differing for knob in one)
         rows = [[knob, bases[knob], *(one.get(knob, (0, bases[knob]))[1] for one in differing)] for knob in order]
-        parts.append(_look.table("Settings in which the runs differ.", head, rows))
+        parts.append(_table("Settings in which the runs differ.", head, rows))
     for run in runs:
         text = escape(yaml.safe_dump(run.config_dict, sort_keys=False, allow_unicode=True))
         parts.append(f"<details><summary>Every setting of {escape(run.name)}</summary><pre>{text}</pre></details>")
@@ -189,4 +216,22 @@ def _versions(runs: Sequence[Run]) -> str:
     versions = {run.name: {**run.meta.get("versions", {}), "device": run.meta.get("device_name")} for run in runs}
     names = dict.fromkeys(name for one in versions.values() for name in one)
     rows = [[name, *(one.get(name) for one in versions.values())] for name in names]
-    return _look.table("What each run was trained with.", ["library", *versions], rows)
+    return _table("What each run was trained with.", ["library", *versions], rows)
+
+
+def _table(caption: str, head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
+    """A table with row and column headings; None is a dash."""
+    lines = [_row(head, "th"), *(_row(row, "td") for row in rows)]
+    body = f"<thead>{lines[0]}</thead><tbody>{''.join(lines[1:])}</tbody>"
+    text = escape(caption)  # outside of what scrolls sideways, so that a small screen shows all of it
+    return f'<p class="told">{text}</p><div class="wide" tabindex="0"><table aria-label="{text}">{body}</table></div>'
+
+
+def _row(cells: Sequence[Any], others: str) -> str:
+    """The first cell is a heading, the others are headings (th) or not (td)."""
+    heading = f'th scope="{"col" if others == "th" else "row"}"'
+    made = []
+    for place, cell in enumerate(cells):
+        tag = heading if place == 0 or others == "th" else others
+        made.append(f"<{tag}>{escape('-' if cell is None else str(cell))}</{tag[:2]}>")
+    return f"<tr>{''.join(made)}</tr>"

@@ -1,14 +1,11 @@
 """Curves over the steps as inline SVG."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from html import escape
 
 import numpy as np
 
-from lab.report.page import _look
 from lab.runs.folder import Run
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 480, 260, 62, 12, 12, 34
@@ -16,6 +13,9 @@ POINTS = 300
 """Points of a line at most; more are averaged."""
 
 StepValues = list[tuple[float, float]]
+
+DASHES = ("", "7 4", "2 3", "9 3 2 3", "12 4", "4 2")
+"""How lines are broken, so that colour is never alone."""
 
 
 def of(runs: Sequence[Run]) -> str:
@@ -32,7 +32,19 @@ def of(runs: Sequence[Run]) -> str:
     if not curves:
         return "<p>These runs recorded no curves.</p>"
     names = [run.name for run in runs]
-    return f"{_look.key(names)}<div class='charts'>{''.join(_chart(t, c, names) for t, c in curves.items())}</div>"
+    return f"{_key(names)}<div class='charts'>{''.join(_chart(t, c, names) for t, c in curves.items())}</div>"
+
+
+def _line(number: int) -> str:
+    """Attributes of the line of the number-th run."""
+    return f'fill="none" stroke="var(--c{number % 6})" stroke-width="2" stroke-dasharray="{DASHES[number % 6]}"'
+
+
+def _key(names: Sequence[str]) -> str:
+    """Which line is whose."""
+    swatch = '<svg viewBox="0 0 36 8" aria-hidden="true"><path d="M0 4H36" {}/></svg>'
+    items = (f"<li>{swatch.format(_line(number))}{escape(name)}</li>" for number, name in enumerate(names))
+    return f'<ul class="key">{"".join(items)}</ul>'
 
 
 def _chart(title: str, curves: dict[str, StepValues], names: Sequence[str]) -> str:
@@ -55,7 +67,7 @@ def _chart(title: str, curves: dict[str, StepValues], names: Sequence[str]) -> s
             for step, value in (points if len(points) <= POINTS else averaged(points))
         ]
         drawn = "M" + "L".join(places) + ("h.1" if len(places) == 1 else "")
-        parts.append(f'<path d="{drawn}" stroke-linecap="round" {_look.line(names.index(name))}/>')
+        parts.append(f'<path d="{drawn}" stroke-linecap="round" {_line(names.index(name))}/>')
     ranges = "; ".join(f"{name} from {points[0][1]:.3g} to {points[-1][1]:.3g}" for name, points in curves.items())
     alt = escape(f"{title} over {max(steps):,} training steps: {ranges}.")
     svg = (

@@ -1,7 +1,5 @@
 """The best and the worst queries of a run, with the pictures that were found for them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from html import escape
 
@@ -34,9 +32,7 @@ def of(run: Run, split: str, images_of: Callable[[Run], ImageSet]) -> str:
     try:
         images = images_of(run)
         for title, sign in (("Best", -1), ("Worst", 1)):
-            order = known[
-                np.lexsort((-sizes[place[known]], sign * values[known]))
-            ]  # of equals, those with more to find
+            order = known[np.lexsort((-sizes[place[known]], sign * values[known]))]  # of equals, where more is to find
             _, first = np.unique(query.labels[order], return_index=True)  # of different classes
             rows = drawn(run, split, images, order[np.sort(first)[:EACH]], values)
             sections.append(f"<h3>{title} by {escape(column)}</h3>{''.join(rows)}")
@@ -60,9 +56,8 @@ def drawn(run: Run, split: str, images: ImageSet, rows: np.ndarray, values: np.n
     """A row of pictures for each query of a run: itself, and what was found first. values: of every query."""
     query = run.embeddings(split)
     searched = run.embeddings(split, "gallery") or query
-    for row, places in zip(
-        rows, nearest(query.take(rows), searched, FOUND, run.config_of(split).similarity), strict=True
-    ):
+    found = nearest(query.take(rows), searched, FOUND, run.config_of(split).similarity)
+    for row, places in zip(rows, found, strict=True):
         name = str(images.class_names[query.labels[row]])
         cells = [_cell(images, int(query.items[row]), "", f"query {100 * values[row]:.0f} %", f"Query: {name}")]
         for rank, place in enumerate(places[places >= 0], start=1):

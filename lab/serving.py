@@ -145,11 +145,9 @@ def application(model: Model, token: str = "", limits: Limits = Limits()) -> Sta
     return Starlette(
         routes=[Route("/search", service.search, methods=["POST"]), Route("/health", health)],
         exception_handlers={
-            HTTPException: _refused,
-            ValueError: _refused,
-            ClientDisconnect: _refused,
+            **dict.fromkeys((HTTPException, ValueError, ClientDisconnect), _refused),
             Exception: _failed,
-        },  # fmt: skip
+        },
     )
 
 

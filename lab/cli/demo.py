@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from lab.cli import _serve
+    from lab.cli import app
     from lab.runs import default_root, examples
 
     root = arguments.runs or default_root()
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         _show(rows(), arguments.json)
         return 0
     shown = examples.copy_into(root)
-    with _serve.beside(str(root), arguments.port, token=not arguments.no_token) as server:
+    with app.beside(str(root), arguments.port, token=not arguments.no_token) as server:
         say("Open it: two example runs are there. The same two train now, and take their place when they end.")
         os.nice(NICER)
 

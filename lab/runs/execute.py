@@ -352,7 +352,7 @@ class _Execution:
         yield Note(announcement(config, parts, 1 if self.processes is None else self.processes.world))
         untrained = None
         if parts.validator is not None and knobs.keep_frames and not done and self.processes is None:
-            untrained = yield from parts.validator.embedded(parts.encoder)
+            untrained = yield from parts.validator.embedded(parts.encoder, parts.validator.query)
             self.writer.moment(0, vars(untrained), knobs.keep_frames)
         if not done:
             for record in trainer.checkups.before(untrained):

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_flags(parser, "runs", "json")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     import lab.runs
     from lab.runs.launching.queue import Queue
 
@@ -53,9 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
     elif action == "work":
         for started in queue.work():
             say(f"started {started.name}")
-        return 0
+        return
     _show(queue, arguments.json)
-    return 0
 
 
 def _show(queue: Queue, as_json: bool) -> None:

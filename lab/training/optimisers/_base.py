@@ -17,35 +17,21 @@ PARTS = {
 """Parts of the encoder's head that may have a rate of their own: attribute, and what an encoder without it lacks."""
 
 
+def _rate_of(part: str, le: float = 10, source: str = "") -> Any:
+    """A learning rate of a part's own."""
+    words = f"Learning rate of {part}; by default the encoder's."
+    return knob(words, default=None, gt=0, le=le, scale="log", source=source)
+
+
 class Optimiser(HasKnobs):
     """Builds a torch optimiser over the encoder's weights, parts of them with a rate of their own, and the loss's."""
 
     lr: float = knob("Learning rate of the encoder.", default=1e-3, gt=0, le=10, scale="log")
-    anchors_lr: float | None = knob(
-        "Learning rate of the loss's anchors or proxies; by default the encoder's.",
-        default=None,
-        gt=0,
-        le=1000,
-        scale="log",
-    )
-    head_lr: float | None = knob(
-        "Learning rate of the last layer; by default the encoder's.", default=None, gt=0, le=10, scale="log"
-    )
-    projector_lr: float | None = knob(
-        "Learning rate of the projector; by default the encoder's.",
-        default=None,
-        gt=0,
-        le=10,
-        scale="log",
-        source="Contextual, released code",
-    )
-    pooling_lr: float | None = knob(
-        "Learning rate of a learnt pooling, which then has no weight decay; by default the encoder's.",
-        default=None,
-        gt=0,
-        le=10,
-        scale="log",
-        source="Radenovic et al. 2018",
+    anchors_lr: float | None = _rate_of("the loss's anchors or proxies", le=1000)
+    head_lr: float | None = _rate_of("the last layer")
+    projector_lr: float | None = _rate_of("the projector", source="Contextual, released code")
+    pooling_lr: float | None = _rate_of(
+        "a learnt pooling, which then has no weight decay", source="Radenovic et al. 2018"
     )
     weight_decay: float = knob("Weight decay of all weights.", default=0.0, ge=0, le=1, scale="log")
 

@@ -11,12 +11,12 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 MOST_LINES = {
-    "adaptation": 540, "app": 10_140, "bench": 990, "claims": 1_340, "cli": 3_940, "core": 2_450, "data": 4_250,
+    "adaptation": 540, "app": 10_140, "bench": 990, "claims": 1_340, "cli": 3_930, "core": 2_450, "data": 4_250,
     "encoders": 1_180, "evaluation": 1_490, "exporters": 1_490, "figures": 7_890, "galleries": 360, "inspect": 2_980,
     "install": 180, "kernels": 5_680, "launchers": 730, "losses": 3_320, "maps": 730, "metrics": 1_120, "papers": 340,
     "playground": 260, "protocols": 1_530, "report": 2_100, "reranking": 420, "runs": 7_170, "samplers": 410,
-    "search": 2_210, "sweeps": 500, "training": 2_290, "trials": 180, "verdict": 980, "widgets": 990, "wrappers": 540,
-    "single files": 1_870, "tests": 31_190, "scripts": 3_000,
+    "search": 2_210, "sweeps": 500, "training": 2_280, "trials": 180, "verdict": 980, "widgets": 990, "wrappers": 540,
+    "single files": 1_860, "tests": 31_190, "scripts": 3_000,
 }  # fmt: skip
 """Room to its lines: the folders of `lab`, its loose files, and the folders beside it. These are today's sizes, rounded
 up to tens: rooms may only shrink, until lab and app hold 65,000 lines and 460,000 tokens together. The tests' goal is

@@ -64,7 +64,7 @@ def device_name(device: str) -> str:
 
 
 def meta(device: str) -> dict[str, Any]:
-    """What meta.json says about the machine and the software; which kernels run is told by `kernels`."""
+    """What meta.json says about the machine and the software."""
     import torch
 
     return {
@@ -77,10 +77,3 @@ def meta(device: str) -> dict[str, Any]:
         "git": git_revision(),
         "command": sys.argv,
     }
-
-
-def kernels(device: str) -> dict[str, Any]:
-    """What meta.json says about the path of the kernels; the first to ask waits a second for their compiler."""
-    import lab.kernels
-
-    return {"kernels": lab.kernels.path(device)}

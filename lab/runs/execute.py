@@ -380,7 +380,7 @@ class _Execution:
         self.writer.status(FINISHED, phase="finished", scores=scores, sentence="", eta_seconds=None)
 
     def _trained(self, trainer: Trainer) -> Iterator[Record]:
-        from lab.install.environment import kernels
+        from lab import kernels
         from lab.training.loop import Stopped
 
         first = True
@@ -388,7 +388,7 @@ class _Execution:
             for record in trainer.run():
                 yield self._kept(record)
                 if first:  # not before: whoever waits for the first step should not wait for a compiler
-                    self.writer.describe(kernels(str(trainer.parts.device)))
+                    self.writer.describe({"kernels": kernels.path(str(trainer.parts.device))})
                 first = False
         except Stopped as stopped:
             self.writer.of_step("failure", stopped.step, stopped.batch, {"sentence": str(stopped)})

@@ -210,14 +210,8 @@ class Trainer:
             return
         yield Saving(step, name)
         losses = self.parts.loss.state_dict()
-        losses = held.whole(losses) if held else losses
-        state = {
-            "encoder": self.parts.encoder.state_dict(),
-            "loss": losses,
-            "progress": dataclasses.asdict(self.progress),
-        }
-        if self.parts.config is not None:
-            state |= {"config": self.parts.config}
+        state: dict[str, Any] = {"encoder": self.parts.encoder.state_dict(), "config": self.parts.config}
+        state |= {"loss": held.whole(losses) if held else losses, "progress": dataclasses.asdict(self.progress)}
         if name == LAST:
             optimised = held.rest() if held else self.parts.optimiser.state_dict()
             state |= {"optimiser": optimised, "scaler": self.precision.state_dict()}

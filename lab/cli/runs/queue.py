@@ -16,12 +16,10 @@ if TYPE_CHECKING:
     from lab.runs.launching.queue import Queue
 
 
-ACTIONS = ("list", "add", "move", "remove", "pause", "go", "work")
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument
-    flag("action", nargs="?", choices=ACTIONS, default="list", help="what to do (default list)")
+    actions = ("list", "add", "move", "remove", "pause", "go", "work")
+    flag("action", nargs="?", choices=actions, default="list", help="what to do (default list)")
     flag("run", nargs="?", help="name of the run")
     flag("position", nargs="?", type=int, help="for move: its place in the queue, 0 being the next")
     flag("--device", help="for add: device to run on (default the run's own)")

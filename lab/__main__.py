@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"lab: {error}", file=sys.stderr)
         return 1
     from lab.cli import parse
-    from lab.cli._output import be_quiet, complain
+    from lab.cli._output import complain, quiet
 
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # closed by the shell, with >&-
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         try:
             command, parsed = parse(words)
-            be_quiet(getattr(parsed, "quiet", False))
+            quiet.set(getattr(parsed, "quiet", False))
             return 0 if command is None else command.run(parsed) or 0
         finally:
             _flush()

@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 import lab
 from lab.core.catalog import ENTRY_POINTS
 from lab.core.formats import GB, size
-from lab.install import installation, shipped
+from lab.install import shipped
+from lab.install.environment import version_of
 from lab.runs.launching import webhook
 
 
@@ -42,10 +43,7 @@ PARTS = {
 
 def examine() -> list[Component]:
     """Look at everything; takes a few seconds, since it loads torch and faiss and lets each compute something."""
-    checks = (
-        *(_system, _webhook, _files, _installation, _parts, _plugins),
-        *(_torch, _faiss, _kernels, _browser),
-    )
+    checks = (_system, _webhook, _files, _installation, _parts, _plugins, _torch, _faiss, _kernels, _browser)
     return [finding for check in checks for finding in check()]
 
 
@@ -90,15 +88,34 @@ def _files() -> Iterator[Component]:
         yield Component("tutorials and documents", f"{shipped.folder('notebooks')} and {shipped.folder('docs')}")
 
 
+CHANGE = {
+    "ordinary": "Without a GPU the light one is enough: {light} (docs/installation.md).",
+    "light": "For a GPU take the ordinary one: {ordinary} (docs/installation.md).",
+    "neither": "To save disk take the light one, {light}; for a GPU the ordinary, {ordinary} (docs/installation.md).",
+}
+WAYS = {
+    True: {"light": "make clean, then make demo LIGHT=1", "ordinary": "make clean, then make demo"},
+    False: {"light": "a new environment, and uv with --override", "ordinary": "a new environment, and pip or uv"},
+}
+"""How to come to each installation from a checkout, and from a wheel."""
+
+
 def _installation() -> Iterator[Component]:
-    """Which of the two installations this is; the advice is no complaint."""
-    found = installation.current()
-    yield Component("installation", found.detail, advice=found.change)
+    """Which installation this environment holds: the ordinary one, with CUDA libraries, the light one without, or
+    neither, something of both. The build of faiss and what pip installed tell it; the advice is no complaint."""
+    installed = {(one.name or "").lower(): one for one in importlib.metadata.distributions()}
+    cuda = [one for name, one in installed.items() if name.startswith("nvidia-")]
+    faiss = "faiss-gpu" if "faiss-gpu" in installed else "faiss-cpu" if "faiss-cpu" in installed else "no faiss"
+    name = {("faiss-gpu", True): "ordinary", ("faiss-cpu", False): "light"}.get((faiss, bool(cuda)), "neither")
+    space = sum(file.size or 0 for one in cuda for file in one.files or ())
+    libraries = f"CUDA libraries of {size(space)}" if cuda else "no CUDA libraries"
+    advice = CHANGE[name].format(**WAYS[shipped.checkout() is not None])
+    yield Component("installation", f"{name}: {faiss}, {libraries}", advice=advice)
 
 
 def _parts() -> Iterator[Component]:
     for name, extra in PARTS.items():
-        if version := _version(name):
+        if version := version_of(name):
             yield Component(name, version)
         elif extra:
             yield Component(name, "not installed", "missing", f"Optional: pip install 'rankscope[{extra}]'.")
@@ -154,20 +171,12 @@ def _faiss() -> Iterator[Component]:
         yield Component("faiss", str(error).splitlines()[0], "broken", advice)
         return
     gpus = faiss.get_num_gpus() if hasattr(faiss, "get_num_gpus") else 0
-    both = [name for name in ("faiss-cpu", "faiss-gpu") if _version(name)]
+    both = [name for name in ("faiss-cpu", "faiss-gpu") if version_of(name)]
     if len(both) == 2:
         advice = "They overwrite each other: pip uninstall faiss-cpu faiss-gpu, then install one."
         yield Component("faiss", f"{faiss.__version__}, both faiss-cpu and faiss-gpu", "broken", advice)
         return
     yield Component("faiss", f"{faiss.__version__} ({', '.join(both)}), {gpus} GPUs")
-
-
-def _version(name: str) -> str:
-    """Of a distribution; nothing where it is not installed."""
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
 
 
 def _kernels() -> Iterator[Component]:
@@ -176,7 +185,8 @@ def _kernels() -> Iterator[Component]:
     from lab.kernels import paths
     from lab.search.exact import why_not_compiled
 
-    advice = "Everything works without it, but large batches are slower. To speed them up, "
+    advice = "Everything works without it, but large batches are slower. To speed them up, make {} work."
+    compilers = {"compiled": "numba (pip install numba)", "triton": "Triton, which needs a C compiler,"}
     try:
         forced = ", forced" if paths.forced() else ""
     except ValueError as refused:
@@ -187,21 +197,13 @@ def _kernels() -> Iterator[Component]:
         if device == "cuda" and not torch.cuda.is_available():
             yield Component(what, f"not used: {why or 'there is no CUDA GPU'}")
         elif why and not forced:
-            yield Component(what, f"{taken}: {why}", "warning", advice + f"make {_COMPILERS[best]} work.")
+            yield Component(what, f"{taken}: {why}", "warning", advice.format(compilers[best]))
         else:
             yield Component(what, taken + forced)
-    rows = torch.eye(4)
-    why = why_not_compiled(rows, rows)
-    if why:
-        yield Component("search kernels", f"plain: {why}", "warning", advice + f"make {_COMPILERS['compiled']} work.")
+    if why := why_not_compiled(torch.eye(4), torch.eye(4)):
+        yield Component("search kernels", f"plain: {why}", "warning", advice.format(compilers["compiled"]))
     else:
         yield Component("search kernels", "compiled")
-
-
-_COMPILERS = {
-    "compiled": "numba (pip install numba)",
-    "triton": "Triton, which needs a C compiler,",
-}
 
 
 def _browser() -> Iterator[Component]:

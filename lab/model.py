@@ -295,7 +295,8 @@ class Model:
         Raises:
             ValueError: the run's encoder has no text side, or there is no text.
         """
-        side = text_side(self._evaluator.trained.encoder)
+        encoder: Any = self._evaluator.trained.encoder
+        side = getattr(encoder, "embed_text", None) or getattr(getattr(encoder, "model", None), "embed_text", None)
         if side is None:
             raise ValueError(
                 f"The encoder of {self.run.name} has no text side, so it cannot be searched with words; an encoder "
@@ -422,11 +423,6 @@ class Model:
             encoder.eval(), one, other, flip=knobs.flip, unit=unit and not knobs.beta,
             embed=self._evaluator.rows, by_parts=tuple(knobs.scales) == (1.0,), pictures=(pixels[0], pixels[1]),
         )  # fmt: skip
-
-
-def text_side(encoder: Any) -> Callable[[Sequence[str]], torch.Tensor] | None:
-    """What puts words into an encoder's space, unit rows [n d]; None for an encoder of images alone."""
-    return getattr(encoder, "embed_text", None) or getattr(getattr(encoder, "model", None), "embed_text", None)
 
 
 def load(

@@ -61,7 +61,9 @@ class Service:
         if self.token and not hmac.compare_digest(given.encode(), self.token.encode()):
             wanted = "This server asks for its token: send the header `Authorization: Bearer TOKEN`."
             raise HTTPException(401, wanted, {"WWW-Authenticate": "Bearer"})
-        k = self._k(request.query_params.get("k", "10"))
+        k = request.query_params.get("k", "10")
+        if not k.isdecimal() or not 1 <= int(k) <= self.limits.k:
+            raise HTTPException(400, f"k must be a whole number from 1 to {self.limits.k}, got {k[:20]!r}.")
         if self.under_way >= self.limits.at_once:
             busy = f"{self.limits.at_once} searches are under way, as many as this server takes; try again in a moment."
             raise HTTPException(503, busy, {"Retry-After": "1"})
@@ -69,15 +71,10 @@ class Service:
         try:
             body = await self._body(request)
             as_json = request.headers.get("Content-Type", "").startswith("application/json")
-            results = await anyio.to_thread.run_sync(self._results, body, as_json, k, limiter=self.turns)
+            results = await anyio.to_thread.run_sync(self._results, body, as_json, int(k), limiter=self.turns)
         finally:
             self.under_way -= 1
         return JSONResponse({"results": results})
-
-    def _k(self, word: str) -> int:
-        if not word.isdecimal() or not 1 <= int(word) <= self.limits.k:
-            raise HTTPException(400, f"k must be a whole number from 1 to {self.limits.k}, got {word[:20]!r}.")
-        return int(word)
 
     async def _body(self, request: Request) -> bytes:
         most, body = round(self.limits.megabytes * 1e6), bytearray()
@@ -145,11 +142,9 @@ def application(model: Model, token: str = "", limits: Limits = Limits()) -> Sta
     return Starlette(
         routes=[Route("/search", service.search, methods=["POST"]), Route("/health", health)],
         exception_handlers={
-            HTTPException: _refused,
-            ValueError: _refused,
-            ClientDisconnect: _refused,
+            **dict.fromkeys((HTTPException, ValueError, ClientDisconnect), _refused),
             Exception: _failed,
-        },  # fmt: skip
+        },
     )
 
 

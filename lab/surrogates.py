@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -134,9 +134,7 @@ class Sigmoid(Surrogate):
     clamp: float | None = None
 
     def __post_init__(self) -> None:
-        _positive(self, "tau")
-        if self.clamp is not None:
-            _positive(self, "clamp")
+        _check(self, above=("tau", "clamp"))
 
     def value(self, gap: Tensor) -> Tensor:
         exponent = gap / self.tau
@@ -175,9 +173,7 @@ class HMinus(Surrogate):
     lift_ties: bool = False
 
     def __post_init__(self) -> None:
-        _positive(self, "tau")
-        for name in ("rho", "delta", "start"):
-            _not_negative(self, name)
+        _check(self, above=("tau",), from_zero=("rho", "delta", "start"))
         if self.offset is not None and not math.isfinite(self.offset):
             raise ValueError(f"HMinus: offset must be finite or None, got {self.offset!r}.")
 
@@ -218,7 +214,7 @@ class ConstantGradient(Surrogate):
     alpha: float = 10.0
 
     def __post_init__(self) -> None:
-        _positive(self, "alpha")
+        _check(self, above=("alpha",))
 
     def value(self, gap: Tensor) -> Tensor:
         return (gap >= 0).to(gap.dtype)
@@ -241,9 +237,7 @@ class LinearTail(Surrogate):
     rho: float | None = None
 
     def __post_init__(self) -> None:
-        _positive(self, "tau")
-        if self.rho is not None:
-            _not_negative(self, "rho")
+        _check(self, above=("tau",), from_zero=("rho",))
 
     @property
     def slope(self) -> float:
@@ -314,13 +308,9 @@ def _sigmoid_slope(exponent: Tensor) -> Tensor:
     return torch.sigmoid(exponent).mul_((-exponent).sigmoid_())
 
 
-def _positive(owner: Surrogate, name: str) -> None:
-    value = getattr(owner, name)
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{type(owner).__name__}: {name} must satisfy 0 < {name}, got {value!r}.")
-
-
-def _not_negative(owner: Surrogate, name: str) -> None:
-    value = getattr(owner, name)
-    if not (math.isfinite(value) and value >= 0):
-        raise ValueError(f"{type(owner).__name__}: {name} must satisfy 0 <= {name}, got {value!r}.")
+def _check(owner: Surrogate, above: Sequence[str] = (), from_zero: Sequence[str] = ()) -> None:
+    """Refuse what must lie above 0, or not below it, and does not; None is no value."""
+    for name in (*above, *from_zero):
+        value, sign = getattr(owner, name), "<" if name in above else "<="
+        if value is not None and not (math.isfinite(value) and (value > 0 or value == 0 and name in from_zero)):
+            raise ValueError(f"{type(owner).__name__}: {name} must satisfy 0 {sign} {name}, got {value!r}.")

@@ -47,9 +47,7 @@ def mistakes(evidence: Evidence, count: int = 2) -> np.ndarray:
     Returns:
         int64 [at most count], rows of the ranking, the latest first positive first.
     """
-    neighbours = evidence.ranking.neighbours
-    right = evidence.gallery.labels[neighbours] == evidence.query.labels[:, None]
-    right &= neighbours >= 0
+    right = evidence.ranking.hits
     first = np.where(right.any(1), right.argmax(1), 0)  # 0: found at once, or never
     return np.argsort(-first, kind="stable")[: min(count, int((first > 0).sum()))]
 

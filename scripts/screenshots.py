@@ -34,7 +34,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 import app.views
 import lab
 import lab.claims
-from lab.cli import _serve
+from lab.cli.app import beside
 from lab.install import children
 from lab.papers.tables import TITLES
 
@@ -121,7 +121,7 @@ def take(browser: Browser, address: str, shot: Shot) -> Image.Image:
 
 
 def pictures(runs: Path, names: list[str], out: Path) -> None:
-    with _serve.beside(str(runs), PORT, token=False), chromium() as browser:
+    with beside(str(runs), PORT, token=False), chromium() as browser:
         for name in names or SHOTS:
             take(browser, HERE + SHOTS[name].address, SHOTS[name]).save(out / f"{name}.webp", quality=80, method=6)
             print(f"{out / name}.webp", flush=True)
@@ -141,7 +141,7 @@ def times(runs: Path, views: int) -> None:
     """Each view is a new tab, as a bookmark opens it, on one server; the first view is told beside the median."""
     pages = ["browse", *(m.name for m in pkgutil.iter_modules(app.views.__path__) if m.ispkg and m.name != "browse")]
     taken: dict[str, list[float]] = {name: [] for name in pages}
-    with _serve.beside(str(runs), PORT, token=False), chromium() as browser:
+    with beside(str(runs), PORT, token=False), chromium() as browser:
         time.sleep(5)  # what the server does after its start is not a page's
         for name in pages * views:
             with browser.new_context(viewport={"width": 1280, "height": 800}) as context:

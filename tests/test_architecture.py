@@ -14,7 +14,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "adaptation": ("data", "encoders", "evaluation", "report", "runs"),
     "core": (),
     "galleries": (),
-    "install": ("kernels",),
+    "install": (),
     "surrogates": (),
     "kernels": ("surrogates",),
     "data": (),

@@ -27,7 +27,12 @@ def add_sections(parser: argparse.ArgumentParser, words: list[str], sections: Se
     for name in sections:
         section = SECTIONS[name]
         if section.package:
-            _add_choice(parser, section)
+            names, several, default = ", ".join(section.names()), "", section.default
+            if section.many:
+                several, default = "; several, or none for an empty list", ", ".join(section.default) or "none"
+            how: dict[str, Any] = {"action": "extend", "nargs": "+"} if section.many else {}
+            help = f"{section.help}{several}: {names} (default {default})"
+            parser.add_argument(f"--{name}", metavar="NAME", help=help, **how)
         for prefix, choice in dict.fromkeys(_chosen(section, chosen.get(name))):  # one given twice is refused later
             title = f"{prefix}{f' ({choice})' if choice and not section.many else ''}: {section.help}"
             _flags.add_knobs(parser, prefix, _knobs_of(section, choice), title)
@@ -120,17 +125,6 @@ def _given(section: Section, prefix: str, name: str | None, arguments: argparse.
     if not any(key.startswith(f"{prefix}.") for key in vars(arguments)):
         return {}
     return _flags.collect(arguments, prefix, section.knobs_of(name))
-
-
-def _add_choice(parser: argparse.ArgumentParser, section: Section) -> None:
-    names = ", ".join(section.names())
-    if section.many:
-        default = ", ".join(section.default) or "none"
-        help = f"{section.help}; several, or none for an empty list: {names} (default {default})"
-    else:
-        help = f"{section.help}: {names} (default {section.default})"
-    several: dict[str, Any] = {"action": "extend", "nargs": "+"} if section.many else {}
-    parser.add_argument(f"--{section.name}", metavar="NAME", help=help, **several)
 
 
 def _chosen(section: Section, value: Any) -> list[tuple[str, str | None]]:

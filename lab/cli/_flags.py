@@ -24,7 +24,9 @@ def add_knobs(
     for declared in describe(knobs) if isinstance(knobs, type) else knobs:
         if declared.name in without:
             continue
-        value = {"metavar": _metavar(declared), **({"nargs": "+"} if declared.many else {})}
+        word = {int: "N", float: "X"}.get(declared.kind, "TEXT")
+        metavar = f"{{{','.join(declared.choices)}}}" if declared.choices else word
+        value = {"metavar": metavar, **({"nargs": "+"} if declared.many else {})}
         group.add_argument(
             f"--{prefix}.{declared.name}",
             dest=f"{prefix}.{declared.name}",
@@ -84,12 +86,6 @@ def _one(declared: Knob, word: str, flag: str) -> Any:
             whole = "a whole number, " if declared.kind is int else ""
             raise ValueError(f"--{flag} must be {whole}{declared.range}, got {word!r}.") from None
     return word
-
-
-def _metavar(declared: Knob) -> str:
-    if declared.choices:
-        return "{" + ",".join(declared.choices) + "}"
-    return {int: "N", float: "X"}.get(declared.kind, "TEXT")
 
 
 def _help(declared: Knob) -> str:

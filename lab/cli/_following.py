@@ -20,15 +20,14 @@ PAUSE = 0.3
 """Seconds between two looks."""
 
 
-def lines_of(run: Run, name: str, from_end: bool = False) -> Iterator[str]:
-    """The lines of one of a run's files, and those that come, until the run is no longer at work.
+def lines_of(run: Run, name: str) -> Iterator[str]:
+    """The lines that come to one of a run's files, until the run is no longer at work.
 
-    from_end: only those that come. A file that gets shorter (a run that goes on cuts off what came after its
-    checkpoint) is followed from its new end.
+    A file that gets shorter (a run that goes on cuts off what came after its checkpoint) is followed from its new end.
     """
     path, rest, offset = run.path / name, b"", 0
     with suppress(FileNotFoundError):
-        offset = os.stat(path).st_size if from_end else 0
+        offset = os.stat(path).st_size
     while True:
         going = at_work(run)
         fresh = b""
@@ -55,7 +54,7 @@ def coming(run: Run) -> Iterator[dict[str, Any]]:
     """The records of a run's metrics.jsonl that come until it is no longer at work."""
     from lab.runs.folder import stored_record
 
-    lines = (stored_record(line.encode()) for line in lines_of(run, "metrics.jsonl", from_end=True))
+    lines = (stored_record(line.encode()) for line in lines_of(run, "metrics.jsonl"))
     return (record for record in lines if record is not None)
 
 

@@ -108,22 +108,13 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
-_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
-
-
-def be_quiet(quiet: bool) -> None:
-    """From now on show results and failures only, or everything again."""
-    _quiet.set(quiet)
-
-
-def quiet() -> bool:
-    """Whether results and failures are all that is wanted."""
-    return _quiet.get()
+quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+"""Whether results and failures are all that is wanted."""
 
 
 def say(sentence: str) -> None:
     """Tell a person something that is not the answer itself; goes to standard error, so that pipes stay clean."""
-    if not quiet():
+    if not quiet.get():
         print(sentence, file=sys.stderr, flush=True)
 
 

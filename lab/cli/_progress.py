@@ -24,7 +24,7 @@ EVERY = 10.0
 
 def follow(records: Iterable[T], quiet: bool = False) -> Iterator[T]:
     """Show every record on stderr and hand it on."""
-    if quiet or _output.quiet():
+    if quiet or _output.quiet.get():
         yield from records
     elif sys.stderr.isatty():
         yield from _bars(records)
@@ -32,9 +32,10 @@ def follow(records: Iterable[T], quiet: bool = False) -> Iterator[T]:
         yield from _lines(records)
 
 
-def drain(records: Iterable[Record], quiet: bool = False) -> list[Record]:
-    """Show all records and return those that are results."""
-    return [r for r in follow(records, quiet) if isinstance(r, Evaluated | Note)]
+def drain(records: Iterable[object], quiet: bool = False) -> None:
+    """Show all records."""
+    for _ in follow(records, quiet):
+        pass
 
 
 def result_of(generator: Generator[Record, None, T], quiet: bool = False) -> T:
@@ -44,8 +45,7 @@ def result_of(generator: Generator[Record, None, T], quiet: bool = False) -> T:
     def wrapped() -> Iterator[Record]:
         outcome.append((yield from generator))
 
-    for _ in follow(wrapped(), quiet):
-        pass
+    drain(wrapped(), quiet)
     return outcome[0]
 
 

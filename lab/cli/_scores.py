@@ -38,7 +38,7 @@ def show_scores(run: Run, *, as_json: bool) -> None:
     say(" ".join(filter(None, (f"{run.path}: {status['state']}.", status.get("sentence")))))
 
 
-def told_import(run: Any, as_json: bool) -> int:
+def told_import(run: Any, as_json: bool) -> None:
     """Say what a run that was made at once holds, and where to look at it."""
     import numpy as np
 
@@ -49,7 +49,7 @@ def told_import(run: Any, as_json: bool) -> int:
     labels, scores = {split: labels_of(split) for split in run.splits}, values_of(run)
     if as_json:
         print_json({"run": str(run.path), "queries": {s: len(of[0]) for s, of in labels.items()}, "scores": scores})
-        return 0
+        return
     counts = {split: [f"{len(one):,}" for one in of] for split, of in labels.items()}
     words = {1: "{} vectors", 2: "{} queries and a gallery of {}"}
     sizes = [f"{words[len(of)].format(*of)} in the {split} split" for split, of in counts.items()]
@@ -64,4 +64,3 @@ def told_import(run: Any, as_json: bool) -> int:
         why = why if any(run.dataset().class_names) else ": the rows have no labels; say which column with --label."
         print(f"Nothing was measured{why or f'; `lab evaluate {run.path}` does it.'}")
     say(f"Look at it: lab app --runs {run.path.parent}")
-    return 0

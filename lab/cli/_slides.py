@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lab.core.files import write_text
+from lab.core.web_page import filled
 
 if TYPE_CHECKING:
     from lab.figures import Figure
@@ -71,10 +72,7 @@ def page(notebook: Any) -> str:
         "STYLE": live_page.DRAG_CSS.read_text(encoding="utf-8"),
         "PLOTLY": base64.b64encode(gzip.compress(live_page.plotly_js(()).encode(), 9, mtime=0)).decode(),
     }
-    text = Path(__file__).with_name("slides.html").read_text(encoding="utf-8")
-    for blank, value in blanks.items():
-        text = text.replace(f"%{blank}%", value)
-    return text
+    return filled(Path(__file__).with_name("slides.html"), blanks)
 
 
 class Shown(NamedTuple):

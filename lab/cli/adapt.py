@@ -28,17 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
 
     flag = parser.add_argument
     flag("source", metavar="SOURCE", help="folder of class folders, run, or name of a data set")
-    flag(
-        "--encoder",
-        metavar="WHAT",
-        help="network, as `lab embed --encoder` takes it (default that of the run, else efficientnet_lite0)",
-    )
+    encoder = "network, as `lab embed --encoder` takes it (default that of the run, else efficientnet_lite0)"
+    flag("--encoder", metavar="WHAT", help=encoder)
     flag("--weights", metavar="FILE", help="saved state_dict of the network")
-    flag(
-        "--head",
-        default="linear",
-        help="linear, whitened (starts as the PCA whitening), mlp, or whitening (no training) (default linear)",
-    )
+    head = "linear, whitened (starts as the PCA whitening), mlp, or whitening (no training) (default linear)"
+    flag("--head", default="linear", help=head)
     flag("--dim", type=int, help="width of the embedding (default 512, or 128 to whiten; at most that of the features)")
     flag("--also", nargs="+", action="extend", default=[], metavar="DATA", help="other data to measure both on")
     flag("--name", help="name of the run (default after the source and the head)")

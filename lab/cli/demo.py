@@ -24,11 +24,7 @@ if TYPE_CHECKING:
 
 HEADING, PLACE = "See and learn", 31
 
-
-CLOSER = "emoji7_contrastive"
 COLUMNS = ("r@1", "r@4", "MAP@R")
-NICER = 5
-"""How far the trainings step back where the dashboard wants the same processor cores."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from lab.cli import _serve
+    from lab.cli import app
     from lab.runs import default_root, examples
 
     root = arguments.runs or default_root()
@@ -54,9 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
         _show(rows(), arguments.json)
         return 0
     shown = examples.copy_into(root)
-    with _serve.beside(str(root), arguments.port, token=not arguments.no_token) as server:
+    with app.beside(str(root), arguments.port, token=not arguments.no_token) as server:
         say("Open it: two example runs are there. The same two train now, and take their place when they end.")
-        os.nice(NICER)
+        os.nice(5)  # the trainings step back where the dashboard wants the same processor cores
 
         def ended(run: Run) -> None:
             if example := shown.get(run.config.loss.name):
@@ -163,4 +159,4 @@ def _show(rows: list[dict], as_json: bool) -> None:
         "One training each. Other seeds and other classes move r@1 of this network by one to two points (standard "
         "deviation, study cnn_losses of docs/claims.md): seven are a difference, one is not."
     )
-    say(f"A pair loss comes closer to recall@k than cross-entropy does: lab train --config {CLOSER}")
+    say("A pair loss comes closer to recall@k than cross-entropy does: lab train --config emoji7_contrastive")

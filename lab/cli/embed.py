@@ -29,12 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag("--weights", metavar="FILE", help="saved state_dict of the model of timm")
     flag("--size", type=int, help="side of the images in pixels (default: what the encoder says)")
     flag("--mean", type=float, nargs=3, help="mean of red, green and blue that the encoder expects (default: its own)")
-    flag(
-        "--std",
-        type=float,
-        nargs=3,
-        help="standard deviation of red, green and blue that the encoder expects (default: its own)",
-    )
+    std = "standard deviation of red, green and blue that the encoder expects (default: its own)"
+    flag("--std", type=float, nargs=3, help=std)
     flag("--batch-size", type=int, help="pictures that are embedded at once (default 8, on a GPU 64)")
     flag(
         "--workers",
@@ -49,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_flags(parser, "runs", "json")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     from lab.cli._progress import result_of
     from lab.encoders.foreign import Seen
 
@@ -62,16 +58,17 @@ def run(arguments: argparse.Namespace) -> int:
         runs=arguments.runs,
     )
     if arguments.shards is not None:
-        return _shards(arguments, made)
+        _shards(arguments, made)
+        return
     if arguments.shard_rows is not None:
         raise ValueError("--shard-rows belongs to --shards FOLDER; name the folder, too.")
     from lab.runs.importing.folder import embed_folder
 
     records = embed_folder(arguments.folder, arguments.encoder, name=arguments.name, **made)
-    return told_import(result_of(records, arguments.quiet), arguments.json)
+    told_import(result_of(records, arguments.quiet), arguments.json)
 
 
-def _shards(arguments: argparse.Namespace, made: dict[str, Any]) -> int:
+def _shards(arguments: argparse.Namespace, made: dict[str, Any]) -> None:
     from lab.cli._progress import result_of
     from lab.galleries.shards import SHARD
     from lab.runs.importing.shards import embed_shards
@@ -83,4 +80,3 @@ def _shards(arguments: argparse.Namespace, made: dict[str, Any]) -> int:
     gallery = result_of(records, arguments.quiet)
     about = {"gallery": str(gallery.folder), "pictures": len(gallery), "numbers a vector": gallery.vectors.shape[1]}
     show([{**about, "shards": len(gallery.about["shards"])}], as_json=arguments.json)
-    return 0

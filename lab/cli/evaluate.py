@@ -22,9 +22,6 @@ SECTIONS = ("testing", "metrics", "evaluation")
 SHARDED = ["hit_rate_at_k", "map_at_r"]
 """Metrics of shards unless others are named."""
 
-OF_SHARDS = {"k": 100, "similarity": "cosine"}
-"""Flags that only shards have, and what they are unless given."""
-
 
 def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
     from lab.cli import _config
@@ -34,24 +31,21 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
     splits = "train, validation or test, one or several (default as configured)"
     flag("--split", nargs="+", action="extend", metavar="NAME", help=splits)
     flag("--device", help="device to embed on (default that of the run)")
-    flag(
-        "--encoder",
-        metavar="MODULE:FUNCTION",
-        help="a function that makes the encoder, for a run of your own encoder; without it what is stored is measured",
-    )
+    encoder = "a function that makes the encoder, for a run of your own encoder; without it what is stored is measured"
+    flag("--encoder", metavar="MODULE:FUNCTION", help=encoder)
     flag("--gallery", metavar="FOLDER", help="folder of shards to search; the run is then a folder of shards, too")
-    flag(
-        "--k", type=int, default=OF_SHARDS["k"], help="of shards: neighbours that are kept for each query (default 100)"
-    )
+    flag("--k", type=int, default=100, help="of shards: neighbours that are kept for each query (default 100)")
     how = "of shards: how vectors are compared (default cosine)"
     flag("--similarity", default="cosine", choices=("cosine", "euclidean"), help=how)
     _config.add_sections(parser, words, SECTIONS)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     if arguments.gallery:
-        return _shards(arguments)
-    if given := [f"--{name}" for name, default in OF_SHARDS.items() if getattr(arguments, name) != default]:
+        _shards(arguments)
+        return
+    of_shards = {"--k": arguments.k != 100, "--similarity": arguments.similarity != "cosine"}
+    if given := [name for name, other in of_shards.items() if other]:
         raise ValueError(f"{', '.join(given)} is for folders of shards; name the other one with --gallery FOLDER.")
     import lab.runs
 
@@ -71,10 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
         writer.sign()
         drain(evaluate_run(run, writer, config, splits, encoder=encoder), quiet=arguments.quiet)
     show_scores(run, as_json=arguments.json)
-    return 0
 
 
-def _shards(arguments: argparse.Namespace) -> int:
+def _shards(arguments: argparse.Namespace) -> None:
     import lab.metrics
     from lab.cli import _config
     from lab.cli._progress import result_of
@@ -104,4 +97,3 @@ def _shards(arguments: argparse.Namespace) -> int:
         f"{len(queries):,} queries against {len(gallery):,} items in {measured.seconds:.1f} s{note}; "
         f"{measured.excluded:,} have no positive and are not counted."
     )
-    return 0

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
         taken |= {knob.name for knob in describe(knobs)}
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     import lab.runs
     from lab import exporters
     from lab.cli import _flags
@@ -54,4 +54,3 @@ def run(arguments: argparse.Namespace) -> int:
             raise ValueError(f"--encoder goes with torch, onnx and huggingface, which write it; not with {name}.")
         path = exporter.export(run, arguments.output, *encoder)
         show_path(path, arguments.json, run=str(run.path), to=name)
-    return 0

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_flags(parser, "runs", "json")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     import lab.runs
 
     run = lab.runs.from_embeddings(
@@ -59,4 +59,4 @@ def run(arguments: argparse.Namespace) -> int:
         name=arguments.name,
         runs=arguments.runs,
     )
-    return told_import(run, arguments.json)
+    told_import(run, arguments.json)

@@ -32,11 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--repository", metavar="OWNER/NAME", default="",
         help="with --class: your copy of Rankscope on GitHub, for links that open the notebooks in Colab and Binder",
     )  # fmt: skip
-    flag(
-        "--slides",
-        metavar="NOTEBOOK",
-        help="open nothing: write this notebook as slides, one HTML file with live figures",
-    )
+    slides = "open nothing: write this notebook as slides, one HTML file with live figures"
+    flag("--slides", metavar="NOTEBOOK", help=slides)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -62,13 +59,9 @@ def run(arguments: argparse.Namespace) -> None:
     words += ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]  # no network
     words += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     words += ["--no-browser"] if arguments.no_browser else []
-    os.execve(words[0], words, children.environment(_defaults()))
-
-
-def _defaults() -> dict[str, str]:
-    """Where JupyterLab finds this lab's defaults, before the reader's own: it would ask whether to fetch news."""
+    # This lab's defaults stand before the reader's own: JupyterLab would ask whether to fetch news.
     folders = [str(Path(__file__).parent / "jupyter"), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
-    return {"JUPYTER_CONFIG_PATH": os.pathsep.join(folders)}
+    os.execve(words[0], words, children.environment({"JUPYTER_CONFIG_PATH": os.pathsep.join(folders)}))
 
 
 def working_copy(originals: Path, copy: Path) -> list[str]:

@@ -60,7 +60,7 @@ def add_gallery(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
         _flags.add_knobs(parser, "search", search.get(name).Knobs, f"index ({name})", without=("k", "similarity"))
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     if arguments.k < 1:
         raise ValueError(f"--k must be at least 1, got {arguments.k}.")
     if not arguments.image and arguments.text is None:
@@ -99,7 +99,6 @@ def run(arguments: argparse.Namespace) -> int:
     share = "" if (found := model.recall) is None else f"; {searched.approximate} finds {found:.1%} of the ten nearest"
     share += ", measured on rows of the gallery against exact search" if share else ""
     say(f"Searched in {searched.title}, {model.run.origin(arguments.split).words}{share}.")
-    return 0
 
 
 def model_of(arguments: argparse.Namespace) -> Model:

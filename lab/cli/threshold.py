@@ -9,12 +9,8 @@ images that it was chosen on: measure it on a split of other classes by `--at`, 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
 
 from lab.cli._output import add_flags, print_json, say, show
-
-if TYPE_CHECKING:
-    from lab.threshold import Pairs
 
 HEADING, PLACE = "Search and exchange", 21
 
@@ -29,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag("--classes", type=int, default=5, metavar="N", help="classes to list, the worst served first (default 5)")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     import lab.runs
 
     run = lab.runs.open(arguments.run, arguments.runs)  # before what takes seconds to load
@@ -40,32 +36,24 @@ def run(arguments: argparse.Namespace) -> int:
     pairs = threshold.measure(run, arguments.split)
     chosen = pairs.let_through(arguments.far or 0.01) if arguments.at is None else pairs.column(arguments.at)
     kept = threshold.save(run, pairs, chosen)
-    worst = _classes(pairs, chosen, run.dataset().class_names, arguments.classes)
+    names, found = run.dataset().class_names, pairs.classes(chosen)
+    columns = (found.labels, found.false_accepts, found.false_rejects, found.utility)
+    keys = ("class", "false accepts", "false rejects", "utility")
+    worst = [
+        dict(zip(keys, (names[label], *map(float, numbers)), strict=True))
+        for label, *numbers in zip(*(one[: arguments.classes].tolist() for one in columns), strict=True)
+    ]
     if arguments.json:
         about = {name: getattr(kept, name) for name in ("value", "similarity", "split", "checkpoint", "step")}
         about |= {"pairs of one class": kept.same, "pairs of two classes": kept.other, "queries": kept.queries}
         print_json({"run": run.name, **about, "rates": kept.rates, "opis": pairs.opis, "worst classes": worst})
-        return 0
-    ends = ("value", "low", "high")
-    show(
-        [
-            {"rate": name} | dict(zip(ends, row, strict=True)) | {"of": threshold.RATES[name]}
-            for name, row in kept.rates.items()
-        ],
-        as_json=False,
-    )
+        return
+    rates = [
+        {"rate": name, "value": value, "low": low, "high": high, "of": threshold.RATES[name]}
+        for name, (value, low, high) in kept.rates.items()
+    ]
+    show(rates, as_json=False)
     show(worst, as_json=False, empty="No class has pairs of both kinds.")
     some = f" (drawn of {pairs.of:,})" if pairs.of > kept.queries else ""
     say(f"Threshold of {run.name}: {kept.words}{some}, {run.origin(kept.split).words}. low and high: 95 % intervals.")
     say(f"OPIS {pairs.opis:.4f} (0: one threshold serves all classes alike).")
-    return 0
-
-
-def _classes(pairs: Pairs, column: int, names: list[str], most: int) -> list[dict[str, Any]]:
-    found = pairs.classes(column)
-    columns = (found.labels, found.false_accepts, found.false_rejects, found.utility)
-    keys = ("class", "false accepts", "false rejects", "utility")
-    return [
-        dict(zip(keys, (names[label], *map(float, numbers)), strict=True))
-        for label, *numbers in zip(*(one[:most].tolist() for one in columns), strict=True)
-    ]

@@ -55,11 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from lab.cli import _config, _launching
 
-    if arguments.print_config and arguments.json:
-        print_json(_config.config_of(arguments).as_dict())
-        return 0
     if arguments.print_config:
-        print(_config.config_of(arguments).as_yaml(), end="")
+        config = _config.config_of(arguments)
+        print_json(config.as_dict()) if arguments.json else print(config.as_yaml(), end="")
         return 0
     if arguments.resume == "":
         raise ValueError("--resume names the run that goes on, got an empty name.")

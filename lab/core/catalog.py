@@ -63,7 +63,10 @@ class Catalog(Generic[Entry]):
         if name in self._added:
             return self._added[name]
         if module := self.files().get(name):
-            entry = self._class_of(importlib.import_module(module), name)
+            entry = getattr(importlib.import_module(module), class_in(module), None)
+            if entry is None:
+                camel, file = "".join(map(str.capitalize, name.split("_"))), sys.modules[module].__file__
+                raise ImportError(f"{file} must define a class {camel}, in any case of letters, to be a {self.kind}.")
         elif plugin := self._plugins().get(name):
             entry = self._loaded(plugin)
         else:
@@ -148,14 +151,6 @@ class Catalog(Generic[Entry]):
             group = files[name].split(".")[-2] if name in files else "more"
             groups.setdefault(group, []).append(name)
         return {group: tuple(names) for group, names in groups.items()}
-
-    def _class_of(self, module: Any, name: str) -> type:
-        if entry := getattr(module, class_in(module.__name__), None):
-            return entry
-        camel = "".join(map(str.capitalize, name.split("_")))
-        raise ImportError(
-            f"{module.__file__} must define a class {camel}, in any case of letters, to be a {self.kind}."
-        )
 
     def files(self) -> Mapping[str, str]:
         """Name to module of the entries that lie in the package's own folder."""

@@ -23,11 +23,7 @@ thread = threading.local()
 """`guest`: whether a thread behind a page works for a guest, as its page did."""
 
 
-def _nobody() -> bool:
-    return False
-
-
-guest: Callable[[], bool] = _nobody
+guest: Callable[[], bool] = bool
 """Whether this thread works for somebody who may only look; the dashboard, which knows its visitors, answers."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Generator
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from lab.core.records import Record
@@ -19,24 +20,19 @@ def followed(
 ) -> Generator[Progress, None, Result]:
     """Run `work(progress)` in a thread; yield `record(done, total)` whenever it reports; return what it returns."""
     news: queue.SimpleQueue = queue.SimpleQueue()
-    outcome: dict[str, Any] = {}
+    outcome: Future[Result] = Future()
 
     def run() -> None:
         try:
-            outcome["result"] = work(lambda done, total: news.put((done, total)))
+            outcome.set_result(work(lambda done, total: news.put((done, total))))
         except BaseException as error:
-            outcome["error"] = error
-        finally:
-            news.put(None)
+            outcome.set_exception(error)
+        news.put(None)
 
-    thread = threading.Thread(target=run, name="lab-followed", daemon=True)
-    thread.start()
+    threading.Thread(target=run, name="lab-followed", daemon=True).start()
     while (report := news.get()) is not None:
         yield record(*report)
-    thread.join()
-    if "error" in outcome:
-        raise outcome["error"]
-    return outcome["result"]
+    return outcome.result()
 
 
 def result_of(work: Generator[Any, None, Result], tell: Callable[[Any], object] = lambda _: None) -> Result:

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import platform
 import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 PACKAGES = ("rankscope", "torch", "torchvision", "timm", "numpy", "faiss-gpu", "faiss-cpu", "pytorch-metric-learning")
 
 
+def version_of(package: str) -> str:
+    """The installed version of a package; empty where it is missing."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
 def versions() -> dict[str, str]:
     """Installed version of each package that matters; those that are missing are left out. Imports none of them."""
-    installed = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            installed[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return installed
+    found = {package: version_of(package) for package in PACKAGES}
+    return {"python": platform.python_version(), **{name: version for name, version in found.items() if version}}
 
 
 def git_revision() -> str | None:
@@ -61,7 +64,7 @@ def device_name(device: str) -> str:
 
 
 def meta(device: str) -> dict[str, Any]:
-    """What meta.json says about the machine and the software; which kernels run is told by `kernels`."""
+    """What meta.json says about the machine and the software."""
     import torch
 
     return {
@@ -74,10 +77,3 @@ def meta(device: str) -> dict[str, Any]:
         "git": git_revision(),
         "command": sys.argv,
     }
-
-
-def kernels(device: str) -> dict[str, Any]:
-    """What meta.json says about the path of the kernels; the first to ask waits a second for their compiler."""
-    import lab.kernels
-
-    return {"kernels": lab.kernels.path(device)}

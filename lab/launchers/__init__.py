@@ -27,7 +27,6 @@ __all__ = ["Launcher", "add", "create", "from_address", "from_sent", "get", "kno
 
 _catalog: "Catalog[Launcher]" = Catalog(__name__, __path__, "launcher", base="lab.launchers._base:Launcher")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
-broken = _catalog.broken
 if TYPE_CHECKING:
     from lab.launchers import _entries
     from lab.launchers._entries import *

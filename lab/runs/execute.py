@@ -352,7 +352,7 @@ class _Execution:
         yield Note(announcement(config, parts, 1 if self.processes is None else self.processes.world))
         untrained = None
         if parts.validator is not None and knobs.keep_frames and not done and self.processes is None:
-            untrained = yield from parts.validator.embedded(parts.encoder)
+            untrained = yield from parts.validator.embedded(parts.encoder, parts.validator.query)
             self.writer.moment(0, vars(untrained), knobs.keep_frames)
         if not done:
             for record in trainer.checkups.before(untrained):
@@ -380,7 +380,7 @@ class _Execution:
         self.writer.status(FINISHED, phase="finished", scores=scores, sentence="", eta_seconds=None)
 
     def _trained(self, trainer: Trainer) -> Iterator[Record]:
-        from lab.install.environment import kernels
+        from lab import kernels
         from lab.training.loop import Stopped
 
         first = True
@@ -388,7 +388,7 @@ class _Execution:
             for record in trainer.run():
                 yield self._kept(record)
                 if first:  # not before: whoever waits for the first step should not wait for a compiler
-                    self.writer.describe(kernels(str(trainer.parts.device)))
+                    self.writer.describe({"kernels": kernels.path(str(trainer.parts.device))})
                 first = False
         except Stopped as stopped:
             self.writer.of_step("failure", stopped.step, stopped.batch, {"sentence": str(stopped)})

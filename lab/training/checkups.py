@@ -21,9 +21,6 @@ from lab.verdict import signs
 if TYPE_CHECKING:
     from lab.data.images.loading import LoadedBatch, Loader
 
-TRAINING_IMAGES = 2 * signs.SAMPLE
-"""Training images that are compared with the validation images as they are, to find copies."""
-
 
 class Checkups:
     """Makes the check-ups of a training of these `lab.training.loop.Parts`; none where `on` is false."""
@@ -73,7 +70,7 @@ class Checkups:
 
         untrained: embeddings of the validation images, where they were made already.
         """
-        validator, sample = self.parts.validator, self._training_images(TRAINING_IMAGES)
+        validator, sample = self.parts.validator, self._training_images(2 * signs.SAMPLE)  # to find copies among
         if not self.on:
             return
         if sample is not None:

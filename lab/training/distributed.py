@@ -9,6 +9,7 @@ on the CPU.
 from __future__ import annotations
 
 import os
+import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,13 +26,15 @@ from lab.core.results import EmbeddingSet
 from lab.kernels import gathering, paths, sharing
 from lab.training.processes.batchnorm import normalises_over_batch
 from lab.training.processes.class_shards import is_shard
-from lab.training.processes.rendezvous import PAUSE, start_name
 
 TIMEOUT = timedelta(minutes=30)
 """How long a collective waits for a process that stands still or is cut off; one that dies is noticed in seconds."""
 
 PATIENCE = timedelta(hours=12)
 """How long the others wait for the first process, which searches and measures alone, and all for one another."""
+
+PAUSE = 0.05
+"""Seconds between two looks into the store."""
 
 
 @contextmanager
@@ -45,7 +48,7 @@ def session(device: torch.device) -> Iterator[Processes]:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     if not joined:
         store, rank, world = next(dist.rendezvous("env://", timeout=PATIENCE))
-        fresh = dist.PrefixStore(start_name(store, rank, world, PATIENCE), store)
+        fresh = dist.PrefixStore(start_name(store, rank, world), store)
         backend = "nccl" if on_gpu else "gloo"
         dist.init_process_group(backend, store=fresh, rank=rank, world_size=world, timeout=TIMEOUT)
     try:
@@ -53,6 +56,46 @@ def session(device: torch.device) -> Iterator[Processes]:
     finally:
         if not joined:
             dist.destroy_process_group()
+
+
+def start_name(store: Any, rank: int, world: int) -> str:
+    """What the first process calls this start: a name that all of its processes know and none of an earlier start does.
+
+    torchrun may keep one store while it starts processes anew, so that new ones would wait for the addresses of those
+    that died. How often it has started them is no such name: each machine's torchrun counts its own deaths alone.
+
+    Each of the others leaves a number that nobody else has; the first answers every number it finds with the name, the
+    ones of processes that died included, until each of the others has said by that name that it has it.
+
+    Args:
+        store: of torch.distributed, which may hold what earlier processes wrote.
+
+    Raises:
+        RuntimeError: they did not all come in time.
+    """
+
+    def read(key: str) -> str:
+        return store.get(key).decode() if store.check([key]) else ""
+
+    until, number = time.monotonic() + PATIENCE.total_seconds(), secrets.token_hex(8)
+    missing = [] if rank else list(range(1, world))
+    if rank:
+        store.set(f"lab/arrived/{rank}", number)
+    while time.monotonic() < until:
+        if rank:
+            answered, _, name = read(f"lab/answer/{rank}").partition(" ")
+            if answered == number:
+                store.set(f"lab/here/{name}/{rank}", "1")
+                return name
+        else:
+            missing = [one for one in missing if not store.check([f"lab/here/{number}/{one}"])]
+            if not missing:
+                return number
+            for one in missing:
+                if arrived := read(f"lab/arrived/{one}"):
+                    store.set(f"lab/answer/{one}", f"{arrived} {number}")
+        time.sleep(PAUSE)
+    raise RuntimeError(f"Process {rank} of {world} waited {PATIENCE} for the others, which did not come.")
 
 
 class Processes:

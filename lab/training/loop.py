@@ -210,14 +210,8 @@ class Trainer:
             return
         yield Saving(step, name)
         losses = self.parts.loss.state_dict()
-        losses = held.whole(losses) if held else losses
-        state = {
-            "encoder": self.parts.encoder.state_dict(),
-            "loss": losses,
-            "progress": dataclasses.asdict(self.progress),
-        }
-        if self.parts.config is not None:
-            state |= {"config": self.parts.config}
+        state: dict[str, Any] = {"encoder": self.parts.encoder.state_dict(), "config": self.parts.config}
+        state |= {"loss": held.whole(losses) if held else losses, "progress": dataclasses.asdict(self.progress)}
         if name == LAST:
             optimised = held.rest() if held else self.parts.optimiser.state_dict()
             state |= {"optimiser": optimised, "scaler": self.precision.state_dict()}
@@ -317,6 +311,8 @@ class Trainer:
         }
 
     def _stepped(self, result: StepResult, norm: float, lr: float, duration: float, spent: dict[str, float]) -> Stepped:
+        on_gpu = self.parts.device.type == "cuda"
+        memory = torch.cuda.max_memory_allocated(self.parts.device) if on_gpu else psutil.Process().memory_info().rss
         return Stepped(
             step=self.progress.step,
             steps=self.knobs.steps,
@@ -325,7 +321,7 @@ class Trainer:
             gradient_norm=norm,
             seconds=self.progress.seconds,
             images_per_second=len(result.embeddings) / duration,
-            memory_bytes=memory_in_use(self.parts.device),
+            memory_bytes=memory,
             eta_seconds=self._seconds_left(),
             spent=spent,
         )
@@ -358,10 +354,3 @@ class Trainer:
             self.processes.from_first("")
         if best:
             yield from self.save(BEST)
-
-
-def memory_in_use(device: torch.device) -> int:
-    """Bytes: the peak of tensors on a GPU, or what the process holds in memory on a CPU."""
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device)
-    return psutil.Process().memory_info().rss

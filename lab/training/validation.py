@@ -74,10 +74,10 @@ class Validator:
         processes: those that share the embedding; the first searches and measures, the others return None.
         """
         started = time.perf_counter()
-        query = yield from self.embedded(encoder, processes)
+        query = yield from self.embedded(encoder, self.query, processes)
         gallery = None
         if self.gallery is not None:
-            gallery = yield from self._embedded(encoder, self.gallery, processes)
+            gallery = yield from self.embedded(encoder, self.gallery, processes)
         if processes is not None and not processes.first:
             return None
         evaluation: Evaluation = yield from evaluate(
@@ -102,19 +102,14 @@ class Validator:
             embeddings=query,
         )
 
-    def embedded(
-        self, encoder: torch.nn.Module, processes: Processes | None = None
-    ) -> Generator[Record, None, EmbeddingSet]:
-        """Yields progress, returns the embeddings of the validation queries."""
-        return self._embedded(encoder, self.query, processes)
-
     def _class_evidence(self) -> dict[str, Any]:
         """Anchors and classifier of the loss, as they are now."""
         return {} if self.loss is None else class_evidence(self.loss.state_dict(), self.classes)
 
-    def _embedded(
-        self, encoder: Any, items: np.ndarray, processes: Processes | None
+    def embedded(
+        self, encoder: Any, items: np.ndarray, processes: Processes | None = None
     ) -> Generator[Record, None, EmbeddingSet]:
+        """Yields progress, returns the embeddings of validation images, by their positions in the data set."""
         how: dict[str, Any] = {"batch_size": self.batch_size, "precision": self.precision, "what": "validation images"}
         if processes is None:
             return (yield from embed(encoder, self.loader, items, **how))

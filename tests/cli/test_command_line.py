@@ -103,7 +103,7 @@ def test_quiet_leaves_results_and_failures(capsys, tmp_path, monkeypatch):
         told = capsys.readouterr()
         assert told.out and not told.err
     assert "There is no run" in refused(["-q", "runs", "logs", "nope"], capsys), "failures are told all the same"
-    _output.be_quiet(False)
+    _output.quiet.set(False)
 
 
 def test_a_training_that_never_began_leaves_no_run(capsys, tmp_path):

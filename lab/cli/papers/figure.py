@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
         add_knobs(parser, "figure", lab.figures.get(words[0]).Knobs, f"knobs of {words[0]}")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     import lab.figures
     import lab.runs
     from lab.cli._flags import collect
@@ -62,17 +62,17 @@ def run(arguments: argparse.Namespace) -> int:
     runs = [lab.runs.open(name, arguments.runs) for name in arguments.of] or None
     figure = kind(**collect(arguments, "figure", kind.Knobs))
     if page:
-        return _save_page(figure, place, arguments.slide, runs)
+        _save_page(figure, place, arguments.slide, runs)
+        return
     if arguments.slide:
         raise ValueError("--slide is for a page: give --save a path that ends in .html.")
     drawn = figure.figure(runs)
     saved = lab.figures.save_figure(drawn, place, arguments.width)
     say(drawn.layout.meta["alt"])
     print(saved)
-    return 0
 
 
-def _save_page(figure: Figure, place: Path, slide: list[str] | None, runs: list[Run] | None) -> int:
+def _save_page(figure: Figure, place: Path, slide: list[str] | None, runs: list[Run] | None) -> None:
     from lab.figures.live_page import live_page, trains
 
     if trains(figure, slide, runs):
@@ -83,4 +83,3 @@ def _save_page(figure: Figure, place: Path, slide: list[str] | None, runs: list[
     write_text(place, page)
     say(f"A page of {len(page) / 1e6:.1f} MB that needs neither Python nor a network.")
     print(place)
-    return 0

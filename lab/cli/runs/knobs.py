@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 
 from lab.cli._output import add_flags, print_json, say, show
-from lab.cli.runs import _listed
+from lab.cli.runs import add_filters, fits, readable, row_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", nargs="*", help="names or folders of the runs (default all)")
-    _listed.add_filters(parser)
+    add_filters(parser)
     parser.add_argument("--score", default="MAP@R", metavar="NAME", help="score to explain (default MAP@R)")
     add_flags(parser, "runs", "json")
 
@@ -21,9 +21,9 @@ def run(arguments: argparse.Namespace) -> None:
 
     named = [lab.runs.open(name, arguments.runs) for name in arguments.run]
     score = arguments.score
-    rows = {run: _listed.row_of(run, [score]) for run in named or lab.runs.list(arguments.runs)}
-    runs = [run for run, row in rows.items() if _listed.fits(row, arguments)]
-    varying = knobs.varying([_listed.readable(run) for run in runs])
+    rows = {run: row_of(run, [score]) for run in named or lab.runs.list(arguments.runs)}
+    runs = [run for run, row in rows.items() if fits(row, arguments)]
+    varying = knobs.varying([readable(run) for run in runs])
     importance = knobs.importance(varying, [rows[run][score] for run in runs])
     lines = [
         {"knob": ", ".join(one.knobs), "importance": one.share, "trend": one.trend}

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag("-n", "--lines", type=int, default=40, metavar="N", help="lines to begin with (default 40)")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     import lab.runs
     from lab.cli._following import lines_of
 
@@ -30,6 +30,5 @@ def run(arguments: argparse.Namespace) -> int:
     if not tail and not arguments.follow:
         say(f"{run.name} has no log; `lab runs watch {run.name}` shows its steps.")
     if arguments.follow:
-        for line in lines_of(run, "log.txt", from_end=True):
+        for line in lines_of(run, "log.txt"):
             print(line, flush=True)
-    return 0

@@ -16,19 +16,17 @@ if TYPE_CHECKING:
     from lab.runs.launching.queue import Queue
 
 
-ACTIONS = ("list", "add", "move", "remove", "pause", "go", "work")
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument
-    flag("action", nargs="?", choices=ACTIONS, default="list", help="what to do (default list)")
+    actions = ("list", "add", "move", "remove", "pause", "go", "work")
+    flag("action", nargs="?", choices=actions, default="list", help="what to do (default list)")
     flag("run", nargs="?", help="name of the run")
     flag("position", nargs="?", type=int, help="for move: its place in the queue, 0 being the next")
     flag("--device", help="for add: device to run on (default the run's own)")
     add_flags(parser, "runs", "json")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     import lab.runs
     from lab.runs.launching.queue import Queue
 
@@ -53,9 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
     elif action == "work":
         for started in queue.work():
             say(f"started {started.name}")
-        return 0
+        return
     _show(queue, arguments.json)
-    return 0
 
 
 def _show(queue: Queue, as_json: bool) -> None:

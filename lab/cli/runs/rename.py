@@ -12,10 +12,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", help="its new name")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     import lab.runs
     from lab.runs import management
 
     run = lab.runs.open(arguments.run, arguments.runs)
     say(f"{run.name} is called {management.rename(run, arguments.name).name} now.")
-    return 0

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_flags(parser, "runs", "json")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     from pathlib import Path
 
     import lab.runs
@@ -42,4 +42,3 @@ def run(arguments: argparse.Namespace) -> int:
             say(
                 f"{run.name} lies in the trash; `lab runs trash --restore {management.trash(run).name}` brings it back."
             )
-    return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
@@ -17,35 +17,26 @@ PARTS = {
 """Parts of the encoder's head that may have a rate of their own: attribute, and what an encoder without it lacks."""
 
 
+def _rate_of(part: str, le: float = 10, source: str = "") -> Any:
+    """A learning rate of a part's own."""
+    words = f"Learning rate of {part}; by default the encoder's."
+    return knob(words, default=None, gt=0, le=le, scale="log", source=source)
+
+
 class Optimiser(HasKnobs):
-    """Builds a torch optimiser over the encoder's weights, parts of them with a rate of their own, and the loss's."""
+    """Builds a torch optimiser over the encoder's weights, parts of them with a rate of their own, and the loss's.
+
+    made_of: torch's class, whose arguments the knobs are; the one thing that an entry says.
+    """
+
+    made_of: ClassVar[Any]
 
     lr: float = knob("Learning rate of the encoder.", default=1e-3, gt=0, le=10, scale="log")
-    anchors_lr: float | None = knob(
-        "Learning rate of the loss's anchors or proxies; by default the encoder's.",
-        default=None,
-        gt=0,
-        le=1000,
-        scale="log",
-    )
-    head_lr: float | None = knob(
-        "Learning rate of the last layer; by default the encoder's.", default=None, gt=0, le=10, scale="log"
-    )
-    projector_lr: float | None = knob(
-        "Learning rate of the projector; by default the encoder's.",
-        default=None,
-        gt=0,
-        le=10,
-        scale="log",
-        source="Contextual, released code",
-    )
-    pooling_lr: float | None = knob(
-        "Learning rate of a learnt pooling, which then has no weight decay; by default the encoder's.",
-        default=None,
-        gt=0,
-        le=10,
-        scale="log",
-        source="Radenovic et al. 2018",
+    anchors_lr: float | None = _rate_of("the loss's anchors or proxies", le=1000)
+    head_lr: float | None = _rate_of("the last layer")
+    projector_lr: float | None = _rate_of("the projector", source="Contextual, released code")
+    pooling_lr: float | None = _rate_of(
+        "a learnt pooling, which then has no weight decay", source="Radenovic et al. 2018"
     )
     weight_decay: float = knob("Weight decay of all weights.", default=0.0, ge=0, le=1, scale="log")
 
@@ -61,7 +52,9 @@ class Optimiser(HasKnobs):
         groups = [self._group(name, params) for name, params in weights.items() if params]
         if not groups:
             raise ValueError("Nothing to train: neither encoder nor loss has a weight that requires a gradient.")
-        return self._make(groups)
+        # Learning rates stand in the groups.
+        options = {name: value for name, value in self.knobs if name != "lr" and not name.endswith("_lr")}
+        return self.made_of(groups, **options)
 
     def _group(self, name: str, params: list[nn.Parameter]) -> dict:
         knobs = self.knobs
@@ -76,15 +69,6 @@ class Optimiser(HasKnobs):
         if part is None or not (params := _trainable(part)):
             raise ValueError(f"optimiser: {name}_lr is set, but the encoder lacks {what}; leave it out.")
         return params
-
-    def _make(self, groups: list[dict]) -> torch.optim.Optimizer:
-        """The torch optimiser over `groups`, by its `options`; the one thing that an entry writes."""
-        raise AssertionError(f"{type(self).__name__} must define _make")
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The knobs that torch's optimiser has, too; learning rates stand in the groups."""
-        return {name: value for name, value in self.knobs if name != "lr" and not name.endswith("_lr")}
 
 
 def _trainable(module: nn.Module) -> list[nn.Parameter]:

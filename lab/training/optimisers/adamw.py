@@ -7,7 +7,6 @@ from lab.training.optimisers.adam import Adam
 class AdamW(Adam):
     """Adam with decoupled weight decay."""
 
-    weight_decay: float = knob("Weight decay of all weights.", default=1e-4, ge=0, le=1, scale="log")
+    made_of = torch.optim.AdamW
 
-    def _make(self, groups: list[dict]) -> torch.optim.Optimizer:
-        return torch.optim.AdamW(groups, **self.options)
+    weight_decay: float = knob("Weight decay of all weights.", default=1e-4, ge=0, le=1, scale="log")

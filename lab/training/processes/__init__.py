@@ -1,1 +1,1 @@
-"""What several processes of one training need besides collectives: a start, shared statistics, weights in parts."""
+"""What several processes of one training need besides collectives: shared statistics, weights in parts."""

@@ -235,7 +235,7 @@ class Run:
 
     def signed(self, worker: Worker) -> dict[str, Any]:
         """A process as it is written into this folder: with the folder's own number, which a copy does not have."""
-        return {**vars(worker), "folder": os.stat(self.path).st_ino}
+        return {**worker.as_dict(), "folder": os.stat(self.path).st_ino}
 
     def _worker_here(self, record: Any) -> Worker | None:
         """A process that was written into this very folder: in a copy it is the original's, which a copy must not

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import psutil
@@ -33,11 +33,14 @@ class Worker:
 
     @classmethod
     def read(cls, values: Any) -> Worker | None:
-        """What its fields were written as; None for anything else."""
+        """What `as_dict` wrote; None for anything else."""
         try:
             return cls(str(values["host"]), int(values["pid"]), float(values["create_time"]))
         except (TypeError, KeyError, ValueError):
             return None
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
 
     @property
     def here(self) -> bool:

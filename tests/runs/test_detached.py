@@ -56,7 +56,7 @@ def test_orphans_are_found_out(tiny, tmp_path):
     config = RunConfig.of(tiny)
     lost, fresh = (lab.runs.create(config, tmp_path, name) for name in ("lost", "fresh"))
     gone = subprocess.Popen([sys.executable, "-c", ""])
-    worker = vars(Worker.of(gone.pid))
+    worker = Worker.of(gone.pid).as_dict()
     gone.wait()
     write_json(lost.path / "meta.json", {"worker": worker})
     write_json(lost.path / "status.json", {"state": "running", "step": 5, "steps": 8})

@@ -151,7 +151,7 @@ class Queue:
         with self._changing() as state:
             if self.worker is None:
                 words = ["-m", "lab", "runs", "queue", "work", "--runs", str(self.root.resolve())]
-                state["worker"] = dict(vars(start(words, self.root / ".queue.log")))
+                state["worker"] = start(words, self.root / ".queue.log").as_dict()
 
     def work(self) -> Iterator[Run]:
         """Advance the queue until nothing waits; yields every run that was started.
@@ -162,7 +162,7 @@ class Queue:
         with self._changing() as state:
             if self.worker not in (None, Worker.this()):
                 raise ValueError(f"The queue of {self.root} is already run by process {state['worker']['pid']}.")
-            state["worker"] = dict(vars(Worker.this()))
+            state["worker"] = Worker.this().as_dict()
         reconcile(self.root)
         while not self._retired():
             with suppress(OSError):  # a full disk: what waits goes on waiting until there is room

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # what an editor completes; at run time each is loaded when i
     from lab.core.results import EmbeddingSet as EmbeddingSet
     from lab.evaluation import evaluate as evaluate
     from lab.model import load as load
-    from lab.runs.custom.resume import resume as resume
+    from lab.runs.custom.train import resume as resume
     from lab.runs.custom.train import train as train
 
 __version__ = "0.2.0"
@@ -35,7 +35,7 @@ _FUNCTIONS = {
     "adapt": "lab.adaptation",
     "evaluate": "lab.evaluation",
     "load": "lab.model",
-    "resume": "lab.runs.custom.resume",
+    "resume": "lab.runs.custom.train",
     "train": "lab.runs.custom.train",
 }
 """What can be called as `lab.NAME(...)`, and where it is defined."""

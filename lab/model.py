@@ -190,7 +190,8 @@ class Model:
             return
         images = self.images
         what = f"images of {given}" if isinstance(given, str | Path) else "given images"
-        vectors = yield from self._evaluator.embed_of(images, np.arange(len(images)), what)
+        loader = self._evaluator.trained.loader_of(images)
+        vectors = yield from self._evaluator.embed(loader, np.arange(len(images)), what)
         self.problems = list(images.problems)
         if lost := len(images) - len(vectors):
             self.problems.append(f"Left out, since no image could be read: {counted(lost, 'file')}.")

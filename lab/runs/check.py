@@ -46,10 +46,13 @@ def _refused(read: Callable[[Path], Any], path: Path) -> str:
 
 
 def _small_files(run: Run) -> Iterator[Finding]:
+    changed = ""
+    with suppress(ValueError):  # of a version that knows more
+        changed = go_by_checkpoint(Run(run.path))
     if wrong := _refused(lambda _: run.config, run.path):
-        advice = RESUME if _kept_config(run) else ""
+        advice = RESUME if changed else ""
         yield Finding("config.yaml", f"cannot be used: {wrong} Images and embeddings can still be read.", advice)
-    elif changed := go_by_checkpoint(Run(run.path)):
+    elif changed:
         yield Finding("config.yaml", changed)
     if (run.path / "config.yaml").exists() and run.state == DAMAGED:
         yield Finding("status.json", "says nothing sensible; the run can still be resumed.", RESUME)
@@ -62,17 +65,6 @@ def _small_files(run: Run) -> Iterator[Finding]:
         yield Finding(
             records.name, f"has {len(broken)} unreadable lines, the first is line {broken[0]}.", "take them out"
         )
-
-
-def _kept_config(run: Run) -> dict[str, Any] | None:
-    """The configuration in a checkpoint; None where there is none that can be read."""
-    from lab.training import checkpoint
-
-    for path in filter(None, map(run.checkpoint, ("last", "best"))):
-        with suppress(ValueError):
-            if kept := checkpoint.config_in(path):
-                return kept
-    return None
 
 
 def _loaded(path: Path) -> dict[str, Any]:

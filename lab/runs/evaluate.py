@@ -57,12 +57,6 @@ class Evaluator:
             self.trained.encoder, loader, items, what=what, batch_size=at_once, precision=self.precision, **how
         )
 
-    def embed_of(
-        self, images: ImageSet, items: np.ndarray, what: str = "images"
-    ) -> Generator[Record, None, EmbeddingSet]:
-        """Embed those at `items` (int64 [n]) of any images."""
-        return self.embed(self.trained.loader_of(images), items, what)
-
     def rows(self, images: torch.Tensor) -> torch.Tensor:
         """Embeddings [n d] of normalised images [n 3 h w], with gradients, as `embed` makes them."""
         knobs = self.config.evaluation.knobs
@@ -175,7 +169,7 @@ def evaluate_run(
         evaluation = yield from evaluator.measure(name, query, gallery)
         facts = {"checkpoint": trained.checkpoint, "step": trained.step}
         facts |= {"evaluation": trained.config.evaluation.as_dict()}
-        yield from _keep(writer, name, evaluation, _columns(query, gallery) | evaluator.anchors, facts)
+        yield from _keep(writer, name, evaluation, query, gallery, evaluator.anchors, facts)
     problems = trained.loader.problems
     if processes is not None:
         processes.from_first("")
@@ -205,7 +199,7 @@ def _measure_stored(run: Run, writer: Writer, config: RunConfig, splits: tuple[s
         evaluation = yield from _measured(how, metrics, name, query, gallery, images, levels=images.levels, **kept)
         origin = run.origin(name)
         facts = {"checkpoint": origin.checkpoint, "step": origin.step, "evaluation": how.evaluation.as_dict()}
-        yield from _keep(writer, name, evaluation, _columns(query, gallery) | kept, facts)
+        yield from _keep(writer, name, evaluation, query, gallery, kept, facts)
 
 
 def _as_made(run: Run, split: str, config: RunConfig) -> RunConfig:
@@ -228,11 +222,14 @@ def _as_made(run: Run, split: str, config: RunConfig) -> RunConfig:
 
 
 def _keep(
-    writer: Writer, name: str, evaluation: Evaluation, embeddings: dict[str, np.ndarray], facts: dict[str, Any]
-) -> Iterator[Record]:
+    writer: Writer, name: str, evaluation: Evaluation, query: EmbeddingSet, gallery: EmbeddingSet | None,
+    anchors: dict[str, np.ndarray], facts: dict[str, Any],
+) -> Iterator[Record]:  # fmt: skip
+    parts = {"query": query} | ({} if gallery is None else {"gallery": gallery})
+    columns = {f"{part}.{field}": value for part, one in parts.items() for field, value in vars(one).items()}
     result = Evaluated(name, evaluation.values, len(evaluation.ranking), evaluation.excluded, evaluation.seconds)
     scores = {key: value for key, value in result.as_json().items() if key not in ("kind", "split")}
-    writer.evaluation(name, embeddings, evaluation.per_query, scores, facts)
+    writer.evaluation(name, columns | anchors, evaluation.per_query, scores, facts)
     yield result
 
 
@@ -258,8 +255,3 @@ def problems_sentence(problems: list[str]) -> str:
     """How what was wrong with the data is told."""
     listed = "; ".join(problem.rstrip(".") for problem in problems[:5]) + ("; ..." if len(problems) > 5 else ".")
     return f"{len(problems)} problem{'s' * (len(problems) > 1)} in the data, left out of it: {listed}"
-
-
-def _columns(query: EmbeddingSet, gallery: EmbeddingSet | None) -> dict[str, np.ndarray]:
-    parts = {"query": query} | ({} if gallery is None else {"gallery": gallery})
-    return {f"{part}.{field}": value for part, one in parts.items() for field, value in vars(one).items()}

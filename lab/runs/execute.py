@@ -297,7 +297,7 @@ def _recorded(writer: Writer, execution: _Execution) -> Iterator[Record]:
 
 def _along(run: Run, stop: Callable[[], bool], processes: Processes) -> Iterator[Record]:
     """Train as one of several processes that is not the first: write nothing."""
-    from lab.runs.building.on_features import on_features
+    from lab.runs.building.on_features import on_features, start_from_whitening
     from lab.runs.building.parts import parts_of
     from lab.runs.evaluate import embed_along
     from lab.training.loop import Trainer
@@ -307,8 +307,6 @@ def _along(run: Run, stop: Callable[[], bool], processes: Processes) -> Iterator
     parts = yield from on_features(parts_of(config, dataset), config, dataset, run.path.parent)
     trainer = Trainer(parts, config.training.knobs, run.path / "checkpoints", processes, stop)
     if not trainer.resume() and config.training.knobs.whitening:
-        from lab.runs.building.whitening import start_from_whitening
-
         yield from start_from_whitening(config, dataset, parts)
     yield from trainer.run()
     if trainer.progress.step == config.training.knobs.steps:
@@ -324,7 +322,7 @@ class _Execution:
 
     def records(self) -> Iterator[Record]:
         from lab.install.environment import meta
-        from lab.runs.building.on_features import on_features
+        from lab.runs.building.on_features import on_features, start_from_whitening
         from lab.runs.building.parts import parts_of
         from lab.runs.evaluate import evaluate_run, problems_sentence
         from lab.training.loop import Trainer
@@ -344,8 +342,6 @@ class _Execution:
         done = trainer.resume()
         self.writer.truncate(done)
         if knobs.whitening and not done:
-            from lab.runs.building.whitening import start_from_whitening
-
             yield from start_from_whitening(config, dataset, parts)
         if done:
             yield self._kept(Note(f"Resumed after step {done}."))

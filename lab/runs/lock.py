@@ -23,7 +23,7 @@ class Held(ValueError):
     """Another process, or another part of this one, writes that folder."""
 
 
-def take(folder: Path, file: str = FILE, wait: float = WAIT) -> FileLock:
+def take(folder: Path) -> FileLock:
     """The lock of a folder, held until it is released, forgotten or the process is gone.
 
     Raises:
@@ -32,7 +32,7 @@ def take(folder: Path, file: str = FILE, wait: float = WAIT) -> FileLock:
     """
     check_allowed()
     before = os.stat(folder).st_ino
-    lock = FileLock(folder / file, timeout=wait, thread_local=False)
+    lock = FileLock(folder / FILE, timeout=WAIT, thread_local=False)
     try:
         lock.acquire(poll_interval=0.01)
     except Timeout:

@@ -14,7 +14,7 @@ import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -72,15 +72,9 @@ class _Entry:
     mark: Mark
 
 
-@dataclass
-class _Contents:
-    """What is known so far of the bytes of a data set's images: item to its digest, and size to items."""
-
-    digests: dict[int, str] = field(default_factory=dict)
-    sizes: dict[int, list[int]] = field(default_factory=dict)
-
-
-_known: WeakKeyDictionary[ImageSet, _Contents] = WeakKeyDictionary()
+_digests: WeakKeyDictionary[ImageSet, dict[int, str]] = WeakKeyDictionary()
+_sizes: WeakKeyDictionary[ImageSet, dict[int, list[int]]] = WeakKeyDictionary()
+"""What is known so far of the bytes of a data set's images: item to its digest, and size to items."""
 
 
 def _in_files(images: ImageSet) -> bool:
@@ -94,7 +88,7 @@ def _size(images: ImageSet, item: int) -> int:
 
 def _digest(images: ImageSet, item: int) -> str:
     """Of the bytes of an image, read once for each data set that is open; "" where they cannot be read."""
-    digests = _known.setdefault(images, _Contents()).digests
+    digests = _digests.setdefault(images, {})
     if item not in digests:
         try:
             content = images.path(item).read_bytes() if _in_files(images) else np.asarray(images.load(item)).tobytes()
@@ -108,7 +102,7 @@ def _same_content(images: ImageSet, content: str, size: int) -> list[int]:
     """Items of this content; none where all images would have to be fetched from an archive to tell."""
     if not _in_files(images) and images.pixels is None:
         return []
-    sizes = _known.setdefault(images, _Contents()).sizes
+    sizes = _sizes.setdefault(images, {})
     if not sizes:
         for item in range(len(images)):
             with suppress(OSError):  # deleted since the folder was read
@@ -179,16 +173,15 @@ def write(root: Path, images: ImageSet, changes: Mapping[int, Mark | None]) -> d
         found = _matched(images, entries)
         gone = {id(found[item]) for item in changes if item in found}
         kept = [one for one in entries if id(one) not in gone]
-        kept += [_entry(images, item, mark) for item, mark in changes.items() if mark]
+        for item, mark in changes.items():
+            if mark:
+                if not (content := _digest(images, item)):
+                    raise ValueError(f"{images.keys[item]} cannot be read, so it cannot be marked.")
+                size = _size(images, item)
+                repeated = len(_same_content(images, content, size)) > 1
+                kept.append(_Entry(content, size, images.keys[item], repeated, mark))
         files.write_json(root / FILE, {"marks": [asdict(one) for one in kept]})
     return {item: found[item].mark if item in found else None for item in changes}
-
-
-def _entry(images: ImageSet, item: int, mark: Mark) -> _Entry:
-    if not (content := _digest(images, item)):
-        raise ValueError(f"{images.keys[item]} cannot be read, so it cannot be marked.")
-    size = _size(images, item)
-    return _Entry(content, size, images.keys[item], len(_same_content(images, content, size)) > 1, mark)
 
 
 def where(images: ImageSet, items: Collection[int], thing: str = "marked image") -> str:

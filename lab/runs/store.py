@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
+from lab.core.explain import near
 from lab.core.files import setting
 from lab.runs.folder import NAME, Run, is_run
 
@@ -44,8 +44,8 @@ def open_run(path: Path | str, root: Path | str | None = None) -> Run:
         if is_run(candidate):
             return Run(candidate)
     known = [run.name for run in list_runs(root)]
-    near = difflib.get_close_matches(str(path), known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"the folder {root} holds {', '.join(known[:8]) or 'no runs yet'}."
+    meant = near(path, known)
+    hint = f"did you mean {meant!r}?" if meant else f"the folder {root} holds {', '.join(known[:8]) or 'no runs yet'}."
     raise ValueError(f"There is no run {str(path)!r}; {hint}")
 
 

@@ -116,8 +116,13 @@ def of_images(images: ImageSet, run: Run | None = None) -> Generator[Record, Non
     from lab.data.images.loading import Loader
     from lab.evaluation.embedding import embed
     from lab.kernels.devices import device_or_cpu
+    from lab.runs.building.parts import encoder_and_loss
 
-    network, side = (Levels(), side_of(images)) if run is None else _untrained(run)
+    if run is None:
+        network, side = Levels(), side_of(images)
+    else:
+        network, _ = encoder_and_loss(run.config, num_classes=2)
+        side = run.config.augmentation.knobs.size or network.input_size
     seen = transforms.testing(side, mean=network.mean, std=network.std, resize=side, squash=True)
     network.to(device_or_cpu("auto")).to(memory_format=torch.channels_last)
     made = yield from embed(network, Loader(images, seen), np.arange(len(images)), batch_size=64)
@@ -149,14 +154,6 @@ def stored(run: Run) -> EmbeddingSet:
     items, first = np.unique(np.concatenate([one.items for one in known]), return_index=True)
     vectors, labels = (np.concatenate([getattr(one, field) for one in known]) for field in ("vectors", "labels"))
     return EmbeddingSet(vectors[first], labels[first], items)
-
-
-def _untrained(run: Run) -> tuple[Any, int]:
-    """The run's encoder as it was before training, and the side of its images."""
-    from lab.runs.building.parts import encoder_and_loss
-
-    encoder, _ = encoder_and_loss(run.config, num_classes=2)
-    return encoder, run.config.augmentation.knobs.size or encoder.input_size
 
 
 def side_of(images: ImageSet) -> int:

@@ -89,5 +89,6 @@ def test_a_split_is_asked_as_it_was_embedded(plain):
     assert main(["evaluate", str(plain.path), "--evaluation.flip", "--evaluation.beta", "0.5"]) == 0
     assert plain.config_of("test").similarity == "euclidean" and plain.config.similarity == "cosine"
     stored, dataset = plain.embeddings("test"), plain.dataset()
-    again = result_of(evaluator_of(plain, "test").embed_of(dataset, stored.items[:5]))
+    evaluator = evaluator_of(plain, "test")
+    again = result_of(evaluator.embed(evaluator.trained.loader_of(dataset), stored.items[:5]))
     np.testing.assert_allclose(again.vectors, stored.vectors[:5], atol=1e-5)

@@ -9,8 +9,8 @@ import lab.runs
 from lab.evaluation.whitening import learnt
 from lab.runs import RunConfig
 from lab.runs.building import parts as building
+from lab.runs.building.on_features import start_from_whitening
 from lab.runs.building.parts import parts_of
-from lab.runs.building.whitening import start_from_whitening
 
 GIVEN = {
     "augmentation": {"size": 32},
@@ -43,11 +43,11 @@ def test_the_first_embeddings_are_the_whitened_features(emoji):
 
 
 def test_a_run_starts_so_once_and_not_again_when_it_is_resumed(pictures, tmp_path, monkeypatch):
-    import lab.runs.building.whitening
+    import lab.runs.building.on_features
 
     calls, start = [], start_from_whitening
     monkeypatch.setattr(
-        lab.runs.building.whitening, "start_from_whitening", lambda *given: calls.append(1) or start(*given)
+        lab.runs.building.on_features, "start_from_whitening", lambda *given: calls.append(1) or start(*given)
     )
     given = {
         **GIVEN,

@@ -98,7 +98,7 @@ def _head(run: Run, status: dict) -> None:
             st.caption("It runs on another machine, whose load cannot be shown here.")
             return
         with st.container(horizontal=True, gap="medium"):
-            for name, value, explained in machine.load().facts():
+            for name, value, explained in machine.facts():
                 st.metric(name, value, help=explained, width="content")
 
 

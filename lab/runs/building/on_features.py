@@ -1,4 +1,8 @@
-"""Runs of frozen networks look at each image once: at its features, which are kept beside the runs."""
+"""What comes before the first step: features of a frozen network, and a last layer that starts from whitening.
+
+Runs of frozen networks look at each image once: at its features, which are kept beside the runs. The last layer of
+others may be started from whitening (000, section 4.2): a linear map that makes matching pairs lie close.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +17,16 @@ from torch import nn
 
 from lab.core.records import Record
 from lab.core.results import EmbeddingSet
+from lab.data.images import transforms
 from lab.data.images.features import FeatureLoader, Making, once, place
 from lab.data.images.loading import Loader
 from lab.encoders.adapted import Adapted
 from lab.evaluation.embedding import embed
 from lab.evaluation.mixed_precision import MixedPrecision
-from lab.evaluation.whitening import pca
+from lab.evaluation.whitening import Whitening, learnt, pca
 from lab.kernels.devices import device_of
 from lab.runs.building.fingerprints import fingerprint
-from lab.runs.building.parts import WEIGHTS, testing_transform
+from lab.runs.building.parts import WEIGHTS, testing_loader, testing_transform, workers_of
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 from lab.training.loop import Parts
@@ -29,6 +34,7 @@ from lab.training.randomness import mixed_seed
 
 if TYPE_CHECKING:
     from lab.data import ImageSet
+    from lab.encoders import Encoder
     from lab.runs.building.trained import Trained
 
 
@@ -128,9 +134,7 @@ def _start(encoder: Adapted, rows: np.ndarray, seed: int) -> None:
             nn.init.orthogonal_(layer.weight)
             layer.bias.zero_()
         else:
-            whitening = pca(rows, layer.out_features)
-            layer.weight.copy_(torch.from_numpy(whitening.projection.T.copy()))
-            layer.bias.copy_(torch.from_numpy(-whitening.mean @ whitening.projection))
+            _whiten(layer, pca(rows, layer.out_features))
 
 
 def measure_on_features(trained: Trained) -> Generator[Record, None, None]:
@@ -147,3 +151,51 @@ def measure_on_features(trained: Trained) -> Generator[Record, None, None]:
         raise ValueError("Vectors have no mirror image and no size: leave out evaluation.flip and evaluation.scales.")
     features = yield from features_of(encoder, trained.config, trained.dataset, trained.run.path.parent)
     trained.loader = cast("Loader", FeatureLoader(features, trained.dataset))
+
+
+@torch.no_grad()
+def _whiten(layer: nn.Linear, whitening: Whitening) -> None:
+    layer.weight.copy_(torch.from_numpy(whitening.projection.T.copy()))
+    layer.bias.copy_(torch.from_numpy(-whitening.mean @ whitening.projection))
+
+
+class _Pooled(nn.Module):
+    """What the last layer gets: pooled features, normalised as the encoder does it."""
+
+    def __init__(self, encoder: Encoder):
+        super().__init__()
+        self.encoder = encoder
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return self.encoder.head.norm(self.encoder.head.pool(self.encoder.backbone(images)))
+
+
+def start_from_whitening(config: RunConfig, dataset: ImageSet, parts: Parts) -> Generator[Record, None, None]:
+    """Set the last layer to the whitening of pooled features of `training.whitening` training images; yields progress.
+
+    Whole classes are taken, so that there are pairs that match. Every process of a run computes the same.
+
+    Raises:
+        ValueError: there is no last layer, or the images are too few or too alike.
+    """
+    encoder = cast("Encoder", parts.encoder)  # of a run, not of a study over features
+    layer = encoder.head.embed
+    if not isinstance(layer, nn.Linear):
+        raise ValueError("training: whitening starts the last layer, which encoder.dim none leaves out; give a width.")
+    items = dataset.splits["train"].items
+    items = items[np.argsort(dataset.labels[items], kind="stable")][: config.training.knobs.whitening]
+    whole = config.augmentation.knobs.crop == "whole"
+    loader = testing_loader(config, dataset, encoder)
+    if whole:
+        size = config.augmentation.knobs.size or encoder.input_size
+        transform = transforms.whole(size, encoder.mean, encoder.std)
+        loader = Loader(dataset, transform, workers=workers_of(config, dataset, size, 1))
+    seen = yield from embed(
+        _Pooled(encoder),
+        loader,
+        items,
+        what="images to whiten by",
+        batch_size=1 if whole else config.evaluation.knobs.batch_size,
+        precision=MixedPrecision(config.training.knobs.precision, parts.device),
+    )
+    _whiten(layer, learnt(seen.vectors, seen.labels, layer.out_features))

@@ -114,8 +114,9 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, custom: Custom 
     check_levels(metrics_of(config), dataset.levels)
     classes, _ = dataset.splits["train"].by_class(dataset.labels)
     trained = dataset.as_trained
-    sampler, items = _sampler(config, dataset, trained, classes)
-
+    items, seed = dataset.splits["train"].items, mixed_seed(knobs.seed, BATCHES)
+    super_labels = None if dataset.super_labels is None else dataset.super_labels[items]
+    labels = np.searchsorted(classes, trained.labels[items])
     encoder, loss = encoder_and_loss(config, len(classes), custom)
     check_search(config, any(map(is_anchors, loss.state_dict())))
     encoder, loss = encoder.to(device), loss.to(device)
@@ -124,7 +125,7 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, custom: Custom 
     return Parts(
         encoder=encoder,
         loss=loss,
-        sampler=sampler,
+        sampler=config.sampler.create().bind(labels, super_labels, seed=seed),
         items=items,
         classes=classes,
         loader=training_loader(config, trained, encoder),
@@ -134,14 +135,6 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, custom: Custom 
         device=device,
         config=config.as_dict(),
     )
-
-
-def _sampler(config: RunConfig, dataset: ImageSet, trained: ImageSet, classes: np.ndarray) -> tuple[Any, np.ndarray]:
-    """The sampler, and the image of the data set at each position that it draws."""
-    items, seed = dataset.splits["train"].items, mixed_seed(config.training.knobs.seed, BATCHES)
-    super_labels = None if dataset.super_labels is None else dataset.super_labels[items]
-    labels = np.searchsorted(classes, trained.labels[items])
-    return config.sampler.create().bind(labels, super_labels, seed=seed), items
 
 
 def check_search(config: RunConfig, has_anchors: bool) -> None:

@@ -85,11 +85,6 @@ def is_table(thing: Any) -> bool:
     )
 
 
-def of_table(table: Any, vector: str = "") -> Source:
-    """Vectors and columns of a data frame or Arrow table."""
-    return _of_arrow(_as_arrow(table), vector)
-
-
 def _opened(path: Path, read: Callable[[], Any]) -> Any:
     """What a reader finds; its own library's error as a sentence about the file."""
     try:
@@ -224,9 +219,10 @@ def _columns(read: Any) -> dict[str, Any]:
     return {name: read.column(name).to_pylist() for name in read.column_names}
 
 
-def _of_arrow(read: Any, vector: str) -> Source:
-    """The column of lists (or of JSON lists in a text file) or the numbered columns, and the others."""
-    names = read.column_names
+def of_table(table: Any, vector: str) -> Source:
+    """Vectors of a data frame or Arrow table, and what else it has: the column of lists (or of JSON lists in a text
+    file) or the numbered columns, and the others."""
+    names = (read := _as_arrow(table)).column_names
     name = vector or next((one for one in VECTORS if one in names), "")
     if not name:
         return _of_numbers(read)
@@ -306,7 +302,7 @@ def _folder(path: Path, vector: str) -> Source:
 
 READERS: dict[str, Callable[[Path, str], Source]] = {
     ".npy": _numpy, ".npz": _numpy, ".pt": _torch, ".pth": _torch, ".safetensors": _safetensors,
-    **dict.fromkeys(TABLES, lambda path, vector: _of_arrow(TABLES[path.suffix.lower()](path), vector)),
+    **dict.fromkeys(TABLES, lambda path, vector: of_table(TABLES[path.suffix.lower()](path), vector)),
     ".faiss": _faiss, ".index": _faiss,
 }  # fmt: skip
 """Suffix to what reads a file of vectors."""

@@ -7,7 +7,7 @@ import json
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from lab.runs.config import RunConfig
 from lab.runs.execute import new_folder, write_status
 from lab.runs.folder import FINISHED, Run, write_images
 from lab.runs.importing import described, reading
-from lab.runs.importing.vectors import as_rows, checked_rows
+from lab.runs.importing.described import as_rows, checked_rows
 from lab.runs.store import default_root, free_name, open_run
 from lab.runs.writer import Writer
 
@@ -41,7 +41,6 @@ class Brought:
     rows: Mapping[str, Mapping[str, np.ndarray]]
     items: Mapping[str, Mapping[str, np.ndarray]]
     like: Run | None = None
-    words: str = ""
 
 
 def from_embeddings(
@@ -102,8 +101,8 @@ def from_embeddings(
         brought = _described(table, row_facts, base, with_root=root is not None)
     stem = file.stem if file else "imported"
     root = default_root(runs)
-    brought = replace(brought, words=row_facts["words"])
-    return _measured(_write(brought, encoder or stem, normalise, root, name, stem), brought, measure)
+    run = _write(brought, row_facts["words"], encoder or stem, normalise, root, name, stem)
+    return _measured(run, brought, measure)
 
 
 def _sorted_out(
@@ -217,7 +216,9 @@ def plain_name(text: str) -> str:
     return plain.strip("._-")[:90] or "imported"
 
 
-def _write(brought: Brought, encoder: str, normalise: bool | None, root: Path, name: str | None, stem: str) -> Run:
+def _write(
+    brought: Brought, words: str, encoder: str, normalise: bool | None, root: Path, name: str | None, stem: str
+) -> Run:
     """Make the whole folder, or none."""
     from lab.core import arrays
     from lab.install.environment import versions
@@ -241,8 +242,7 @@ def _write(brought: Brought, encoder: str, normalise: bool | None, root: Path, n
         write_json(folder / "meta.json", {"versions": versions(), "started": time.time()})
         classes = len(set(brought.images.class_names) - {""})
         made = f"{count:,} vectors of {width} numbers of {classes:,} classes, made elsewhere"
-        told = f"{made}; {brought.words}." if brought.words else f"{made}."
-        write_status(folder, FINISHED, "finished", 0, told)
+        write_status(folder, FINISHED, "finished", 0, f"{made}; {words}." if words else f"{made}.")
     return Run(root / name)
 
 

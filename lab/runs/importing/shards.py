@@ -88,11 +88,7 @@ def _classes(folders: Sequence[str]) -> tuple[list[str], np.ndarray]:
 
 
 def _next_shard(
-    writer: Writer,
-    keys: Sequence[str],
-    labels: np.ndarray,
-    embedded: Embedding,
-    rows: int,
+    writer: Writer, keys: Sequence[str], labels: np.ndarray, embedded: Embedding, rows: int
 ) -> Generator[Record, None, None]:
     items = np.arange(writer.seen, min(len(keys), writer.seen + rows))
     try:

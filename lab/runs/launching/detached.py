@@ -45,16 +45,11 @@ def start(words: list[str], log: Path, environment: dict[str, str] | None = None
             start_new_session=True,
             env=children.environment(environment),
         )
-    _give_way(process.pid)
-    return Worker.of(process.pid)
-
-
-def _give_way(pid: int) -> None:
-    """Lower the priority of a process that was just started, and of its session: Linux may share the cores out among
-    sessions first, and niceness then counts only within one."""
     with suppress(OSError, psutil.Error):  # it may have ended; and not every system has priorities
-        psutil.Process(pid).nice(NICENESS)
-        Path(f"/proc/{pid}/autogroup").write_text(str(NICENESS))
+        psutil.Process(process.pid).nice(NICENESS)
+        # Linux may share the cores out among sessions first, and niceness then counts only within one.
+        Path(f"/proc/{process.pid}/autogroup").write_text(str(NICENESS))
+    return Worker.of(process.pid)
 
 
 def launch(run: Run, environment: dict[str, str] | None = None) -> Worker:

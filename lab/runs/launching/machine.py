@@ -25,39 +25,24 @@ class Gpu:
     busy: int | None
 
 
-@dataclass(frozen=True)
-class Load:
-    """busy: per cent of all cores since the last look. cores: of the machine. used, total: bytes of memory. waiting:
-    processes that ran or waited in the last minute."""
+def facts() -> list[tuple[str, str, str]]:
+    """What goes on now: name, value and explanation of each, for people.
 
-    busy: float
-    cores: int
-    used: int
-    total: int
-    waiting: float
-    gpus: tuple[Gpu, ...]
-
-    def facts(self) -> list[tuple[str, str, str]]:
-        """Name, value and explanation of each, for people."""
-        explained = (
-            f"Of all {self.cores} cores of this machine, by all its processes; {self.waiting:.1f} processes ran or "
-            "waited on average in the last minute"
-        )
-        memory = f"{size(self.used)} of {size(self.total)}"
-        facts = [("Processor", f"{self.busy:.0f} %", explained), ("Memory", memory, "Of this machine, in use")]
-        for at, gpu in enumerate(self.gpus):
-            busy = "" if gpu.busy is None else f"; {gpu.busy} % busy"
-            explained = f"{gpu.name}: memory in use by all processes{busy}"
-            facts.append((f"GPU {at} memory", f"{size(gpu.used)} of {size(gpu.total)}", explained))
-        return facts
-
-
-def load() -> Load:
-    """What goes on now; takes a tenth of a second, and as long as the driver of a GPU takes to answer."""
-    memory = psutil.virtual_memory()
-    waiting = psutil.getloadavg()[0]
+    Takes a tenth of a second, and as long as the driver of a GPU takes to answer.
+    """
+    memory, cores, waiting = psutil.virtual_memory(), psutil.cpu_count() or 1, psutil.getloadavg()[0]
     busy = psutil.cpu_percent(0.1)  # without a span psutil counts from this thread's last look, and threads change
-    return Load(busy, psutil.cpu_count() or 1, memory.total - memory.available, memory.total, waiting, _gpus())
+    explained = (
+        f"Of all {cores} cores of this machine, by all its processes; {waiting:.1f} processes ran or waited on average "
+        "in the last minute"
+    )
+    in_use = f"{size(memory.total - memory.available)} of {size(memory.total)}"
+    facts = [("Processor", f"{busy:.0f} %", explained), ("Memory", in_use, "Of this machine, in use")]
+    for at, gpu in enumerate(_gpus()):
+        busy_too = "" if gpu.busy is None else f"; {gpu.busy} % busy"
+        explained = f"{gpu.name}: memory in use by all processes{busy_too}"
+        facts.append((f"GPU {at} memory", f"{size(gpu.used)} of {size(gpu.total)}", explained))
+    return facts
 
 
 def _gpus() -> tuple[Gpu, ...]:

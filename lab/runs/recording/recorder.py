@@ -26,8 +26,8 @@ from lab.install.environment import versions
 from lab.runs.execute import new_folder, write_status
 from lab.runs.folder import FAILED, FINISHED, RUNNING, STOPPED, Run, write_images
 from lab.runs.importing import described
+from lab.runs.importing.described import as_rows, checked_rows
 from lab.runs.importing.run import PAIRS, outside_config, plain_name
-from lab.runs.importing.vectors import as_rows, checked_rows
 from lab.runs.store import check_name, default_root, free_name
 from lab.runs.writer import Writer
 from lab.verdict import Finding
@@ -112,7 +112,14 @@ class Recorder:
         items = np.arange(table.shape[0])
         rows = checked_rows(table, items, self.normalise)
         if self._images is None:
-            self._list(len(rows), labels, images, keys, Path(root))
+            from lab.data.images.listing import listed_as
+
+            folder = None
+            if images is not None:
+                folder, keys = described.pictures(images, Path(root), len(rows))
+            listed = described.records(len(rows), keys=keys, label=labels, split=SPLIT)
+            self._images = listed_as(folder, listed, self.run.config.data.values)
+            write_images(self.run.path, self._images, self.run.config)
         if len(rows) != len(self._images):
             raise ValueError(f"There are {len(rows):,} vectors, but the run has {len(self._images):,} images.")
         self.step = step
@@ -180,17 +187,6 @@ class Recorder:
 
     def _append(self, kind: str, **values: Any) -> None:
         self._writer.append({"kind": kind, "step": self.step, **values, "at": round(time.time(), 3)})
-
-    def _list(self, count: int, labels: Any, images: Any, keys: Any, base: Path) -> None:
-        """Write which images the run is about."""
-        from lab.data.images.listing import listed_as
-
-        folder = None
-        if images is not None:
-            folder, keys = described.pictures(images, base, count)
-        records = described.records(count, keys=keys, label=labels, split=SPLIT)
-        self._images = listed_as(folder, records, self.run.config.data.values)
-        write_images(self.run.path, self._images, self.run.config)
 
 
 class Silent(Recorder):

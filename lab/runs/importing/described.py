@@ -12,7 +12,7 @@ import numpy as np
 
 from lab.core.files import whole
 from lab.data import ImageRecords, Split
-from lab.data.images.reading import ImageError, check_header
+from lab.data.images.reading import ImageError, size_of
 
 NAMES = {
     "image": ("image", "path", "image_path", "file", "filename", "file_name"),
@@ -138,7 +138,7 @@ def pictures(images: Sequence[Any], base: Path, count: int) -> tuple[Path, list[
 
     def problem(key: str) -> str:
         try:
-            check_header(root / key)
+            size_of(root / key)
         except ImageError as error:
             return str(error)
         return ""

@@ -11,11 +11,11 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 MOST_LINES = {
-    "adaptation": 540, "app": 10_140, "bench": 990, "claims": 1_340, "cli": 4_060, "core": 2_470, "data": 4_250,
-    "encoders": 1_180, "evaluation": 1_490, "exporters": 1_490, "figures": 7_890, "galleries": 360, "inspect": 2_980,
-    "install": 220, "kernels": 5_680, "launchers": 730, "losses": 3_320, "maps": 730, "metrics": 1_120, "papers": 340,
+    "adaptation": 530, "app": 10_140, "bench": 980, "claims": 1_330, "cli": 4_060, "core": 2_470, "data": 4_230,
+    "encoders": 1_130, "evaluation": 1_460, "exporters": 1_490, "figures": 7_890, "galleries": 360, "inspect": 2_960,
+    "install": 220, "kernels": 5_670, "launchers": 730, "losses": 3_310, "maps": 730, "metrics": 1_120, "papers": 340,
     "playground": 260, "protocols": 1_530, "report": 2_100, "reranking": 420, "runs": 7_170, "samplers": 410,
-    "search": 2_210, "sweeps": 500, "training": 2_320, "trials": 180, "verdict": 980, "widgets": 990, "wrappers": 540,
+    "search": 2_160, "sweeps": 500, "training": 2_320, "trials": 180, "verdict": 980, "widgets": 990, "wrappers": 540,
     "single files": 1_910, "tests": 31_190, "scripts": 3_000,
 }  # fmt: skip
 """Room to its lines: the folders of `lab`, its loose files, and the folders beside it. These are today's sizes, rounded

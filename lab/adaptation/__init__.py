@@ -10,8 +10,7 @@ from lab.core.catalog import public
 if TYPE_CHECKING:
     from lab.adaptation._adapt import Adaptation, adapt, adapt_steps, baseline_of
     from lab.adaptation._comparison import Comparison, compare, compare_on, verdict
-    from lab.adaptation._estimate import seconds
-    from lab.adaptation._plan import BASELINE, Plan, plan_head
+    from lab.adaptation._plan import BASELINE, Plan, plan_head, seconds
     from lab.runs.building.user_images import has_network
 
 __all__ = [

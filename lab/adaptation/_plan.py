@@ -1,20 +1,25 @@
-"""From what a person has - images, a run, vectors - to two configurations: the network as it came, and with a head."""
+"""From what a person has - images, a run, vectors - to two configurations: the network as it came, and with a head;
+and how long that head will take on this machine, before anything is begun."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import time
+import timeit
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 import lab.data
 from lab.core.files import whole
 from lab.data import ImageSet
 from lab.encoders.foreign import encoder_of
 from lab.runs.building.fingerprints import fingerprint
+from lab.runs.building.parts import encoder_and_loss, testing_transform
 from lab.runs.building.user_images import shares
 from lab.runs.config import RunConfig, merged
 from lab.runs.folder import Run
@@ -29,6 +34,10 @@ BASELINE = "as-it-came"
 """How the run of the network as it came is called, after its source."""
 STEPS, BATCH = 150, 256
 """Of a training of a head; a batch has four images of each class at most."""
+FEW = 8
+"""Images that are embedded to see how long one takes."""
+BEGINNING = 4.0
+"""Seconds of what is done besides: reading weights, searching, writing."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +72,7 @@ def plan_head(
     if head not in HEADS:
         raise ValueError(f"There is no head {head!r}; the heads are {', '.join(HEADS)}.")
     data, network, stem = _source(source, encoder, weights, runs)
-    images = _shared_out(data)
+    section, images = _shared_out(data)
     labels = _training_labels(images, stem)
     counts = np.unique(labels, return_counts=True)[1]
     features, unit = network.pop("features", None), network.pop("normalise", True)
@@ -75,7 +84,7 @@ def plan_head(
     kept = [name for name in ("validation", "test") if name in images.splits]
     steps = 0 if head == "whitening" else STEPS
     base: dict[str, Any] = {
-        "data": _data_section(data, images),
+        "data": section,
         "encoder": {"name": "adapted", **network},
         "sampler": {
             "name": "m_per_class",
@@ -154,20 +163,16 @@ def _of_run(run: Run, pictured: bool) -> dict[str, Any]:
     return {"vectors": str(run.path.resolve()), "width": width, "features": width, "normalise": unit}
 
 
-def _shared_out(data: dict[str, Any]) -> ImageSet:
-    """The data set; where it does not say which images train, its classes are shared out by how many there are."""
+def _shared_out(data: dict[str, Any]) -> tuple[dict[str, Any], ImageSet]:
+    """The section `data`, and the data set; where that does not say which images train, its classes are shared out by
+    how many there are."""
     images = lab.data.create(**data)
-    if data["name"] not in ("class_folders", "imported") or "test" in data:
-        return images
-    test, validation = shares(len(images.class_names))
-    return lab.data.create(**{**data, "test": test, "validation": validation})
-
-
-def _data_section(data: Mapping[str, Any], images: ImageSet) -> dict[str, Any]:
-    """The section `data`, with the shares that were chosen for these images."""
-    knobs = images.knobs.model_dump()
-    chosen = {name: knobs[name] for name in ("test", "validation") if name in knobs}
-    return {**data, **chosen} if data["name"] in ("class_folders", "imported") else dict(data)
+    if data["name"] not in ("class_folders", "imported"):
+        return data, images
+    if "test" not in data:
+        test, validation = shares(len(images.class_names))
+        images = lab.data.create(**{**data, "test": test, "validation": validation})
+    return {**data, "test": images.knobs.test, "validation": images.knobs.validation}, images
 
 
 def _training_labels(images: ImageSet, stem: str) -> np.ndarray:
@@ -187,3 +192,42 @@ def _training_labels(images: ImageSet, stem: str) -> np.ndarray:
     if len(classes) < 2:
         raise ValueError(f"{stem} has {len(classes)} classes to train on, and ranking needs at least two.")
     return labels
+
+
+def seconds(plan: Plan) -> float:
+    """Of embedding every image once and training the head, as measured on a few random images and two steps.
+
+    Not counted: reading files. On a processor one thread is timed by what it computes, so that other work does not
+    count, and shared out among those that train. Features that were kept before make it quicker.
+    """
+    config, threads = plan.head, torch.get_num_threads()
+    sampler, knobs = config.sampler.knobs, config.training.knobs
+    train = plan.images.splits["train"].items
+    device = torch.device(knobs.device if knobs.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu")
+    encoder, loss = encoder_and_loss(config, len(np.unique(plan.images.labels[train])))
+    encoder, loss = encoder.to(device).train(), loss.to(device)
+    labels = torch.arange(sampler.batch_size, device=device) // sampler.per_class
+    rows = torch.randn(sampler.batch_size, encoder.width, device=device)
+
+    def embed() -> None:
+        side = testing_transform(config, encoder)(torch.zeros(3, 64, 64, dtype=torch.uint8)).shape[-1]
+        with torch.no_grad():
+            float(encoder.backbone(torch.rand(FEW, 3, side, side, device=device)).sum())  # which waits for a GPU
+
+    def step() -> None:
+        loss(encoder(rows), labels).backward()
+
+    torch.set_num_threads(1)
+    try:
+        an_image = 0.0 if encoder.knobs.base is None else _quickest(embed, device) / FEW
+        a_step = _quickest(step, device) if knobs.steps else 0.0
+    finally:
+        torch.set_num_threads(threads)
+    share = threads if device.type == "cpu" else 1
+    return BEGINNING + (len(plan.images) * an_image + knobs.steps * a_step) / share
+
+
+def _quickest(work: Callable[[], None], device: torch.device) -> float:
+    return min(
+        timeit.repeat(work, timer=time.thread_time if device.type == "cpu" else time.perf_counter, number=1, repeat=3)
+    )

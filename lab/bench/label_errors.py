@@ -129,14 +129,11 @@ class Drawn(ImageSet):
         classes, each = DRAWN[self.kind]
         labels = np.repeat(np.arange(classes), each)
         draw = _texture if self.kind == "textures" else _shape
-        self._pixels = np.stack(
-            [
-                _photographed(draw(np.random.default_rng((1, label)), rng), rng)
-                for label, rng in (
-                    (label, np.random.default_rng((2, row))) for row, label in enumerate(labels.tolist())
-                )
-            ]
-        )
+        pictures = []
+        for row, label in enumerate(labels.tolist()):
+            rng = np.random.default_rng((2, row))
+            pictures.append(_photographed(draw(np.random.default_rng((1, label)), rng), rng))
+        self._pixels = np.stack(pictures)
         return ImageRecords([str(row) for row in range(len(labels))], labels, [str(one) for one in range(classes)], {})
 
     @property
@@ -161,11 +158,8 @@ def _texture(own: np.random.Generator, rng: np.random.Generator) -> np.ndarray:
 
 def _shape(own: np.random.Generator, rng: np.random.Generator) -> np.ndarray:
     """A polygon on a cluttered ground, [h w 3]."""
-    radii, colour, ground = (
-        own.uniform(0.35, 1, 2 * own.integers(3, 8)),
-        own.uniform(30, 225, 3),
-        rng.uniform(20, 235, (4, 3)),
-    )
+    radii, colour = own.uniform(0.35, 1, 2 * own.integers(3, 8)), own.uniform(30, 225, 3)
+    ground = rng.uniform(20, 235, (4, 3))
     x, y = X[..., None], Y[..., None]
     picture = (ground[0] * (1 - x) + ground[1] * x) * (1 - y) + (ground[2] * (1 - x) + ground[3] * x) * y
     canvas = Image.fromarray(picture.astype(np.uint8))

@@ -47,7 +47,14 @@ def measure(
     for n in sizes:
         for kind in ("trained", "untrained"):
             setting = f"n={n} d={d} k={k} {kind}"
-            yield from _one_pass(embeddings(n, d, kind), setting, k, repeats)
+            images = embeddings(n, d, kind)
+            works: dict[str, Callable[[], object]] = {
+                f"bare product by {product}": partial(bare_product, images, product) for product in PRODUCTS
+            }
+            bare = list(works)
+            for path in ("compiled", "plain") if n <= PLAIN_AT_MOST else ("compiled",):
+                works[path] = partial(all_metrics, images, k, path)
+            yield from medians(works, repeats, bare).rows("metrics", setting, bare)
             megabytes = extra_megabytes(prepared, n=n, d=d, kind=kind, k=k)
             yield BenchRow("metrics", "compiled, memory beyond the embeddings", setting, megabytes, "MB")
     yield _against_library(library_size, d, repeats)
@@ -73,16 +80,6 @@ def bare_product(images: EmbeddingSet, product: str) -> None:
     for left in rows.split(TILE):
         for right in rows.split(TILE):
             times(left, right)
-
-
-def _one_pass(images: EmbeddingSet, setting: str, k: int, repeats: int) -> Iterator[BenchRow]:
-    works: dict[str, Callable[[], object]] = {
-        f"bare product by {product}": partial(bare_product, images, product) for product in PRODUCTS
-    }
-    bare = list(works)
-    for path in ("compiled", "plain") if len(images) <= PLAIN_AT_MOST else ("compiled",):
-        works[path] = partial(all_metrics, images, k, path)
-    yield from medians(works, repeats, bare).rows("metrics", setting, bare)
 
 
 def _against_library(n: int, d: int, repeats: int) -> BenchRow:

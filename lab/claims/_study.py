@@ -5,7 +5,6 @@ Every `Study` in a file of this folder is found by `names` and `get`, under the 
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import importlib
 import json
@@ -15,6 +14,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from lab.core.explain import near
 from lab.papers import tables
 from lab.runs.config import RunConfig, merged
 from lab.trials import key_of
@@ -104,8 +104,12 @@ class Training:
 
 @dataclass(frozen=True)
 class Gain:
-    """What a paper reports of one data set: a score less another one, in points. source: paper and table."""
+    """What a paper reports of one data set: a score less another one, in points.
 
+    paper: its number in `lab.papers.tables`. source: paper and table.
+    """
+
+    paper: str
     source: str
     data: str
     points: float
@@ -115,15 +119,13 @@ class Gain:
 class Study:
     """A sentence of a paper, tried by the score of one arm less that of another.
 
-    says: the sentence, in our words. paper: its number in `lab.papers.tables`.
-    published: the same difference as the paper has it, one or several.
+    says: the sentence, in our words. published: the same difference as the paper has it, one or several.
     columns: scores of the first and of the second arm that are compared. What stands before a comma is the score of
         the exact search, which chooses the learning rate.
     remark: what a reader should know about how this differs from the paper.
     """
 
     says: str
-    paper: str
     published: tuple[Gain, ...]
     first: Arm
     second: Arm
@@ -134,6 +136,11 @@ class Study:
     def expected(self) -> float:
         """The mean of what the paper reports, in points."""
         return sum(gain.points for gain in self.published) / len(self.published)
+
+    @property
+    def paper(self) -> str:
+        """Its number in `lab.papers.tables`."""
+        return self.published[0].paper
 
     @property
     def source(self) -> str:
@@ -163,7 +170,7 @@ def gains(
     if not both:
         raise ValueError(f"{paper}: {first} and {second} stand nowhere side by side with {column}.")
     return tuple(
-        Gain(ours[place].source, " ".join(map(str, filter(None, place))),
+        Gain(paper, ours[place].source, " ".join(map(str, filter(None, place))),
              round(100 * (ours[place].values[column] - theirs[place].values[column]), 4))
         for place in both
     )  # fmt: skip
@@ -191,7 +198,6 @@ def get(name: str) -> Study:
         ValueError: there is none; lists those there are.
     """
     if name not in (known := _studies()):
-        near = difflib.get_close_matches(str(name), known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = f" Did you mean {meant!r}?" if (meant := near(str(name), known)) else ""
         raise ValueError(f"There is no study {name!r}.{hint} Known: {', '.join(known)}.")
     return known[name]

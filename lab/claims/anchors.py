@@ -34,7 +34,6 @@ SCALE = "Random anchors are .16 long; at length 16 they would lie beyond the rea
 
 cam_cross_entropy = Study(
     "Class anchors beat cross-entropy.",
-    "003",
     gains("003", BRUTE, ("table 1", "CE"), "mAP"),
     anchors,
     entropy,
@@ -43,7 +42,6 @@ cam_cross_entropy = Study(
 )
 cam_contrastive = Study(
     "Class anchors beat the contrastive loss.",
-    "003",
     gains("003", BRUTE, ("table 1", "CL"), "mAP"),
     anchors,
     contrastive,
@@ -51,7 +49,6 @@ cam_contrastive = Study(
 )
 cam_two_stage = Study(
     "Two-stage search by anchors beats brute force.",
-    "003",
     gains("003", ("table 2", "CAM, two-stage"), BRUTE, "mAP"),
     anchors,
     anchors,
@@ -60,7 +57,6 @@ cam_two_stage = Study(
 )
 cam_base_start = Study(
     "Base vectors are a better start than random ones.",
-    "003",
     gains("003", ("table 3", "CAM, all three, base anchors"), ("table 3", "CAM, all three, random anchors"), "mAP"),
     anchors,
     random,
@@ -69,7 +65,6 @@ cam_base_start = Study(
 )
 cam_repeller = Study(
     "The repeller is crucial.",
-    "003",
     gains("003", ("table 3", PARTS), ("table 3", "CAM, attractor, base anchors"), "mAP"),
     repelled,
     attractor,

@@ -54,21 +54,18 @@ ALONE = "Contextual part alone"
 MIXTURE = "Lambda .8, gamma 0, as printed, for all data; the paper tunes both for each data set."
 
 contextual_contrastive = Study(
-    "The contextual loss beats the contrastive one.", "004", ahead("Contrastive"), whole, contrastive, R1, MIXTURE
+    "The contextual loss beats the contrastive one.", ahead("Contrastive"), whole, contrastive, R1, MIXTURE
 )
-contextual_triplet = Study(
-    "The contextual loss beats the triplet loss.", "004", ahead("Triplet"), whole, triplet, R1, MIXTURE
-)
+contextual_triplet = Study("The contextual loss beats the triplet loss.", ahead("Triplet"), whole, triplet, R1, MIXTURE)
 contextual_mined = Study(
-    "The contextual loss beats multi-similarity with its miner.", "004", ahead("MS + miner"), whole, mined, R1, MIXTURE
+    "The contextual loss beats multi-similarity with its miner.", ahead("MS + miner"), whole, mined, R1, MIXTURE
 )
 contextual_proxy_anchor = Study(
-    "The contextual loss beats Proxy Anchor.", "004", ahead("Proxy Anchor"), whole, proxy, R1, MIXTURE
+    "The contextual loss beats Proxy Anchor.", ahead("Proxy Anchor"), whole, proxy, R1, MIXTURE
 )
-contextual_roadmap = Study("The contextual loss beats ROADMAP.", "004", ahead("Roadmap"), whole, road, R1, MIXTURE)
+contextual_roadmap = Study("The contextual loss beats ROADMAP.", ahead("Roadmap"), whole, road, R1, MIXTURE)
 contextual_mixture = Study(
     "Some contrastive loss adds to the contextual one.",
-    "004",
     part("whole, no regulariser, lambda 1"),
     whole,
     alone,
@@ -76,7 +73,6 @@ contextual_mixture = Study(
 )
 contextual_clamped = Study(
     "Gradients against the labels help: clamping them costs.",
-    "004",
     gains("004", ("table 1", ALONE), ("table 1", f"{ALONE}, gradients corrected"), "r@1", part=""),
     alone,
     clamped,
@@ -84,18 +80,16 @@ contextual_clamped = Study(
 )
 contextual_product = Study(
     "The product of the neighbourhoods beats their minimum.",
-    "004",
     part("minimum for the product, lambda 0.8"),
     whole,
     minimum,
     R1,
 )
 contextual_strangers = Study(
-    "M-, the strangers in common, is needed.", "004", part("without M-, lambda 0.8"), whole, no_strangers, R1
+    "M-, the strangers in common, is needed.", part("without M-, lambda 0.8"), whole, no_strangers, R1
 )
 contextual_step = Study(
     "A step with a constant slope beats a sigmoid.",
-    "004",
     part("sigmoid in all steps, lambda 0.8"),
     whole,
     sigmoid,
@@ -103,7 +97,6 @@ contextual_step = Study(
 )
 contextual_stop = Study(
     "No gradient may pass through the sizes of neighbourhoods.",
-    "004",
     part("without the stop of gradients, lambda 0.8"),
     whole,
     through,
@@ -111,7 +104,6 @@ contextual_stop = Study(
 )
 regulariser_triplet = Study(
     "The similarity regulariser adds to the triplet loss.",
-    "004",
     gains("004", ("table 6", "Triplet, regularised to 0.3"), ("table 6", "Triplet, no regulariser"), "r@1"),
     regularised,
     triplet,
@@ -119,7 +111,6 @@ regulariser_triplet = Study(
 )
 reranking = Study(
     "Contextual re-ranking raises r@1 of the contrastive loss.",
-    "004",
     gains("004", ("table 10", "Contrastive, re-ranked, k 4"), ("table 10", "Contrastive"), "r@1"),
     contrastive,
     contrastive,

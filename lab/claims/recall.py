@@ -23,7 +23,6 @@ RS, MIXED = ("table 2", "RS@k"), ("table 2", "RS@k + SiMix")
 
 simix_few_classes = Study(
     "SiMix helps much where classes are few and hold many images.",
-    "000",
     gains("000", MIXED, RS, "r@1", "cars196"),
     few_mixed,
     few,
@@ -33,19 +32,15 @@ simix_few_classes = Study(
 )
 simix_many_classes = Study(
     "SiMix changes little where classes are many and hold few images.",
-    "000",
     gains("000", MIXED, RS, "r@1", "sop", "inaturalist2018", "vehicle_id"),
     mixed,
     rs,
     R1,
 )
-rsk_smooth_ap = Study(
-    "RS@k beats SmoothAP.", "000", gains("000", RS, ("table 2", "SAP + GeM + LN"), "r@1"), rs, smooth, R1
-)
-rsk_fast_ap = Study("RS@k beats FastAP.", "000", gains("000", RS, ("table 2", "FastAP"), "r@1"), rs, fast, R1)
+rsk_smooth_ap = Study("RS@k beats SmoothAP.", gains("000", RS, ("table 2", "SAP + GeM + LN"), "r@1"), rs, smooth, R1)
+rsk_fast_ap = Study("RS@k beats FastAP.", gains("000", RS, ("table 2", "FastAP"), "r@1"), rs, fast, R1)
 rsk_batch_size = Study(
     "RS@k gains from batches that are ten times larger.",
-    "000",
     gains("000", RS, ("section 4.3", "RS@k, batch 384"), "r@1", "sop"),
     large,
     small,

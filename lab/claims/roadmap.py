@@ -20,10 +20,9 @@ def ahead(other: str) -> tuple:
     return gains("001", ("table 1", "ROADMAP"), ("table 1", other), "MAP@R")
 
 
-sup_ap = Study("SupAP beats SmoothAP.", "001", PARTS, sup, smooth, MAP)
+sup_ap = Study("SupAP beats SmoothAP.", PARTS, sup, smooth, MAP)
 sup_ap_cnn = Study(
     "SupAP beats SmoothAP where a whole network is trained.",
-    "001",
     PARTS,
     cnn_sup,
     cnn_smooth,
@@ -32,13 +31,12 @@ sup_ap_cnn = Study(
 )
 calibration = Study(
     "Calibration adds to SupAP: ROADMAP beats it.",
-    "001",
     gains("001", ("table 3", "ROADMAP"), ("table 3", "SupAP"), "MAP@R"),
     road,
     sup,
     MAP,
 )
-roadmap_smooth_ap = Study("ROADMAP beats SmoothAP.", "001", ahead("SmoothAP"), road, smooth, MAP)
-roadmap_fast_ap = Study("ROADMAP beats FastAP.", "001", ahead("FastAP"), road, fast, MAP)
-roadmap_blackbox_ap = Study("ROADMAP beats Blackbox AP.", "001", ahead("BlackBox"), road, box, MAP)
-roadmap_softbin_ap = Study("ROADMAP beats SoftBin AP.", "001", ahead("SoftBin"), road, soft, MAP)
+roadmap_smooth_ap = Study("ROADMAP beats SmoothAP.", ahead("SmoothAP"), road, smooth, MAP)
+roadmap_fast_ap = Study("ROADMAP beats FastAP.", ahead("FastAP"), road, fast, MAP)
+roadmap_blackbox_ap = Study("ROADMAP beats Blackbox AP.", ahead("BlackBox"), road, box, MAP)
+roadmap_softbin_ap = Study("ROADMAP beats SoftBin AP.", ahead("SoftBin"), road, soft, MAP)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-
-SplitName = Literal["train", "validation", "test"]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 from lab.data import _splits
 from lab.data._base import ImageRecords, ImageSet
 from lab.data._splits import Split
-from lab.data.images.reading import check_header, problems_of
+from lab.data.images.reading import problems_of, size_of
 
 SPLITS = {"train": "train", "validation": "validation", "val": "validation", "valid": "validation", "test": "test"}
 """What people call a split, to its name here."""
@@ -63,7 +63,7 @@ def personal(images: ImageSet, table: Table, root: Path) -> ImageRecords:
     Raises:
         ValueError: not one file is an image.
     """
-    reasons = problems_of([root / key for key in table.key], check_header)
+    reasons = problems_of([root / key for key in table.key], size_of)
     bad = [one for one in reasons if one]
     if len(bad) == len(table):
         raise ValueError(

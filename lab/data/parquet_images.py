@@ -10,8 +10,7 @@ from typing import Any
 from lab.core.knobs import knob
 from lab.data.images.reading import ImageError
 from lab.data.streams.index import Found, ImageIndex, built
-from lab.data.streams.remote import said_by
-from lab.data.streams.streamed_set import StreamedSet
+from lab.data.streams.streamed_set import StreamedSet, said_by
 
 
 class ParquetImages(StreamedSet):

@@ -9,8 +9,7 @@ from typing import Any
 
 from lab.data.images.reading import EXTENSIONS, ImageError, nameable
 from lab.data.streams.index import Found, ImageIndex, built
-from lab.data.streams.remote import said_by
-from lab.data.streams.streamed_set import StreamedSet
+from lab.data.streams.streamed_set import StreamedSet, said_by
 
 LONGEST = 4096
 """Bytes of a class's name."""

@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as F
 from pydantic import model_validator
 from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from lab.core.knobs import HasKnobs, knob
-from lab.encoders import _batchnorm
 
 Triple = tuple[float, float, float]
 Pooling = Literal["avg", "max", "mixed", "gem"]
@@ -255,8 +255,15 @@ class Encoder(HasKnobs, nn.Module):
         return self.head.parts(self.backbone(images))
 
     def train(self, mode: bool = True) -> Self:
-        """As `nn.Module.train`, except that frozen BatchNorm layers stay in evaluation mode."""
+        """As `nn.Module.train`, except that frozen BatchNorm layers stay in evaluation mode.
+
+        They use the stored statistics (000, section 4.2; 002, reality check). The papers call the layers frozen; the
+        code of 000 and of 001 goes on learning scale and shift, which stay, too, with `freeze_affine`.
+        """
         super().train(mode)
-        if self.batchnorm_frozen:
-            _batchnorm.freeze(self, self.knobs.freeze_affine)
+        for layer in self.modules() if self.batchnorm_frozen else ():
+            if isinstance(layer, _BatchNorm):
+                layer.eval()
+                if self.knobs.freeze_affine:
+                    layer.requires_grad_(False)
         return self

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import nn
 
 from lab.core import threads
 from lab.core.records import Embedding
@@ -61,13 +60,17 @@ def embed(
         images = batch.images.to(device, non_blocking=True)
         return rows_of(encoder, images, flip, scales, beta, precision).cpu().numpy()
 
-    with _evaluating(encoder):
+    training = encoder.training
+    encoder.eval()
+    try:
         for batch_labels, batch_items, rows in _walked(loader, items, batch_size, abreast, made):
             vectors.append(rows)
             labels.append(batch_labels)
             kept.append(batch_items)
             done += len(rows)
             yield Embedding(what, done, len(items))
+    finally:
+        encoder.train(training)
     if not vectors:
         lost = f"; none of {len(items):,} can be read" if len(items) else ""
         first = f": {loader.problems[0].rstrip('.')}" if loader.problems else ""
@@ -95,19 +98,11 @@ def _walked(
     size = PIECE * batch_size
     for start in range(0, len(items), abreast * size):
         part = items[start : start + abreast * size]
-        for some in _side_by_side(walk, [part[first : first + size] for first in range(0, len(part), size)]):
-            yield from some
-
-
-def _side_by_side(walk: Callable[[np.ndarray], Iterator[Made]], pieces: list[np.ndarray]) -> list[list[Made]]:
-    """All that each piece gives, by place."""
-    parts: list[list[Made]] = [[] for _ in pieces]
-
-    def work(place: int) -> None:
-        parts[place] += walk(pieces[place])
-
-    threads.each(range(len(pieces)), work)
-    return parts
+        pieces: list[tuple[np.ndarray, list[Made]]] = [
+            (part[first : first + size], []) for first in range(0, len(part), size)
+        ]
+        threads.each(pieces, lambda piece: piece[1].extend(walk(piece[0])))  # side by side
+        yield from chain.from_iterable(made for _, made in pieces)
 
 
 def rows_of(
@@ -135,13 +130,3 @@ def views(images: torch.Tensor, flip: bool, scales: Sequence[float]) -> Iterator
 def beta_normalised(features: torch.Tensor, beta: float) -> torch.Tensor:
     """e/|e| + beta e of each row (002, tricks; Elezi et al., The Group Loss++). [n d] -> [n d]."""
     return F.normalize(features, dim=-1) + beta * features
-
-
-@contextmanager
-def _evaluating(encoder: nn.Module) -> Iterator[None]:
-    training = encoder.training
-    encoder.eval()
-    try:
-        yield
-    finally:
-        encoder.train(training)

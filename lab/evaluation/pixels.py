@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 
 import numpy as np
+import torch
 
 from lab.core.records import Embedding
 from lab.core.results import EmbeddingSet
 from lab.data import ImageSet
 from lab.data.images import transforms
 from lab.data.images.loading import Loader
+from lab.evaluation.embedding import embed
 
 SIDE = 32
 
@@ -27,22 +30,9 @@ def embed_pixels(
         embeddings [n 3 32 32], flattened.
     """
     seen = transforms.testing(SIDE, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0), resize=SIDE)
-    loader = Loader(dataset, seen)
-    total = len(items) + len(reference)
-    done, sums, images = 0, np.zeros(3 * SIDE * SIDE), 0
-    for batch in loader.split(reference):
-        sums += batch.images.flatten(1).double().sum(0).numpy()
-        images += len(batch)
-        done += len(batch)
-        yield Embedding("raw pixels", done, total)
-    mean = (sums / max(images, 1)).astype(np.float32)
-    vectors, labels, kept = [], [], []
-    for batch in loader.split(items):
-        rows = batch.images.flatten(1).numpy() - mean
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        vectors.append(rows / np.maximum(lengths, np.finfo(np.float32).tiny))
-        labels.append(batch.labels.numpy())
-        kept.append(batch.items.numpy())
-        done += len(batch)
-        yield Embedding("raw pixels", done, total)
-    return EmbeddingSet(np.concatenate(vectors), np.concatenate(labels), np.concatenate(kept))
+    loader, encoder = Loader(dataset, seen), torch.nn.Flatten()
+    others = yield from embed(encoder, loader, reference, what="raw pixels of other images")
+    found = yield from embed(encoder, loader, items, what="raw pixels")
+    rows = found.vectors - others.vectors.mean(0, dtype=np.float64).astype(np.float32)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return replace(found, vectors=rows / np.maximum(lengths, np.finfo(np.float32).tiny))

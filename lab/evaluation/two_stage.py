@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import timeit
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -198,9 +198,4 @@ class InvertedGallery:
 
 def _median_ms(call: Callable[[], object]) -> float:
     call()
-    taken = []
-    for _ in range(REPEATS):
-        began = time.perf_counter()
-        call()
-        taken.append(time.perf_counter() - began)
-    return 1e3 * float(np.median(taken))
+    return 1e3 * float(np.median(timeit.repeat(call, number=1, repeat=REPEATS)))

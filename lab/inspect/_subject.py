@@ -105,11 +105,6 @@ class Subject:
         """A float64 copy of a module on this device, or the function itself."""
         return copy.deepcopy(self.loss).to(device).double() if isinstance(self.loss, nn.Module) else self.loss
 
-    def raw(self, embeddings: Tensor, labels: Tensor) -> Any:
-        """Whatever the loss returns."""
-        with repeatable(embeddings.device):
-            return self.fresh(embeddings.device)(embeddings, labels)
-
     def per_query(self, embeddings: Tensor, labels: Tensor) -> Tensor | None:
         """What the loss itself says of each query, float64 [n]; None where it has no `per_query`."""
         method = getattr(self.fresh(embeddings.device), "per_query", None)
@@ -125,7 +120,8 @@ class Subject:
             ValueError: the call fails, or returns something other than one finite number.
         """
         try:
-            result = self.raw(embeddings, labels)
+            with repeatable(embeddings.device):
+                result = self.fresh(embeddings.device)(embeddings, labels)
         except Exception as error:
             raise ValueError(f"{NEEDS}; {self.name} raised {type(error).__name__}: {error}") from error
         if not isinstance(result, Tensor):

@@ -75,19 +75,15 @@ def confusion(ranking: Ranking, k: int) -> Confusion:
     near = ranking.neighbours[:, :k]
     wrong = (near >= 0) & ~ranking.hits[:, :k]
     label = np.broadcast_to(ranking.query_labels[:, None], near.shape)[wrong]
-    first, other, counts = _counted_pairs(label, ranking.gallery_labels[near[wrong]])
+    second = ranking.gallery_labels[near[wrong]]
+    span = int(second.max(initial=0)) + 1
+    pairs, counts = np.unique(label * span + second, return_counts=True)  # numbers sort much quicker than rows
+    first, other = pairs // span, pairs % span
     labels, looked = np.unique(ranking.query_labels, return_inverse=True)
     lists = np.bincount(looked, weights=(near >= 0).sum(1))
     share = counts / lists[np.searchsorted(labels, first)]
     order = np.lexsort((-counts, -share))
     return Confusion(first[order], other[order], counts[order], share[order])
-
-
-def _counted_pairs(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The different pairs of two columns of numbers from 0 on, in their order, and how often each comes, int64 [p]."""
-    span = int(second.max(initial=0)) + 1
-    pairs, counts = np.unique(first * span + second, return_counts=True)  # numbers sort much quicker than rows
-    return pairs // span, pairs % span, counts
 
 
 def worst_classes(confused: Confusion, most: int, around: Sequence[int] = ()) -> np.ndarray:

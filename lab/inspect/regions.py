@@ -24,7 +24,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lab.core import style
-from lab.inspect._insight import Insight
+from lab.inspect._insight import Insight, frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,14 +91,8 @@ class AlikeRegions(Insight):
 
     def to_frame(self) -> pd.DataFrame:
         """One row a cell: picture (1 or 2), row and column from 0, contribution to the cosine."""
-        import pandas as pd
-
-        parts = []
-        for number, one in enumerate(self.maps, start=1):
-            rows, columns = np.indices(one.shape)
-            values = {"row": rows.ravel(), "column": columns.ravel(), "contribution": one.ravel()}
-            parts.append(pd.DataFrame({"picture": number, **values}))
-        return pd.concat(parts, ignore_index=True)
+        cells = [(1 + at, *place, value) for at, one in enumerate(self.maps) for place, value in np.ndenumerate(one)]
+        return frame(**dict(zip(("picture", "row", "column", "contribution"), zip(*cells, strict=True), strict=True)))
 
     def figure(self) -> go.Figure:
         """Both pictures, with what each region adds over them: blue raises the similarity, vermillion lowers it."""

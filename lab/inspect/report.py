@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lab.inspect._insight import Insight
+from lab.inspect._insight import Insight, frame
 from lab.inspect.gradients.dead import DeadGradients, dead_gradients
 from lab.inspect.gradients.differences import Differences, finite_differences
 from lab.inspect.gradients.direction import WrongDirection, wrong_direction
@@ -53,10 +53,7 @@ class LossReport(Insight):
 
     def to_frame(self) -> pd.DataFrame:
         """One row a finding: finding, summary."""
-        import pandas as pd
-
-        rows = [(name, part.summary) for name, part in self.parts.items()]
-        return pd.DataFrame(rows, columns=["finding", "summary"])
+        return frame(finding=list(self.parts), summary=[part.summary for part in self.parts.values()])
 
     def figure(self) -> go.Figure:
         """The gradient of every pair; each finding has its own figure beside it."""

@@ -97,10 +97,10 @@ def _checked(name: str, source: str = "") -> str:
 def unavailable(name: str) -> str | None:
     """Why a path cannot run on this machine, or None."""
     if name == "compiled":
-        return _tried("numba", "ranks.compiled")
+        return why_not("numba", "lab.kernels.ranks.compiled")
     if name == "triton" and importlib.util.find_spec("triton") and not (torch.cuda.is_available() or _interpreted()):
         return "there is no CUDA GPU"
-    return _tried("triton", "ranks.fused") if name == "triton" else None
+    return why_not("triton", "lab.kernels.ranks.fused") if name == "triton" else None
 
 
 def _interpreted() -> bool:
@@ -108,13 +108,14 @@ def _interpreted() -> bool:
     return os.environ.get("TRITON_INTERPRET") == "1"
 
 
-def _tried(library: str, part: str) -> str | None:
-    """Why a part of a path does not run here, or None; its `warm_up` is called."""
+@cache
+def why_not(library: str, module: str) -> str | None:
+    """Why a module of compiled code does not run here, or None; its `warm_up` is called, once."""
     if importlib.util.find_spec(library) is None:
         return f"{library} is not installed"
     try:
-        importlib.import_module(f"lab.kernels.{part}").warm_up()
-    except Exception as error:  # whatever stops a compiler or a driver must not stop a training
+        importlib.import_module(module).warm_up()
+    except Exception as error:  # whatever stops a compiler or a driver must not stop a training or a search
         words = ": ".join([type(error).__name__, *str(error).strip().splitlines()[-1:]])
         return f"{library} does not compile here ({words})"
     return None
@@ -129,10 +130,9 @@ def compiles(part: str, rows: int) -> bool:
     return (rows >= SMALL or forced()) and path("cpu") == "compiled" and runs_here(part)
 
 
-@cache
 def runs_here(part: str) -> bool:
     """Whether a further part of a path, a module of this package with a `warm_up`, runs here; tried once."""
-    return _tried("torch", part) is None
+    return why_not("torch", f"lab.kernels.{part}") is None
 
 
 def choose(

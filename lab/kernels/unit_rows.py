@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 import torch
@@ -84,14 +82,8 @@ class _Unit(torch.autograd.Function):
 def _through(gradient: Tensor, rows: Tensor, length: Tensor) -> Tensor:
     """The gradient by rows, from that by rows / length. In one pass by the backward of torch's weight norm, which torch
     keeps to itself."""
-    fused = _fused()
+    fused = getattr(torch.ops.aten, "_weight_norm_interface_backward", None)
     if fused is not None:
         return fused(gradient, rows, torch.ones_like(length), length, 0)[0]
     along = (gradient * rows).sum(1, keepdim=True) / length.square()
     return (gradient - rows * along) / length
-
-
-@cache
-def _fused() -> Callable[..., Sequence[Tensor]] | None:
-    """That operator, where this torch still has it."""
-    return getattr(torch.ops.aten, "_weight_norm_interface_backward", None)

@@ -202,10 +202,13 @@ class Contextual(RankingKnobs, Loss):
 
     def _steps(self, labels: Tensor) -> Steps:
         knobs = self.knobs
+        steps: dict[str, Surrogate] = {
+            "step": ConstantGradient(knobs.alpha), "sigmoid": Sigmoid(knobs.tau), "upper_bound": LinearTail(knobs.tau)
+        }  # fmt: skip
         return Steps(
             k=self._k(labels),
             eps=knobs.eps,
-            theta=self._theta(),
+            theta=steps[knobs.theta],
             minimum=knobs.conjunction == "min",
             intersection=knobs.intersection,
             complement=knobs.complement,
@@ -218,9 +221,3 @@ class Contextual(RankingKnobs, Loss):
     def _k(self, labels: Tensor) -> int:
         """Size of a neighbourhood."""
         return self.knobs.k or max(1, round(len(labels) / len(labels.unique())))
-
-    def _theta(self) -> Surrogate:
-        knobs = self.knobs
-        if knobs.theta == "sigmoid":
-            return Sigmoid(knobs.tau)
-        return LinearTail(knobs.tau) if knobs.theta == "upper_bound" else ConstantGradient(knobs.alpha)

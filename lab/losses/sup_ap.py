@@ -58,12 +58,6 @@ class HMinusKnobs(HasKnobs):
     )
 
 
-def h_minus(knobs: HMinusKnobs, variant: str) -> HMinus:
-    """H- as the knobs and the variant have it."""
-    offset = RELEASED_OFFSET if knobs.offset is None and variant == "released" else knobs.offset
-    return HMinus(knobs.tau, knobs.rho, knobs.delta, offset, knobs.start, knobs.lift_ties)
-
-
 def sup_ap_values(positives: Ranked, negatives_above: Tensor) -> Tensor:
     """001 eq. 5, one value a query, [n]; negatives_above: [p], rank- of every positive."""
     rank_among_positives = 1 + positives.positives_above(HPlus()).detach()
@@ -97,4 +91,6 @@ class SupAP(HMinusKnobs, RankingKnobs, Loss):
     @property
     def step(self) -> HMinus:
         """H- as the knobs and the variant have it."""
-        return h_minus(self.knobs, self.knobs.variant)
+        knobs = self.knobs
+        offset = RELEASED_OFFSET if knobs.offset is None and knobs.variant == "released" else knobs.offset
+        return HMinus(knobs.tau, knobs.rho, knobs.delta, offset, knobs.start, knobs.lift_ties)

@@ -179,8 +179,12 @@ class Index(HasKnobs):
             ValueError: no gallery yet, another dimension, NaN or infinity, nothing to rank, or judgements that do
                 not fit queries and gallery.
         """
-        query = _set_of(query)
-        return self._rank(self._task(query, same_source, relevant), query.vectors, progress)
+        query, gallery = _set_of(query), self._built()
+        self._check_vectors(query.vectors, "query")
+        check_set(query, "query")
+        if same_source and len(gallery) < 2:
+            raise ValueError("The gallery holds only the query itself, so there is nothing to rank; give two images.")
+        return self._rank(task_of(query, gallery, same_source, relevant), query.vectors, progress)
 
     def _rank(self, task: Task, vectors: np.ndarray, progress: ReportProgress | None) -> Ranking:
         raise NotImplementedError
@@ -235,13 +239,6 @@ class Index(HasKnobs):
                 f"embed both with the same model."
             )
         return vectors
-
-    def _task(self, query: EmbeddingSet, same_source: bool, relevant: Relevance | None) -> Task:
-        self._check_vectors(query.vectors, "query")
-        check_set(query, "query")
-        if same_source and len(self._built()) < 2:
-            raise ValueError("The gallery holds only the query itself, so there is nothing to rank; give two images.")
-        return task_of(query, self._built(), same_source, relevant)
 
 
 def _set_of(vectors: Any, labels: Any = None, first: int = 0) -> Any:

@@ -18,7 +18,7 @@ from lab.core.streams import ReportProgress
 from lab.kernels import sort_keys
 from lab.search import _ranking
 from lab.search._base import Index
-from lab.search._items import checked, digest, digest_of
+from lab.search._items import checked, digest_of
 from lab.search._ranking import Task
 
 AT_ONCE = 2**23
@@ -30,21 +30,6 @@ class ListKnobs(HasKnobs):
 
     lists: int | None = knob(
         "Number of inverted lists; by default about the square root of the gallery's size.", default=None, ge=1
-    )
-
-
-class CodeKnobs(ListKnobs):
-    """The knobs of indexes that keep a few bytes of each vector and rank what they list exactly."""
-
-    probes: int = knob("Inverted lists that are searched for each query.", default=16, ge=1, scale="log")
-    bytes: int = knob(
-        "Bytes that are kept of each vector, at most one for each of its numbers.", default=16, ge=1, le=64
-    )
-    rerank: int = knob(
-        "Candidates for each neighbour that is wanted; they are ranked by their full vectors, which may lie on disk.",
-        default=10,
-        ge=1,
-        scale="log",
     )
 
 
@@ -73,11 +58,6 @@ class CandidateIndex(Index):
         """The knobs that decide what is built."""
         return {name: value for name, value in dict(self.knobs).items() if name not in self.asked_with}
 
-    def described(self, gallery: EmbeddingSet) -> dict[str, Any]:
-        """What is written beside what it builds on a disk, to find it again."""
-        about = {"index": name_of(type(self)), "rows": len(gallery), "gallery": digest(gallery)}
-        return about | {"knobs": self.built_with()}
-
     def list_count(self) -> int:
         """How many inverted lists there are to be.
 
@@ -88,11 +68,6 @@ class CandidateIndex(Index):
         if lists > len(self.rows):
             raise ValueError(f"lists must be at most the gallery's size, {len(self.rows)}, got {lists}.")
         return lists
-
-    def code_parts(self) -> int:
-        """Into how many equal parts a vector is cut, each of which becomes a byte."""
-        width = self.rows.vectors.shape[1]
-        return max(part for part in range(1, min(self.knobs.bytes, width) + 1) if width % part == 0)
 
     def folder_name(self, anchors: np.ndarray | None = None) -> str:
         """What to call the folder of what it builds: another one for other knobs or anchors [c d]."""

@@ -7,13 +7,10 @@ each; most of them reach neither the lowest threshold of a query nor its best ne
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-import numba
 import numpy as np
 
 from lab.kernels.neighbours.bits import TOGETHER, how_many, lowest, reach
+from lab.kernels.ranks.numba_tiles import compiled_with
 
 BINS = 512
 """Bins between the lowest and the highest of a query's many thresholds."""
@@ -22,21 +19,9 @@ FEW = 24
 """Up to this many thresholds a row are compared one by one, with vectors; more are found by bins."""
 
 
-def compiled(**options: Any) -> Callable[[Callable], Callable]:
-    """numba's compiler without its lock on other threads; keeps the result on disk where it can."""
-
-    def compile(function: Callable) -> Callable:
-        try:
-            return numba.njit(nogil=True, cache=True, **options)(function)
-        except RuntimeError:  # no folder to keep it in
-            return numba.njit(nogil=True, **options)(function)
-
-    return compile
-
-
 # Reassociation lets sums use vectors. The order depends on the length only, so that equal rows have equal scores.
-vectors = compiled(fastmath={"reassoc", "contract", "nsz"})
-scalars = compiled()
+vectors = compiled_with(nogil=True, fastmath={"reassoc", "contract", "nsz"})
+scalars = compiled_with(nogil=True)
 
 
 @vectors

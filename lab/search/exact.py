@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
-from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -13,6 +11,7 @@ import torch
 from lab.core.knobs import knob
 from lab.core.results import Ranking
 from lab.core.streams import ReportProgress
+from lab.kernels.paths import why_not
 from lab.search import _ranking
 from lab.search._base import Index, join, nearest_rows
 from lab.search._ranking import Task
@@ -81,18 +80,4 @@ def why_not_compiled(queries: torch.Tensor, items: torch.Tensor) -> str | None:
         return "it works on the cosine of float32 vectors only"
     if torch.get_float32_matmul_precision() != "highest":
         return "torch.set_float32_matmul_precision lowers the precision of products"
-    return _why_not_numba()
-
-
-@cache
-def _why_not_numba() -> str | None:
-    if importlib.util.find_spec("numba") is None:
-        return "numba is not installed"
-    try:
-        from lab.search import _fast
-
-        _fast.warm_up()
-    except Exception as error:  # whatever stops a compiler must not stop a search
-        lines = str(error).strip().splitlines()
-        return f"numba does not compile here ({': '.join([type(error).__name__, *lines[-1:]])})"
-    return None
+    return why_not("numba", "lab.search._fast")

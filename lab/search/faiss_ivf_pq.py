@@ -8,14 +8,15 @@ from typing import Any, cast
 import numpy as np
 
 from lab.core import arrays
+from lab.core.catalog import name_of
 from lab.core.explain import faiss_library
 from lab.core.files import read_json, replacing, write_json
 from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet
 from lab.kernels.sort_keys import unit_rows
 from lab.search._base import check_anchors
-from lab.search._candidates import CandidateIndex, CodeKnobs, inverted_lists
-from lab.search._items import BLOCK, digest_of
+from lab.search._candidates import CandidateIndex, ListKnobs, inverted_lists
+from lab.search._items import BLOCK, digest, digest_of
 
 CODES = 256
 """Codewords of a part of a vector: a byte names one."""
@@ -23,7 +24,7 @@ CODES = 256
 ABOUT, LEARNT, FILLED = "index.json", "learnt.safetensors", "index.faiss"
 
 
-class FaissIvfPq(CodeKnobs, CandidateIndex):
+class FaissIvfPq(ListKnobs, CandidateIndex):
     """faiss lists the gallery by centroids, keeps a few bytes of each vector, and ranks what it lists exactly.
 
     Vectors are rotated so that cutting them into parts loses little (OPQ), and each part is kept as the number of
@@ -40,6 +41,16 @@ class FaissIvfPq(CodeKnobs, CandidateIndex):
     anchors = cast("np.ndarray | None", None)
 
     takes_anchors = True
+    probes: int = knob("Inverted lists that are searched for each query.", default=16, ge=1, scale="log")
+    bytes: int = knob(
+        "Bytes that are kept of each vector, at most one for each of its numbers.", default=16, ge=1, le=64
+    )
+    rerank: int = knob(
+        "Candidates for each neighbour that is wanted; they are ranked by their full vectors, which may lie on disk.",
+        default=10,
+        ge=1,
+        scale="log",
+    )
     rotate: bool = knob("Rotate vectors before they are cut into parts (optimised product quantisation).", default=True)
     sample: int = knob("Vectors from which centroids and codes are learnt.", default=262_144, ge=1, scale="log")
     folder: str | None = knob("Folder for the inverted lists; without one they are in memory.", default=None, path=True)
@@ -83,7 +94,8 @@ class FaissIvfPq(CodeKnobs, CandidateIndex):
         sample = np.ascontiguousarray(self.rows.rows(chosen), np.float32)
         if size < CODES:  # faiss wants one row a codeword; copies change nothing
             sample = np.resize(sample, (CODES, width))
-        parts = self.code_parts()
+        # Into so many equal parts a vector is cut, each of which becomes a byte.
+        parts = max(part for part in range(1, min(self.knobs.bytes, width) + 1) if width % part == 0)
         rotation = self._learnt_rotation(sample, parts) if self.knobs.rotate and size >= CODES else None
         sample = sample if rotation is None else sample @ rotation.T
         coarse = faiss.IndexFlatL2(width)
@@ -111,7 +123,8 @@ class FaissIvfPq(CodeKnobs, CandidateIndex):
     def _on_disk(self, folder: Path, gallery: EmbeddingSet) -> None:
         faiss = faiss_library()
 
-        about = self.described(gallery) | ({} if self.anchors is None else {"anchors": digest_of(self.anchors)})
+        about = {"index": name_of(type(self)), "rows": len(gallery), "gallery": digest(gallery)}
+        about |= {"knobs": self.built_with()} | ({} if self.anchors is None else {"anchors": digest_of(self.anchors)})
         there = read_json(folder / ABOUT) if (folder / ABOUT).exists() else None
         if there is None and folder.is_dir() and any(folder.iterdir()):
             raise ValueError(f"{folder} holds other files; name a new folder for the index.")

@@ -124,7 +124,7 @@ def small(monkeypatch):
         Arm(name, {"loss": {"name": name}, "training": {"steps": 1}, "encoder": {"dim": 8}, "sampler": SMALL})
         for name in ("contrastive", "triplet_margin")
     ]
-    study = Study("First wins.", "000", (Gain("RS@k, table 2", "sop", 60.0),), *arms, ("r@1", "r@1"))
+    study = Study("First wins.", (Gain("000", "RS@k, table 2", "sop", 60.0),), *arms, ("r@1", "r@1"))
     monkeypatch.setattr(_sweep, "select", lambda only=(): {"small": study})
     monkeypatch.setattr(_verdicts, "WIDEST", 3)
     return study
@@ -301,7 +301,7 @@ def test_numbers_survive_their_packing():
 def test_verdicts_follow_interval_and_power(gain, published, verdict, monkeypatch):
     monkeypatch.setattr(_verdicts, "TESTED", {"unseen": 50})
     random, arms = np.random.default_rng(0), [Arm(name, {"loss": {"name": name}}) for name in "ab"]
-    study = Study("w", "000", tuple(Gain("t", "d", points) for points in published), *arms, ("r@1", "r@1"))
+    study = Study("w", tuple(Gain("000", "t", "d", points) for points in published), *arms, ("r@1", "r@1"))
     made = []
     for which, arm in enumerate(arms):
         for seed in [*PILOTS, *range(SEEDS if gain is not None else 3)]:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lab.data.images.reading import MAX_PIXELS, ImageError, check_header, open_rgb
+from lab.data.images.reading import MAX_PIXELS, ImageError, open_rgb, size_of
 
 
 def two_colours(path, orientation=None, **options):
@@ -68,7 +68,7 @@ def test_bad_files_are_named_from_their_header(tmp_path, content, sentence):
     path = tmp_path / "bad.png"
     if content is not None:
         path.write_bytes(content)
-    for reader in (check_header, open_rgb):
+    for reader in (size_of, open_rgb):
         with pytest.raises(ImageError, match=r"bad\.png .*" + sentence):
             reader(path)
 

@@ -12,12 +12,15 @@ from lab.kernels import force, path, paths, positive_pairs, rank_sums
 from lab.surrogates import Sigmoid
 
 
+def forget():
+    return paths.unavailable.cache_clear(), paths.why_not.cache_clear()
+
+
 @pytest.fixture
 def afresh():
     """Ask the machine again, before and after."""
-    paths.unavailable.cache_clear()
-    yield
-    paths.unavailable.cache_clear()
+    yield forget()
+    forget()
 
 
 @pytest.fixture
@@ -25,7 +28,7 @@ def without(monkeypatch, afresh):
     def hide(name):
         real = importlib.util.find_spec
         monkeypatch.setattr(importlib.util, "find_spec", lambda n, *rest: None if n == name else real(n, *rest))
-        paths.unavailable.cache_clear()
+        forget()
 
     return hide
 

@@ -68,7 +68,7 @@ def test_a_compiled_model_runs_its_loss_as_it_would_run_without(name, backend):
         return encoder.weight.grad.clone()
 
     torch._dynamo.reset()
-    for cached in (paths.unavailable, paths.runs_here):
+    for cached in (paths.unavailable, paths.why_not):
         cached.cache_clear()
     before = gradient(torch.compile(model, backend=backend))
     assert paths.path() == "compiled" and paths.unavailable("compiled") is None

@@ -136,15 +136,6 @@ def read_list(listed: dict[str, Any]) -> tuple[Path | None, ImageRecords]:
     Raises:
         ValueError, KeyError, TypeError, AttributeError, OverflowError: it is no such list.
     """
-    return None if listed["root"] is None else Path(listed["root"]), _records(listed)
-
-
-def _leaves(key: str) -> bool:
-    """Whether a key, which is a path below the images' folder, leads out of it."""
-    return key.startswith("/") or ".." in key.split("/")
-
-
-def _records(listed: dict[str, Any]) -> ImageRecords:
     keys, class_names = list(map(str, listed["keys"])), list(map(str, listed["class_names"]))
     super_names = list(map(str, listed["super_names"]))
     grouped = listed["super_labels"] is not None
@@ -158,10 +149,15 @@ def _records(listed: dict[str, Any]) -> ImageRecords:
     def places(part: Any) -> Any:
         return None if part is None else _within(part, len(keys))
 
-    return ImageRecords(
-        keys, labels, class_names, {split: Split(*map(places, parts)) for split, parts in listed["splits"].items()},
-        super_labels, super_names, attributes, list(map(str, listed["problems"])),
-    )  # fmt: skip
+    splits = {split: Split(*map(places, parts)) for split, parts in listed["splits"].items()}
+    problems = list(map(str, listed["problems"]))
+    root = None if listed["root"] is None else Path(listed["root"])
+    return root, ImageRecords(keys, labels, class_names, splits, super_labels, super_names, attributes, problems)
+
+
+def _leaves(key: str) -> bool:
+    """Whether a key, which is a path below the images' folder, leads out of it."""
+    return key.startswith("/") or ".." in key.split("/")
 
 
 def _within(numbers: list[int], count: int) -> np.ndarray:

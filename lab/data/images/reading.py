@@ -89,28 +89,18 @@ def as_rgb(image: Image.Image) -> Image.Image:
     return upright.convert("RGB")
 
 
-def check_header(source: Path) -> None:
-    """Make sure, from the first bytes only, that a file is an image of a bearable size.
-
-    Raises:
-        ImageError: missing, empty, not an image, or more than `MAX_PIXELS` pixels.
-    """
-    with _opened(source, ""):
-        pass
-
-
 def size_of(source: Path) -> tuple[int, int]:
     """Width and height, from the first bytes only.
 
     Raises:
-        ImageError: as `check_header`.
+        ImageError: missing, empty, not an image, or more than `MAX_PIXELS` pixels.
     """
     with _opened(source, "") as image:
         return image.size
 
 
-def problems_of(files: Sequence[Path], check: Callable[[Path], None]) -> list[str | None]:
-    """What `check_header` or `check_whole` says of each file, None where it is well; looked at by eight threads."""
+def problems_of(files: Sequence[Path], check: Callable[[Path], object]) -> list[str | None]:
+    """What `size_of` or `check_whole` says of each file, None where it is well; looked at by eight threads."""
 
     def problems(start: int) -> list[str | None]:
         return [problem(file) for file in files[start : start + AT_ONCE]]
@@ -130,7 +120,7 @@ def check_whole(source: Path) -> None:
     """Make sure that a file is an image and has its end; decodes it only where the end looks wrong.
 
     Raises:
-        ImageError: as `check_header`, or truncated or damaged.
+        ImageError: as `size_of`, or truncated or damaged.
     """
     with _opened(source, "") as image:
         end = _ENDS.get(image.format or "")

@@ -1,9 +1,17 @@
-"""A data set whose images lie in large files: nothing in memory grows with the number of images before it must."""
+"""A data set whose images lie in large files: nothing in memory grows with the number of images before it must.
+
+Files lie here and elsewhere, and are read through fsspec: a folder of this machine, `s3://`, `gs://`, `hf://`,
+`memory://`. Credentials are never a knob and never stored: the library behind an address reads its own variables and
+files (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or ~/.aws for s3://, GOOGLE_APPLICATION_CREDENTIALS for gs://,
+HF_TOKEN for hf://), on every machine that reads. Whoever may read the index can see the addresses of the files in it,
+and no more.
+"""
 
 from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -14,7 +22,6 @@ from lab.data._base import ImageRecords, ImageSet
 from lab.data._splits import class_disjoint
 from lab.data.images.reading import open_rgb
 from lab.data.streams import index as indexes
-from lab.data.streams import remote
 
 
 class StreamedSet(ImageSet):
@@ -41,12 +48,12 @@ class StreamedSet(ImageSet):
     def system(self) -> Any:
         """The file system of the files, opened by the process that reads."""
         if self._opened_by != os.getpid():
-            self._system, self._opened_by = remote.file_system(self.knobs.root, fresh=True)[0], os.getpid()
+            self._system, self._opened_by = file_system(self.knobs.root, fresh=True)[0], os.getpid()
         return self._system
 
     def _files(self, ending: str) -> tuple[list[str], list[str]]:
         """The files that end so, and their states."""
-        self._system, files, states = remote.listed(self.knobs.root, (ending,))
+        self._system, files, states = listed(self.knobs.root, (ending,))
         self._opened_by = os.getpid()
         return files, states
 
@@ -65,3 +72,62 @@ class StreamedSet(ImageSet):
 
     def __reduce__(self) -> Any:
         return functools.partial(type(self), **dict(self.knobs)), ()
+
+
+def file_system(address: str, fresh: bool = False) -> tuple[Any, str]:
+    """The file system of an address, and the path on it.
+
+    Args:
+        fresh: of this process alone; what was opened before a process was forked is of no use in it.
+
+    Raises:
+        ImportError: the library for such addresses is missing; says which.
+        ValueError: there is no such kind of address.
+    """
+    import fsspec
+
+    try:
+        return fsspec.core.url_to_fs(address, **({"skip_instance_cache": True} if fresh else {}))
+    except (ImportError, ValueError) as error:
+        raise type(error)(f"{address} cannot be read: {str(error).rstrip('.')}.") from None
+
+
+STATES = (
+    "ETag", "etag", "md5Hash", "sha", "blob_id", "generation", "mtime", "LastModified", "last_modified", "updated",
+    "created",
+)  # fmt: skip
+"""What stores call that which is another one after a file was written again; the first that is told is taken."""
+
+
+def listed(root: str, endings: Sequence[str]) -> tuple[Any, list[str], list[str]]:
+    """The files below an address that end so, sorted, and the state of each; an address of one file is that file.
+
+    A state is a text of the size and of what the store says of the content or the time of its last change: a file that
+    was written again has another one.
+
+    Raises:
+        ValueError: it cannot be listed (not there, no permission, no credentials), or holds no such file.
+    """
+    system, path = file_system(root)
+    try:
+        files = {name: about for name, about in system.find(path, detail=True).items() if name.endswith(tuple(endings))}
+    except Exception as error:  # each library has its own: botocore, gcsfs, aiohttp
+        raise ValueError(
+            f"{root} cannot be listed: {said_by(error)}. "
+            "Credentials come from the variables and files of the store's own library; see `lab list data tar_shards`."
+        ) from None
+    if not files:
+        raise ValueError(f"{root} holds no file that ends in {' or '.join(endings)}.")
+    names = sorted(files)
+    changed = [next((about[key] for key in STATES if about.get(key)), "") for about in map(files.__getitem__, names)]
+    sizes = [int(files[name].get("size") or 0) for name in names]
+    return system, names, [f"{size} bytes, {change}" for size, change in zip(sizes, changed, strict=True)]
+
+
+def said_by(error: Exception) -> str:
+    """What a store's library says, in one line without a full stop."""
+    words = str(error).strip()
+    if len(words) > 1 and words[0] == words[-1] and words[0] in "'\"":  # a text as Python writes it
+        words = words[1:-1]
+    lines = words.splitlines()
+    return lines[0].rstrip(".: ") if lines else type(error).__name__

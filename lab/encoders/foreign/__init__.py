@@ -10,6 +10,7 @@ import warnings
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,13 @@ from torch import nn
 
 import lab.encoders
 from lab.core.explain import need
+from lab.encoders._timm import IMAGENET
 
 WEIGHTS = (".pth", ".safetensors", ".bin", ".ckpt")
 """Suffixes of files that hold tensors by their names, and no model."""
 
-IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 SIDE = 224
-"""Side of the images, and how they are normalised, where a model does not say."""
+"""Side of the images where a model does not say."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,8 @@ def encoder_of(word: str, weights: str | None = None, seen: Seen = Seen(), pretr
         knobs = {"pretrained": pretrained} if not is_untrained(word) else {}
         return _seeing(lab.encoders.create(word, dim=None, **knobs), seen).eval()
     else:
-        return _named(word, weights, seen, pretrained)
+        of_timm = {"backbone": word, "weights": weights, "image_size": seen.size, "pretrained": pretrained}
+        return _seeing(lab.encoders.create("timm_model", dim=None, **of_timm), seen).eval()
     return ForeignEncoder(model, seen).eval()
 
 
@@ -138,12 +140,6 @@ def _catalogued() -> list[str]:
 def is_untrained(word: str) -> bool:
     """Whether it is an encoder of ours that has random weights until it is trained."""
     return word in _catalogued() and "pretrained" not in lab.encoders.get(word).Knobs.model_fields
-
-
-def _named(word: str, weights: str | None, seen: Seen, pretrained: bool) -> Any:
-    """A model of timm."""
-    knobs = {"backbone": word, "weights": weights, "image_size": seen.size, "dim": None, "pretrained": pretrained}
-    return _seeing(lab.encoders.create("timm_model", **knobs), seen).eval()
 
 
 def _seeing(encoder: Any, seen: Seen) -> Any:
@@ -184,10 +180,6 @@ def _program(path: Path) -> Any:
         reason = " ".join(str(error).split())[:200].rstrip(".")
         other = f"; of weights, name the model, with --weights {path}" if path.suffix == ".pt" else ""
         raise ValueError(f"{path} is not {kind} that can be read here ({reason}){other}.") from None
-
-
-def _torchscript(path: Path) -> Any:
-    return torch.jit.load(str(path), map_location="cpu")
 
 
 class _Pixels(nn.Module):
@@ -244,7 +236,9 @@ class _Onnx(_Pixels):
 
 
 FILES: dict[str, tuple[str, Callable[[Path], Any]]] = {
-    **dict.fromkeys((".ts", ".pt", ".torchscript"), ("a TorchScript program", _torchscript)),
+    **dict.fromkeys(
+        (".ts", ".pt", ".torchscript"), ("a TorchScript program", partial(torch.jit.load, map_location="cpu"))
+    ),
     ".pt2": ("a program of torch.export", _Exported),
     ".onnx": ("an ONNX model", _Onnx),
 }

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
 from lab.kernels.products import repeats, tie
@@ -118,21 +116,12 @@ def _count_minima(a: Tensor, b: Tensor) -> Tensor:
     return torch.minimum(a[:, None], b[None]).sum(2)
 
 
-class _CorrectedDistances(torch.autograd.Function):
-    """Distances whose gradient may pull positives and push negatives, never the reverse (004, eq. 10)."""
-
-    @staticmethod
-    def forward(ctx: Any, distances: Tensor, positives: Tensor) -> Tensor:
-        ctx.save_for_backward(positives)
-        return distances.clone()
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        (positives,) = ctx.saved_tensors
-        return torch.where(positives, gradient.clamp_min(0), gradient.clamp_max(0)), None
-
-
 def corrected(distances: Tensor, positives: Tensor) -> Tensor:
-    """The same distances [n n], whose gradient is clamped by the label: >= 0 for positives, <= 0 for negatives."""
-    return _CorrectedDistances.apply(distances, positives)
+    """The same distances [n n], whose gradient is clamped by the label: >= 0 for positives, <= 0 for negatives.
+
+    So it may pull positives and push negatives, never the reverse (004, eq. 10).
+    """
+    distances = distances.clone()
+    if distances.requires_grad:
+        distances.register_hook(lambda slope: torch.where(positives, slope.clamp_min(0), slope.clamp_max(0)))
+    return distances

@@ -29,12 +29,19 @@ GROUP = 16
 OPTIONS = dict(error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz", "nnan", "ninf"}, nogil=True)
 
 
-def compiled(function: Callable) -> Callable:
-    """Compile on first use and keep the machine code on disk where some folder can be written."""
-    try:
-        return njit(cache=True, **OPTIONS)(function)
-    except RuntimeError:  # numba found no folder to write to
-        return njit(**OPTIONS)(function)
+def compiled_with(**options: Any) -> Callable[[Callable], Callable]:
+    """A decorator: compile on first use, and keep the machine code on disk where some folder can be written."""
+
+    def compile(function: Callable) -> Callable:
+        try:
+            return njit(cache=True, **options)(function)
+        except RuntimeError:  # numba found no folder to write to
+            return njit(**options)(function)
+
+    return compile
+
+
+compiled = compiled_with(**OPTIONS)
 
 
 @intrinsic

@@ -13,7 +13,7 @@ import numpy as np
 from lab.core.files import whole
 from lab.core.results import as_array
 from lab.data import ImageRecords, Split
-from lab.data.images.reading import ImageError, check_header
+from lab.data.images.reading import ImageError, size_of
 
 NAMES = {
     "image": ("image", "path", "image_path", "file", "filename", "file_name"),
@@ -194,7 +194,7 @@ def pictures(images: Sequence[Any], base: Path, count: int) -> tuple[Path, list[
 
     def problem(key: str) -> str:
         try:
-            check_header(root / key)
+            size_of(root / key)
         except ImageError as error:
             return str(error)
         return ""

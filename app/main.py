@@ -1,7 +1,5 @@
 """The dashboard's list of pages, one for each folder of `app.views`."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from pathlib import Path

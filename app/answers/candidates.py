@@ -1,7 +1,5 @@
 """Queries to choose from: drawn at random, worst by a metric, or those of a class."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Choosing what to compare a run with: another run on the same images, or a re-ranking."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

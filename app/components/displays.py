@@ -3,8 +3,6 @@
 What is right is blue, what is wrong vermillion, and marks, hatches or numbers say the same: never colour alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 

@@ -1,7 +1,5 @@
 """A folder of this machine, found by walking there or by typing its path; never one that the dashboard may not read."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

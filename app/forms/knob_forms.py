@@ -4,8 +4,6 @@ The state of every widget lives under `form.SECTION.ENTRY.KNOB`, so a preset and
 writing that state.
 """
 
-from __future__ import annotations
-
 import importlib
 import re
 from typing import Any

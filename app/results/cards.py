@@ -1,7 +1,5 @@
 """Images of a split as cards of the gallery."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What the palette of every page finds and where it leads: pages, runs, and classes and images of the chosen run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from itertools import islice

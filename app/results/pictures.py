@@ -1,7 +1,5 @@
 """Small pictures as data URIs; and uploaded ones, believed only after they were decoded, whatever they are called."""
 
-from __future__ import annotations
-
 from PIL import Image, ImageOps
 
 from lab.core.web_page import SIDE, thumbnail

@@ -1,8 +1,6 @@
 """The selected images: one set for all runs on the same images, the same on every page; saved under a name as a tag of
 the marks, exported, trained without, or trained on alone."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace

@@ -6,8 +6,6 @@ Long columns go to the browser as binary files that it fetches once (`app.served
 the neighbours of the clicked image are part of it. This component keeps both.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable, Mapping, Sequence

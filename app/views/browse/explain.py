@@ -1,7 +1,5 @@
 """Why two are alike, by their regions."""
 
-from __future__ import annotations
-
 import numpy as np
 import streamlit as st
 from PIL import Image

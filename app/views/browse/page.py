@@ -3,8 +3,6 @@
 With a second run, or another search of the same run, both answers stand side by side.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Queries that a person brings or changes: pictures, words, a part of a picture, more like these, less like those."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

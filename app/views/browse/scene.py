@@ -1,7 +1,5 @@
 """What the Browse page is about: a run, a split, perhaps another answer, and what somebody wants to see of each."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Classes: which are confused, as a matrix and as a list of pairs; and scores of classes and other slices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Check: what neighbours say of the data: confused classes, labels that look wrong, images that come twice."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the Check page is about, what it looks at, and the image that was clicked."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

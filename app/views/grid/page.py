@@ -1,7 +1,5 @@
 """Images: the whole data set of a run as a grid; filter and sort it, select images, tag them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

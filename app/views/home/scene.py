@@ -1,7 +1,5 @@
 """What the first page tells: two runs that answer the same queries, and the query that shows best what differs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass

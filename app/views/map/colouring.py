@@ -1,7 +1,5 @@
 """How the Map page colours and filters its points: the values of a field, legends and histograms."""
 
-from __future__ import annotations
-
 import numpy as np
 import streamlit as st
 

@@ -1,7 +1,5 @@
 """Map: a run's images in the plane; draw around some to list them, click one for its true neighbours."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Two spaces of the same images on one map: another run, or the same run after another step."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """What the Map page is about, what it keeps between two clicks, and what of that stands in its address."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The table of runs: its rows; and what people write of runs: notes, tags and groups."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

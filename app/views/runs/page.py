@@ -1,7 +1,5 @@
 """Runs: find them, keep order among them, and compare them."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any
 

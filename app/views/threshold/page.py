@@ -1,7 +1,5 @@
 """Threshold: which similarity means the same, what it lets through and keeps out, and which classes it serves worst."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the Threshold page shows, and its jobs: page.py is run anew at each click and would lose them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import lab.threshold

@@ -1,7 +1,5 @@
 """All settings: the whole form with a search, and what trains besides this one run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Train: three questions and Start; all settings for those who want them, checked before they are queued."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import dataclass
 from typing import Any

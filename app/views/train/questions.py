@@ -1,7 +1,5 @@
 """Three questions to somebody who knows no setting: which images, how long may it take, and what matters."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence

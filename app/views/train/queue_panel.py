@@ -1,7 +1,5 @@
 """The queue on a page: what works, what waits, and its buttons."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

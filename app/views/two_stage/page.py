@@ -1,7 +1,5 @@
 """Two-stage: class anchors first, then only their images: what a query saves against brute force, and what it loses."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

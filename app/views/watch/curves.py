@@ -1,7 +1,5 @@
 """The curves of a run, or one quantity of several runs on one chart."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

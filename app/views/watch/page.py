@@ -1,7 +1,5 @@
 """Watch: a run while it trains, or after: curves, similarities, pinned queries, and what went wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any

@@ -91,6 +91,11 @@ def chosen_query(view: SplitView, chosen: Candidates) -> int | None:
     return item
 
 
+def pick(_section: str, item: int) -> None:
+    """An image was clicked: it is the next query."""
+    st.session_state["query"] = item
+
+
 def draw(
     view: SplitView, chosen: Candidates, item: int | None, *, key: str, on_pick: Callable[[str, int], None]
 ) -> None:

@@ -36,7 +36,7 @@ def fill(config: RunConfig) -> None:
         elif section.package:
             st.session_state[f"{ROOT}.{name}"] = chosen.name
         for one in chosen if section.many else (chosen,):
-            for knob in _open_knobs(section, one.name):
+            for knob in open_knobs(section, one.name):
                 st.session_state[_key(section, one.name, knob)] = widget_value(knob, getattr(one.knobs, knob.name))
 
 
@@ -58,7 +58,7 @@ def settle() -> None:
         old = getattr(before[1], name)
         if isinstance(chosen, tuple) or chosen.name != old.name:
             continue
-        for knob in _open_knobs(SECTIONS[name], chosen.name):
+        for knob in open_knobs(SECTIONS[name], chosen.name):
             key = _key(SECTIONS[name], chosen.name, knob)
             was, value = (widget_value(knob, getattr(one.knobs, knob.name)) for one in (old, chosen))
             if was != value and st.session_state.get(key) == was:
@@ -73,22 +73,17 @@ def section_form(name: str, words: str | None = "") -> tuple[Any, str]:
     """
     section = SECTIONS[name]
     values = _many_form(section, words) if section.many else _single_form(section, words)
-    return values, problem(section, values)
+    try:
+        for one in values if section.many else (values,):
+            Choice.of(section, one)
+    except (ValueError, ImportError) as error:
+        return values, str(error)
+    return values, ""
 
 
 def found(words: str, *texts: str) -> bool:
     """Whether every word of a search stands somewhere in some texts."""
     return all(word in " ".join(texts).lower() for word in words.lower().replace("_", " ").split())
-
-
-def problem(section: Section, values: Any) -> str:
-    """What is wrong with a section, in a sentence."""
-    try:
-        for one in values if section.many else (values,):
-            Choice.of(section, one)
-    except (ValueError, ImportError) as error:
-        return str(error)
-    return ""
 
 
 def offered(package: str) -> list[str]:
@@ -122,7 +117,7 @@ def _many_form(section: Section, words: str | None) -> list[dict[str, Any]]:
         chosen = page_frame.several(title, names, key=key, help=sentence, format_func=entry_in_words)
     entries = []
     for name in chosen:
-        if words == "" and _open_knobs(section, name):
+        if words == "" and open_knobs(section, name):
             st.caption(entry_in_words(name))
         entries.append({"name": name, **_knob_grid(section, name, words)})
     return entries
@@ -142,7 +137,7 @@ def heading(name: str) -> None:
 
 def _knob_grid(section: Section, entry: str | None, words: str | None) -> dict[str, Any]:
     """The knobs of one entry, three a row, those that matter most first."""
-    knobs = knob_labels.ordered(section.name, _open_knobs(section, entry))
+    knobs = knob_labels.ordered(section.name, open_knobs(section, entry))
     drawn, values = [], {}
     for knob in knobs:
         texts = knob_labels.label(section.name, knob), knob.name.replace("_", " "), section.name, knob.help
@@ -163,7 +158,7 @@ def _state(knob: Knob, key: str) -> Any:
     return st.session_state.get(key, widget_value(knob, None if knob.required else knob.default))
 
 
-def _open_knobs(section: Section, entry: str | None) -> list[Knob]:
+def open_knobs(section: Section, entry: str | None) -> list[Knob]:
     """The knobs that a person decides; those that follow from data and encoder are left out."""
     declared = section.knobs_of(entry)
     derived = derived_knobs(section, declared)

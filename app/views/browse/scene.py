@@ -1,6 +1,5 @@
 """What the Browse page is about: a run, a split, perhaps another answer, and what somebody wants to see of each."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -33,12 +32,6 @@ class Scene:
     k: int
     chosen: Filter
     click: str
-
-
-def choose_click(offered: Sequence[str]) -> str:
-    """Draw the choice of what a click does."""
-    ways = {one: CLICKS[one] for one in offered}
-    return page_frame.select("A click on a result", ways, key="click", link="click", width=200)
 
 
 def search_with(item: int) -> None:

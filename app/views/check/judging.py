@@ -81,7 +81,10 @@ def judge(scene: Scene, doubts: Doubts, listed: CardSection) -> None:
     coming = [at, *(row for row in still if row > at), *(row for row in still if row < at)][: AHEAD + 1]
     frames, reading = _frames(scene, here.take(coming if items else []))
     with tools:
-        _link(scene, items[at : at + 1])
+        for split in view.run.splits:
+            if items and items[at] in view.images.splits[split].query:
+                query = {"run": view.run.name, "split": split, "query": str(items[at])}
+                page_frame.link_to("browse", "Browse this image", query)
 
     def tell(told: Told) -> None:
         with page_frame.refusals(lambda why: st.toast(f"The mark could not be saved: {why}")):
@@ -106,14 +109,6 @@ def judge(scene: Scene, doubts: Doubts, listed: CardSection) -> None:
     page_frame.turn(pager, len(doubts), ON_A_PAGE)
     if reading.value is None:
         background.note(reading)
-
-
-def _link(scene: Scene, items: Sequence[int]) -> None:
-    """The link to Browse for the current image, where its split was embedded."""
-    run, splits = scene.view.run, scene.view.images.splits
-    for split in run.splits:
-        if items and items[0] in splits[split].query:
-            page_frame.link_to("browse", "Browse this image", {"run": run.name, "split": split, "query": str(items[0])})
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------

@@ -25,11 +25,6 @@ class Scene:
     rows: dict[str, Row]
     split: str
 
-    @property
-    def tags(self) -> list[str]:
-        """Of all runs, from a to z."""
-        return tags_of(self.rows.values())
-
 
 def row(run: Run, split: str) -> Row:
     """A run's row, made once as long as its files stay; whether a process still works on it is looked up each time."""

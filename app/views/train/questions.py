@@ -57,7 +57,7 @@ SHOWN = 200
 @dataclass(frozen=True)
 class Begun:
     """What the answers ask for. config: None while one is missing. why: what will be done, in words. name: of a run.
-    came: of a head, what measures the network as it came."""
+    baseline: of a head, what measures the network as it came."""
 
     config: RunConfig | None = None
     why: str = ""
@@ -244,14 +244,12 @@ def _offer_without_classes(folder: Path) -> None:
 
 
 def _tell_counts(survey: Survey) -> None:
-    import pandas as pd
-
     ordered = sorted(survey.images.items(), key=lambda one: one[1])
     (few, least), (many, most) = ordered[0], ordered[-1]
     words = f"From {counted(least, 'image')} ({few}) to {most:,} ({many}) in a class"
     words = f"{counted(most, 'image')} in each class" if least == most else words
     with page_frame.fold(page_frame.as_text(words), link="counts"):
-        table = pd.DataFrame(ordered, columns=["class", "images"])
+        table = {"class": [name for name, _ in ordered], "images": [count for _, count in ordered]}
         st.dataframe(table, hide_index=True, height=240, alt="Number of images in each class, fewest first")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from app.components import displays
@@ -48,7 +49,7 @@ def watch() -> None:
         displays.notifications_button()
     address.tell("watched", name)
     names = tuple(known.names)
-    curves.adopt_others(names)
+    address.adopt("also", address.reader([]), lambda picked: set(picked) <= set(names), many=True, default=[])
     going = _any_goes_on(known[name], part, names)
     every = LOOK_EVERY if going else None
     st.fragment(page_frame.guarded(_run), run_every=every)(str(known[name].path), part, names, going)
@@ -156,14 +157,13 @@ def _resumption(run: Run) -> None:
 def _similarities(scene: Scene) -> None:
     by_step = {int(r["step"]): r["similarities"] for r in scene.kept.validated if r.get("similarities")}
     if not by_step:
-        _say_not_validated(scene.run, "Similarities of matching and other pairs appear then.")
+        words = "Similarities of matching and other pairs appear then."
+        st.info(f"Not validated yet. {words} {_when_validated(scene.run)}")
         return
     autoplay.follow("after", list(by_step))
     step = st.select_slider("After step", list(by_step), key="after") if len(by_step) > 1 else next(iter(by_step))
-    figure = charts.histogram(by_step[step], "cosine", height=340)
-    st.plotly_chart(
-        figure, key="similarities", alt=f"Shares of positive and negative pairs by cosine, after step {step}"
-    )
+    words = f"Shares of positive and negative pairs by cosine, after step {step}"
+    st.plotly_chart(charts.cosines(by_step[step]), key="similarities", alt=words)
     columns = st.columns(2)
     for column, (name, lines) in zip(columns, _over_time(by_step).items(), strict=True):
         column.plotly_chart(charts.curves(lines, name, height=240), key=f"over time {name}", alt=f"{name} over steps")
@@ -171,8 +171,6 @@ def _similarities(scene: Scene) -> None:
 
 def _over_time(by_step: dict[int, dict[str, list[int]]]) -> dict[str, dict]:
     """Mean cosine of positive and of negative pairs, and the share that their histograms have in common."""
-    import numpy as np
-
     means: dict[str, list[float | None]] = {"positive": [], "negative": []}
     overlap = []
     for counts in by_step.values():
@@ -194,7 +192,8 @@ def _progress(scene: Scene) -> None:
     if moments and not curves.others(scene.run, scene.names):
         _pinned(scene, moments)
     elif not moments and _goes_on(scene.run):
-        _say_not_validated(scene.run, "Eight queries with their nearest images appear here at each validation.")
+        words = "Eight queries with their nearest images appear here at each validation."
+        st.info(f"Not validated yet. {words} {_when_validated(scene.run)}")
     curves.draw(scene)
 
 
@@ -223,10 +222,6 @@ def _pinned(scene: Scene, moments: list[dict[str, Any]]) -> None:
     if about.moments:
         moment = {"run": about.name, "split": VALIDATION, "query": str(item), "step": str(about.moments[0][0])}
         page_frame.link_to("browse", "Follow every validation image from step to step", moment)
-
-
-def _say_not_validated(run: Run, words: str) -> None:
-    st.info(f"Not validated yet. {words} {_when_validated(run)}")
 
 
 def _when_validated(run: Run) -> str:

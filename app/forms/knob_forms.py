@@ -186,7 +186,9 @@ def knob_widget(knob: Knob, key: str, section: str = "") -> Any:
     if knob.kind is bool and not knob.many:
         return st.toggle(title, **common)
     # Numbers are typed, too: 3e-5 reads better than a field of decimals, and only text is checked while it is typed.
-    return _parsed(knob, st.text_input(title, placeholder=_when_empty(knob), live=TYPING, **common))
+    empty = "needed" if knob.required else f"default {widget_value(knob, knob.default)}"
+    empty = knob.none_in_words if knob.optional else empty
+    return _parsed(knob, st.text_input(title, placeholder=empty, live=TYPING, **common))
 
 
 def _options(knob: Knob) -> list[Any]:
@@ -215,13 +217,6 @@ def _parsed(knob: Knob, text: str) -> Any:
     if not knob.many:
         return _as(knob.kind, text)
     return tuple(_as(knob.kind, word) for word in re.split(r"[,\s]+", text.strip("()[] ")) if word)
-
-
-def _when_empty(knob: Knob) -> str:
-    """What an empty field stands for."""
-    if knob.optional:
-        return knob.none_in_words
-    return "needed" if knob.required else f"default {widget_value(knob, knob.default)}"
 
 
 def _as(kind: type, word: str) -> Any:

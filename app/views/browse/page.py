@@ -21,8 +21,7 @@ from app.results import cache, cards, filters, pictures, run_choice, selection
 from app.results.cache import SplitView
 from app.shared import address, background, page_frame
 from app.views.browse import query
-from app.views.browse import scene as scenes
-from app.views.browse.scene import Scene
+from app.views.browse.query import Scene
 from lab.core.results import Evidence
 from lab.evaluation import comparison
 from lab.evaluation.collection import DEPTH
@@ -60,11 +59,15 @@ def browse() -> None:
         most = max(2, min(MOST_K, len(view.whole.gallery) - 1))
         help = "How many of the first the query's scores count"
         k = page_frame.slide("Top k", 1, most, key="k", initial=min(K, most), link="k", help=help)
-    _say_about(view, other)
+    queries, gallery_size = len(view.whole.query), len(view.whole.gallery)
+    about = f"{view.run.summary} · {view.split}, {queries:,} queries in {gallery_size:,} images · {view.provenance}"
+    if other is not None and other.view.run != view.run:
+        about += f" · {other.view.run.name}: {other.view.provenance}"
+    page_frame.say(about)
     selection.bar(view.run)
     tools = st.container(horizontal=True, vertical_alignment="bottom")
     with tools:
-        offered = ("search", "why") if other else ("search", "like", "unlike") if source == "upload" else scenes.CLICKS
+        offered = ("search", "why") if other else ("search", "like", "unlike") if source == "upload" else query.CLICKS
         scene = _scene(view, other, size, k, [one for one in offered if one != "why" or view.step is None])
     with below:
         allowed = scene.chosen.queries(view.images, view.whole.query.items)
@@ -73,7 +76,7 @@ def browse() -> None:
         query.ask_upload(scene)
         return
     item = candidates.chosen_query(view, chosen)
-    candidates.draw(view, chosen, item, key="candidates", on_pick=lambda _, one: scenes.search_with(one))
+    candidates.draw(view, chosen, item, key="candidates", on_pick=lambda _, one: query.search_with(one))
     if item is None or not cache.searchable(view, deep=bool(scene.chosen)):
         return
     if scene.click == "why":
@@ -109,17 +112,9 @@ def _open_on_two() -> None:
         st.session_state["source"] = candidates.DIFFER
 
 
-def _say_about(view: SplitView, other: ComparisonChoice | None) -> None:
-    queries, gallery = len(view.whole.query), len(view.whole.gallery)
-    words = f"{view.run.summary} · {view.split}, {queries:,} queries in {gallery:,} images · {view.provenance}"
-    if other is not None and other.view.run != view.run:
-        words += f" · {other.view.run.name}: {other.view.provenance}"
-    page_frame.say(words)
-
-
 def _scene(view: SplitView, other: ComparisonChoice | None, size: int, k: int, clicks: Sequence[str]) -> Scene:
     """The row of tools over the answers, and what they say."""
-    ways = {one: scenes.CLICKS[one] for one in clicks}
+    ways = {one: query.CLICKS[one] for one in clicks}
     click = page_frame.select("A click on a result", ways, key="click", link="click", width=200)
     with st.popover("Filter" + (" (on)" if filters.on(view.images) else ""), icon=":material/filter_alt:"):
         chosen = filters.choose(view.images, view.whole.gallery.items, *view.key)
@@ -130,7 +125,7 @@ def _explain(scene: Scene, item: int) -> None:
     """Why the result that was clicked is alike: both pictures with what their regions add to the similarity, or the
     sentence that says why not."""
     view = scene.view
-    result = address.follow(scenes.PAIR, int, lambda one: one != item and view.whole.position(one) is not None)
+    result = address.follow(query.PAIR, int, lambda one: one != item and view.whole.position(one) is not None)
     if result is None:
         st.caption("Click a result below to see here which regions of both pictures make it similar to the query.")
         return
@@ -200,7 +195,7 @@ def _draw_answer(scene: Scene, item: int, tools: DeltaGenerator) -> list[Evidenc
     facts = ranked_answer.facts(evidence, scene.k)
     if refined:
         facts = ranked_answer.both(ranked_answer.facts(whole.ask(item), scene.k), facts)
-    current = st.session_state.get(scenes.PAIR) if scene.click == "why" else None
+    current = st.session_state.get(query.PAIR) if scene.click == "why" else None
     sections = [
         replace(one, current=current)
         for one in ranked_answer.sections(view, evidence, _on_page(part, scene, item, depth))
@@ -208,7 +203,7 @@ def _draw_answer(scene: Scene, item: int, tools: DeltaGenerator) -> list[Evidenc
     panel = cards.query(view, item, facts)
     choice = selection.choosable(view.run, sections)
     gallery(sections, key="results", on_pick=query.on_pick(scene), query=panel, **choice)
-    scenes.turn_pages(item, depth, scene.size)
+    query.turn_pages(item, depth, scene.size)
     return [evidence]
 
 
@@ -235,13 +230,13 @@ def _draw_two(scene: Scene, other: SplitView, compared: OtherRanking, item: int)
     sections = [one[0], two[0], *missed]
     choice = selection.choosable(view.run, sections)
     gallery(sections, key="results", on_pick=pick, query=panel, stacked=True, **choice)
-    scenes.turn_pages(item, depth, scene.size)
+    query.turn_pages(item, depth, scene.size)
     return [ours, theirs]
 
 
 def _on_page(part: ranked_answer.ShownPart, scene: Scene, item: int, depth: int) -> ranked_answer.ShownPart:
     """The neighbours on this page of `depth` ones."""
-    here, count = page_frame.part(scenes.page_key(item), depth, scene.size), len(part.places)
+    here, count = page_frame.part(query.page_key(item), depth, scene.size), len(part.places)
     return replace(part, start=min(here.start, count), stop=min(here.stop, count))
 
 

@@ -10,7 +10,7 @@ from app.components.displays import matrix
 from app.components.gallery import CardSection, gallery
 from app.results import cache, cards
 from app.shared import background, page_frame
-from app.views.check.scene import DEPTH, ITEM, Scene, ask_k, choose
+from app.views.check.scene import DEPTH, ITEM, Scene, choose, neighbours
 from lab.core.results import Ranking
 from lab.evaluation.filters import CLASS, Filter, slicing_fields
 from lab.inspect import data_checks
@@ -28,10 +28,10 @@ _GOAL = "matrix goal"
 
 def confused(scene: Scene) -> None:
     """The matrix of the worst classes, and below it the list of all pairs."""
-    ranking = scene.ranking()
+    ranking = background.or_wait(neighbours(scene.view))
     tools = st.container(horizontal=True, vertical_alignment="bottom")
     with tools:
-        k = ask_k()
+        k = page_frame.slide("Neighbours per image", 1, DEPTH, key="check k", initial=5, link="k", width=280)
     confusion = data_checks.confusion(ranking, k)
     if not len(confusion.label):
         st.success("No image has a neighbour of another class here.")

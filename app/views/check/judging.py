@@ -1,7 +1,5 @@
 """A list of images to be judged, each with its evidence: its neighbours, examples of its class and of the other one."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence
@@ -48,11 +46,11 @@ class Doubts:
     def __len__(self) -> int:
         return len(self.items)
 
-    def take(self, rows: np.ndarray | slice | Sequence[int]) -> Doubts:
+    def take(self, rows: np.ndarray | slice | Sequence[int]) -> "Doubts":
         """Some of them."""
         return Doubts(self.items[rows], self.suggested[rows], self.others[rows], self.shares[rows], self.where[rows])
 
-    def choose(self) -> Doubts:
+    def choose(self) -> "Doubts":
         """Those of the splits that a person chooses."""
         counts = {"": f"All splits ({len(self):,})"}
         counts |= {str(one): f"{one} ({(self.where == one).sum():,})" for one in np.unique(self.where)}

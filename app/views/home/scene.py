@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import streamlit as st
@@ -81,12 +82,11 @@ def find(known: Library) -> Scene | None:
 def _pairs(known: Library) -> Iterator[tuple[SplitView, SplitView]]:
     """Pairs that may be compared, newest first."""
     ended = [run for run in known.runs if run_choice.state_of(run) not in (RUNNING, QUEUED)][:LOOKED_AT]
-    for place, run in enumerate(ended):
-        for other in ended[place + 1 :]:
-            with suppress(ValueError, OSError):  # one that cannot be read, which its own pages say
-                views = _views(run, other)
-                if views and all(view.whole.judged for view in views):
-                    yield views
+    for run, other in combinations(ended, 2):
+        with suppress(ValueError, OSError):  # one that cannot be read, which its own pages say
+            views = _views(run, other)
+            if views and all(view.whole.judged for view in views):
+                yield views
 
 
 def _views(run: Run, other: Run) -> tuple[SplitView, SplitView] | None:

@@ -253,20 +253,19 @@ def _dead(scene: Scene) -> None:
 
 def _pair_gallery(scene: Scene, pairs: tuple[np.ndarray, np.ndarray], title: str, note: str, empty: str) -> None:
     count, first = len(pairs[0]), np.stack(pairs, 1)[:PAIRS].tolist()
-    shown = [replace(_pair_card(scene, i, j), id=at) for at, (i, j) in enumerate(first)]
+    found, shown = scene.findings.pairs, []
+    for at, (i, j) in enumerate(first):
+        same = bool(scene.labels[i] == scene.labels[j])
+        value = f"{'same class' if same else 'different'}, cosine {found.similarities[i, j]:.3f}"
+        bar = _bar(float(found.gradients[i, j]), found.scale, same)
+        card = cards.pair(scene.view, int(scene.items[i]), int(scene.items[j]), same, value=value, bar=bar)
+        shown.append(replace(card, id=at))
     part = f"{note}; {len(shown)} of {count:,} shown, click one to see all pairs of its left image" if count else ""
 
     def pick(section: str, at: int) -> None:
         st.session_state["query"], st.session_state["show"] = int(scene.items[first[at][0]]), "images"
 
     gallery([CardSection("pairs", title, shown, part, empty, "pairs")], key=f"pairs {title}", on_pick=pick)
-
-
-def _pair_card(scene: Scene, i: int, j: int) -> Card:
-    pairs, same = scene.findings.pairs, bool(scene.labels[i] == scene.labels[j])
-    value = f"{'same class' if same else 'different'}, cosine {pairs.similarities[i, j]:.3f}"
-    bar = _bar(float(pairs.gradients[i, j]), pairs.scale, same)
-    return cards.pair(scene.view, int(scene.items[i]), int(scene.items[j]), same, value=value, bar=bar)
 
 
 def _bound(scene: Scene) -> None:

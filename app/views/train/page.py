@@ -88,7 +88,13 @@ def _start(scene: Scene, asked: Asked, begun: Begun) -> None:
         go = st.button(
             "Start anyway" if doomed else "Start", key="add to queue", type="secondary" if doomed else "primary", **look
         )
-        _offer_preflight(scene)
+        busy = preflight is not None and not preflight.done
+        help = "Looks at the data, the memory, the gradients and the speed, before anything is trained: some seconds."
+        if st.button("Check first", icon=":material/flight_takeoff:", disabled=busy, help=help):
+            st.session_state["preflight"] = preflight_process.start(settings.confine(scene.config))
+            st.rerun()
+        if preflight and busy:
+            st.button("Stop the check", on_click=preflight.stop)
     if not go:
         return
     with page_frame.refusals():
@@ -112,17 +118,6 @@ def _as_text(scene: Scene) -> None:
         st.code(shlex.join(command), language="bash", wrap_lines=True)
         st.code(scene.text, language="yaml", height=320)
         page_frame.offer("Export", scene.text, "config.yaml", "application/yaml")
-
-
-def _offer_preflight(scene: Scene) -> None:
-    preflight: preflight_process.Preflight | None = st.session_state.get("preflight")
-    busy = preflight is not None and not preflight.done
-    help = "Looks at the data, the memory, the gradients and the speed, before anything is trained: some seconds."
-    if st.button("Check first", icon=":material/flight_takeoff:", disabled=busy, help=help):
-        st.session_state["preflight"] = preflight_process.start(settings.confine(scene.config))
-        st.rerun()
-    if preflight and busy:
-        st.button("Stop the check", on_click=preflight.stop)
 
 
 def _follow_preflight(text: str, was_busy: bool) -> None:

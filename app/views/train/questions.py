@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -206,7 +206,12 @@ def _folder(folder: Path) -> Survey | None:
     words = f"{counted(len(survey.images), 'class', 'classes')}, {counted(sum(survey.images.values()), 'image')}"
     gallery([CardSection("sample", words, cards, note, size="small")], key="my sample", on_pick=lambda *_: None)
     _tell_counts(survey)
-    _tell_problems(survey.problems)
+    if survey.problems:
+        words = f"{counted(len(survey.problems), 'item')} left out"
+        with page_frame.fold(words, link="left-out", icon=":material/warning:"):
+            st.text("\n".join(Counter(survey.problems[:SHOWN])))
+            if len(survey.problems) > SHOWN:
+                st.caption(f"The first {SHOWN} are listed.")
     return survey
 
 
@@ -251,15 +256,6 @@ def _tell_counts(survey: Survey) -> None:
     with page_frame.fold(page_frame.as_text(words), link="counts"):
         table = {"class": [name for name, _ in ordered], "images": [count for _, count in ordered]}
         st.dataframe(table, hide_index=True, height=240, alt="Number of images in each class, fewest first")
-
-
-def _tell_problems(problems: Sequence[str]) -> None:
-    if not problems:
-        return
-    with page_frame.fold(f"{counted(len(problems), 'item')} left out", link="left-out", icon=":material/warning:"):
-        st.text("\n".join(Counter(problems[:SHOWN])))
-        if len(problems) > SHOWN:
-            st.caption(f"The first {SHOWN} are listed.")
 
 
 def _unpack() -> None:

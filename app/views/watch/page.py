@@ -81,7 +81,10 @@ def _head(run: Run, status: dict) -> None:
     config = described(run)
     page_frame.say(" · ".join((summary(config), *_evaluated(run))))
     words = queueing.progress_words(status)
-    st.progress(min(1.0, done), text=page_frame.as_text(words[:1].upper() + words[1:] + _until(status)))
+    words = words[:1].upper() + words[1:]
+    if status["state"] == RUNNING and (eta := status.get("eta_seconds")):  # by the clock of whoever looks
+        words += f", until about {time_of_day(datetime.now(zone_of(st.context.timezone)), eta)}"
+    st.progress(min(1.0, done), text=page_frame.as_text(words))
     if status["state"] in (FAILED, "damaged", "interrupted") and not run.snapshot().under_way:
         page_frame.say_error(status.get("sentence", ""))
     elif status.get("sentence"):
@@ -99,14 +102,6 @@ def _head(run: Run, status: dict) -> None:
         with st.container(horizontal=True, gap="medium"):
             for name, value, explained in machine.load().facts():
                 st.metric(name, value, help=explained, width="content")
-
-
-def _until(status: dict[str, Any]) -> str:
-    """When the training will be done, by the clock of whoever looks."""
-    eta = status.get("eta_seconds")
-    if not eta or status["state"] != RUNNING:
-        return ""
-    return f", until about {time_of_day(datetime.now(zone_of(st.context.timezone)), eta)}"
 
 
 def _evaluated(run: Run) -> list[str]:

@@ -72,7 +72,7 @@ def section_form(name: str, words: str | None = "") -> tuple[Any, str]:
     words: of a search, which draws what it finds; None draws nothing, and reads what stands in the form.
     """
     section = SECTIONS[name]
-    values = _many_form(section, words) if section.many else _single_form(section, words)
+    values: Any = _many_form(section, words) if section.many else _single_form(section, words)
     try:
         for one in values if section.many else (values,):
             Choice.of(section, one)

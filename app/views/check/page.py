@@ -44,9 +44,10 @@ def check() -> None:
         page_frame.say(f"{run.summary} · all {len(view.images):,} images, whatever their split")
         selection.bar(view.run)
         before = same_queries.predecessor(run.folder, run_choice.library().runs)
-        gain = effect(view, before.name, before) if before and view.split in before.splits else None
-        if gain and (gained := background.if_ready(gain)):
-            st.info(page_frame.as_text(f"{run.name} repeats {before.name} with corrections. {gained}"))
+        if before and view.split in before.splits:
+            gained = background.if_ready(effect(view, before.name, before))
+            if gained:
+                st.info(page_frame.as_text(f"{run.name} repeats {before.name} with corrections. {gained}"))
         WHOLE[part][1](Scene(view))
 
 

@@ -73,9 +73,9 @@ def draw(scene: Scene) -> None:
     left, right = st.columns(2) if len(scene.names) > 1 else (None, st.container())
     if left is not None:
         st.session_state["also"] = [one.name for one in others(run, scene.names)][:MOST]
-        options, words = [name for name in scene.names if name != run.name], "other runs, on the same charts"
+        names, words = [name for name in scene.names if name != run.name], "other runs, on the same charts"
         with left:
-            page_frame.several("Compare with", options, key="also", most=MOST, link="also", placeholder=words)
+            page_frame.several("Compare with", names, key="also", most=MOST, link="also", placeholder=words)
     beside = others(run, scene.names)
     journals = {run.name: kept, **{other.name: journal(other.path) for other in beside}}
     known = panels.quantities(list(journals.values()))

@@ -1,7 +1,5 @@
 """Serve the dashboard: `lab app` starts it, on 127.0.0.1 by default, behind a token."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import importlib

@@ -5,8 +5,6 @@ here)? Does a websocket, or what changes something, come from a page of this das
 token? A right token in the address becomes a cookie and leaves the address.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import html

@@ -5,8 +5,6 @@ element of a page does, would move what is drawn already; so it goes into the fi
 does the script that leads to another page before anything is drawn.
 """
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which runs have ended while somebody had the dashboard open: every open page asks, and tells the person."""
 
-from __future__ import annotations
-
 import threading
 import time
 from dataclasses import asdict, dataclass

@@ -4,8 +4,6 @@ A page offers a column (`offer`) and gives its address to a component; the brows
 often the page is drawn again. Access control stands before these routes as before every page.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections import OrderedDict

@@ -15,8 +15,6 @@ Any later request stops a run where that looks into the session's state next, al
 calls. Half of it was done then: an answer on Check counted as heard and was never kept.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import defaultdict
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """A session's uploads are bounded: one is received at a time, and only the newest few stay in memory."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Queries to choose from: drawn at random, worst by a metric, or those of a class."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -91,6 +89,11 @@ def chosen_query(view: SplitView, chosen: Candidates) -> int | None:
         item = state["query"] = chosen.items[chosen.opened]
     address.tell("query", item)
     return item
+
+
+def pick(_section: str, item: int) -> None:
+    """An image was clicked: it is the next query."""
+    st.session_state["query"] = item
 
 
 def draw(

@@ -1,7 +1,5 @@
 """Choosing what to compare a run with: another run on the same images, or a re-ranking."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,9 +56,8 @@ def choose(view: SplitView) -> ComparisonChoice | None:
         return ComparisonChoice(code, view, cache.reranked(view, name))
     if kind == "run":
         known = run_choice.library()
-        unlike = any(
-            letters([query_set(run_choice.described(known[one]), view.split) for one in (view.run.name, name)])
-        )
+        sets = [query_set(run_choice.described(known[one]), view.split) for one in (view.run.name, name)]
+        unlike = any(letters(sets))
         if unlike:
             page_frame.say("≠ Measured on different images; Runs compares the two on the same ones.")
         other = run_choice.at_the_same_step(view, name)

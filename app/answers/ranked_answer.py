@@ -1,7 +1,5 @@
 """One answer to a query as sections of the gallery and as facts: what came first, what was missed, what it is worth."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Pieces of page that Streamlit does not have."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path

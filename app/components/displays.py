@@ -3,10 +3,9 @@
 What is right is blue, what is wrong vermillion, and marks, hatches or numbers say the same: never colour alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -101,34 +100,20 @@ def matrix(
     component("matrix")(key=key, data=data, on_picked_change=picked)
 
 
-@dataclass(frozen=True)
-class Histogram:
-    """Similarities of pairs of one class and of two.
+def threshold(thresholds: Sequence[float], *, key: str, on_move: Callable[[float], None], **drawn: Any) -> None:
+    """Draw the similarities of pairs of one class and of two with a line that can be dragged, and moved by keys;
+    `on_move(value)` runs before the page is drawn again, when the line rests.
 
-    edges: [b + 1]; same, other: [b], share of the pairs of each kind between two edges.
-    thresholds: [t], ascending, where the line may stand; far, frr: [t], shares that each lets through and keeps out.
-    value: where the line stands. alt: says what is drawn.
+    Args:
+        thresholds: [t], ascending, where the line may stand.
+        drawn: `edges` [b + 1]; `same` and `other` [b], share of the pairs of each kind between two edges; `far` and
+            `frr` [t], shares that each threshold lets through and keeps out; `value`, where the line stands; `title`,
+            `unit`, and `alt`, which says what is drawn.
     """
-
-    edges: Sequence[float]
-    same: Sequence[float]
-    other: Sequence[float]
-    thresholds: Sequence[float]
-    far: Sequence[float]
-    frr: Sequence[float | None]
-    value: float
-    title: str
-    unit: str
-    alt: str
-
-
-def threshold(content: Histogram, *, key: str, on_move: Callable[[float], None]) -> None:
-    """Draw it with a line that can be dragged, and moved by keys; `on_move(value)` runs before the page is drawn again,
-    when the line rests."""
 
     def moved() -> None:
         value = told(key, "moved")["value"]
-        if value in content.thresholds:  # a line that was dragged may be of the drawing before
+        if value in thresholds:  # a line that was dragged may be of the drawing before
             on_move(float(value))
 
-    component("threshold")(key=key, data=asdict(content), on_moved_change=moved)
+    component("threshold")(key=key, data={"thresholds": thresholds, **drawn}, on_moved_change=moved)

@@ -1,7 +1,5 @@
 """What is drawn, dragged or typed: a rectangle on a picture, the notebooks' controls that are dragged, the keyboard."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache

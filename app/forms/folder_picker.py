@@ -1,7 +1,5 @@
 """A folder of this machine, found by walking there or by typing its path; never one that the dashboard may not read."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,6 +24,10 @@ def pick(label: str, *, key: str, link: str = "", recent: Sequence[str] = ()) ->
     def go_up() -> None:
         st.session_state[key] = "" if at in roots else str(at.parent) if at else ""
 
+    def go_into() -> None:
+        if name := st.session_state.get(f"{key} into"):
+            st.session_state[key], st.session_state[f"{key} into"] = str(at / name if at else name), None
+
     with st.container(horizontal=True, vertical_alignment="bottom"):
         at = _typed(key)
         look: dict[str, Any] = {"icon": ":material/arrow_upward:", "disabled": at is None or (at,) == roots}
@@ -38,8 +40,7 @@ def pick(label: str, *, key: str, link: str = "", recent: Sequence[str] = ()) ->
             below,
             index=None,
             key=f"{key} into",
-            on_change=_go_into,
-            args=(key, at),
+            on_change=go_into,
             placeholder=f"{len(below):,} folder{'s' * (len(below) > 1)} here" if below else "no folder here",
             help="Type to search. Folders whose name begins with a dot are left out.",
         )
@@ -67,9 +68,3 @@ def _below(folder: Path) -> list[str]:
     except OSError:
         return []
     return sorted(names, key=str.lower)[:MOST]
-
-
-def _go_into(key: str, folder: Path | None) -> None:
-    if name := st.session_state.get(f"{key} into"):
-        st.session_state[key] = str(folder / name if folder else name)
-        st.session_state[f"{key} into"] = None

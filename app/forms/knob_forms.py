@@ -4,8 +4,6 @@ The state of every widget lives under `form.SECTION.ENTRY.KNOB`, so a preset and
 writing that state.
 """
 
-from __future__ import annotations
-
 import importlib
 import re
 from typing import Any
@@ -38,7 +36,7 @@ def fill(config: RunConfig) -> None:
         elif section.package:
             st.session_state[f"{ROOT}.{name}"] = chosen.name
         for one in chosen if section.many else (chosen,):
-            for knob in _open_knobs(section, one.name):
+            for knob in open_knobs(section, one.name):
                 st.session_state[_key(section, one.name, knob)] = widget_value(knob, getattr(one.knobs, knob.name))
 
 
@@ -60,7 +58,7 @@ def settle() -> None:
         old = getattr(before[1], name)
         if isinstance(chosen, tuple) or chosen.name != old.name:
             continue
-        for knob in _open_knobs(SECTIONS[name], chosen.name):
+        for knob in open_knobs(SECTIONS[name], chosen.name):
             key = _key(SECTIONS[name], chosen.name, knob)
             was, value = (widget_value(knob, getattr(one.knobs, knob.name)) for one in (old, chosen))
             if was != value and st.session_state.get(key) == was:
@@ -74,23 +72,18 @@ def section_form(name: str, words: str | None = "") -> tuple[Any, str]:
     words: of a search, which draws what it finds; None draws nothing, and reads what stands in the form.
     """
     section = SECTIONS[name]
-    values = _many_form(section, words) if section.many else _single_form(section, words)
-    return values, problem(section, values)
+    values: Any = _many_form(section, words) if section.many else _single_form(section, words)
+    try:
+        for one in values if section.many else (values,):
+            Choice.of(section, one)
+    except (ValueError, ImportError) as error:
+        return values, str(error)
+    return values, ""
 
 
 def found(words: str, *texts: str) -> bool:
     """Whether every word of a search stands somewhere in some texts."""
     return all(word in " ".join(texts).lower() for word in words.lower().replace("_", " ").split())
-
-
-def problem(section: Section, values: Any) -> str:
-    """What is wrong with a section, in a sentence."""
-    try:
-        for one in values if section.many else (values,):
-            Choice.of(section, one)
-    except (ValueError, ImportError) as error:
-        return str(error)
-    return ""
 
 
 def offered(package: str) -> list[str]:
@@ -124,7 +117,7 @@ def _many_form(section: Section, words: str | None) -> list[dict[str, Any]]:
         chosen = page_frame.several(title, names, key=key, help=sentence, format_func=entry_in_words)
     entries = []
     for name in chosen:
-        if words == "" and _open_knobs(section, name):
+        if words == "" and open_knobs(section, name):
             st.caption(entry_in_words(name))
         entries.append({"name": name, **_knob_grid(section, name, words)})
     return entries
@@ -144,7 +137,7 @@ def heading(name: str) -> None:
 
 def _knob_grid(section: Section, entry: str | None, words: str | None) -> dict[str, Any]:
     """The knobs of one entry, three a row, those that matter most first."""
-    knobs = knob_labels.ordered(section.name, _open_knobs(section, entry))
+    knobs = knob_labels.ordered(section.name, open_knobs(section, entry))
     drawn, values = [], {}
     for knob in knobs:
         texts = knob_labels.label(section.name, knob), knob.name.replace("_", " "), section.name, knob.help
@@ -165,7 +158,7 @@ def _state(knob: Knob, key: str) -> Any:
     return st.session_state.get(key, widget_value(knob, None if knob.required else knob.default))
 
 
-def _open_knobs(section: Section, entry: str | None) -> list[Knob]:
+def open_knobs(section: Section, entry: str | None) -> list[Knob]:
     """The knobs that a person decides; those that follow from data and encoder are left out."""
     declared = section.knobs_of(entry)
     derived = derived_knobs(section, declared)
@@ -193,7 +186,9 @@ def knob_widget(knob: Knob, key: str, section: str = "") -> Any:
     if knob.kind is bool and not knob.many:
         return st.toggle(title, **common)
     # Numbers are typed, too: 3e-5 reads better than a field of decimals, and only text is checked while it is typed.
-    return _parsed(knob, st.text_input(title, placeholder=_when_empty(knob), live=TYPING, **common))
+    empty = "needed" if knob.required else f"default {widget_value(knob, knob.default)}"
+    empty = knob.none_in_words if knob.optional else empty
+    return _parsed(knob, st.text_input(title, placeholder=empty, live=TYPING, **common))
 
 
 def _options(knob: Knob) -> list[Any]:
@@ -222,13 +217,6 @@ def _parsed(knob: Knob, text: str) -> Any:
     if not knob.many:
         return _as(knob.kind, text)
     return tuple(_as(knob.kind, word) for word in re.split(r"[,\s]+", text.strip("()[] ")) if word)
-
-
-def _when_empty(knob: Knob) -> str:
-    """What an empty field stands for."""
-    if knob.optional:
-        return knob.none_in_words
-    return "needed" if knob.required else f"default {widget_value(knob, knob.default)}"
 
 
 def _as(kind: type, word: str) -> Any:

@@ -3,8 +3,6 @@
 A knob that is not named here is called as in figures (`lab.core.knobs.labels`), and stands behind the others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from lab.core.knobs import Knob, labels

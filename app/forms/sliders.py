@@ -1,7 +1,5 @@
 """The knobs of a figure or a loss as sliders, for pages that answer while something moves."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -19,6 +19,7 @@ from PIL import Image
 import lab
 import lab.encoders
 import lab.runs
+import lab.threshold
 from app.components.inputs import Box
 from app.results import pictures
 from app.shared import background, page_frame, settings
@@ -33,6 +34,7 @@ from lab.inspect.learning import Learning
 from lab.kernels.devices import device_or_cpu
 from lab.runs import Run
 from lab.runs.building.batches import frame
+from lab.threshold import Pairs
 
 if TYPE_CHECKING:
     from lab.inspect import AlikeRegions
@@ -104,7 +106,10 @@ class SplitView:
     @property
     def has_encoder(self) -> bool:
         """Whether pictures of any kind can be searched with: the encoder of an earlier step is not kept."""
-        return self.step is None and has_encoder(self.run.folder)
+        if self.step is not None:
+            return False
+        run = self.run.folder
+        return run.used_checkpoint(_evaluated(run.path, settings.written(run.path / "config.yaml"))) is not None
 
     def model(self) -> Model:
         """The run in use: its encoder takes seconds to load, which few clicks need."""
@@ -229,6 +234,18 @@ def inverted(view: SplitView) -> InvertedGallery:
     return InvertedGallery(view.whole, anchors).prepare().survey()
 
 
+@background.job("Comparing all pairs", keep=2)
+def all_pairs(view: SplitView) -> Pairs:
+    """The similarities of all pairs of a split."""
+    return lab.threshold.measure(view.run.folder, view.split)
+
+
+@background.job("Drawing classes and queries again and again", keep=64)
+def rates(view: SplitView, column: int, _pairs: Pairs) -> dict[str, tuple[float, float, float]]:
+    """Every rate at a threshold, and its interval."""
+    return _pairs.rates(column)
+
+
 def thumbnail(name: str, stamp: float, *items: int, side: int = pictures.SIDE) -> str:
     """An image of a run's data set, or two side by side, as a data URI; empty while a file cannot be read: its disk may
     come back."""
@@ -277,11 +294,6 @@ def cropped(image: Image.Image, box: Box | None) -> Image.Image:
         return image
     left, top, right, bottom = (round(share * side) for share, side in zip(box, 2 * image.size, strict=True))
     return image.crop((left, top, max(right, left + 1), max(bottom, top + 1)))
-
-
-def has_encoder(run: Run) -> bool:
-    """Whether a run holds an encoder, so that pictures of any kind can be searched with."""
-    return run.used_checkpoint(_evaluated(run.path, (run.path / "config.yaml").stat().st_mtime_ns)) is not None
 
 
 @lru_cache(maxsize=500)

@@ -1,7 +1,5 @@
 """Images of a split as cards of the gallery."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -51,21 +49,13 @@ def pair(view: SplitView, first: int, second: int, same: bool, **look: Any) -> C
 
 
 def neighbours(view: SplitView, evidence: Evidence, places: np.ndarray, measure: str = "") -> list[Card]:
-    """The neighbours at some places (0-based) of a single query's list, with rank, similarity and verdict. measure: see
-    `score`."""
-    ranking, items = evidence.ranking, evidence.gallery.items
-    known = has_class(view.images, int(evidence.query.items[0]))
-    return [
-        _ranked(
-            view,
-            int(items[ranking.neighbours[0, at]]),
-            at + 1,
-            ranking.scores[0, at],
-            bool(ranking.hits[0, at]) if known else None,
-            measure,
-        )
-        for at in places.tolist()
-    ]
+    """The neighbours at some places (0-based) of a single query's list, with rank, similarity and verdict. measure:
+    what ranks them, where that is not the run's similarity."""
+    ranking, known = evidence.ranking, has_class(view.images, int(evidence.query.items[0]))
+    items = evidence.gallery.items[ranking.neighbours[0, places]].tolist()
+    hits = ranking.hits[0, places].tolist() if known else [None] * len(items)
+    listing = zip(items, (places + 1).tolist(), ranking.scores[0, places], hits, strict=True)
+    return [_ranked(view, item, rank, score, hit, measure) for item, rank, score, hit in listing]
 
 
 def moved(card: Card, before: Mapping[int, int]) -> Card:
@@ -124,15 +114,10 @@ def named(images: ImageSet, item: int) -> str:
     return str(images.class_names[images.labels[item]] or images.keys[item])
 
 
-def score(value: float, measure: str) -> str:
-    """What ranks an image, with its name: a cosine, a squared Euclidean distance, or any other score."""
-    if measure == "euclidean":  # kept as its negative, so that larger is nearer
-        return f"distance² {-value:.1f}"
-    return f"{measure} {value:.3f}"
-
-
 def _ranked(view: SplitView, item: int, rank: int, value: float, right: bool | None, measure: str = "") -> Card:
-    words = score(value, measure or view.whole.similarity)
+    measure = measure or view.whole.similarity
+    # A squared distance is kept as its negative, so that larger is nearer.
+    words = f"distance² {-value:.1f}" if measure == "euclidean" else f"{measure} {value:.3f}"
     return card(view, item, rank="lost" if rank == UNRANKED else rank, right=right, value=words)
 
 

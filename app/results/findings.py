@@ -1,7 +1,5 @@
 """What is wrong with a run: the likeliest cause, where to see it, and the knob to move; the rest behind a fold."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from app.forms import knob_forms

@@ -1,7 +1,5 @@
 """What the palette of every page finds and where it leads: pages, runs, and classes and images of the chosen run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from itertools import islice
@@ -52,11 +50,14 @@ def _palette(pages: Pages, drawn: int) -> None:
     words = st.session_state.pop(_WORDS, None)
     places = matches(pages, words) if words is not None else []
     listed = [(letter, Place("page", pages[name].title, _address(name))) for name, letter in letters(pages).items()]
-    keys(listed, places, words, drawn, key="keys", on_ask=_asked)
-
-
-def _asked(typed: str) -> None:
-    st.session_state[_WORDS] = typed.strip()[:200]
+    keys(
+        listed,
+        places,
+        words,
+        drawn,
+        key="keys",
+        on_ask=lambda typed: st.session_state.update({_WORDS: typed.strip()[:200]}),
+    )
 
 
 def _address(page: str, **query: str) -> str:

@@ -1,7 +1,5 @@
 """Small pictures as data URIs; and uploaded ones, believed only after they were decoded, whatever they are called."""
 
-from __future__ import annotations
-
 from PIL import Image, ImageOps
 
 from lab.core.web_page import SIDE, thumbnail
@@ -29,7 +27,6 @@ def side_by_side(left: Image.Image, right: Image.Image) -> str:
     """Two images in one picture, each in a white square of `SIDE` pixels, as a `data:` URI."""
     both = Image.new("RGB", (2 * SIDE, SIDE), "white")
     for column, image in enumerate((left, right)):
-        both.paste(
-            ImageOps.pad(image.convert("RGB"), (SIDE, SIDE), Image.Resampling.LANCZOS, "white"), (column * SIDE, 0)
-        )
+        square = ImageOps.pad(image.convert("RGB"), (SIDE, SIDE), Image.Resampling.LANCZOS, "white")
+        both.paste(square, (column * SIDE, 0))
     return thumbnail(both, 2 * SIDE)

@@ -1,7 +1,5 @@
 """The folder of runs: what is in it, what cannot be read, and which run and split a page is about."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache

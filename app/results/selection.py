@@ -1,8 +1,6 @@
 """The selected images: one set for all runs on the same images, the same on every page; saved under a name as a tag of
 the marks, exported, trained without, or trained on alone."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -50,11 +48,7 @@ def choose(run: RunView, items: Iterable[int], how: Literal["replace", "add", "r
 
 def chooser(run: RunView, shown: Iterable[int]) -> Callable[[Iterable[int]], None]:
     """What a gallery of the images `shown` takes as `on_select`; images that it does not show stay as they are."""
-
-    def select(chosen: Iterable[int]) -> None:
-        choose(run, [*np.setdiff1d(read(run), list(shown)), *chosen])
-
-    return select
+    return lambda chosen: choose(run, [*np.setdiff1d(read(run), list(shown)), *chosen])
 
 
 def choosable(run: RunView, sections: Iterable[CardSection]) -> dict[str, Any]:
@@ -65,12 +59,12 @@ def choosable(run: RunView, sections: Iterable[CardSection]) -> dict[str, Any]:
 
 def known(run: RunView) -> dict[int, Mark]:
     """What people say of the images of a run's data set, by item; read again when somebody has marked one."""
-    return _known(run.name, run.stamp, settings.written(settings.runs_root() / marks.FILE))
+    return _known(run, settings.written(settings.runs_root() / marks.FILE))
 
 
 @lru_cache(maxsize=4)
-def _known(name: str, stamp: float, changed: int) -> dict[int, Mark]:
-    return marks.read(settings.runs_root(), cache.images(name, stamp))
+def _known(run: RunView, changed: int) -> dict[int, Mark]:
+    return marks.read(settings.runs_root(), _images(run))
 
 
 def saved(run: RunView) -> dict[str, np.ndarray]:
@@ -131,11 +125,10 @@ def bar(run: RunView, offered: Mapping[str, np.ndarray] | None = None) -> None:
 
 def _draw_link(run: RunView, items: np.ndarray) -> None:
     """To the selected images; from there to the neighbours of one, where it was embedded."""
-    run, images = run, _images(run)
     if page_frame.shown() != "Images":
         page_frame.link_to("grid", "Show all", {"run": run.name, "only": "selected"})
     elif len(items) == 1 and (
-        at := [name for name, one in images.splits.items() if name in run.splits and items[0] in one.items]
+        at := [name for name, one in _images(run).splits.items() if name in run.splits and items[0] in one.items]
     ):
         page_frame.link_to("browse", "Browse it", {"run": run.name, "split": at[0], "query": str(items[0])})
 
@@ -224,14 +217,10 @@ def _images(run: RunView) -> ImageSet:
     return cache.images(run.name, run.stamp)
 
 
+@lru_cache(maxsize=100)
 def _key(run: RunView) -> str:
     """Where the selection of a data set stands in the session's state: the same for runs on the same images."""
-    return _told_apart(run.name, run.stamp)
-
-
-@lru_cache(maxsize=100)
-def _told_apart(name: str, stamp: float) -> str:
-    images = cache.images(name, stamp)
+    images = _images(run)
     some = range(0, len(images.keys), max(1, len(images.keys) // LOOKED_AT))
     names = "\n".join(str(images.keys[at]) for at in some)
     digest = hashlib.blake2b(names.encode("utf-8", "replace"), digest_size=8).hexdigest()

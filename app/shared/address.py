@@ -8,8 +8,6 @@ What the address names and is not there is never replaced silently: it stays in 
 something else, and meanwhile the page says so (`missing`, `unsaid`).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass

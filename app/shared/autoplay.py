@@ -1,7 +1,5 @@
 """A control that moves by itself, one stop a beat. A fragment keeps the time, so the page answers meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -9,8 +9,6 @@ The work returns something that is not None and does not touch Streamlit: no wid
 short leaves no trace on a page.
 """
 
-from __future__ import annotations
-
 import inspect
 import logging
 import threading

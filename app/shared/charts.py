@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import streamlit as st
 
 from lab.core import style
@@ -59,11 +60,6 @@ def curves(named: Mapping[str, Curve], y: str, *, smoothing: float = 0.0, **look
     return figure
 
 
-def not_negative(values: Sequence[float | None]) -> bool:
-    """Whether no value is below 0, so that a logarithmic axis hides none but zeros."""
-    return not any(value is not None and value < 0 for value in values)
-
-
 def smooth(values: Sequence[float | None], weight: float) -> Sequence[float | None]:
     """The exponential moving average that TensorBoard draws: each point is `weight` times the one before and the rest
     of what was measured, without the pull of the first points towards 0. Curves of few points, and those with
@@ -81,9 +77,8 @@ def smooth(values: Sequence[float | None], weight: float) -> Sequence[float | No
     return [None if missing else value for value, missing in zip(smoothed, smoothed.isna(), strict=True)]
 
 
-def histogram(counts: Mapping[str, Sequence[int]], x: str, *, height: int = 280) -> go.Figure:
-    """Shares over equal bins of [-1, 1], one outline a name: right solid blue, wrong dashed vermillion."""
-    import numpy as np
+def cosines(counts: Mapping[str, Sequence[int]]) -> go.Figure:
+    """Shares of pairs over bins of their cosine, one outline a name: right solid blue, wrong dashed vermillion."""
     import plotly.graph_objects as go
 
     traces = []
@@ -94,7 +89,7 @@ def histogram(counts: Mapping[str, Sequence[int]], x: str, *, height: int = 280)
         middles, shares = (edges[:-1] + edges[1:]) / 2, [c / max(1, sum(column)) for c in column]
         outline = go.Scatter(x=middles, y=shares, name=f"{name} pairs", mode="lines", fill="tozeroy", opacity=0.85)
         traces.append(outline.update(line=line))
-    return _dressed(traces, [], "share of pairs", x=x, height=height)
+    return _dressed(traces, [], "share of pairs", x="cosine", height=340)
 
 
 def on_page(figure: go.Figure) -> dict[str, Any]:
@@ -140,7 +135,8 @@ def _dressed(
     """
     import plotly.graph_objects as go
 
-    log, log_x = log and all(not_negative(t.y) for t in scaled), log_x and all(not_negative(t.x) for t in scaled)
+    log = log and all(value is None or value >= 0 for trace in scaled for value in trace.y)
+    log_x = log_x and all(value >= 0 for trace in scaled for value in trace.x)
     named = [trace.name or "" for trace in traces if legend and trace.showlegend is not False]
     rows = -(-sum(len(name) + SAMPLE for name in named) // LINE)
     return go.Figure(traces).update_layout(

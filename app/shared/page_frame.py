@@ -1,13 +1,11 @@
 """What every page shares: its head, its choices, and that no traceback ever reaches the person."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -16,11 +14,11 @@ from app.shared import address
 from lab.core.explain import explain
 from lab.core.formats import visible
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 _PAGE, _ARRIVED = "_page", "_arrived"
 """In the session's state: the page on screen, and whether this is the first run on it."""
+
+Options = Sequence | Mapping[Any, str]
+"""Of a mapping its keys can be chosen; each value is what the person reads."""
 
 _log = logging.getLogger("rankscope.app")
 
@@ -97,10 +95,6 @@ def guarded(draw: Callable[..., Any]) -> Callable[..., Any]:
     return calm
 
 
-Options = Sequence | Mapping[Any, str]
-"""Of a mapping its keys can be chosen; each value is what the person reads."""
-
-
 def _options(options: Options, look: dict[str, Any]) -> list[Any]:
     if isinstance(options, Mapping):
         look.setdefault("format_func", lambda one: options.get(one, one))
@@ -135,25 +129,18 @@ def select(label: str, options: Options, *, key: str, initial: Any = None, link:
 
 
 def several(
-    label: str,
-    options: Options,
-    *,
-    key: str,
-    initial: Sequence = (),
-    most: int | None = None,
-    link: str = "",
-    **look: Any,
+    label: str, options: Options, *, key: str, most: int | None = None, link: str = "", **look: Any
 ) -> list[Any]:
-    """Any number of many, at most `most`. initial, link, look: as in `choice`."""
+    """Any number of many, at most `most`; at first none. link, look: as in `few`."""
     known = _options(options, look)
     legal = lambda chosen: len(chosen) <= (most or len(known)) and set(chosen) <= set(known)  # noqa: E731
-    keep(key, list(initial), legal, link=link)
+    keep(key, [], legal, link=link)
     return st.multiselect(label, known, key=key, max_selections=most, persist_state="session", **look)
 
 
-def toggle(label: str, *, key: str, initial: bool = False, link: str = "", **look: Any) -> bool:
-    """A switch. link, look: as in `few`."""
-    keep(key, initial, link=link)
+def toggle(label: str, *, key: str, link: str, **look: Any) -> bool:
+    """A switch, off at first. link, look: as in `few`."""
+    keep(key, False, link=link)
     return bool(st.toggle(label, key=key, persist_state="session", **look))
 
 
@@ -221,19 +208,19 @@ def is_open(link: str) -> bool:
     return bool(st.session_state.get(f"{link} open"))
 
 
-def choose_row(table: pd.DataFrame, *, key: str, link: str = "row", **how: Any) -> int | None:
-    """A table in which one row can be chosen; the place of that row. link: its name in the address. how: what
-    `st.dataframe` takes besides."""
-    row, times = f"{key} row", f"{key} times"
-    if address.adopt(link, int, range(len(table)), key=row, default=None):
+def choose_row(columns: Mapping[str, Any], *, key: str, **how: Any) -> int | None:
+    """A table in which one row can be chosen; the place of that row. columns: name to values, the first as a list. how:
+    what `st.dataframe` takes besides."""
+    row, times, count = f"{key} row", f"{key} times", len(next(iter(columns.values())))
+    if address.adopt("row", int, range(count), key=row, default=None):
         st.session_state[times] = st.session_state.get(times, 0) + 1  # a new table, or the old one's row stays
     before = st.session_state.get(row)
-    rows = [] if before is None or before >= len(table) else [before]
+    rows = [] if before is None or before >= count else [before]
     how |= {"selection_default": {"selection": {"rows": rows}}, "key": f"{key} {st.session_state.get(times, 0)}"}
-    event = st.dataframe(table, hide_index=True, on_select="rerun", selection_mode="single-row", **how)
-    chosen = [at for at in event["selection"]["rows"] if at < len(table)]
+    event = st.dataframe(columns, hide_index=True, on_select="rerun", selection_mode="single-row", **how)
+    chosen = [at for at in event["selection"]["rows"] if at < count]
     st.session_state[row] = chosen[0] if chosen else None
-    address.tell(link, st.session_state[row])
+    address.tell("row", st.session_state[row])
     return st.session_state[row]
 
 

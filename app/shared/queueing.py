@@ -1,7 +1,5 @@
 """From a configuration, or a grid of them, into the queue; and what pages say and do about runs at work."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """Where the dashboard may look."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -3,8 +3,6 @@
 Right is blue, a check mark and a solid border; wrong is vermillion, a cross and a dashed border: never colour alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from typing import Any

@@ -6,8 +6,6 @@ Long columns go to the browser as binary files that it fetches once (`app.served
 the neighbours of the clicked image are part of it. This component keeps both.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -33,15 +31,6 @@ class Category:
     count: int
     mark: str = "dot"
     colour: str = ""
-
-
-@dataclass(frozen=True)
-class MapLine:
-    """A line from the picked point to another one. right: the two have one class."""
-
-    to: int
-    right: bool
-    rank: int
 
 
 @dataclass(frozen=True)
@@ -110,25 +99,26 @@ def scatter(
     points: MapPoints,
     *,
     key: str,
-    title: str,
-    alt: str,
     selected: np.ndarray,
     picked: int | None,
-    lines: Sequence[MapLine],
+    near: tuple[np.ndarray, np.ndarray] | None,
     kept: Mapping[str, str],
     on_select: Callable[[np.ndarray], None],
     on_pick: Callable[[int], None],
+    **words: str,
 ) -> None:
     """Draw the map.
 
     Args:
-        title: what the legend lists.
         selected: bool [n], what is inside the lasso.
         picked: id of the point whose lines are drawn.
+        near: ids int64 [k] of the points that they lead to, the nearest first, and bool [k], whether each is of its
+            class.
         kept: the words of `KEPT`, with which a map that is drawn for the first time begins.
         on_select: called with the ids int64 [s] that were lassoed, before the page is drawn again; empty when the
             lasso is cleared.
         on_pick: called with the id of a clicked point.
+        words: `title`, what the legend lists, and `alt`.
     """
 
     def lassoed() -> None:
@@ -141,6 +131,7 @@ def scatter(
         if len(bits) == -(-len(points.ids) // 8):  # else they are of the points before
             on_select(points.ids[np.unpackbits(bits, count=len(points.ids)).astype(bool)])
 
+    lines = zip(*(column.tolist() for column in near), strict=True) if near else ()
     data = {
         "of": points.of,
         "count": len(points.ids),
@@ -150,11 +141,10 @@ def scatter(
         "filters": [{"name": one.name, "labels": list(one.labels)} for one in points.filters],
         "pair": None if points.pair is None else {"names": points.pair.names, "view": points.pair.view},
         "pictures": points.pictures,
-        "title": title,
-        "alt": alt,
         "picked": picked,
-        "lines": [asdict(one) for one in lines],
+        "lines": [{"to": to, "right": right, "rank": rank} for rank, (to, right) in enumerate(lines, 1)],
         "kept": dict(kept),
+        **words,
     }
     component("scatter")(
         key=key, data=data, on_lassoed_change=lassoed, on_picked_change=lambda: on_pick(told(key, "picked")["id"])

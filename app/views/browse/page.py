@@ -3,25 +3,25 @@
 With a second run, or another search of the same run, both answers stand side by side.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import streamlit as st
+from PIL import Image
 from streamlit.delta_generator import DeltaGenerator
 
 from app.answers import candidates, comparison_choice, ranked_answer
 from app.answers.comparison_choice import ComparisonChoice
+from app.components.displays import Regions, regions
 from app.components.gallery import gallery
-from app.results import cache, cards, filters, run_choice, selection
+from app.results import cache, cards, filters, pictures, run_choice, selection
 from app.results.cache import SplitView
 from app.shared import address, background, page_frame
-from app.views.browse import explain, query
-from app.views.browse import scene as scenes
-from app.views.browse.scene import Scene
+from app.views.browse import query
+from app.views.browse.query import Scene
 from lab.core.results import Evidence
 from lab.evaluation import comparison
 from lab.evaluation.collection import DEPTH
@@ -30,6 +30,16 @@ from lab.report import answer
 
 PER_PAGE, PER_ROWS = (24, 48, 96), (8, 24, 48)
 K, MOST_K = 8, 96
+SIDE = 440
+"""Longest side of explained pictures, in pixels: they are drawn at half of it, sharp on fine screens."""
+HOW = {
+    True: "The colours are an exact sum: the embedding is pooled from a map of features, and each of its cells adds "
+    "its share to the cosine. A cell also reflects its surroundings, which the earlier layers have mixed into it. The "
+    "remainder is the bias of the last layer.",
+    False: "This encoder's embedding is not a sum over regions, so the colours are gradients with respect to the "
+    "pixels, summed along the path from a picture of the mean colour (integrated gradients). The remainder is the "
+    "similarity of an empty picture and the error of the numerical sum.",
+}
 
 
 @page_frame.page("Browse", "Which images does a model put next to each other, and which does it miss?")
@@ -49,11 +59,15 @@ def browse() -> None:
         most = max(2, min(MOST_K, len(view.whole.gallery) - 1))
         help = "How many of the first the query's scores count"
         k = page_frame.slide("Top k", 1, most, key="k", initial=min(K, most), link="k", help=help)
-    _say_about(view, other)
+    queries, gallery_size = len(view.whole.query), len(view.whole.gallery)
+    about = f"{view.run.summary} · {view.split}, {queries:,} queries in {gallery_size:,} images · {view.provenance}"
+    if other is not None and other.view.run != view.run:
+        about += f" · {other.view.run.name}: {other.view.provenance}"
+    page_frame.say(about)
     selection.bar(view.run)
     tools = st.container(horizontal=True, vertical_alignment="bottom")
     with tools:
-        offered = ("search", "why") if other else ("search", "like", "unlike") if source == "upload" else scenes.CLICKS
+        offered = ("search", "why") if other else ("search", "like", "unlike") if source == "upload" else query.CLICKS
         scene = _scene(view, other, size, k, [one for one in offered if one != "why" or view.step is None])
     with below:
         allowed = scene.chosen.queries(view.images, view.whole.query.items)
@@ -62,10 +76,11 @@ def browse() -> None:
         query.ask_upload(scene)
         return
     item = candidates.chosen_query(view, chosen)
-    candidates.draw(view, chosen, item, key="candidates", on_pick=lambda _, one: scenes.search_with(one))
+    candidates.draw(view, chosen, item, key="candidates", on_pick=lambda _, one: query.search_with(one))
     if item is None or not cache.searchable(view, deep=bool(scene.chosen)):
         return
-    _explain(scene, item)
+    if scene.click == "why":
+        _explain(scene, item)
     compared = other.compared if other else None
     if other and compared:
         evidence: list[Evidence] | None = _draw_two(scene, other.view, compared, item)
@@ -97,32 +112,48 @@ def _open_on_two() -> None:
         st.session_state["source"] = candidates.DIFFER
 
 
-def _say_about(view: SplitView, other: ComparisonChoice | None) -> None:
-    queries, gallery = len(view.whole.query), len(view.whole.gallery)
-    words = f"{view.run.summary} · {view.split}, {queries:,} queries in {gallery:,} images · {view.provenance}"
-    if other is not None and other.view.run != view.run:
-        words += f" · {other.view.run.name}: {other.view.provenance}"
-    page_frame.say(words)
-
-
 def _scene(view: SplitView, other: ComparisonChoice | None, size: int, k: int, clicks: Sequence[str]) -> Scene:
     """The row of tools over the answers, and what they say."""
-    click = scenes.choose_click(clicks)
+    ways = {one: query.CLICKS[one] for one in clicks}
+    click = page_frame.select("A click on a result", ways, key="click", link="click", width=200)
     with st.popover("Filter" + (" (on)" if filters.on(view.images) else ""), icon=":material/filter_alt:"):
         chosen = filters.choose(view.images, view.whole.gallery.items, *view.key)
     return Scene(view, other, size, k, chosen, click)
 
 
 def _explain(scene: Scene, item: int) -> None:
-    """Why the result that was clicked is alike."""
-    if scene.click != "why":
-        return
-    known = scene.view.whole.position
-    result = address.follow(scenes.PAIR, int, lambda one: one != item and known(one) is not None)
+    """Why the result that was clicked is alike: both pictures with what their regions add to the similarity, or the
+    sentence that says why not."""
+    view = scene.view
+    result = address.follow(query.PAIR, int, lambda one: one != item and view.whole.position(one) is not None)
     if result is None:
         st.caption("Click a result below to see here which regions of both pictures make it similar to the query.")
-    else:
-        explain.alike(scene, item, result)
+        return
+    found = None
+    with page_frame.refusals(st.info):
+        found = background.if_ready(cache.alike(view, item, result))
+    if found is None:
+        return
+    drawn = []
+    for at, (which, one) in enumerate({"Query": item, "Result": result}.items()):
+        pixels = np.zeros((1, 1, 3), np.uint8) if found.pictures is None else found.pictures[at]
+        seen = Image.fromarray(pixels).resize((SIDE, SIDE), Image.Resampling.BICUBIC)  # as the encoder saw it
+        drawn.append(
+            Regions(
+                pictures.thumbnail(seen, SIDE),
+                f"{which}: {cards.named(view.images, one)}",
+                found.maps[at].round(5).tolist(),
+                found.words(at),
+            )
+        )
+    words = f"{found.summary} {HOW[found.exact]}"
+    if found.matches:
+        words += " Lines join the regions whose pairs add most to the cosine."
+    if view.whole.similarity != "cosine":
+        words += " This run ranks by distance; the picture explains the cosine."
+    title = f"Why these two are alike: cosine {found.similarity:.3f}"
+    look: dict[str, str | float] = {"largest": found.largest, "unit": "of the cosine", "title": title, "how": words}
+    regions(drawn, found.matches, key="regions", **look)
 
 
 def _offer_files(scene: Scene, item: int, evidence: list[Evidence]) -> None:
@@ -164,7 +195,7 @@ def _draw_answer(scene: Scene, item: int, tools: DeltaGenerator) -> list[Evidenc
     facts = ranked_answer.facts(evidence, scene.k)
     if refined:
         facts = ranked_answer.both(ranked_answer.facts(whole.ask(item), scene.k), facts)
-    current = st.session_state.get(scenes.PAIR) if scene.click == "why" else None
+    current = st.session_state.get(query.PAIR) if scene.click == "why" else None
     sections = [
         replace(one, current=current)
         for one in ranked_answer.sections(view, evidence, _on_page(part, scene, item, depth))
@@ -172,7 +203,7 @@ def _draw_answer(scene: Scene, item: int, tools: DeltaGenerator) -> list[Evidenc
     panel = cards.query(view, item, facts)
     choice = selection.choosable(view.run, sections)
     gallery(sections, key="results", on_pick=query.on_pick(scene), query=panel, **choice)
-    scenes.turn_pages(item, depth, scene.size)
+    query.turn_pages(item, depth, scene.size)
     return [evidence]
 
 
@@ -199,13 +230,13 @@ def _draw_two(scene: Scene, other: SplitView, compared: OtherRanking, item: int)
     sections = [one[0], two[0], *missed]
     choice = selection.choosable(view.run, sections)
     gallery(sections, key="results", on_pick=pick, query=panel, stacked=True, **choice)
-    scenes.turn_pages(item, depth, scene.size)
+    query.turn_pages(item, depth, scene.size)
     return [ours, theirs]
 
 
 def _on_page(part: ranked_answer.ShownPart, scene: Scene, item: int, depth: int) -> ranked_answer.ShownPart:
     """The neighbours on this page of `depth` ones."""
-    here, count = page_frame.part(scenes.page_key(item), depth, scene.size), len(part.places)
+    here, count = page_frame.part(query.page_key(item), depth, scene.size), len(part.places)
     return replace(part, start=min(here.start, count), stop=min(here.stop, count))
 
 

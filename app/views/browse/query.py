@@ -1,6 +1,5 @@
-"""Queries that a person brings or changes: pictures, words, a part of a picture, more like these, less like those."""
-
-from __future__ import annotations
+"""What the Browse page is about, and queries that a person brings or changes: pictures, words, a part of a picture,
+more like these, less like those."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -14,19 +13,62 @@ from PIL import Image
 import lab.search
 import lab.threshold
 from app import upload_limit
+from app.answers.comparison_choice import ComparisonChoice
 from app.components.gallery import CardSection, Query, gallery
 from app.components.inputs import Box, checked, crop
 from app.results import cache, cards, pictures
+from app.results.cache import SplitView
 from app.shared import address, background, page_frame
-from app.views.browse.scene import PAIR, Scene, page_key, search_with, turn_pages
 from lab.evaluation.collection import Collection
+from lab.evaluation.filters import Filter
 
+CLICKS = {
+    "search": "Search with it",
+    "why": "Explain the similarity",
+    "like": "Find more like it",
+    "unlike": "Find less like it",
+}
+PAIR = "pair"
+"""In the session's state: the result that is explained."""
 LIKE, UNLIKE, PART, OF = "like", "unlike", "part", "refined query"
 """In the session's state: images, the part of the picture, and which query all of that belongs to."""
 MOST = 100
 """Liked or disliked images of one query."""
 PICTURES = upload_limit.KEPT
 """Pictures of one search: the server keeps no more of a session."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What the page shows.
+
+    size: neighbours on a page. k: of the metrics. chosen: the filter. click: what a click on a result does.
+    """
+
+    view: SplitView
+    other: ComparisonChoice | None
+    size: int
+    k: int
+    chosen: Filter
+    click: str
+
+
+def search_with(item: int) -> None:
+    """An image is the next query."""
+    st.session_state["query"] = item
+    if st.session_state.get("source") == "upload":
+        st.session_state["source"] = "random"
+
+
+def page_key(about: object) -> str:
+    """Where the page of an answer stands in the session's state: every query starts on its own first page."""
+    return f"page of {about}"
+
+
+def turn_pages(about: object, count: int, size: int) -> None:
+    """The pages' numbers, where there are several."""
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        page_frame.turn(page_key(about), count, size)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Classes: which are confused, as a matrix and as a list of pairs; and scores of classes and other slices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,7 @@ from app.components.displays import matrix
 from app.components.gallery import CardSection, gallery
 from app.results import cache, cards
 from app.shared import background, page_frame
-from app.views.check.scene import DEPTH, ITEM, Scene, ask_k, choose
+from app.views.check.scene import DEPTH, ITEM, Scene, choose, neighbours
 from lab.core.results import Ranking
 from lab.evaluation.filters import CLASS, Filter, slicing_fields
 from lab.inspect import data_checks
@@ -30,10 +28,10 @@ _GOAL = "matrix goal"
 
 def confused(scene: Scene) -> None:
     """The matrix of the worst classes, and below it the list of all pairs."""
-    ranking = scene.ranking()
+    ranking = background.or_wait(neighbours(scene.view))
     tools = st.container(horizontal=True, vertical_alignment="bottom")
     with tools:
-        k = ask_k()
+        k = page_frame.slide("Neighbours per image", 1, DEPTH, key="check k", initial=5, link="k", width=280)
     confusion = data_checks.confusion(ranking, k)
     if not len(confusion.label):
         st.success("No image has a neighbour of another class here.")
@@ -84,18 +82,14 @@ def _query(scene: Scene, ranking: Ranking, k: int, label: int, other: int) -> di
 
 
 def _pairs(scene: Scene, ranking: Ranking, confusion: Confusion, k: int) -> None:
-    import pandas as pd
-
     labels, others, count = confusion.label[:PAIRS], confusion.other[:PAIRS], len(confusion.label)
-    table = pd.DataFrame(
-        {
-            "class": [str(scene.names[label]) for label in labels],
-            "taken for": [str(scene.names[label]) for label in others],
-            "share of neighbours": confusion.share[:PAIRS].round(2),
-            "the other way": _other_way(confusion)[:PAIRS].round(2),
-            "neighbours": confusion.count[:PAIRS],
-        }
-    )
+    table = {
+        "class": [str(scene.names[label]) for label in labels],
+        "taken for": [str(scene.names[label]) for label in others],
+        "share of neighbours": confusion.share[:PAIRS].round(2),
+        "the other way": _other_way(confusion)[:PAIRS].round(2),
+        "neighbours": confusion.count[:PAIRS],
+    }
     more = f"; the first {PAIRS} are listed" if count > PAIRS else ""
     share = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
     st.markdown(f"**{count:,} pairs of classes are confused, the worst first{more}.** Select a row to see it.")
@@ -112,11 +106,9 @@ def _pairs(scene: Scene, ranking: Ranking, confusion: Confusion, k: int) -> None
 
 def _other_way(confusion: Confusion) -> np.ndarray:
     """How much the other class of each pair is taken for the first, as `share` says it: float64 [p]."""
-    shares = dict(
-        zip(zip(confusion.label.tolist(), confusion.other.tolist(), strict=True), confusion.share, strict=True)
-    )
-    pairs = zip(confusion.other.tolist(), confusion.label.tolist(), strict=True)
-    return np.array([shares.get(pair, 0.0) for pair in pairs])
+    pairs = list(zip(confusion.label.tolist(), confusion.other.tolist(), strict=True))
+    shares = dict(zip(pairs, confusion.share, strict=True))
+    return np.array([shares.get((other, label), 0.0) for label, other in pairs])
 
 
 def _about(scene: Scene) -> str:
@@ -141,8 +133,6 @@ def _show(scene: Scene, *labels: int) -> None:
 
 def slices(scene: Scene) -> None:
     """The mean score of each class, or of the images with each value of another field, the worst first."""
-    import pandas as pd
-
     whole, titles = scene.view.whole, {column: ONE_QUERY.get(column, column) for column in scene.view.whole.columns}
     columns = slicing_fields(scene.view.images, whole.query.items)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -158,11 +148,17 @@ def slices(scene: Scene) -> None:
         "takes two queries. Select a row to browse these queries. Further columns of a table of images "
         "(`--data manifest`), such as the camera or the shop, are further ways to slice."
     )
-    table = {field: found.names, score: found.mean, "low": found.low, "high": found.high, "queries": found.queries}
+    table = {
+        field: list(found.names),
+        score: found.mean,
+        "low": found.low,
+        "high": found.high,
+        "queries": found.queries,
+    }
     numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in (score, "low", "high")}
     look: dict[str, Any] = {"column_config": numbers, "placeholder": ""}
     key, alt = f"{field} {_about(scene)} {score}", f"Mean {score} by {field}, the worst first"
-    row = page_frame.choose_row(pd.DataFrame(table), key=key, alt=alt, **look)
+    row = page_frame.choose_row(table, key=key, alt=alt, **look)
     if row is not None:
         value = str(found.names[row])
         chosen = Filter({field: frozenset([value])}, side="queries")

@@ -1,7 +1,5 @@
 """A list of images to be judged, each with its evidence: its neighbours, examples of its class and of the other one."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence
@@ -48,11 +46,11 @@ class Doubts:
     def __len__(self) -> int:
         return len(self.items)
 
-    def take(self, rows: np.ndarray | slice | Sequence[int]) -> Doubts:
+    def take(self, rows: np.ndarray | slice | Sequence[int]) -> "Doubts":
         """Some of them."""
         return Doubts(self.items[rows], self.suggested[rows], self.others[rows], self.shares[rows], self.where[rows])
 
-    def choose(self) -> Doubts:
+    def choose(self) -> "Doubts":
         """Those of the splits that a person chooses."""
         counts = {"": f"All splits ({len(self):,})"}
         counts |= {str(one): f"{one} ({(self.where == one).sum():,})" for one in np.unique(self.where)}
@@ -81,7 +79,10 @@ def judge(scene: Scene, doubts: Doubts, listed: CardSection) -> None:
     coming = [at, *(row for row in still if row > at), *(row for row in still if row < at)][: AHEAD + 1]
     frames, reading = _frames(scene, here.take(coming if items else []))
     with tools:
-        _link(scene, items[at : at + 1])
+        for split in view.run.splits:
+            if items and items[at] in view.images.splits[split].query:
+                query = {"run": view.run.name, "split": split, "query": str(items[at])}
+                page_frame.link_to("browse", "Browse this image", query)
 
     def tell(told: Told) -> None:
         with page_frame.refusals(lambda why: st.toast(f"The mark could not be saved: {why}")):
@@ -106,14 +107,6 @@ def judge(scene: Scene, doubts: Doubts, listed: CardSection) -> None:
     page_frame.turn(pager, len(doubts), ON_A_PAGE)
     if reading.value is None:
         background.note(reading)
-
-
-def _link(scene: Scene, items: Sequence[int]) -> None:
-    """The link to Browse for the current image, where its split was embedded."""
-    run, splits = scene.view.run, scene.view.images.splits
-    for split in run.splits:
-        if items and items[0] in splits[split].query:
-            page_frame.link_to("browse", "Browse this image", {"run": run.name, "split": split, "query": str(items[0])})
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """Check: what neighbours say of the data: confused classes, labels that look wrong, images that come twice."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,11 +8,11 @@ import streamlit as st
 
 from app.components.gallery import Card, CardSection, gallery
 from app.results import cache, cards, run_choice, selection
-from app.results.cache import RunView, SplitView
+from app.results.cache import RunView
 from app.shared import background, page_frame
 from app.views.check import classes
 from app.views.check.judging import ON_A_PAGE, Doubts, apart, judge, splits_of, undo_button
-from app.views.check.scene import Scene, choose, effect
+from app.views.check.scene import Scene, alike, choose, effect
 from lab.core.formats import counted
 from lab.inspect.label_errors import LabelErrors
 from lab.report import same_queries
@@ -45,7 +43,11 @@ def check() -> None:
         view = cache.any_view(run)
         page_frame.say(f"{run.summary} · all {len(view.images):,} images, whatever their split")
         selection.bar(view.run)
-        _trained_again(view)
+        before = same_queries.predecessor(run.folder, run_choice.library().runs)
+        if before and view.split in before.splits:
+            gained = background.if_ready(effect(view, before.name, before))
+            if gained:
+                st.info(page_frame.as_text(f"{run.name} repeats {before.name} with corrections. {gained}"))
         WHOLE[part][1](Scene(view))
 
 
@@ -102,7 +104,9 @@ def _pairs(scene: Scene, across: bool = False) -> Doubts:
     across: only pairs in two splits."""
     look: dict[str, Any] = {"step": 0.005, "format": "%.3f", "width": 280}
     least = page_frame.slide("Minimum similarity", 0.8, 1.0, key="least", initial=0.98, link="least", **look)
-    pairs, similarities = scene.duplicates(least)
+    whole = scene.whole()
+    rows, similarities = background.or_wait(alike(scene.view, least, whole))
+    pairs = whole.items[rows]
     splits = splits_of(scene, pairs.reshape(-1)).reshape(-1, 2)
     kept = (splits[:, 0] != splits[:, 1]) | (not across)
     pairs, similarities, splits = pairs[kept], similarities[kept], splits[kept]
@@ -141,16 +145,6 @@ def _marked(scene: Scene) -> None:
     chosen = selection.read(view.run).tolist()
     listed = [one for one in sections if one.cards]
     gallery(listed, key="marked", on_pick=choose, selected=chosen, on_select=selection.chooser(view.run, known))
-
-
-def _trained_again(view: SplitView) -> None:
-    """What this run has gained over the one that it repeats with other corrections, if it repeats one."""
-    before = same_queries.predecessor(view.run.folder, run_choice.library().runs)
-    if before is None or view.split not in before.splits:
-        return
-    words = background.if_ready(effect(view, before.name, before))
-    if words:
-        st.info(page_frame.as_text(f"{view.run.name} repeats {before.name} with corrections. {words}"))
 
 
 def _card(scene: Scene, item: int, mark: Mark) -> Card:

@@ -1,7 +1,5 @@
 """What the Check page is about, what it looks at, and the image that was clicked."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +7,7 @@ import streamlit as st
 
 from app.results import cache
 from app.results.cache import SplitView
-from app.shared import background, page_frame
+from app.shared import background
 from lab.core.results import EmbeddingSet, Ranking
 from lab.inspect.near_duplicates import near_duplicates
 from lab.report import same_queries
@@ -32,29 +30,21 @@ class Scene:
         """Of the classes."""
         return self.view.images.class_names
 
-    def ranking(self) -> Ranking:
-        """The first `DEPTH` of the gallery for every query; while they are looked for, the page ends here."""
-        return background.or_wait(_neighbours(self.view))
-
     def whole(self) -> EmbeddingSet:
         """Features of unit length of all images, whatever their split; while they are made, the page ends here."""
         return background.or_wait(cache.features(self.view))
 
-    def duplicates(self, least: float) -> tuple[np.ndarray, np.ndarray]:
-        """Pairs of images of any splits that are at least so similar, items int64 [p 2], and how similar, [p]; the most
-        similar first."""
-        whole = self.whole()
-        pairs, similarities = background.or_wait(_alike(self.view, least, whole))
-        return whole.items[pairs], similarities
-
 
 @background.job("Looking for images that come twice", keep=8)
-def _alike(view: SplitView, least: float, _whole: EmbeddingSet) -> tuple[np.ndarray, np.ndarray]:
+def alike(view: SplitView, least: float, _whole: EmbeddingSet) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of images of any splits that are at least so similar, as rows int64 [p 2], and how similar, [p]; the most
+    similar first."""
     return near_duplicates(_whole.vectors, least)
 
 
 @background.job("Looking for the neighbours of every image", keep=4)
-def _neighbours(view: SplitView) -> Ranking:
+def neighbours(view: SplitView) -> Ranking:
+    """The first `DEPTH` of the gallery for every query."""
     return view.whole.exact(DEPTH).rank(view.whole.query, same_source=view.whole.same_source)
 
 
@@ -62,11 +52,6 @@ def _neighbours(view: SplitView) -> Ranking:
 def effect(view: SplitView, name: str, _before: Run) -> str:
     """What a run has gained over the one that it repeats with other corrections, in words."""
     return same_queries.effect(_before, view.run.folder, view.split)
-
-
-def ask_k() -> int:
-    """Draw the slider that says how many neighbours count."""
-    return page_frame.slide("Neighbours per image", 1, DEPTH, key="check k", initial=5, link="k", width=280)
 
 
 def choose(_section: str, item: int) -> None:

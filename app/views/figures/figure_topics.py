@@ -1,7 +1,5 @@
 """All figures, by the question that their folder asks. A new one shows up without an edit here."""
 
-from __future__ import annotations
-
 import importlib
 import re
 

@@ -138,8 +138,10 @@ def _show(scene: Scene, values: dict[str, Any]) -> None:
     else:
         grips, room = st.columns([2, 5]) if kind.drag else (st.container(), st.container())
         if kind.drag:
+            x, y, classes = scene.places(dict(figure.knobs))
+            model = {"x": list(x), "y": list(y), "classes": classes, "fixed": len(kind.drag) == 2}
             with grips:
-                _draw_grips(scene, figure)
+                drag("points", {"values": model}, key=f"points {name}", on_move=lambda values: _moved(scene, values))
         drawn = _drawn(scene, figure)
         if drawn is None:
             return
@@ -252,12 +254,6 @@ def _grips(scene: Scene, others: dict[str, Any]) -> dict[str, Any]:
             st.session_state[f"{scene.root} start"] = start
             st.session_state.pop(key, None)
     return st.session_state.get(key, {})
-
-
-def _draw_grips(scene: Scene, figure: Figure) -> None:
-    x, y, classes = scene.places(dict(figure.knobs))
-    model = {"x": list(x), "y": list(y), "classes": classes, "fixed": len(scene.kind.drag) == 2}
-    drag("points", {"values": model}, key=f"points {scene.name}", on_move=lambda values: _moved(scene, values))
 
 
 def _moved(scene: Scene, moved: dict[str, Any]) -> None:

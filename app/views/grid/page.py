@@ -1,7 +1,5 @@
 """Images: the whole data set of a run as a grid; filter and sort it, select images, tag them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,14 +59,21 @@ class Scene:
 @page_frame.page("Images", "All images of a data set: filter and sort them, select some, tag them.")
 def images_of_the_set() -> None:
     run = run_choice.choose_run()
-    scene = _scene(run)
+    images = cache.images(run.name, run.stamp)
+    split, right = np.full(len(images), NO_SPLIT, object), np.full(len(images), np.nan)
+    for name, one in images.splits.items():
+        split[one.items] = name
+    for name in run.splits:
+        whole = cache.split_view(run, name).whole
+        right[whole.query.items] = whole.stored.get("r@1", np.nan)
+    scene = Scene(run, images, split.astype(str), right, selection.known(run))
     counts = dict(zip(*np.unique(scene.split, return_counts=True), strict=True))
     with st.sidebar:
         passing, measured = _passing(scene, counts), not np.isnan(scene.right).all()
         offered = {name: title for name, title in ORDERS.items() if name != "wrong" or measured}
         order = page_frame.select("Order", offered, key="grid order", link="order")
         size = page_frame.choice("Images on a page", SIZES, key="grid size", initial=SIZE, link="shown")
-    listed = ", ".join(f"{count:,} {split}" for split, count in counts.items())
+    listed = ", ".join(f"{count:,} {name}" for name, count in counts.items())
     page_frame.say(f"{scene.run.summary} · {len(scene.images):,} images: {listed}")
     items = _ordered(scene, passing, order)
     here = items[page_frame.part("grid page", len(items), size)]
@@ -79,17 +84,6 @@ def images_of_the_set() -> None:
     section = CardSection("images", f"{len(items):,} images", drawn, note, nothing)
     gallery([section], key="grid", **selection.choosable(run, [section]))
     page_frame.turn("grid page", len(items), size)
-
-
-def _scene(run: RunView) -> Scene:
-    images = cache.images(run.name, run.stamp)
-    split, right = np.full(len(images), NO_SPLIT, object), np.full(len(images), np.nan)
-    for name, one in images.splits.items():
-        split[one.items] = name
-    for name in run.splits:
-        whole = cache.split_view(run, name).whole
-        right[whole.query.items] = whole.stored.get("r@1", np.nan)
-    return Scene(run, images, split.astype(str), right, selection.known(run))
 
 
 def _passing(scene: Scene, counts: dict[str, int]) -> np.ndarray:

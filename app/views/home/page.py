@@ -1,7 +1,5 @@
 """Home: for somebody who knows nothing yet. One search that goes wrong, and what another training makes of it."""
 
-from __future__ import annotations
-
 from html import escape
 
 import numpy as np

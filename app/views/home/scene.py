@@ -1,10 +1,9 @@
 """What the first page tells: two runs that answer the same queries, and the query that shows best what differs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import streamlit as st
@@ -69,20 +68,25 @@ def find(known: Library) -> Scene | None:
         if of_one is None or of_two is None:
             return None
         both = [(one, of_one), (two, of_two)]
-        low, high = sorted(both, key=lambda answer: float(np.nanmean(answer[1]["r@1"])))
-        return _scene(*low, *high)
+        (low, before), (high, after) = sorted(both, key=lambda answer: float(np.nanmean(answer[1]["r@1"])))
+        items, first, then = changes(low.whole, high.whole, before["r@1"], after["r@1"])
+        _, worse, better = changes(low.whole, high.whole, before["MAP@R"], after["MAP@R"])
+        # The query is that whose first true matches gain most among those that only the second answers right.
+        gains = np.where((first < 1) & (then == 1), better - worse, -np.inf)
+        item = int(items[gains.argmax()]) if np.isfinite(gains).any() else None
+        verdict = _verdict(low.key, high.key, first, then, low.whole.query.labels[low.whole.rows(items)])
+        return Scene((Answer(low, float(first.mean())), Answer(high, float(then.mean()))), verdict, item)
     return None
 
 
 def _pairs(known: Library) -> Iterator[tuple[SplitView, SplitView]]:
     """Pairs that may be compared, newest first."""
     ended = [run for run in known.runs if run_choice.state_of(run) not in (RUNNING, QUEUED)][:LOOKED_AT]
-    for place, run in enumerate(ended):
-        for other in ended[place + 1 :]:
-            with suppress(ValueError, OSError):  # one that cannot be read, which its own pages say
-                views = _views(run, other)
-                if views and all(view.whole.judged for view in views):
-                    yield views
+    for run, other in combinations(ended, 2):
+        with suppress(ValueError, OSError):  # one that cannot be read, which its own pages say
+            views = _views(run, other)
+            if views and all(view.whole.judged for view in views):
+                yield views
 
 
 def _views(run: Run, other: Run) -> tuple[SplitView, SplitView] | None:
@@ -101,17 +105,6 @@ def _columns(view: SplitView) -> dict[str, np.ndarray] | None:
     """What is known of every query: what the evaluation kept, or what is measured behind the page."""
     stored = dict(view.whole.stored)
     return stored if {"r@1", "MAP@R"} <= stored.keys() else background.if_ready(cache.measured(view))
-
-
-def _scene(low: SplitView, before: dict[str, np.ndarray], high: SplitView, after: dict[str, np.ndarray]) -> Scene:
-    """The query is that whose first true matches gain most among those that only the second answers right."""
-    items, first, then = changes(low.whole, high.whole, before["r@1"], after["r@1"])
-    _, worse, better = changes(low.whole, high.whole, before["MAP@R"], after["MAP@R"])
-    gains = np.where((first < 1) & (then == 1), better - worse, -np.inf)
-    item = int(items[gains.argmax()]) if np.isfinite(gains).any() else None
-    labels = low.whole.query.labels[low.whole.rows(items)]
-    verdict = _verdict(low.key, high.key, first, then, labels)
-    return Scene((Answer(low, float(first.mean())), Answer(high, float(then.mean()))), verdict, item)
 
 
 @st.cache_data(max_entries=20, show_spinner=False)

@@ -14,12 +14,10 @@ from app.forms import knob_forms, sliders
 from app.results import run_choice
 from app.results.cache import SplitView
 from app.shared import background, page_frame
-from lab.core.knobs import describe
 from lab.core.knobs.labels import entry_in_words
 from lab.runs import Run
-from lab.runs.building import batches
 from lab.runs.building.batches import ChosenLoss, InspectedBatch, loss_for
-from lab.runs.config import SECTIONS, derived_knobs
+from lab.runs.config import SECTIONS
 
 if TYPE_CHECKING:
     from lab.inspect import DeadGradients, MetricBound, PairGradients, WrongDirection
@@ -50,9 +48,7 @@ def choose_loss(run: Run) -> ChosenLoss:
         st.session_state["loss of"], st.session_state["loss"] = run.name, first
     titles = {one: entry_in_words(one) + " (the run's own)" * (one == config.loss.name) for one in names}
     name = page_frame.select("Loss", titles, key="loss", initial=first)
-    declared = lab.losses.get(name).Knobs
-    derived = derived_knobs(SECTIONS["loss"], declared)
-    knobs = [knob for knob in describe(declared) if knob.name not in derived]
+    knobs = knob_forms.open_knobs(SECTIONS["loss"], name)
     root = f"inspect.{run.name}.{name}"
     sliders.adopt(config.loss, name, knobs, root)
     with page_frame.fold("Settings of this loss", link="settings"):
@@ -108,24 +104,20 @@ def _in_words(error: ValueError, loss: Any, choice: ChosenLoss) -> str:
     return re.sub(rf"\b{type(loss).__name__}\b", entry_in_words(choice.name), str(error))
 
 
-def plain(chosen: ChosenLoss) -> ChosenLoss:
-    """The loss without wrappers and without mixing images: a mixture has no true metric."""
-    mixing = {"simix": False} if "simix" in chosen.values else {}
-    return ChosenLoss(chosen.name, {**chosen.values, **mixing})
-
-
 @background.job("Comparing the loss with the metrics", keep=32)
 def bounds(
     view: SplitView, about: str, code: str, _chosen: ChosenLoss, _batch: InspectedBatch
 ) -> dict[str, MetricBound]:
-    """Whether the loss, see `plain`, bounds the metrics' errors, query by query: by metric.
+    """Whether the loss bounds the metrics' errors, query by query: by metric. It is taken without wrappers and without
+    mixing images: a mixture has no true metric.
 
     Raises:
         ValueError: the loss has no value per query.
     """
     from lab import inspect
 
-    loss, labels, _ = loss_for(view.run.folder, plain(_chosen), _batch, view.split)
+    plain = ChosenLoss(_chosen.name, _chosen.values | ({"simix": False} if "simix" in _chosen.values else {}))
+    loss, labels, _ = loss_for(view.run.folder, plain, _batch, view.split)
     vectors = _batch.embedded.vectors
     try:
         by_metric = {"AP": inspect.metric_bound(loss, vectors, labels)}
@@ -135,9 +127,3 @@ def bounds(
         by_metric[f"recall@{k}"] = inspect.metric_bound(loss, vectors, labels, "recall_at_k", k)
     named = entry_in_words(_chosen.name)
     return {metric: replace(bound, name=named) for metric, bound in by_metric.items()}
-
-
-def read_batch(view: SplitView, code: str, draw: int, item: int | None) -> tuple[InspectedBatch, str]:
-    """A batch, and a word that changes when it does."""
-    about = f"{code}/{view.split}/{draw if code == batches.DRAWN else ''}/{item if code == batches.QUERY else ''}"
-    return batches.read(view.run.folder, code, view.whole, draw, item), about

@@ -11,6 +11,7 @@ import streamlit as st
 
 import lab.losses
 from app import served
+from app.answers import candidates
 from app.components.gallery import Bar, Card, CardSection, Query, gallery
 from app.results import cards, run_choice
 from app.results.cache import SplitView
@@ -22,8 +23,6 @@ from lab.runs.building.batches import InspectedBatch
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-    from lab.inspect import MetricBound
 
 
 PARTS = {
@@ -86,7 +85,9 @@ def inspect() -> None:
     item = st.session_state.get("query")
     if code == batches.QUERY and view.whole.row(item) is None:
         item = st.session_state["query"] = int(view.whole.query.items[0])
-    batch, about = inspector.read_batch(view, code, st.session_state.get("sampled", 0), item)
+    draw = st.session_state.get("sampled", 0)
+    batch = batches.read(folder, code, view.whole, draw, item)
+    about = f"{code}/{view.split}/{draw if code == batches.DRAWN else ''}/{item if code == batches.QUERY else ''}"
     _say(view, batch, offered[code])
     if came and item not in batch.embedded.items:
         address.refuse("query")
@@ -147,7 +148,7 @@ def _images(scene: Scene) -> None:
         ranks = findings.pairs.ranks[at]
         further = [_moved(scene, place, int(ranks[place])) for place in late]
         sections.append(CardSection("late", "Same class, further down", further))
-    gallery(sections, key="inspected", on_pick=_pick, query=_panel(scene))
+    gallery(sections, key="inspected", on_pick=candidates.pick, query=_panel(scene))
     st.text(findings.pairs.summary)
     st.link_button("Play with this batch", _playground(scene), icon=":material/sports_esports:")
 
@@ -160,9 +161,8 @@ def _playground(scene: Scene) -> str:
     known = name in playground.loss_names()
     start = {"loss": name, "knobs": values, "query": scene.at} if known else {}
     batch, images = scene.batch.embedded, scene.view.images
-    code = hashlib.blake2b(
-        f"{scene.view.run.name}/{scene.about}/{scene.loss.code}/{scene.at}".encode(), digest_size=8
-    ).hexdigest()
+    about = f"{scene.view.run.name}/{scene.about}/{scene.loss.code}/{scene.at}"
+    code = hashlib.blake2b(about.encode(), digest_size=8).hexdigest()
     return served.playground(code, lambda: playground.of_batch(batch, images, start))
 
 
@@ -174,11 +174,7 @@ def _strip(scene: Scene) -> None:
     note = "ordered by the loss of each as a query; click one to see its gradients"
     look: dict[str, Any] = {"size": "small", "current": int(scene.items[scene.at]), "turns": True}
     strip = CardSection("batch", "Queries, worst first", queries, note, **look)
-    gallery([strip], key="inspected batch", on_pick=_pick)
-
-
-def _pick(section: str, item: int) -> None:
-    st.session_state["query"] = item
+    gallery([strip], key="inspected batch", on_pick=candidates.pick)
 
 
 def _others(similarities: np.ndarray, at: int) -> np.ndarray:
@@ -257,7 +253,13 @@ def _dead(scene: Scene) -> None:
 
 def _pair_gallery(scene: Scene, pairs: tuple[np.ndarray, np.ndarray], title: str, note: str, empty: str) -> None:
     count, first = len(pairs[0]), np.stack(pairs, 1)[:PAIRS].tolist()
-    shown = [replace(_pair_card(scene, i, j), id=at) for at, (i, j) in enumerate(first)]
+    found, shown = scene.findings.pairs, []
+    for at, (i, j) in enumerate(first):
+        same = bool(scene.labels[i] == scene.labels[j])
+        value = f"{'same class' if same else 'different'}, cosine {found.similarities[i, j]:.3f}"
+        bar = _bar(float(found.gradients[i, j]), found.scale, same)
+        card = cards.pair(scene.view, int(scene.items[i]), int(scene.items[j]), same, value=value, bar=bar)
+        shown.append(replace(card, id=at))
     part = f"{note}; {len(shown)} of {count:,} shown, click one to see all pairs of its left image" if count else ""
 
     def pick(section: str, at: int) -> None:
@@ -266,28 +268,16 @@ def _pair_gallery(scene: Scene, pairs: tuple[np.ndarray, np.ndarray], title: str
     gallery([CardSection("pairs", title, shown, part, empty, "pairs")], key=f"pairs {title}", on_pick=pick)
 
 
-def _pair_card(scene: Scene, i: int, j: int) -> Card:
-    pairs, same = scene.findings.pairs, bool(scene.labels[i] == scene.labels[j])
-    value = f"{'same class' if same else 'different'}, cosine {pairs.similarities[i, j]:.3f}"
-    bar = _bar(float(pairs.gradients[i, j]), pairs.scale, same)
-    return cards.pair(scene.view, int(scene.items[i]), int(scene.items[j]), same, value=value, bar=bar)
-
-
 def _bound(scene: Scene) -> None:
     """Whether the loss bounds the metric's error."""
     if scene.loss.values.get("simix") or scene.loss.wrapped:
         st.caption("Computed without wrappers and SiMix: a mixture of two images has no true metric.")
-    try:
+    bounds = None
+    with page_frame.refusals(st.info):
         job = inspector.bounds(scene.view, scene.about, scene.loss.code, scene.loss, scene.batch)
         bounds = background.if_ready(job)
-    except ValueError as error:
-        st.info(page_frame.as_text(str(error)))
-    else:
-        if bounds is not None:
-            _draw_bounds(bounds)
-
-
-def _draw_bounds(bounds: dict[str, MetricBound]) -> None:
+    if bounds is None:
+        return
     with st.container(horizontal=True):
         for name, bound in bounds.items():
             words = {"holds": f"✓ 1 − {name}: bound holds", "fails at ties": f"✗ 1 − {name}: fails at ties"}

@@ -1,12 +1,11 @@
 """How the Map page colours and filters its points: the values of a field, legends and histograms."""
 
-from __future__ import annotations
-
 import numpy as np
 import streamlit as st
 
 from app.components.scatter import COLOURS, MARKS, Category, Histogram
 from app.results import cache
+from app.results.cache import SplitView
 from app.shared import background
 from app.views.map.scene import Scene
 from lab.data import ImageSet
@@ -68,7 +67,7 @@ def coded_by(scene: Scene, field: str) -> tuple[list[str], np.ndarray]:
 
 
 @background.job("Looking for the nearest image of every point", keep=8)
-def _right(name: str, split: str, stamp: float, step: int | None, _sheet: Sheet) -> np.ndarray:
+def _right(view: SplitView, _sheet: Sheet) -> np.ndarray:
     return _sheet.nearest_right
 
 
@@ -135,11 +134,8 @@ def scale(numbers: np.ndarray) -> tuple[list[Category], np.ndarray]:
 def verdicts(right: np.ndarray) -> tuple[list[Category], np.ndarray]:
     """The legend for `NEAREST`: right and wrong, in the marks that say so everywhere."""
     count = int(right.sum())
-    lines = [
-        Category("✓ right", count, "circle", "#0072B2"),
-        Category("✗ wrong", len(right) - count, "cross", "#D55E00"),
-    ]
-    return lines, np.where(right, 0, 1)
+    wrong = Category("✗ wrong", len(right) - count, "cross", "#D55E00")
+    return [Category("✓ right", count, "circle", "#0072B2"), wrong], np.where(right, 0, 1)
 
 
 def categories(scene: Scene, selected: np.ndarray) -> tuple[list[Category], np.ndarray]:
@@ -147,7 +143,7 @@ def categories(scene: Scene, selected: np.ndarray) -> tuple[list[Category], np.n
     sheet, count = scene.sheet, len(scene.sheet.rows)
     not_yet = [Category("not known yet", count)], np.zeros(count, int)
     if scene.field == NEAREST:
-        right = background.if_ready(_right(*scene.view.key, sheet))
+        right = background.if_ready(_right(scene.view, sheet))
         return not_yet if right is None else verdicts(right)
     if scene.field == PRECISION:
         measured = background.if_ready(cache.measured(scene.view))

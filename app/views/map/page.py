@@ -1,7 +1,5 @@
 """Map: a run's images in the plane; draw around some to list them, click one for its true neighbours."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
@@ -14,7 +12,7 @@ from app.components.gallery import CardSection, Query, gallery
 from app.components.scatter import MapPoints, scatter
 from app.results import cache, cards, run_choice, selection
 from app.results.cache import SplitView
-from app.shared import background, page_frame
+from app.shared import address, background, page_frame
 from app.views.map import colouring, pair
 from app.views.map import scene as scenes
 from app.views.map.scene import Scene
@@ -47,7 +45,7 @@ def show() -> None:
         return
     drawn, shown_method = _map_of(view, method)
     sheet = scenes.sheet(*view.key, view.whole)
-    item = scenes.adopt_item(lambda one: sheet.row(one) is not None)
+    item = address.follow("item", int, lambda one: sheet.row(one) is not None)
     key = (*view.key, sheet)
     if item is not None and len(sheet.whole) >= cache.MANY and background.if_ready(scenes.prepared(*key)) is None:
         item = None  # it is shown with its neighbours as soon as they can be searched
@@ -142,7 +140,7 @@ def _draw(scene: Scene, selected: np.ndarray) -> None:
         "selected",
         selected=selected,
         picked=item,
-        lines=[] if item is None else scenes.links_to(*scene.near[:2]),
+        near=None if item is None else scene.near[:2],
         kept=scenes.kept_in_address(points.of),
         on_select=partial(scenes.select, scene.view, scene.items),
         on_pick=scenes.pick,
@@ -172,7 +170,11 @@ def _draw_quality(quality: dict[str, float], method: str) -> None:
 def _draw_images(scene: Scene, chosen: np.ndarray) -> None:
     """The clicked image with its neighbours, and those that are selected, int64 [s]."""
     selection.bar(scene.view.run)
-    item, sections = scene.item, [] if scene.item is None else [_neighbours(scene, scene.item)]
+    item, sections = scene.item, []
+    if item is not None:
+        near = scenes.neighbours(scene.view, item, *scene.near[:2], [f"{score:.3f}" for score in scene.near[2]])
+        note = f"in the full space, by {scene.sheet.similarity}; lines lead to them on the map"
+        sections.append(CardSection("neighbours", f"The {len(near)} true neighbours", near, note))
     if len(chosen):
         sections.append(_selection(scene, chosen))
     if not sections:
@@ -190,12 +192,6 @@ def _draw_images(scene: Scene, chosen: np.ndarray) -> None:
                     scene.view.link("Inspect", "inspect", query=str(item), batch="query")
                 scenes.deselect()
         page_frame.turn("selection page", len(chosen), ON_A_PAGE)
-
-
-def _neighbours(scene: Scene, item: int) -> CardSection:
-    near = scenes.neighbours(scene.view, item, *scene.near[:2], [f"{score:.3f}" for score in scene.near[2]])
-    note = f"in the full space, by {scene.sheet.similarity}; lines lead to them on the map"
-    return CardSection("neighbours", f"The {len(near)} true neighbours", near, note)
 
 
 def _selection(scene: Scene, chosen: np.ndarray) -> CardSection:

@@ -1,7 +1,5 @@
 """Two spaces of the same images on one map: another run, or the same run after another step."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +14,7 @@ from app.components.scatter import Category, Histogram, MapPoints, Pair, scatter
 from app.results import cache, cards, run_choice, selection
 from app.results.cache import SplitView
 from app.results.run_choice import THE_END
-from app.shared import background, page_frame
+from app.shared import address, background, page_frame
 from app.views.map import colouring
 from app.views.map import scene as scenes
 from lab.evaluation import filters
@@ -93,11 +91,8 @@ def choose(view: SplitView) -> tuple[SplitView, SplitView] | None:
         return view, run_choice.at_the_same_step(view, name)
     other = cache.split_view(run, split, None if int(name) == THE_END else int(name))
     # Time goes from left to right: an earlier step is the first of the two.
-    return (view, other) if _time(view) < _time(other) else (other, view)
-
-
-def _time(view: SplitView) -> float:
-    return math.inf if view.step is None else view.step
+    first, second = sorted((view, other), key=lambda one: math.inf if one.step is None else one.step)
+    return first, second
 
 
 @background.job("Laying out both maps", keep=4)
@@ -114,7 +109,7 @@ def show(view: SplitView, both: tuple[SplitView, SplitView], method: lab.maps.Me
     two = background.or_wait(_laid_out(*both, method))
     k = min(k, two.near[0].shape[1])
     shares = spaces.overlap(two.near[0][:, :k], two.near[1][:, :k])
-    item = scenes.adopt_item(lambda one: one in two.items)
+    item = address.follow("item", int, lambda one: one in two.items)
     selected = np.isin(two.items, selection.read(view.run))
     scene = PairScene(view, both, two, field, k, shares, item, selected)
     sample = f", a random sample of the {two.total:,} that both have" if len(two.items) < two.total else ""
@@ -157,7 +152,7 @@ def _draw(scene: PairScene, look: str) -> None:
         alt=f"Two maps of {len(two.items):,} images, {' and '.join(scene.names)}, coloured by {scene.field}",
         selected=scene.selected,
         picked=scene.item,
-        lines=[] if scene.item is None else scenes.links_to(*scene.near(1)),
+        near=None if scene.item is None else scene.near(1),
         kept=scenes.kept_in_address(points.of),
         on_select=partial(scenes.select, scene.view, two.items),
         on_pick=scenes.pick,

@@ -1,8 +1,6 @@
 """What the Map page is about, what it keeps between two clicks, and what of that stands in its address."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,7 +9,7 @@ import streamlit as st
 
 import lab.runs
 from app.components.gallery import Card
-from app.components.scatter import KEPT, MapLine
+from app.components.scatter import KEPT
 from app.results import cache, cards, selection
 from app.results.cache import SplitView
 from app.shared import address, background
@@ -81,11 +79,6 @@ def kept_in_address(of: str) -> dict[str, str]:
     return words
 
 
-def adopt_item(known: Callable[[int], bool]) -> int | None:
-    """The clicked image, if it is a known one."""
-    return address.follow("item", int, known)
-
-
 def select(view: SplitView, items: np.ndarray, chosen: np.ndarray) -> None:
     """Select these of the images on the map, int64 [n], and no others of them; what is not on it stays as it is."""
     selection.chooser(view.run, items)(np.intersect1d(chosen, items))
@@ -106,14 +99,6 @@ def neighbours(
     return [
         cards.card(view, other, rank=rank, right=bool(same) if known else None, value=value)
         for rank, (other, same, value) in enumerate(zip(others, right, values, strict=True), 1)
-    ]
-
-
-def links_to(others: np.ndarray, right: np.ndarray) -> list[MapLine]:
-    """The lines to the nearest others int64 [k] of the clicked point."""
-    return [
-        MapLine(other, same, rank)
-        for rank, (other, same) in enumerate(zip(others.tolist(), right.tolist(), strict=True), 1)
     ]
 
 

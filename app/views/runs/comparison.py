@@ -79,8 +79,6 @@ def _against(key: tuple, split: str, column: str, base: int, _found: SameQueries
 
 def _same_queries(chosen: Sequence[Run], split: str) -> None:
     """Every run against one of them on the queries that all have: scores, classes, and where they disagree most."""
-    import pandas as pd
-
     views = [run_choice.view(run) for run in chosen]
     key = tuple((one.name, one.stamp) for one in views)
     if (found := background.if_ready(_measured(key, split, chosen))) is None:
@@ -101,7 +99,7 @@ def _same_queries(chosen: Sequence[Run], split: str) -> None:
         st.markdown(page_frame.as_text(words))
     look = {column: st.column_config.NumberColumn(column, format="%.3f")}
     lines = [{"run": names[at], column: means[at], f"against {names[base]}": told.get(at, "")} for at in order]
-    st.dataframe(pd.DataFrame(lines), hide_index=True, column_config=look, alt=f"{column} of each run, with intervals")
+    st.dataframe(lines, hide_index=True, column_config=look, alt=f"{column} of each run, with intervals")
     for at in order[1:]:
         page_frame.say(found.helped(column, base, at, images.class_names))
     _classes(found, column, base, images.class_names)
@@ -129,8 +127,6 @@ def _disagreements(found: SameQueries, column: str, order: list[int], shown: Run
 
 def _classes(found: SameQueries, column: str, base: int, class_names: Sequence[str]) -> None:
     """The difference of one run to the base for each class, with its interval."""
-    import pandas as pd
-
     with page_frame.fold("Classes", link="classes"):
         others = [name for name in found.names if name != found.names[base]]
         name = page_frame.select("Classes of", others, key="same run", link="of")
@@ -147,12 +143,10 @@ def _classes(found: SameQueries, column: str, base: int, class_names: Sequence[s
         ]
         look = {name: st.column_config.NumberColumn(name, format="%+.3f") for name in ("difference", "low", "high")}
         alt = f"Difference in {column} of {name} to {found.names[base]} by class, with 95 % intervals (Student's t)"
-        st.dataframe(pd.DataFrame(lines), hide_index=True, column_config=look, alt=alt)
+        st.dataframe(lines, hide_index=True, column_config=look, alt=alt)
 
 
 def _differences(chosen: Sequence[Run], rows: Sequence[Row]) -> None:
-    import pandas as pd
-
     first = chosen[0]
     differences = {run.name: difference(first.config, run.config) for run in chosen[1:]}
     paths = list(dict.fromkeys(path for one in differences.values() for path in one))
@@ -165,17 +159,15 @@ def _differences(chosen: Sequence[Run], rows: Sequence[Row]) -> None:
         others = {name: _word(one[path][1]) if path in one else _word(base) for name, one in differences.items()}
         lines.append({"setting": path, first.name: _word(base), **others})
     st.caption("Only settings in which at least one run differs from the first")
-    st.dataframe(pd.DataFrame(lines), hide_index=True, alt="Settings in which the runs differ")
+    st.dataframe(lines, hide_index=True, alt="Settings in which the runs differ")
 
 
 def _seeds(chosen: Sequence[Run], rows: Sequence[Row]) -> None:
-    import pandas as pd
-
     st.caption("Runs that differ only in their seed share a row: mean and sample standard deviation (n - 1)")
     lines = tables.over_seeds(chosen, rows)
     scores = [name for name in tables.columns(lines) if name not in ("runs", "seeds")]
     numbers = {name: st.column_config.NumberColumn(name, format="%.3f") for name in scores}
-    st.dataframe(pd.DataFrame(lines), hide_index=True, column_config=numbers, placeholder="", alt="Means over seeds")
+    st.dataframe(lines, hide_index=True, column_config=numbers, placeholder="", alt="Means over seeds")
 
 
 def _word(value: Any) -> str:
@@ -195,7 +187,9 @@ def draw_knobs(chosen: Sequence[Run], rows: Sequence[Row]) -> None:
         return
     score = page_frame.select("Score", scores, key="knob_score", initial="MAP@R", link="score")
     values = [row.get(score) for row in rows]
-    weighed = _weighed(columns, values)
+    weighed = None
+    with page_frame.refusals(st.caption):
+        weighed = background.if_ready(_importance(repr((columns, values)), columns, values))
     order = [name for one in weighed.weights for name in one.knobs] if weighed else []
     known = list(dict.fromkeys([*(name for name in order if name in columns), *columns]))
     words = f"the {min(AXES, len(known))} most important settings"
@@ -211,28 +205,15 @@ def draw_knobs(chosen: Sequence[Run], rows: Sequence[Row]) -> None:
             st.plotly_chart(figure, key="parallel", alt=words)
         st.caption("Drag along an axis to pick out lines; drag a name to move an axis.")
     if weighed:
-        _weights(weighed, score)
-
-
-def _weighed(columns: Mapping[str, list[Any]], scores: Sequence[float | None]) -> knobs.Importance | None:
-    """The weights, worked out behind the page; the sentence that says why there are none."""
-    try:
-        return background.if_ready(_importance(repr((columns, scores)), columns, scores))
-    except ValueError as error:
-        page_frame.say(str(error))
-        return None
+        page_frame.say(knobs.in_words(weighed, score))
+    if weighed and weighed.explained > 0:
+        bars = [Meter(", ".join(one.knobs), max(0.0, one.share), _trend(one.trend)) for one in weighed.weights]
+        meters(bars, key="importance")
 
 
 @background.job("Measuring the importance of each setting", keep=32)
 def _importance(key: str, _columns: Mapping[str, list[Any]], _scores: Sequence[float | None]) -> knobs.Importance:
     return knobs.importance(_columns, _scores)
-
-
-def _weights(importance: knobs.Importance, score: str) -> None:
-    page_frame.say(knobs.in_words(importance, score))
-    if importance.explained > 0:
-        bars = [Meter(", ".join(one.knobs), max(0.0, one.share), _trend(one.trend)) for one in importance.weights]
-        meters(bars, key="importance")
 
 
 def _trend(trend: float | None) -> str:

@@ -1,7 +1,5 @@
 """Import vectors, or open a folder: what another model made, or pictures alone, becomes a run behind the page."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

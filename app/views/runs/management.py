@@ -1,7 +1,5 @@
 """The table of runs: its rows; and what people write of runs: notes, tags and groups."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,11 +24,6 @@ class Scene:
     known: Library
     rows: dict[str, Row]
     split: str
-
-    @property
-    def tags(self) -> list[str]:
-        """Of all runs, from a to z."""
-        return tags_of(self.rows.values())
 
 
 def row(run: Run, split: str) -> Row:

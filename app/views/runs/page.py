@@ -1,7 +1,5 @@
 """Runs: find them, keep order among them, and compare them."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any
 
@@ -65,13 +63,13 @@ def runs() -> None:
         gone = st.session_state["gone"] = []  # somebody has chosen
     if not address.tell("runs", ",".join([*chosen, *gone]) or None):
         st.caption("Too many runs are selected for a link.")
-    selected = [all_runs[name] for name in chosen]
+    selected, tags = [all_runs[name] for name in chosen], management.tags_of(rows.values())
     if len(chosen) == 1:
-        _one(selected[0], scene.tags)
+        _one(selected[0], tags)
     elif chosen:
         mine = [rows[name] for name in chosen]
         comparison.compare(selected, mine, split)
-        management.remarks_of_several(selected, mine, scene.tags)
+        management.remarks_of_several(selected, mine, tags)
     else:
         st.caption("Select a row to annotate, rename or delete a run; select several to compare, tag or group them.")
         if 1 < len(listed) <= FEW:
@@ -188,26 +186,20 @@ def _name_and_trash(run: Run) -> None:
     with page_frame.refusals():
         if renamed and name != run.name:
             run_management.rename(run, name)
-            _select_and_again([name])
+            st.session_state["runs"] = [name]
+            st.rerun()
         if thrown:
             run_management.trash(run)
-            _select_and_again([])
-
-
-def _select_and_again(names: list[str]) -> None:
-    st.session_state["runs"] = names
-    st.rerun()
+            st.session_state["runs"] = []
+            st.rerun()
 
 
 def _published(scene: Scene) -> None:
-    import pandas as pd
-
     lines = tables.published({one["data"] for one in scene.rows.values()})
     if lines:
         words = f"Published by the papers on these data sets: {len(lines)} results, none of them measured here"
-        table, alt = pd.DataFrame(lines), "Published results, not your own runs"
         with page_frame.fold(words, link="published"):
-            st.dataframe(table, hide_index=True, placeholder="", alt=alt)
+            st.dataframe(lines, hide_index=True, placeholder="", alt="Published results, not your own runs")
 
 
 def _trash() -> None:

@@ -1,7 +1,5 @@
 """All settings: the whole form with a search, and what trains besides this one run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -54,10 +52,8 @@ def draw(base: RunConfig) -> Asked:
     _begin_from(base)
     knob_forms.settle()
     read = {name: knob_forms.section_form(name, None) for name in lab.runs.SECTIONS}
-    sections, wrong = (
-        {name: one for name, (one, _) in read.items()},
-        {name: why for name, (_, why) in read.items() if why},
-    )
+    sections = {name: one for name, (one, _) in read.items()}
+    wrong = {name: why for name, (_, why) in read.items() if why}
     st.session_state[SET] = overrides.words(sections, base)
     changes = f" ({len(st.session_state[SET])} changed)" if st.session_state[SET] else ""
     with page_frame.fold(f"All settings{changes}", link="settings"):
@@ -68,7 +64,16 @@ def draw(base: RunConfig) -> Asked:
         config = _checked(sections, wrong)
         if config is None:
             return Asked(None)
-        return Asked(config, *_sweep(config), _devices(config))
+        swept, values = _sweep(config)
+        devices = page_frame.several(
+            "Devices",
+            {device.name: device.words for device in machine.devices()},
+            key="devices",
+            link="device",
+            placeholder=f"as set in the form: {config.training.knobs.device}",
+            help="Several devices share the runs, one run per device at a time.",
+        )
+        return Asked(config, swept, values, devices)
 
 
 def _begin_from(base: RunConfig) -> None:
@@ -128,14 +133,3 @@ def _sweep(config: RunConfig) -> tuple[str | None, str]:
     )
     look = {"placeholder": "0.01, 0.05, 0.1", "disabled": path is None}
     return path, page_frame.text("Values", key="grid values", link="values", **look)
-
-
-def _devices(config: RunConfig) -> list[str]:
-    return page_frame.several(
-        "Devices",
-        {device.name: device.words for device in machine.devices()},
-        key="devices",
-        link="device",
-        placeholder=f"as set in the form: {config.training.knobs.device}",
-        help="Several devices share the runs, one run per device at a time.",
-    )

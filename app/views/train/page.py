@@ -1,21 +1,22 @@
 """Train: three questions and Start; all settings for those who want them, checked before they are queued."""
 
-from __future__ import annotations
-
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
 import lab.runs
+from app.forms import knob_forms
 from app.shared import page_frame, queueing, settings
-from app.views.train import all_settings, questions, queue_panel
+from app.views.train import all_settings, questions
 from app.views.train.all_settings import Asked
 from app.views.train.questions import Begun
 from lab import adaptation
-from lab.runs import RunConfig
+from lab.runs import Run, RunConfig
 from lab.runs.launching import preflight_process
+from lab.runs.launching.queue import Queue
 
 MAX_NAME = 100
 MARKS = {"good": ":material/check_circle:", "careful": ":material/info:", "bad": ":material/cancel:"}
@@ -44,7 +45,7 @@ def train() -> None:
         with plan:
             _plan(begun, asked)
     with working:
-        queue_panel.panel()
+        _queue()
 
 
 def _plan(begun: Begun, asked: Asked) -> None:
@@ -69,7 +70,9 @@ def _plan(begun: Begun, asked: Asked) -> None:
     proposed = lab.runs.free_name(root, begun.name) if begun.name else ""
     scene = Scene(asked.config, asked.config.as_yaml(), name or proposed, refused)
     _start(scene, asked, begun)
-    _show_preflight(scene)
+    if preflight := st.session_state.get("preflight"):
+        busy = not preflight.done
+        st.fragment(page_frame.guarded(_follow_preflight), run_every=1.0 if busy else None)(scene.text, busy)
     _as_text(scene)
 
 
@@ -85,7 +88,13 @@ def _start(scene: Scene, asked: Asked, begun: Begun) -> None:
         go = st.button(
             "Start anyway" if doomed else "Start", key="add to queue", type="secondary" if doomed else "primary", **look
         )
-        _offer_preflight(scene)
+        busy = preflight is not None and not preflight.done
+        help = "Looks at the data, the memory, the gradients and the speed, before anything is trained: some seconds."
+        if st.button("Check first", icon=":material/flight_takeoff:", disabled=busy, help=help):
+            st.session_state["preflight"] = preflight_process.start(settings.confine(scene.config))
+            st.rerun()
+        if preflight and busy:
+            st.button("Stop the check", on_click=preflight.stop)
     if not go:
         return
     with page_frame.refusals():
@@ -111,23 +120,6 @@ def _as_text(scene: Scene) -> None:
         page_frame.offer("Export", scene.text, "config.yaml", "application/yaml")
 
 
-def _offer_preflight(scene: Scene) -> None:
-    preflight: preflight_process.Preflight | None = st.session_state.get("preflight")
-    busy = preflight is not None and not preflight.done
-    help = "Looks at the data, the memory, the gradients and the speed, before anything is trained: some seconds."
-    if st.button("Check first", icon=":material/flight_takeoff:", disabled=busy, help=help):
-        st.session_state["preflight"] = preflight_process.start(settings.confine(scene.config))
-        st.rerun()
-    if preflight and busy:
-        st.button("Stop the check", on_click=preflight.stop)
-
-
-def _show_preflight(scene: Scene) -> None:
-    if preflight := st.session_state.get("preflight"):
-        busy = not preflight.done
-        st.fragment(page_frame.guarded(_follow_preflight), run_every=1.0 if busy else None)(scene.text, busy)
-
-
 def _follow_preflight(text: str, was_busy: bool) -> None:
     preflight: preflight_process.Preflight = st.session_state["preflight"]
     if was_busy and preflight.done:
@@ -141,6 +133,75 @@ def _follow_preflight(text: str, was_busy: bool) -> None:
                 st.text("\n".join(problems))
     if not preflight.done:
         st.caption(":material/progress_activity: checking ...")
+
+
+# --- the queue --------------------------------------------------------------------------------------------------------
+
+
+@st.fragment(run_every=2.0)
+@page_frame.guarded
+def _queue() -> None:
+    """What works and what waits, with its buttons; looks again every two seconds."""
+    if knob_forms.FILLED in st.session_state:
+        st.rerun()  # a button here, which draws no more than the queue, has filled the form
+    queue = queueing.queue()
+    names, paused = queue.names, queue.paused
+    at_work = {run.name: run for run in (*queueing.here(), *queueing.elsewhere())}
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader("Queue", anchor=False)
+        idle = not (names or paused)
+        _button("Continue" if paused else "Pause", "pause queue", _pause, queue, not paused, disabled=idle)
+    if not at_work and not names:
+        st.caption("The queue is empty.")
+    for run in at_work.values():
+        _at_work(run)
+    if queue.abandoned:
+        st.warning("The process that runs the queue has stopped, perhaps because the machine restarted.")
+        _button("Restart the queue", "work it off", queue.ensure_worker, icon=":material/play_arrow:")
+    for place, name in enumerate(names):
+        _waiting(queue, place, name, last=place == len(names) - 1)
+
+
+def _at_work(run: Run) -> None:
+    status = run.status
+    with st.container(horizontal=True, vertical_alignment="center"):
+        done = (status.get("step") or 0) / max(1, status.get("steps") or 1)
+        st.progress(min(1.0, done), text=page_frame.as_text(f"{run.name}: {queueing.progress_words(status)}"))
+        stopping = queueing.is_stopping(run.name)
+        _button("Stop", f"stop {run.name}", queueing.ask_to_stop, run.name, disabled=stopping)
+    if where := queueing.where(run):
+        page_frame.say(where)
+
+
+def _waiting(queue: Queue, place: int, name: str, *, last: bool) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.text(f"{place + 1}. {name}", width="stretch")
+        up, down, out = (f":material/{icon}:" for icon in ("arrow_upward", "arrow_downward", "close"))
+        _button(up, f"up {name}", queue.move, name, place - 1, help="Move up", disabled=place == 0)
+        _button(down, f"down {name}", queue.move, name, place + 1, help="Move down", disabled=last)
+        _button(":material/content_copy:", f"copy {name}", _copy, queue, name, help="Put its settings into the form")
+        _button(out, f"remove {name}", queue.remove, name, help="Remove from the queue; the run itself stays")
+
+
+def _button(label: str, key: str, change: Callable, *arguments: Any, **look: Any) -> None:
+    """A button that changes the queue; a change that another tab was quicker with is told and no more."""
+
+    def clicked() -> None:
+        with page_frame.refusals(st.toast):
+            change(*arguments)
+
+    st.button(label, key=key, on_click=clicked, **look)
+
+
+def _copy(queue: Queue, name: str) -> None:
+    knob_forms.fill(lab.runs.open(queue.root / name).config)
+    st.session_state["name"] = ""
+
+
+def _pause(queue: Queue, paused: bool) -> None:
+    queue.pause(paused)
+    if not paused:
+        queue.ensure_worker()
 
 
 train()

@@ -1,10 +1,8 @@
 """Three questions to somebody who knows no setting: which images, how long may it take, and what matters."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -59,7 +57,7 @@ SHOWN = 200
 @dataclass(frozen=True)
 class Begun:
     """What the answers ask for. config: None while one is missing. why: what will be done, in words. name: of a run.
-    came: of a head, what measures the network as it came."""
+    baseline: of a head, what measures the network as it came."""
 
     config: RunConfig | None = None
     why: str = ""
@@ -208,7 +206,12 @@ def _folder(folder: Path) -> Survey | None:
     words = f"{counted(len(survey.images), 'class', 'classes')}, {counted(sum(survey.images.values()), 'image')}"
     gallery([CardSection("sample", words, cards, note, size="small")], key="my sample", on_pick=lambda *_: None)
     _tell_counts(survey)
-    _tell_problems(survey.problems)
+    if survey.problems:
+        words = f"{counted(len(survey.problems), 'item')} left out"
+        with page_frame.fold(words, link="left-out", icon=":material/warning:"):
+            st.text("\n".join(Counter(survey.problems[:SHOWN])))
+            if len(survey.problems) > SHOWN:
+                st.caption(f"The first {SHOWN} are listed.")
     return survey
 
 
@@ -246,24 +249,13 @@ def _offer_without_classes(folder: Path) -> None:
 
 
 def _tell_counts(survey: Survey) -> None:
-    import pandas as pd
-
     ordered = sorted(survey.images.items(), key=lambda one: one[1])
     (few, least), (many, most) = ordered[0], ordered[-1]
     words = f"From {counted(least, 'image')} ({few}) to {most:,} ({many}) in a class"
     words = f"{counted(most, 'image')} in each class" if least == most else words
     with page_frame.fold(page_frame.as_text(words), link="counts"):
-        table = pd.DataFrame(ordered, columns=["class", "images"])
+        table = {"class": [name for name, _ in ordered], "images": [count for _, count in ordered]}
         st.dataframe(table, hide_index=True, height=240, alt="Number of images in each class, fewest first")
-
-
-def _tell_problems(problems: Sequence[str]) -> None:
-    if not problems:
-        return
-    with page_frame.fold(f"{counted(len(problems), 'item')} left out", link="left-out", icon=":material/warning:"):
-        st.text("\n".join(Counter(problems[:SHOWN])))
-        if len(problems) > SHOWN:
-            st.caption(f"The first {SHOWN} are listed.")
 
 
 def _unpack() -> None:

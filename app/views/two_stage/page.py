@@ -1,7 +1,5 @@
 """Two-stage: class anchors first, then only their images: what a query saves against brute force, and what it loses."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +74,7 @@ def two_stage() -> None:
     with below:
         chosen = _lost(inverted, probes, k) if source == "lost" else candidates.choose(source, view, everything)
     item = candidates.chosen_query(view, chosen)
-    candidates.draw(view, chosen, item, key="raced candidates", on_pick=_pick)
+    candidates.draw(view, chosen, item, key="raced candidates", on_pick=candidates.pick)
     if item is not None:
         scene = Scene(view, inverted, item, probes, k, inverted.cost(item, probes, k))
         _tell(scene.cost, k)
@@ -106,10 +104,6 @@ def _lost(inverted: InvertedGallery, probes: int, k: int) -> Candidates:
     values = [f"{count} missed" for count in lost[: candidates.OFFERED]]
     title = f"Queries that miss most true matches among their nearest {k}"
     return Candidates(items[: candidates.OFFERED].tolist(), values, title, note, nothing)
-
-
-def _pick(section: str, item: int) -> None:
-    st.session_state["query"] = item
 
 
 def _tell(cost: QueryCost, k: int) -> None:
@@ -166,7 +160,7 @@ def _draw_lost(scene: Scene) -> None:
     matches += cards.missed(view, brute, k, ranked_answer.MISSED_SHOWN, unreached)
     nothing, note = "None: all are assigned to the probed anchors.", "with their rank by brute force" if matches else ""
     lost = CardSection("lost matches", "True matches missed", matches, note, nothing)
-    gallery([lost], key="lost", on_pick=_pick)
+    gallery([lost], key="lost", on_pick=candidates.pick)
 
 
 def _draw_found(scene: Scene) -> None:
@@ -177,7 +171,7 @@ def _draw_found(scene: Scene) -> None:
     note = f"of {int(fast.retrieved[0]):,} images compared; arrows show the change from brute force"
     empty = "The probed anchors hold no image but the query; probe more anchors."
     section = CardSection("found", title, found, note, empty)
-    gallery([section], key="found", on_pick=_pick, query=cards.query(scene.view, scene.item, []))
+    gallery([section], key="found", on_pick=candidates.pick, query=cards.query(scene.view, scene.item, []))
 
 
 two_stage()

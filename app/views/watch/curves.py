@@ -1,16 +1,13 @@
 """The curves of a run, or one quantity of several runs on one chart."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from app.results.run_choice import described
-from app.shared import address, charts, page_frame, queueing
+from app.shared import charts, page_frame, queueing
 from lab.report import curves as panels
 from lab.report.curves import Journal, journal, title
 from lab.report.rows import letters, query_set
@@ -63,11 +60,6 @@ def _ask_options() -> CurveOptions:
     }
 
 
-def adopt_others(names: Sequence[str]) -> None:
-    """Take the runs that stand beside this one from a new address."""
-    address.adopt("also", address.reader([]), lambda picked: set(picked) <= set(names), many=True, default=[])
-
-
 def others(run: Run, names: Sequence[str]) -> list[Run]:
     """The runs that were chosen to stand beside this one, as far as they are there."""
     chosen = [name for name in st.session_state.get("also", []) if name in names and name != run.name]
@@ -79,11 +71,16 @@ def draw(scene: Scene) -> None:
     """The controls and the charts."""
     run, kept = scene.run, scene.kept
     left, right = st.columns(2) if len(scene.names) > 1 else (None, st.container())
-    beside = [] if left is None else _choose(left, run, scene.names)
+    if left is not None:
+        st.session_state["also"] = [one.name for one in others(run, scene.names)][:MOST]
+        names, words = [name for name in scene.names if name != run.name], "other runs, on the same charts"
+        with left:
+            page_frame.several("Compare with", names, key="also", most=MOST, link="also", placeholder=words)
+    beside = others(run, scene.names)
     journals = {run.name: kept, **{other.name: journal(other.path) for other in beside}}
     known = panels.quantities(list(journals.values()))
     if not known or (len(kept.steps) == 1 and run.state not in ENDED):  # a chart of one point shows nothing
-        _say_that_there_are_none(run)
+        st.info(_why_none(run))
         return
     first = " and ".join(p.title for p in panels.of_several(journals, ())) if beside else "scores and loss"
     with right:
@@ -122,19 +119,9 @@ def _draw_all(drawn: Sequence[panels.CurveChart], options: CurveOptions, run: Ru
             column.plotly_chart(figure, key=f"watch {panel.title}", alt=words)
 
 
-def _choose(place: DeltaGenerator, run: Run, names: Sequence[str]) -> list[Run]:
-    """The picker of other runs."""
-    st.session_state["also"] = [one.name for one in others(run, names)][:MOST]
-    options, words = [name for name in names if name != run.name], "other runs, on the same charts"
-    with place:
-        page_frame.several("Compare with", options, key="also", most=MOST, link="also", placeholder=words)
-    return others(run, names)
-
-
-def _say_that_there_are_none(run: Run) -> None:
-    words = "The curves appear here by themselves once the second training step is done."
+def _why_none(run: Run) -> str:
     if run.state == FINISHED:
-        words = "Nothing was trained here, so there are no curves. Browse and Map show the vectors."
-    elif run.state in ENDED:
-        words = "This run ended before its first training step, so there are no curves."
-    st.info(words)
+        return "Nothing was trained here, so there are no curves. Browse and Map show the vectors."
+    if run.state in ENDED:
+        return "This run ended before its first training step, so there are no curves."
+    return "The curves appear here by themselves once the second training step is done."

@@ -1,11 +1,10 @@
 """Watch: a run while it trains, or after: curves, similarities, pinned queries, and what went wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from app.components import displays
@@ -50,7 +49,7 @@ def watch() -> None:
         displays.notifications_button()
     address.tell("watched", name)
     names = tuple(known.names)
-    curves.adopt_others(names)
+    address.adopt("also", address.reader([]), lambda picked: set(picked) <= set(names), many=True, default=[])
     going = _any_goes_on(known[name], part, names)
     every = LOOK_EVERY if going else None
     st.fragment(page_frame.guarded(_run), run_every=every)(str(known[name].path), part, names, going)
@@ -82,7 +81,10 @@ def _head(run: Run, status: dict) -> None:
     config = described(run)
     page_frame.say(" · ".join((summary(config), *_evaluated(run))))
     words = queueing.progress_words(status)
-    st.progress(min(1.0, done), text=page_frame.as_text(words[:1].upper() + words[1:] + _until(status)))
+    words = words[:1].upper() + words[1:]
+    if status["state"] == RUNNING and (eta := status.get("eta_seconds")):  # by the clock of whoever looks
+        words += f", until about {time_of_day(datetime.now(zone_of(st.context.timezone)), eta)}"
+    st.progress(min(1.0, done), text=page_frame.as_text(words))
     if status["state"] in (FAILED, "damaged", "interrupted") and not run.snapshot().under_way:
         page_frame.say_error(status.get("sentence", ""))
     elif status.get("sentence"):
@@ -100,14 +102,6 @@ def _head(run: Run, status: dict) -> None:
         with st.container(horizontal=True, gap="medium"):
             for name, value, explained in machine.facts():
                 st.metric(name, value, help=explained, width="content")
-
-
-def _until(status: dict[str, Any]) -> str:
-    """When the training will be done, by the clock of whoever looks."""
-    eta = status.get("eta_seconds")
-    if not eta or status["state"] != RUNNING:
-        return ""
-    return f", until about {time_of_day(datetime.now(zone_of(st.context.timezone)), eta)}"
 
 
 def _evaluated(run: Run) -> list[str]:
@@ -158,14 +152,13 @@ def _resumption(run: Run) -> None:
 def _similarities(scene: Scene) -> None:
     by_step = {int(r["step"]): r["similarities"] for r in scene.kept.validated if r.get("similarities")}
     if not by_step:
-        _say_not_validated(scene.run, "Similarities of matching and other pairs appear then.")
+        words = "Similarities of matching and other pairs appear then."
+        st.info(f"Not validated yet. {words} {_when_validated(scene.run)}")
         return
     autoplay.follow("after", list(by_step))
     step = st.select_slider("After step", list(by_step), key="after") if len(by_step) > 1 else next(iter(by_step))
-    figure = charts.histogram(by_step[step], "cosine", height=340)
-    st.plotly_chart(
-        figure, key="similarities", alt=f"Shares of positive and negative pairs by cosine, after step {step}"
-    )
+    words = f"Shares of positive and negative pairs by cosine, after step {step}"
+    st.plotly_chart(charts.cosines(by_step[step]), key="similarities", alt=words)
     columns = st.columns(2)
     for column, (name, lines) in zip(columns, _over_time(by_step).items(), strict=True):
         column.plotly_chart(charts.curves(lines, name, height=240), key=f"over time {name}", alt=f"{name} over steps")
@@ -173,8 +166,6 @@ def _similarities(scene: Scene) -> None:
 
 def _over_time(by_step: dict[int, dict[str, list[int]]]) -> dict[str, dict]:
     """Mean cosine of positive and of negative pairs, and the share that their histograms have in common."""
-    import numpy as np
-
     means: dict[str, list[float | None]] = {"positive": [], "negative": []}
     overlap = []
     for counts in by_step.values():
@@ -196,7 +187,8 @@ def _progress(scene: Scene) -> None:
     if moments and not curves.others(scene.run, scene.names):
         _pinned(scene, moments)
     elif not moments and _goes_on(scene.run):
-        _say_not_validated(scene.run, "Eight queries with their nearest images appear here at each validation.")
+        words = "Eight queries with their nearest images appear here at each validation."
+        st.info(f"Not validated yet. {words} {_when_validated(scene.run)}")
     curves.draw(scene)
 
 
@@ -225,10 +217,6 @@ def _pinned(scene: Scene, moments: list[dict[str, Any]]) -> None:
     if about.moments:
         moment = {"run": about.name, "split": VALIDATION, "query": str(item), "step": str(about.moments[0][0])}
         page_frame.link_to("browse", "Follow every validation image from step to step", moment)
-
-
-def _say_not_validated(run: Run, words: str) -> None:
-    st.info(f"Not validated yet. {words} {_when_validated(run)}")
 
 
 def _when_validated(run: Run) -> str:

@@ -4,17 +4,21 @@ Their angles follow from 8 x 8 pixels: the two directions in which these picture
 numbers of 192 are little, and the search makes mistakes: the first answer to tiger 1 is a frog.
 """
 
+from __future__ import annotations
+
 import base64
 import io
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageOps
 
 from lab.core.results import EmbeddingSet
-from lab.figures._base import PlotlyFigure
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+    from PIL import Image
 
 KINDS = ("tiger", "cat", "fox", "frog")
 LABELS = np.repeat(np.arange(4), 3)
@@ -107,7 +111,7 @@ def pictures() -> tuple[str, ...]:
     return tuple(_address(emoji.load(item)) for item in ITEMS)
 
 
-def lay(figure: PlotlyFigure, items: Sequence[int], x: Any, y: Any, size: tuple[float, float], **where: int) -> None:
+def lay(figure: go.Figure, items: Sequence[int], x: Any, y: Any, size: tuple[float, float], **where: int) -> None:
     """Pictures at data coordinates.
 
     Args:
@@ -131,7 +135,7 @@ def placed(items: Sequence[int], x: Any, y: Any, size: tuple[float, float], axes
     return [{"source": pictures()[i], "x": a, "y": b, **look} for i, a, b in zip(items, x, y, strict=True)]
 
 
-def axes_of(figure: PlotlyFigure, **where: int) -> dict[str, str]:
+def axes_of(figure: go.Figure, **where: int) -> dict[str, str]:
     """The names of a panel's axes, as pictures and shapes refer to them; of the only panel, where none is said."""
     if not where:
         return {"xref": "x", "yref": "y"}
@@ -144,6 +148,8 @@ def _address(image: Image.Image) -> str:
 
     Around it is what a square of 13 pixels reaches from the edge: so the white of a face that touches the edge remains.
     """
+    from PIL import ImageChops, ImageDraw, ImageFilter, ImageOps
+
     around = ImageOps.expand(ImageChops.invert(image.convert("L")).point(lambda ink: 255 * (ink > 10)), 16)
     outside = around.filter(ImageFilter.MaxFilter(13))
     ImageDraw.floodfill(outside, (0, 0), 100)

@@ -54,8 +54,10 @@ def test_threads_change_nothing_but_the_rounding(name, order):
     alone = step(name, LOSSES[name], rows, labels, 1)
     assert alone[1].abs().max() > 0
     two = step(name, LOSSES[name], rows, labels, 2)
-    for threads in (2, 2, 3):
-        again = step(name, LOSSES[name], rows, labels, threads)
-        assert torch.equal(again[0], two[0]) and torch.equal(again[1], two[1])
-    torch.testing.assert_close(two[0], alone[0], rtol=1e-6, atol=0)
-    assert (two[1] - alone[1]).abs().max() <= 1e-6 * alone[1].abs().max()
+    again, three = (step(name, LOSSES[name], rows, labels, threads) for threads in (2, 3))
+    # Contextual ends with a vector times all rows, which MKL rounds by the number of threads on some processors.
+    for other in [again] if name.startswith("contextual") else [again, three]:
+        assert torch.equal(other[0], two[0]) and torch.equal(other[1], two[1])
+    for other in (two, three):
+        torch.testing.assert_close(other[0], alone[0], rtol=1e-6, atol=0)
+        assert (other[1] - alone[1]).abs().max() <= 1e-6 * alone[1].abs().max()

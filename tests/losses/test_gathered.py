@@ -84,7 +84,8 @@ def test_two_processes_have_the_gradients_of_one(name, found):
         value.backward()
     for one in (share["steps"][name] for share in found):
         torch.testing.assert_close(one["value"], value.detach(), atol=1e-6, rtol=1e-6)
-        torch.testing.assert_close(one["gradients"], gradients_of(encoder, loss), atol=1e-6, rtol=1e-6)
+        # Some losses raise e to 32 times a cosine, which magnifies its rounding as much.
+        torch.testing.assert_close(one["gradients"], gradients_of(encoder, loss), atol=1e-6, rtol=1e-5)
         state = {f"loss.{key}": kept for key, kept in loss.state_dict().items()}
         torch.testing.assert_close(one["state"], state, atol=1e-6, rtol=1e-6)
 

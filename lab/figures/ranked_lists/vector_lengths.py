@@ -34,7 +34,7 @@ class VectorLengths(Figure):
         order = {name: np.argsort(-values, kind="stable") for name, values in scores.items()}
         place = {name: int(np.flatnonzero(rows == 0)[0]) + 1 for name, rows in order.items()}
         mine = np.array([name in "abc" for name in names])
-        return {"names": names, "vectors": vectors, "mine": mine, "order": order, "place": place}
+        return {"names": names, "vectors": vectors, "mine": mine, "scores": scores, "order": order, "place": place}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         figure = self.canvas(

@@ -175,8 +175,7 @@ MISSING: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
 
 def knob_widget(knob: Knob, key: str, section: str = "") -> Any:
     """Draw one knob of a section and return its value; `MISSING` when it is empty and cannot be None."""
-    if key not in st.session_state:  # a value that is set again with each run would take back what is being typed
-        st.session_state[key] = _state(knob, key)
+    page_frame.keep(key, _state(knob, key))  # not set with each run, which would take back what is being typed
     common: dict[str, Any] = {"key": key, "help": help_text(knob, section), "persist_state": "session"}
     title = knob_labels.label(section, knob)
     options = _options(knob)

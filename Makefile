@@ -51,7 +51,7 @@ soak: $(READY)-dev  ## trials of minutes to hours: kills, full disks, bad inputs
 	$(BIN)/python -m scripts.soak $(TRIALS)
 
 lint: $(READY)-dev  ## check style and types
-	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy -p lab -p app
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports && $(BIN)/mypy -p lab -p app
 
 bench: $(READY)-dev  ## measure losses, large batches, metrics and search, as ratios
 	$(BIN)/lab doctor bench

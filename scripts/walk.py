@@ -4,7 +4,7 @@
 
 An image goes through `lab query`; a step from the training loop into a checkpoint, and out of it into the caption of
 Browse; tau from the command line to a kernel. Counted are the files of lab and app that are entered, of these the files
-whose functions are given or return it, and calls into a part that the table of tests/test_architecture.py puts higher.
+whose functions are given or return it, and calls into a part that the layers in pyproject.toml put higher.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import runpy
 import sys
 import tempfile
 import threading
+import tomllib
 from collections.abc import Callable, Iterator
 from functools import cache
 from inspect import CO_OPTIMIZED
@@ -36,13 +36,18 @@ TINY = (
     f"--training.validate_every 2000 --training.checkpoint_every 2000 --training.device cpu --quiet --loss.tau {TAU} "
     "--training.steps 1 --loss smooth_ap"
 )
-PARTS: dict[str, tuple[str, ...]] = runpy.run_path(str(ROOT / "tests" / "test_architecture.py"))["PARTS"]
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+LAYERS: list[str] = CONTRACTS[0]["layers"]
+"""The layers of lab, the highest first; a line may name several packages."""
 
 
 @cache
 def floor(part: str) -> int:
-    """Of a part; one that is not in the table stands on top."""
-    return 1 + max(map(floor, PARTS[part]), default=0) if part in PARTS else 99
+    """Return the layer of a part of lab, counted from the lowest; a part that no layer names is above all."""
+    for height, layer in enumerate(reversed(LAYERS)):
+        if {part, f"lab.{part}"} & set(layer.split(" | ")):
+            return height
+    return 99
 
 
 @cache

@@ -1,8 +1,10 @@
-"""Who may import whom: an import that goes against the table below fails here, by file and line."""
+"""The structure of the code: layers (import-linter reads them from pyproject.toml), private modules, no circles."""
 
 import ast
 import functools
 import graphlib
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,62 +12,10 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-PARTS: dict[str, tuple[str, ...]] = {
-    "adaptation": ("data", "encoders", "evaluation", "report", "runs"),
-    "core": (),
-    "galleries": (),
-    "install": (),
-    "surrogates": (),
-    "kernels": ("surrogates",),
-    "data": (),
-    "encoders": (),
-    "samplers": (),
-    "losses": ("kernels", "surrogates"),
-    "metrics": ("kernels",),
-    "search": ("galleries", "kernels"),
-    "reranking": ("kernels",),
-    "wrappers": ("kernels", "losses"),
-    "evaluation": ("data", "metrics", "reranking", "search"),
-    "training": ("data", "evaluation", "kernels", "metrics", "verdict"),
-    "verdict": ("evaluation", "inspect"),
-    "papers": (),
-    "trials": (),
-    "maps": ("evaluation", "inspect", "install", "kernels", "runs", "search"),
-    "inspect": ("kernels", "losses", "metrics", "surrogates"),
-    "figures": (
-        "data", "inspect", "install", "kernels", "losses", "metrics", "papers", "surrogates", "trials", "verdict",
-    ),
-    "playground": ("data", "losses"),
-    "widgets": ("figures", "playground"),
-    "teaching": ("data", "encoders", "evaluation", "samplers", "search", "training"),
-    "runs": (
-        "data", "encoders", "evaluation", "galleries", "install", "kernels", "losses", "papers", "reranking",
-        "training", "verdict", "wrappers",
-    ),
-    "threshold": ("evaluation", "kernels", "metrics", "runs"),
-    "model": ("data", "galleries", "inspect", "runs", "search", "threshold"),
-    "serving": ("data", "model"),
-    "report": ("data", "encoders", "evaluation", "figures", "maps", "papers", "runs", "search", "training", "verdict"),
-    "launchers": ("data", "install", "runs"),
-    "sweeps": ("launchers", "runs", "training"),
-    "exporters": ("data", "encoders", "maps", "runs", "threshold"),
-    "protocols": ("data", "evaluation", "metrics", "papers", "runs", "sweeps", "training"),
-    "claims": (
-        "data", "encoders", "evaluation", "install", "kernels", "launchers", "metrics", "papers", "reranking", "runs",
-        "search", "training", "trials",
-    ),
-}  # fmt: skip
-"""What each part of lab may import besides `core`. CONTRIBUTING's list is made from this table."""
-
-FREE = {"__init__", "__main__", "cli", "bench", "doctor"}
-"""Parts that may import every other: the command, the benchmark, the doctor."""
-
-
-def picture() -> str:
-    """The table above as CONTRIBUTING shows it."""
-    width = max(map(len, PARTS))
-    lines = [f"{part:<{width}}  {', '.join(parts) or '-'}" for part, parts in PARTS.items()]
-    return "\n".join([f"{'part':<{width}}  may import core and", *lines])
+ABROAD = {
+    "__main__ -> lab.cli._output",  # the command's own beginning
+}
+"""Uses of a private module outside its package, and why each is there."""
 
 
 @functools.cache
@@ -75,7 +25,7 @@ def tree(path: Path) -> ast.Module:
 
 @functools.cache
 def imports(path: Path) -> tuple[tuple[str, int], ...]:
-    """Every name that a file imports, in full and with its line: `lab.core.knobs.knob` where that is imported from."""
+    """Return every name that a file imports, in full and with its line (`lab.core.knobs.knob`)."""
     return tuple(_imports(path))
 
 
@@ -91,7 +41,7 @@ def _imports(path: Path) -> Iterator[tuple[str, int]]:
 
 
 def sources() -> Iterator[Path]:
-    """Every file of lab and app."""
+    """Yield every Python file of lab and app."""
     for top in ("lab", "app"):
         yield from (ROOT / top).rglob("*.py")
 
@@ -101,34 +51,22 @@ def part_of(path: Path) -> str:
     return inside[0].removesuffix(".py")
 
 
-def test_every_part_has_its_arrows():
-    parts = {part_of(p) for p in (ROOT / "lab").rglob("*.py")}
-    assert parts - FREE == set(PARTS), "a new part of lab needs its arrows in the table above"
-
-
-def test_contributing_shows_this_table():
-    assert f"```\n{picture()}\n```" in (ROOT / "CONTRIBUTING.md").read_text(), (
-        "CONTRIBUTING's list of imports is another; print the new one with `python tests/test_architecture.py`"
+def test_imports_follow_the_layers():
+    """`lint-imports` holds every import of lab and app to the contracts in pyproject.toml."""
+    command = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    checked = subprocess.run(
+        [sys.executable, "-c", command, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False
     )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_lab_imports_follow_the_arrows(part):
-    allowed = {part, "core", *PARTS[part]}
-    against = []
+def test_lab_imports_neither_streamlit_nor_tests():
+    wrong = []
     for path in (ROOT / "lab").rglob("*.py"):
-        for name, line in imports(path) if part_of(path) == part else ():
-            pieces = name.split(".")
-            outside = pieces[0] in {"streamlit", "notebooks", "tests"}
-            if outside or (pieces[0] == "lab" and len(pieces) > 1 and pieces[1] not in allowed):
-                against.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
-    assert not against, "\n".join(against)
-
-
-ABROAD = {
-    "__main__ -> lab.cli._output",  # the command's own beginning
-}
-"""Who uses a private module of another part, and why. All else that is wanted abroad, a part's `__init__` gives."""
+        for name, line in imports(path):
+            if name.split(".")[0] in {"streamlit", "notebooks", "tests", "scripts"}:
+                wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
+    assert not wrong, "\n".join(wrong)
 
 
 def test_private_modules_are_used_at_home():
@@ -144,83 +82,8 @@ def test_private_modules_are_used_at_home():
     assert used == ABROAD
 
 
-def test_no_arrow_of_the_table_is_idle():
-    used = {
-        (part_of(path), name.split(".")[1])
-        for path in (ROOT / "lab").rglob("*.py")
-        for name, _ in imports(path)
-        if name.startswith("lab.")
-    }
-    idle = [f"{part} -> {other}" for part, others in PARTS.items() for other in others if (part, other) not in used]
-    assert not idle, f"nothing uses {', '.join(idle)}; take it out of the table"
-
-
-CROWDED = 12
-"""Files in a folder that are no entries of a catalogue: more are hard to survey."""
-
-
-def test_no_folder_is_crowded():
-    crowded = {}
-    for folder in {p.parent for p in sources()}:
-        catalogued = "Catalog(" in (folder / "__init__.py").read_text() or folder.name in ("cli", "claims", "bench")
-        files = [p.name for p in folder.glob("*.py") if p.name != "__init__.py"]
-        helpers = [name for name in files if not catalogued or name.startswith("_")]
-        if len(helpers) > CROWDED:
-            crowded[str(folder.relative_to(ROOT))] = sorted(helpers)
-    assert not crowded, crowded
-
-
-LONG = 60
-"""Lines of a function, its docstring included."""
-
-
-def test_no_function_is_long():
-    long = []
-    for path in sources():
-        for node in ast.walk(tree(path)):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno - node.lineno >= LONG:
-                long.append(f"{path.relative_to(ROOT)}:{node.lineno} {node.name}")
-    assert not long, f"more than {LONG} lines: " + ", ".join(long)
-
-
-FLOORS = ("shared", "components", "forms", "results", "answers", "views")
-"""Folders of app from the lowest to the highest: each imports those before it. Single files serve or assemble them."""
-
-
-def test_nothing_imports_the_dashboard():
-    for path in (ROOT / "lab").rglob("*.py"):
-        for name, line in imports(path):
-            assert name.split(".")[0] != "app", f"{path.relative_to(ROOT)}:{line} imports {name}"
-
-
-def test_no_arrow_runs_up_inside_the_dashboard():
-    against = []
-    for path in (ROOT / "app").rglob("*.py"):
-        floor = path.relative_to(ROOT / "app").parts[0]
-        for name, line in imports(path) if floor in FLOORS else ():
-            parts = name.split(".")
-            above = len(parts) > 1 and parts[0] == "app" and parts[1] in FLOORS[FLOORS.index(floor) + 1 :]
-            page = floor == parts[1] == "views" and parts[2:3] != [path.parent.name] if len(parts) > 1 else False
-            if above or page or parts[0] in {"notebooks", "tests", "scripts"}:
-                against.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
-    assert not against, "\n".join(against)
-
-
-PAGE = 5
-"""Files of a page at most."""
-
-
-@pytest.mark.parametrize("page", sorted(p.name for p in (ROOT / "app" / "views").iterdir() if (p / "page.py").exists()))
-def test_a_page_is_a_few_files_around_a_frozen_scene(page):
-    files = sorted((ROOT / "app" / "views" / page).glob("*.py"))
-    assert len(files) <= PAGE, [file.name for file in files]
-    classes = [node for file in files for node in tree(file).body if isinstance(node, ast.ClassDef)]
-    scenes = [node for node in classes if node.name == "Scene"]
-    assert len(scenes) == 1 and "frozen=True" in ast.unparse(scenes[0].decorator_list[0]), "one frozen Scene a page"
-
-
 def test_no_file_imports_one_that_imports_it():
-    """Imports inside functions and those for types count, too: a circle that they hide is still one."""
+    """Imports inside functions and imports for types count, too: a circle that they hide is still a circle."""
     files = {}
     for path in sources():
         parts = path.relative_to(ROOT).with_suffix("").parts
@@ -233,11 +96,7 @@ def test_no_file_imports_one_that_imports_it():
 
 
 def file_of(name: str, files: dict[str, Path]) -> str | None:
-    """The file that an imported name is in: `lab.runs.folder` for its `Run`; None for another library's."""
+    """Return the module that an imported name is in (`lab.runs.folder` for its `Run`), or None for another library."""
     while name and name not in files:
         name = name.rpartition(".")[0]
     return name or None
-
-
-if __name__ == "__main__":
-    print(picture())

@@ -22,7 +22,7 @@ STOPS = (13, 5)
 """Of the first slider and of the second: a page of the site is opened more often than a saved one."""
 LAB = places.ROOT / "lab"
 BELOW = ("core", "figures/examples", "inspect", "kernels", "losses", "metrics", "papers", "surrogates.py", "trials")
-"""What a figure's numbers may depend on besides its own file: see tests/test_architecture.py."""
+"""What a figure's numbers may depend on besides its own file: see the layers in pyproject.toml."""
 
 
 class Figures:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def rank(embeddings: EmbeddingSet, k: int = 20) -> Evidence:
     """Search every image among the others, exactly; what the metrics and the contact sheet read."""
-    index = lab.search.create("exact", device="cpu", k=min(k, len(embeddings) - 1)).build(embeddings)
+    index = lab.search.create("exact", device="cpu", k=min(k, len(embeddings) - 1), ties="shuffled").build(embeddings)
     return Evidence(index.rank(embeddings, same_source=True), embeddings, embeddings)
 
 

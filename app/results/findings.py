@@ -9,7 +9,7 @@ from lab import adaptation
 from lab.report.curves import journal, verdict
 from lab.runs import Run
 from lab.runs.folder import FINISHED
-from lab.verdict import NOTHING, Finding
+from lab.verdict import Finding
 
 
 def draw(run: Run) -> None:
@@ -18,7 +18,7 @@ def draw(run: Run) -> None:
     found = verdict(run)
     if not found:
         if journal(run.path).checkups:
-            st.caption(f"Verdict: {NOTHING[0].lower()}{NOTHING[1:]}")
+            st.caption("Verdict: nothing wrong was found.")
         return
     faults = [one for one in found if not one.note]
     for one in faults[:1]:

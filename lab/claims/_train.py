@@ -78,7 +78,7 @@ class TrainedModel:
         """The search among the images of the nearest anchor (003); what it does not reach is lost."""
         anchors = dict(self.parts.loss.named_parameters())["anchors"].detach().cpu().numpy()
         device = self.config.training.knobs.device
-        index = lab.search.create("two_stage", device=device, k=10, similarity=self.config.similarity)
+        index = lab.search.create("two_stage", device=device, k=10, similarity=self.config.similarity, ties="shuffled")
         index.build(self.searched, anchors=anchors)
         return index.rank(self.query, same_source=False)
 

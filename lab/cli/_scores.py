@@ -35,7 +35,15 @@ def show_scores(run: Run, *, as_json: bool) -> None:
         return
     if rows := rows_of(run):
         show(rows, as_json=False)
+    _warn(run)
     say(" ".join(filter(None, (f"{run.path}: {status['state']}.", status.get("sentence")))))
+
+
+def _warn(run: Run) -> None:
+    """Say what a reader of the scores has to know, each sentence once."""
+    warnings = [words for split in run.splits for words in (run.scores(split) or {}).get("warnings", ())]
+    for words in dict.fromkeys(warnings):
+        say(f"Note: {words}")
 
 
 def told_import(run: Any, as_json: bool) -> None:
@@ -57,6 +65,7 @@ def told_import(run: Any, as_json: bool) -> None:
     print(run.status["sentence"])
     if rows := rows_of(run):
         show(rows, as_json=False)
+        _warn(run)
     else:
         whole = [np.concatenate(of) for of in labels.values()]
         no_match = all(len(np.unique(of)) == len(of) for of in whole)

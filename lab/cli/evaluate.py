@@ -97,3 +97,5 @@ def _shards(arguments: argparse.Namespace) -> None:
         f"{len(queries):,} queries against {len(gallery):,} items in {measured.seconds:.1f} s{note}; "
         f"{measured.excluded:,} have no positive and are not counted."
     )
+    for words in measured.warnings:
+        say(f"Note: {words}")

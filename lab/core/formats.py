@@ -112,3 +112,23 @@ def markdown_table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> 
     """
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join('-' if cell is None else str(cell) for cell in line)} |" for line in lines)
+
+
+def beside(names: Iterable[str], ours: Iterable[str]) -> dict[str, str]:
+    """Return a title for each of a person's column names that stands beside columns of ours.
+
+    A name that we use, too, gets " (column)" behind it, so that neither column hides the other.
+
+    Example:
+        >>> beside(["camera", "rank"], ours=["query", "rank"])
+        {'camera': 'camera', 'rank': 'rank (column)'}
+    """
+    titles: dict[str, str] = {}
+    names, taken = list(names), set(ours)
+    for name in names:
+        title = name
+        while title in taken or (title != name and title in names):
+            title += " (column)"
+        titles[name] = title
+        taken.add(title)
+    return titles

@@ -137,6 +137,7 @@ class Evaluated(Record):
     queries: int
     excluded: int
     seconds: float
+    warnings: tuple[str, ...] = ()
 
 
 TRANSIENT = (Embedding, Searching, Batched, Saving)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -36,6 +36,19 @@ def as_array(values: Any, what: str) -> np.ndarray:
         raise ValueError(f"The {what} are of several lengths; each row needs as many numbers as the others.") from None
     kind = np.dtype(np.float64) if array.dtype == np.longdouble else array.dtype.newbyteorder("=")
     return array.astype(kind, copy=False)
+
+
+def _signed(numbers: Any, what: str) -> Any:
+    """Return unsigned whole numbers as int64, for numpy compares uint64 with int64 as rounded floats.
+
+    Raises:
+        ValueError: a number is above the largest of int64.
+    """
+    if getattr(getattr(numbers, "dtype", None), "kind", "") != "u":
+        return numbers
+    if len(numbers) and int(numbers.max()) > np.iinfo(np.int64).max:
+        raise ValueError(f"The {what} go up to {int(numbers.max())}, but must be below 2**63; number them anew.")
+    return numbers.astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -70,6 +83,8 @@ class EmbeddingSet:
             value = getattr(self, name)
             if hasattr(value, "detach") or isinstance(value, list | tuple):
                 object.__setattr__(self, name, as_array(value, name))
+        for name in ("labels", "items"):
+            object.__setattr__(self, name, _signed(getattr(self, name), name))
 
     @property
     def unlabelled(self) -> bool:
@@ -116,7 +131,7 @@ class Ranking:
     """What one search returned for q queries over g gallery items. Built once; metrics, tables and pictures read it.
 
     Holds the first k neighbours and the rank of every positive: all that the metrics need, and never a [q g] matrix.
-    Equal scores are ordered by gallery position. A query is never its own neighbour nor its own positive: self is
+    Equal scores are ordered as `ties` says. A query is never its own neighbour nor its own positive: self is
     removed by index.
 
     neighbours: int64 [q k], gallery positions, best first; -1 where the search returned fewer.
@@ -129,6 +144,7 @@ class Ranking:
     retrieved: int64 [q], how many items the search ranked for each query (gallery size less self when exhaustive).
     comparisons: int64 [q], similarities computed for each query.
     positive_grades: int8 [p] or None; given only when relevance was judged by grade instead of by label.
+    ties: order of equal scores, by gallery position or shuffled by a hash of it.
     """
 
     neighbours: np.ndarray
@@ -142,9 +158,20 @@ class Ranking:
     retrieved: np.ndarray
     comparisons: np.ndarray
     positive_grades: np.ndarray | None = None
+    ties: Literal["gallery", "shuffled"] = "gallery"
 
     def __len__(self) -> int:
         return len(self.query_labels)
+
+    @property
+    def first_tied(self) -> np.ndarray:
+        """bool [q]: whether an item of another class has the very score of the first neighbour.
+
+        Only the k neighbours that the ranking holds are looked at.
+        """
+        classes = self.gallery_labels[self.neighbours]
+        equal = (self.scores == self.scores[:, :1]) & (self.neighbours >= 0)
+        return (equal & (classes != classes[:, :1])).any(1)
 
     @property
     def num_positives(self) -> np.ndarray:

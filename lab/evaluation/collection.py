@@ -87,7 +87,8 @@ class Collection:
     def exact(self, k: int) -> lab.search.Index:
         """An exact index of the gallery that keeps at most k neighbours."""
         k = min(k, len(self.gallery))
-        return lab.search.create("exact", device=self.device, k=k, similarity=self.similarity).build(self.gallery)
+        knobs = {"k": k, "similarity": self.similarity, "ties": "shuffled"}
+        return lab.search.create("exact", device=self.device, **knobs).build(self.gallery)
 
     @cached_property
     def _index(self) -> lab.search.Index:

@@ -72,9 +72,9 @@ def evaluate(
     names = [_labels(labels, "labels")]
     if gallery is not None:
         names.append(_labels(gallery_labels, "gallery_labels"))
-    numbers = np.unique(np.concatenate(names), return_inverse=True)[1].astype(np.int64)
-    query = _set(vectors, numbers[: len(names[0])], 0)
-    searched = None if gallery is None else _set(gallery, numbers[len(names[0]) :], len(query.labels))
+    numbers = numbered(names)
+    query = _set(vectors, numbers[0], 0)
+    searched = None if gallery is None else _set(gallery, numbers[1], len(query.labels))
     return result_of(_evaluate(query, searched, chosen, k=k, similarity=similarity, device=device))
 
 
@@ -108,6 +108,29 @@ def _labels(labels: Any, what: str) -> np.ndarray:
     if lacking is not None:
         raise ValueError(f"Row {lacking} of {what} has no class; leave it out, or name its class.")
     return array.astype(str)
+
+
+def numbered(sides: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Number the classes of several arrays of labels together: int64 arrays of the same lengths.
+
+    Whole numbers of any type are compared exactly: 2**60 (uint64) and 2**60 + 1 (int64) are two classes.
+
+    Raises:
+        ValueError: some arrays hold whole numbers and others names.
+
+    Example:
+        >>> import numpy as np
+        >>> numbered([np.array([2**60, 7], np.uint64), np.array([7, 2**60 + 1])])
+        [array([1, 0]), array([0, 2])]
+    """
+    if len({side.dtype.kind in "iu" for side in sides}) == 2:
+        raise ValueError(
+            "labels and gallery_labels are names on one side and whole numbers on the other; give one kind."
+        )
+    found = [np.unique(side, return_inverse=True) for side in sides]
+    classes = sorted({value for values, _ in found for value in values.tolist()})  # of Python, so no type is widened
+    number_of = {value: number for number, value in enumerate(classes)}
+    return [np.array([number_of[value] for value in values.tolist()], np.int64)[places] for values, places in found]
 
 
 def _set(vectors: Any, labels: np.ndarray, first: int) -> EmbeddingSet:

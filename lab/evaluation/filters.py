@@ -9,9 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from lab.core.formats import beside
 from lab.data import ImageSet
 
 CLASS, SUPER = "class", "super-class"
+NEAREST, PRECISION = "nearest is right", "average precision"
+"""What the Map page colours by besides: whether the nearest image is of the same class, and how well a query is
+answered."""
 MANY = 300
 """Values of a field above which it names images and makes no slices."""
 
@@ -60,7 +64,16 @@ class Filter:
 def fields(images: ImageSet) -> list[str]:
     """What images can be filtered by."""
     super_class = [SUPER] if images.super_labels is not None else []
-    return [CLASS, *super_class, *images.attributes]
+    return [CLASS, *super_class, *_columns(images)]
+
+
+def _columns(images: ImageSet) -> dict[str, str]:
+    """Return the fields that a person's own columns give, each with its column.
+
+    A column that bears a name of ours, such as `class`, is shown under another one.
+    """
+    titles = beside(images.attributes, ours=(CLASS, SUPER, NEAREST, PRECISION))
+    return {title: name for name, title in titles.items()}
 
 
 def column(images: ImageSet, name: str, items: np.ndarray) -> np.ndarray:
@@ -69,7 +82,7 @@ def column(images: ImageSet, name: str, items: np.ndarray) -> np.ndarray:
         return np.asarray(images.class_names, str)[images.labels[items]]
     if name == SUPER and images.super_labels is not None:
         return np.asarray(images.super_names, str)[images.super_labels[items]]
-    return np.asarray(images.attributes[name])[items].astype(str)
+    return np.asarray(images.attributes[_columns(images)[name]])[items].astype(str)
 
 
 def slicing_fields(images: ImageSet, items: np.ndarray) -> dict[str, np.ndarray]:

@@ -48,6 +48,35 @@ class Evaluation:
         """Queries without a positive."""
         return int((self.ranking.num_positives == 0).sum())
 
+    @property
+    def first_tied(self) -> float:
+        """Share of the queries whose first place is shared by an item of another class: chance decides such a place."""
+        return float(self.ranking.first_tied.mean())
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader of the scores has to know: ties at the first place, and a set of one class."""
+        found = []
+        if self.first_tied:
+            found.append(
+                f"For {self.first_tied:.1%} of the queries, an item of another class has the same score as the first "
+                "neighbour. A hash orders equal scores, so such a first place is chance."
+            )
+        classes = np.union1d(self.ranking.query_labels, self.ranking.gallery_labels)
+        if len(classes) == 1:
+            found.append("All items are of one class, so these scores say nothing about the model.")
+        return found
+
+    def __repr__(self) -> str:
+        scores = ", ".join(f"{column} {value:.4g}" for column, value in self.values.items())
+        counts = f"{len(self.ranking):,} queries, {self.excluded:,} without a positive"
+        return f"Evaluation({scores}; {counts})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><td>{column}</td><td>{value:.4f}</td></tr>" for column, value in self.values.items())
+        notes = [f"{len(self.ranking):,} queries, {self.excluded:,} without a positive.", *self.warnings]
+        return f"<table><tr><th>metric</th><th>value</th></tr>{rows}</table><p>{' '.join(notes)}</p>"
+
 
 def evaluate(
     query: EmbeddingSet,
@@ -87,7 +116,7 @@ def evaluate(
     check_levels(metrics, levels)
     if reranker is not None and search != "exact":
         raise ValueError("A re-ranker needs whole rankings, which a two-stage search does not give; search exactly.")
-    index = lab.search.create(search, device=device, k=k, similarity=similarity)
+    index = lab.search.create(search, device=device, k=k, similarity=similarity, ties="shuffled")
     of_index = {"anchors": anchors} if search == "two_stage" else {}
     index.build(query if gallery is None else gallery, **of_index)
     ranking = yield from _followed(
@@ -147,7 +176,7 @@ def evaluate_streamed(
             "measure a gallery that fits into memory."
         )
     refuse_what_needs_more(metrics, "measure it with `lab evaluate`")
-    index: Any = lab.search.create("streamed", k=k, similarity=similarity).build(gallery)
+    index: Any = lab.search.create("streamed", k=k, similarity=similarity, ties="shuffled").build(gallery)
     ranking = yield from _followed(what, lambda progress: index.rank(query, same_source, relevant, progress))
     return _measured(Evidence(ranking, query, gallery, similarity=similarity), metrics, started)
 

@@ -85,7 +85,9 @@ class InvertedGallery:
     def _index(self) -> Any:
         whole = self.collection
         k = min(DEPTH, len(whole.gallery))
-        index: Any = lab.search.create("two_stage", device=whole.device, k=k, similarity=whole.similarity)
+        index: Any = lab.search.create(
+            "two_stage", device=whole.device, k=k, similarity=whole.similarity, ties="shuffled"
+        )
         return index.build(whole.gallery, anchors=self.anchors.vectors)
 
     @cached_property

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from lab.core.results import EmbeddingSet
-from lab.kernels.sort_keys import Space, block_scores
+from lab.kernels.sort_keys import Space
 
 STEPS = 1_000
 """Steps of the thresholds: of a distance of 0.002 between unit vectors."""
@@ -72,9 +72,7 @@ def count_pairs(
     for start in range(0, len(order), rows_at_once):
         rows = order[start : start + rows_at_once]
         first, seen = groups[rows[0]], int(groups[rows[-1]] - groups[rows[0]]) + 1
-        scores = block_scores(space.queries(query.vectors[rows]), items).numpy()
-        if similarity != "cosine":
-            scores = (scores.astype(np.float64) + space.shift(query.vectors[rows])[:, None]).astype(np.float32)
+        scores = space.shown(space.block_scores(space.queries(query.vectors[rows]), items).numpy())
         other = asked[rows][:, None] != labels
         cells = np.searchsorted(edges, scores, side="right")
         cells += width * (2 * (groups[rows] - first)[:, None] + other)

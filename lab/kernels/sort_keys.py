@@ -1,13 +1,14 @@
-"""Sort keys: a score and a gallery position in one integer.
+"""Sort keys: a score and a gallery position in one integer, and the order of equal scores.
 
-The score of a pair is its dot product in float64, rounded to float32. A key holds it in the upper half and the
-position, reversed, in the lower half, so that comparing keys orders items by score and, where scores are equal, by
-position. Duplicates, ties and every route to the same ranking then agree.
+The score of a pair is a product in float64, rounded to float32 (`Space`). A key holds it in the upper half and a
+code of the position in the lower half (`tie_codes`). So comparing keys orders items by score and, where scores are
+equal, by that code; every route gives one ranking.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -23,42 +24,117 @@ UNIT = 1e-5
 
 _LOW = 0xFFFFFFFF
 
+SALT, FIRST, SECOND = 0x9E3779B9, 0x85EBCA6B, 0xC2B2AE35
+"""Constants of MurmurHash3's 32-bit finaliser; the salt moves position 0, which the finaliser leaves at 0."""
+
+_FIRST_INVERSE, _SECOND_INVERSE = pow(FIRST, -1, 1 << 32), pow(SECOND, -1, 1 << 32)
+
+
+SAMPLE = 1024
+"""Gallery rows that decide where the origin of a Euclidean space lies."""
+
+ZERO = 2.0**-42
+"""A squared distance below this share of |q|^2 + |z|^2 is rounding: the two vectors are equal."""
+
 
 @dataclass(frozen=True)
 class Space:
-    """A gallery as rows whose dot product with a query row orders the items by nearness.
+    """A gallery as rows whose product with a query row is a score, so that every search compares in the same way.
 
-    Cosine needs unit rows. Euclidean uses -|q-z|^2 = (2q, -1).(z, |z|^2) - |q|^2, whose last term is the same for all
-    items of one query and is put back when scores are shown.
+    Cosine needs unit rows. Euclidean expands -|q-z|^2 = (2q, -1, -|q|^2).(z, |z|^2, 1), which would cancel to noise far
+    from the origin. So rows are float64, measured from `centre` in lengths of `unit`; this changes no order.
+
+    similarity: cosine or euclidean. items: prepared rows [g d] (cosine) or [g d+2] (euclidean).
+    centre: float64 [d], the median of some gallery rows. unit: a power of two. Both are of Euclidean spaces only.
     """
 
     similarity: str
     items: torch.Tensor
+    centre: np.ndarray | None = None
+    unit: float = 1.0
 
     @classmethod
     def of(cls, gallery: np.ndarray, similarity: str, device: torch.device) -> Space:
-        """Prepare gallery vectors [g d]."""
-        if similarity == "cosine":
-            return cls(similarity, _tensor(unit_rows(gallery, "gallery"), device))
-        vectors = _tensor(gallery, device).double()
-        return cls(similarity, torch.cat([vectors, vectors.square().sum(1, keepdim=True)], dim=1))
+        """Prepare gallery vectors [g d].
 
-    def queries(self, vectors: np.ndarray) -> torch.Tensor:
-        """Prepare query vectors [q d] -> [q d or d+1], of the items' device and precision."""
-        return _tensor(self.query_rows(vectors), self.items.device).to(self.items.dtype)
+        Raises:
+            ValueError: a row is zero, so it has no cosine.
+        """
+        return cls.around(gallery, similarity, device).holding(gallery)
+
+    @classmethod
+    def around(cls, gallery: Any, similarity: str, device: torch.device) -> Space:
+        """Choose origin and unit for gallery vectors [g d], which may lie on a disk; the space holds no rows yet."""
+        if similarity == "cosine":
+            return cls(similarity, torch.empty(0, device=device))
+        places = np.unique(np.linspace(0, len(gallery) - 1, SAMPLE).astype(np.int64))
+        sample = np.asarray(gallery[places], np.float64)
+        centre = np.median(sample, axis=0)
+        reach = np.abs(sample - centre).max()
+        unit = float(2.0 ** np.frexp(reach)[1]) if reach else 1.0
+        return cls(similarity, torch.empty(0, device=device), centre, unit)
+
+    def holding(self, gallery: np.ndarray) -> Space:
+        """Return this space with other gallery rows [g d], measured from the same origin."""
+        return replace(self, items=_tensor(self.item_rows(gallery), self.items.device))
+
+    def measured(self, vectors: np.ndarray) -> np.ndarray:
+        """Return vectors [n d] as this space compares them: unit rows, or float64 rows from `centre` in `unit`."""
+        if self.centre is None:
+            return unit_rows(vectors, "given")
+        return (vectors.astype(np.float64) - self.centre) / self.unit
+
+    def item_rows(self, vectors: np.ndarray) -> np.ndarray:
+        """Prepare gallery vectors [n d] -> [n d or d+2]."""
+        if self.centre is None:
+            return unit_rows(vectors, "gallery")
+        rows = self.measured(vectors)
+        squares = np.square(rows).sum(1, keepdims=True)
+        return np.hstack([rows, squares, np.ones_like(squares)])
 
     def query_rows(self, vectors: np.ndarray) -> np.ndarray:
-        """The same as an array, of any precision."""
-        if self.similarity == "cosine":
+        """Prepare query vectors [q d] -> [q d or d+2], of any precision."""
+        if self.centre is None:
             return unit_rows(vectors, "query")
-        rows = vectors.astype(np.float64)
-        return np.hstack([2 * rows, np.full_like(rows[:, :1], -1)])
+        rows = self.measured(vectors)
+        squares = np.square(rows).sum(1, keepdims=True)
+        return np.hstack([2 * rows, -np.ones_like(squares), -squares])
 
-    def shift(self, vectors: np.ndarray) -> np.ndarray:
-        """float64 [q], what to add to a query's dot products to make them scores."""
-        if self.similarity == "cosine":
-            return np.zeros(len(vectors))
-        return -np.square(vectors.astype(np.float64)).sum(1)
+    def queries(self, vectors: np.ndarray) -> torch.Tensor:
+        """Prepare query vectors [q d] -> [q d or d+2], of the items' device and precision."""
+        rows = _tensor(self.query_rows(vectors), self.items.device)
+        return rows.to(self.items.dtype)
+
+    def pair_scores(self, queries: torch.Tensor, items: torch.Tensor) -> torch.Tensor:
+        """Scores, float32 [p], of pairs of prepared rows: queries [p d] with items [p d]."""
+        products = (queries.double() * items.double()).sum(1)
+        return self._rounded(products, queries[:, -1], items[:, -2])
+
+    def list_scores(self, queries: torch.Tensor, items: torch.Tensor) -> torch.Tensor:
+        """Scores, float32 [q c], of prepared queries [q d], each with its own prepared items [q c d]."""
+        products = torch.einsum("qd,qcd->qc", queries.double(), items.double())
+        return self._rounded(products, queries[:, -1:], items[:, :, -2])
+
+    def block_scores(self, queries: torch.Tensor, items: torch.Tensor) -> torch.Tensor:
+        """Scores, float32 [q g], of all pairs of prepared queries [q d] and items [g d]."""
+        return self._rounded(queries.double() @ items.double().T, queries[:, -1:], items[:, -2])
+
+    def _rounded(self, products: torch.Tensor, of_queries: torch.Tensor, of_items: torch.Tensor) -> torch.Tensor:
+        """Round to float32; of_queries and of_items are -|q|^2 and |z|^2 of Euclidean rows."""
+        if self.centre is not None:
+            products.masked_fill_(products > ZERO * (of_queries - of_items), 0)
+        return products.float()
+
+    def as_score(self, similarity: float) -> np.float32:
+        """Return a similarity that a person gave (a cosine, or minus a squared distance) as this space computes it."""
+        return np.float32(np.float64(similarity) / np.float64(self.unit) ** 2)
+
+    def shown(self, scores: np.ndarray) -> np.ndarray:
+        """Return scores for people, float32: cosines, or minus the squared distances of the vectors as given."""
+        if self.centre is None:
+            return scores.astype(np.float32, copy=False)
+        with np.errstate(over="ignore"):
+            return (np.minimum(scores, 0) * np.float64(self.unit) ** 2).astype(np.float32)
 
 
 def _tensor(rows: np.ndarray, device: torch.device) -> torch.Tensor:
@@ -83,34 +159,54 @@ def unit_rows(rows: np.ndarray, what: str) -> np.ndarray:
             f"Row {int(np.flatnonzero(lengths == 0)[0])} of the {what} vectors is zero, so its cosine is undefined; "
             f"remove it or search with similarity='euclidean'."
         )
-    if np.abs(lengths - 1).max() < UNIT:
+    if np.abs(lengths - 1).max(initial=0) < UNIT:
         return rows
     return (rows / lengths[:, None]).astype(rows.dtype)
 
 
-def pack(scores: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+Ties = Literal["gallery", "shuffled"]
+"""Order of items with equal scores: that of the gallery, or shuffled by a hash of their positions."""
+
+
+def tie_codes(positions: Any, ties: Ties) -> Any:
+    """Return a code below 2**32 for each position, one to one; of equal scores the greater code comes first.
+
+    Shuffled is for measuring: people's galleries are sorted by class, and a model that gives every pair the same score
+    must not profit from that.
+
+    Args:
+        positions: int64 tensor or array of gallery positions below 2**32.
+    """
+    if ties == "gallery":
+        return _LOW - positions
+    mixed = positions ^ SALT
+    mixed = ((mixed ^ (mixed >> 16)) * FIRST) & _LOW
+    mixed = ((mixed ^ (mixed >> 13)) * SECOND) & _LOW
+    return mixed ^ (mixed >> 16)
+
+
+def _positions_of(codes: torch.Tensor, ties: Ties) -> torch.Tensor:
+    """Invert `tie_codes`."""
+    if ties == "gallery":
+        return _LOW - codes
+    mixed = ((codes ^ (codes >> 16)) * _SECOND_INVERSE) & _LOW
+    mixed = ((mixed ^ (mixed >> 13) ^ (mixed >> 26)) * _FIRST_INVERSE) & _LOW
+    return mixed ^ (mixed >> 16) ^ SALT
+
+
+def pack(scores: torch.Tensor, positions: torch.Tensor, ties: Ties = "gallery") -> torch.Tensor:
     """Keys, int64, of float32 scores and gallery positions (broadcast against each other)."""
     bits = (scores + 0.0).view(torch.int32)  # + 0.0 turns -0 into 0
     ordered = torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits).to(torch.int64)
-    return (ordered << 32) + (_LOW - positions)
+    return (ordered << 32) + tie_codes(positions, ties)
 
 
-def unpack(keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def unpack(keys: torch.Tensor, ties: Ties = "gallery") -> tuple[torch.Tensor, torch.Tensor]:
     """Float32 scores and int64 positions behind keys; NaN and -1 for `NOTHING`."""
     ordered = (keys >> 32).to(torch.int32)
     scores = torch.where(ordered < 0, ordered ^ 0x7FFFFFFF, ordered).view(torch.float32)
     there = keys != NOTHING
-    return torch.where(there, scores, torch.nan), torch.where(there, _LOW - (keys & _LOW), -1)
-
-
-def pair_scores(queries: torch.Tensor, items: torch.Tensor) -> torch.Tensor:
-    """Scores, float32 [p], of row pairs: queries [p d] with items [p d]."""
-    return (queries.double() * items.double()).sum(1).float()
-
-
-def block_scores(queries: torch.Tensor, items: torch.Tensor) -> torch.Tensor:
-    """Scores, float32 [q g], of all pairs of queries [q d] and items [g d]."""
-    return (queries.double() @ items.double().T).float()
+    return torch.where(there, scores, torch.nan), torch.where(there, _positions_of(keys & _LOW, ties), -1)
 
 
 def best(keys: torch.Tensor, k: int) -> torch.Tensor:
@@ -131,14 +227,15 @@ def count_above(keys: torch.Tensor, thresholds: torch.Tensor) -> torch.Tensor:
     return at_least[:, 1:]
 
 
-def nearest(queries: torch.Tensor, items: torch.Tensor, k: int, rows: int = 256, columns: int = 8192) -> torch.Tensor:
-    """Keys [q k] of the k items [g d] nearest to each query [q d], best first."""
+def nearest(space: Space, queries: torch.Tensor, k: int, rows: int = 256, columns: int = 8192) -> torch.Tensor:
+    """Keys [q k] of the k items of a space nearest to each prepared query [q d], best first."""
     lists = []
     for part in queries.split(rows):
         kept = torch.full((len(part), k), NOTHING, device=part.device)
-        for start in range(0, len(items), columns):
-            block = items[start : start + columns]
+        for start in range(0, len(space.items), columns):
+            block = space.items[start : start + columns]
             positions = torch.arange(start, start + len(block), device=part.device)
-            kept = best(torch.cat([kept, best(pack(block_scores(part, block), positions), k)], dim=1), k)
+            keys = pack(space.block_scores(part, block), positions)
+            kept = best(torch.cat([kept, best(keys, k)], dim=1), k)
         lists.append(kept)
     return torch.cat(lists)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -169,15 +170,20 @@ def _mean(sums: np.ndarray, count: np.ndarray) -> np.ndarray:
     return np.divide(sums, count, out=np.full(sums.shape, np.nan), where=count > 0)
 
 
-def batches(items: int, batch_size: int, seed: int) -> np.ndarray:
+def batches(items: int, batch_size: int, seed: int, ties: Literal["gallery", "shuffled"] = "gallery") -> np.ndarray:
     """int64 [K batch_size]: a random split of the items into batches; -1 fills up the last one.
 
-    Items keep their order within a batch, so that equal similarities are ordered as they are in the whole ranking.
+    Within a batch, items stand in the order that a search gives to equal scores, so that they are ordered as in the
+    whole ranking.
     """
+    from lab.kernels.sort_keys import tie_codes
+
     shuffled = np.random.default_rng(seed).permutation(items)
     count = -(-items // batch_size)
     filled = np.pad(shuffled, (0, count * batch_size - items), constant_values=-1)
-    return np.sort(filled.reshape(count, batch_size), axis=1)
+    filled = filled.reshape(count, batch_size)
+    order = np.where(filled < 0, 1, -tie_codes(filled, ties))  # absent ones go last
+    return np.take_along_axis(filled, order.argsort(axis=1), 1)
 
 
 def batch_counts(evidence: Evidence, members: np.ndarray, alpha: float, beta: float) -> BatchCounts:
@@ -193,28 +199,28 @@ def batch_counts(evidence: Evidence, members: np.ndarray, alpha: float, beta: fl
     """
     import torch
 
-    from lab.kernels.sort_keys import Space, block_scores
+    from lab.kernels.sort_keys import Space
 
     query = evidence.query.vectors
     space = Space.of(evidence.gallery.vectors, evidence.similarity, torch.device("cpu"))
-    queries, shift = space.queries(query).double(), space.shift(query)
+    queries = space.queries(query).double()
     present = members.ravel() >= 0
     items = space.items[torch.from_numpy(members.ravel()[present])].double()
+    limits = space.as_score(alpha), space.as_score(beta)
     step = max(1, CELLS // members.size)
     parts = []
     for start in range(0, len(queries), step):
         rows = np.arange(start, min(start + step, len(queries)))
         scores = np.full((len(rows), members.size), -np.inf, np.float32)
-        scores[:, present] = block_scores(queries[start : start + step], items).numpy()
-        thresholds = ((limit - shift[rows]).astype(np.float32) for limit in (alpha, beta))
-        parts.append(_block_counts(rows, scores, evidence.ranking, members, *thresholds))
+        scores[:, present] = space.block_scores(queries[start : start + step], items).numpy()
+        parts.append(_block_counts(rows, scores, evidence.ranking, members, *limits))
     return BatchCounts(*(np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])))
 
 
 def _block_counts(
-    rows: np.ndarray, similarity: np.ndarray, ranking: Ranking, members: np.ndarray, alpha: np.ndarray, beta: np.ndarray
+    rows: np.ndarray, similarity: np.ndarray, ranking: Ranking, members: np.ndarray, alpha: np.float32, beta: np.float32
 ) -> BatchCounts:
-    """Of some queries [a], from their similarities to the items of all batches, [a K B], and thresholds [a]."""
+    """Of some queries [a], from their similarities to the items of all batches, [a K B], and two thresholds."""
     present = members.ravel() >= 0
     slot = np.full(len(ranking.gallery_labels) + 1, -1)
     slot[members.ravel()[present]] = np.flatnonzero(present)
@@ -238,14 +244,14 @@ def _block_counts(
         return np.bincount(cell, weights=weights, minlength=shape[0] * shape[1]).reshape(shape[:2])
 
     positives = per_cell().astype(np.int64)
-    above_beta = (similarity > beta[:, None]).reshape(shape).sum(2)
+    above_beta = (similarity > beta).reshape(shape).sum(2)
     precision = per_cell(_precision_at(similarity.reshape(shape), row, batch, place % members.shape[1], cell))
     return BatchCounts(
         positives=positives,
         negatives=listed - positives,
         precision=_mean(precision, positives),
-        high_positives=per_cell(mine >= alpha[row]).astype(np.int64),
-        high_negatives=above_beta - per_cell(mine > beta[row]).astype(np.int64),
+        high_positives=per_cell(mine >= alpha).astype(np.int64),
+        high_negatives=above_beta - per_cell(mine > beta).astype(np.int64),
     )
 
 
@@ -304,7 +310,7 @@ class DecomposabilityGap(Metric):
 
     def __call__(self, evidence: Evidence) -> Measurement:
         knobs = self.knobs
-        members = batches(len(evidence.gallery), knobs.batch_size, knobs.seed)
+        members = batches(len(evidence.gallery), knobs.batch_size, knobs.seed, evidence.ranking.ties)
         counts = batch_counts(evidence, members, knobs.alpha, knobs.beta)
         precision = positive_ranks(evidence.ranking).average_precision
         has_positive = counts.positives > 0

@@ -43,7 +43,7 @@ class HierarchicalAp(Metric):
         places = torch.arange(len(items))
         values: dict[str, list[np.ndarray]] = {f"AP-{level}": [] for level in levels}
         for rows in torch.arange(len(queries)).split(max(1, CELLS // len(items))):
-            keys = sort_keys.pack(sort_keys.block_scores(queries[rows], items), places)
+            keys = sort_keys.pack(space.block_scores(queries[rows], items), places, evidence.ranking.ties)
             there = itself[rows] >= 0
             keys[there.nonzero()[:, 0], itself[rows][there]] = sort_keys.NOTHING  # self goes last and counts nothing
             order = keys.argsort(dim=1, descending=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 import lab.figures
-from lab.core.formats import plain_cell
+from lab.core.formats import beside, plain_cell
 from lab.core.results import Evidence
 from lab.evaluation import filters
 from lab.evaluation.collection import Collection
@@ -27,7 +27,9 @@ def table(
     known = filters.fields(images)
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
-    writer.writerow(map(plain_cell, ["query", "rank", "image", "right", "similarity", *known, *columns]))
+    ours = ["query", "rank", "image", "right", "similarity"]
+    titles = beside(known, ours=[*ours, *columns]).values()
+    writer.writerow(map(plain_cell, [*ours, *titles, *columns]))
     query = plain_cell(str(images.keys[int(evidence.query.items[0])]))
     items = evidence.gallery.items[ranking.neighbours[0, places]]
     facts = [filters.column(images, name, items) for name in known]

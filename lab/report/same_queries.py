@@ -131,7 +131,8 @@ def same_queries(runs: Sequence[Run], split: str = "test", ruler: ImageSet | Non
     else:
         values = []
         for run, query, gallery, alone in zip(runs, queries, galleries, same, strict=True):
-            index = lab.search.create("exact", k=1, similarity=run.config_of(split).similarity).build(gallery)
+            index = lab.search.create("exact", k=1, similarity=run.config_of(split).similarity, ties="shuffled")
+            index.build(gallery)
             values.append(per_query(Evidence(index.rank(query, same_source=alone), query, gallery)))
     columns = [name for name in values[0] if all(name in one for one in values)]
     table = {name: np.stack([one[name] for one in values]) for name in columns}

@@ -13,6 +13,7 @@ from lab.core.knobs import HasKnobs, argument
 from lab.core.results import EmbeddingSet, Ranking
 from lab.kernels import sort_keys
 from lab.kernels.devices import device_of
+from lab.kernels.sort_keys import Space
 
 ROWS = 256
 """Queries scored against the whole gallery at once."""
@@ -57,20 +58,17 @@ def nodes(ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet, device: 
     return Nodes(torch.from_numpy(vectors).to(device), torch.from_numpy(node).to(device), len(outside))
 
 
-def neighbour_lists(left: torch.Tensor, right: torch.Tensor, k: int) -> torch.Tensor:
-    """int64 [n k]: each node itself, then the k-1 others of greatest left.right; equal ones by position."""
-    self_row = torch.arange(len(left), device=left.device)[:, None]
-    nearest = sort_keys.unpack(sort_keys.nearest(left, right, k))[1]
+def neighbour_lists(space: Space, queries: torch.Tensor, k: int) -> torch.Tensor:
+    """int64 [n k]: each node itself, then the k-1 others of greatest score; equal ones by position.
+
+    Args:
+        space: the n nodes as items. queries: the same nodes as prepared queries.
+    """
+    self_row = torch.arange(len(queries), device=queries.device)[:, None]
+    nearest = sort_keys.unpack(sort_keys.nearest(space, queries, k))[1]
     # Duplicates of a node may precede it, or push it out of its own list.
     others_first = (nearest == self_row).to(torch.uint8).argsort(dim=1, stable=True)
     return torch.cat([self_row, nearest.gather(1, others_first)[:, : k - 1]], dim=1)
-
-
-def euclidean_rows(vectors: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows for queries and for items whose dot product falls as Euclidean distance grows: 2 a.b - |b|^2."""
-    exact = vectors.double()
-    ones, squares = torch.ones_like(exact[:, :1]), exact.square().sum(1, keepdim=True)
-    return torch.cat([2 * exact, -ones], dim=1), torch.cat([exact, squares], dim=1)
 
 
 def ranked_by(ranking: Ranking, scores: Iterator[torch.Tensor]) -> Ranking:
@@ -86,10 +84,10 @@ def ranked_by(ranking: Ranking, scores: Iterator[torch.Tensor]) -> Ranking:
     for block in scores:
         rows = slice(start, start + len(block))
         start = rows.stop
-        keys = sort_keys.pack(block.float(), torch.arange(block.shape[1], device=block.device))
+        keys = sort_keys.pack(block.float(), torch.arange(block.shape[1], device=block.device), ranking.ties)
         self_index = torch.from_numpy(ranking.self_index[rows]).to(block.device)
         keys[(self_index >= 0).nonzero()[:, 0], self_index[self_index >= 0]] = sort_keys.NOTHING
-        best, positions = sort_keys.unpack(sort_keys.best(keys, width))
+        best, positions = sort_keys.unpack(sort_keys.best(keys, width), ranking.ties)
         neighbours.append(positions.cpu().numpy())
         all_scores.append(best.cpu().numpy())
         ranks.append(_ranks(ranking, rows, keys))

@@ -10,7 +10,8 @@ import torch
 
 from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet, Ranking
-from lab.reranking._base import ROWS, Nodes, Reranker, euclidean_rows, neighbour_lists, nodes, ranked_by
+from lab.kernels.sort_keys import Space
+from lab.reranking._base import ROWS, Nodes, Reranker, neighbour_lists, nodes, ranked_by
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -109,9 +110,10 @@ def distances(graph: Nodes, k1: int, k2: int, lam: float) -> Iterator[torch.Tens
     d is the squared Euclidean distance divided by the greatest one of its query, as in the released code. With every
     block comes all that its queries need; no [n n] matrix is kept.
     """
-    left, right = euclidean_rows(graph.vectors)
-    squares = right[:, -1]
-    farthest = [squares[of] - (left[of] @ right.T).amin(1) for of in torch.arange(len(left)).split(ROWS)]
+    vectors = graph.vectors.cpu().numpy()
+    space = Space.of(vectors, "euclidean", graph.vectors.device)  # its unit cancels in the ratio of distances
+    left, right = space.queries(vectors), space.items
+    farthest = [-(left[of] @ right.T).amin(1) for of in torch.arange(len(left)).split(ROWS)]
     greatest = torch.cat(farthest)
     greatest[greatest <= 0] = 1  # all images alike: every distance is 0
 
@@ -121,15 +123,15 @@ def distances(graph: Nodes, k1: int, k2: int, lam: float) -> Iterator[torch.Tens
             i, j = (
                 torch.from_numpy(a[start : start + PAIRS].astype(np.int64)).to(left.device) for a in (rows, columns)
             )
-            gap = squares[i] - (left[i] * right[j]).sum(1)
+            gap = -(left[i] * right[j]).sum(1)
             parts.append((gap.clamp(min=0) / greatest[i]).cpu().numpy())
         return np.concatenate(parts)
 
-    lists = neighbour_lists(left, right, min(max(k1 + 1, k2), len(left))).cpu().numpy()
+    lists = neighbour_lists(space, left, min(max(k1 + 1, k2), len(left))).cpu().numpy()
     rows = weighted_rows(expanded_sets(lists[:, : k1 + 1], k1), scaled, k2, lists)
     columns = rows.tocsc()
     for of in graph.query.split(ROWS):
-        gap = (squares[of][:, None] - left[of] @ right.T).clamp(min=0) / greatest[of][:, None]
+        gap = -(left[of] @ right.T).clamp(max=0) / greatest[of][:, None]
         jaccard = torch.from_numpy(jaccard_distances(rows, columns, of.cpu().numpy())).to(gap.device)
         yield ((1 - lam) * jaccard + lam * gap)[:, graph.first_item :]
 

@@ -227,7 +227,9 @@ def _keep(
 ) -> Iterator[Record]:  # fmt: skip
     parts = {"query": query} | ({} if gallery is None else {"gallery": gallery})
     columns = {f"{part}.{field}": value for part, one in parts.items() for field, value in vars(one).items()}
-    result = Evaluated(name, evaluation.values, len(evaluation.ranking), evaluation.excluded, evaluation.seconds)
+    counts = len(evaluation.ranking), evaluation.excluded
+    warnings = tuple(evaluation.warnings)
+    result = Evaluated(name, evaluation.values, *counts, evaluation.seconds, warnings)
     scores = {key: value for key, value in result.as_json().items() if key not in ("kind", "split")}
     writer.evaluation(name, columns | anchors, evaluation.per_query, scores, facts)
     yield result

@@ -69,6 +69,11 @@ class Index(HasKnobs):
         "Similarity of a pair: cosine, or the negative squared Euclidean distance (for embeddings of any length).",
         default="cosine",
     )
+    ties: Literal["gallery", "shuffled"] = knob(
+        "Order of equal scores in a ranking: that of the gallery, or shuffled by a hash of the places. Evaluations "
+        "shuffle: a gallery that is sorted by class must not help a model that cannot tell items apart.",
+        default="gallery",
+    )
 
     def __post_init__(self) -> None:
         self.device = device_of(self.device)
@@ -207,9 +212,7 @@ class Index(HasKnobs):
         if k < 1:
             raise ValueError(f"k, the number of neighbours, must be at least 1, got {k}.")
         scores, positions = self._nearest(vectors, k)
-        if self.space.similarity == "euclidean":
-            scores = scores + self.space.shift(vectors)[:, None]
-        return scores.astype(np.float32, copy=False), positions
+        return self.space.shown(scores), positions
 
     def _nearest(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """`neighbours` of what is checked: dot products and gallery positions [q k]."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from dataclasses import replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -41,7 +42,7 @@ class CandidateIndex(Index):
     R-precision and MAP@R need; positives beyond it are `UNRANKED`.
     """
 
-    asked_with: ClassVar[tuple[str, ...]] = ("folder", "k", "probes", "rerank")
+    asked_with: ClassVar[tuple[str, ...]] = ("folder", "k", "probes", "rerank", "ties")
     """Knobs that nothing which is built depends on."""
 
     def _build(self, gallery: EmbeddingSet) -> None:
@@ -50,8 +51,9 @@ class CandidateIndex(Index):
 
     def _again(self, gallery: EmbeddingSet) -> None:
         self.rows = checked(gallery, self.knobs.similarity)
-        self.space = self.rows.space()
+        self.rows.measure_as(self.learnt)
         self._make(gallery)
+        self.space = self.rows.space
         self._hold(gallery)
 
     def built_with(self) -> dict[str, Any]:
@@ -75,7 +77,10 @@ class CandidateIndex(Index):
         return f"{name_of(type(self))}-{hashlib.sha256(identity.encode()).hexdigest()[:8]}"
 
     def _make(self, gallery: EmbeddingSet) -> None:
-        """Index `self.rows`, with what was `learnt` before if there is any."""
+        """Index `self.rows`, with what was `learnt` before if there is any.
+
+        What is learnt from measured rows holds the origin, too (`Items.origin`): it means nothing from another one.
+        """
         raise NotImplementedError
 
     def _candidates(self, rows: np.ndarray, depth: int) -> np.ndarray:
@@ -87,19 +92,19 @@ class CandidateIndex(Index):
         raise NotImplementedError
 
     def _engine_rows(self, vectors: np.ndarray) -> np.ndarray:
-        """Queries as the engine takes them: unit rows for the cosine."""
-        rows = self.space.query_rows(vectors) if self.knobs.similarity == "cosine" else vectors
-        return np.ascontiguousarray(rows, np.float32)
+        """Return queries as the engine takes them: float32 [q d], unit rows or measured from the space's origin."""
+        return np.ascontiguousarray(self.space.measured(vectors), np.float32)
 
     def _rank(self, task: Task, vectors: np.ndarray, progress: ReportProgress | None) -> Ranking:
         size = len(self._built())
         itself = bool((task.self_index >= 0).any())
         depth = min(size, max(self.knobs.k, int(np.diff(task.offsets).max(initial=0))) + itself)
         scores, positions = self._lists(vectors, depth)
-        work, shift = self._compared(self._engine_rows(vectors)), self.space.shift(vectors)
+        work = self._compared(self._engine_rows(vectors))
         if progress:
             progress(len(vectors), len(vectors))
-        return _ranking.from_lists(task, scores, positions, work, min(self.knobs.k, size), shift)
+        ranking = _ranking.from_lists(task, self.space, scores, positions, work, min(self.knobs.k, size))
+        return replace(ranking, ties=self.knobs.ties)
 
     def _nearest(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         scores, positions = self._lists(vectors, min(k, len(self._built())))
@@ -116,11 +121,11 @@ class CandidateIndex(Index):
             part = slice(start, start + step)
             positions = self._candidates(rows[part], candidates)
             items = self.rows.prepared(self.rows.rows(positions.clip(min=0).ravel())).reshape(*positions.shape, -1)
-            scores = torch.einsum("qd,qcd->qc", queries[part].double(), items.double()).float()
+            scores = self.space.list_scores(queries[part], items)
             found = torch.from_numpy(positions)
-            packed = torch.where(found >= 0, sort_keys.pack(scores, found), sort_keys.NOTHING)
+            packed = torch.where(found >= 0, sort_keys.pack(scores, found, self.knobs.ties), sort_keys.NOTHING)
             keys.append(sort_keys.best(packed, depth))
-        best, places = sort_keys.unpack(torch.cat(keys))
+        best, places = sort_keys.unpack(torch.cat(keys), self.knobs.ties)
         return best.numpy(), places.numpy()
 
 
@@ -137,8 +142,8 @@ class FaissIndex(CandidateIndex):
         return faiss.IndexFlatIP(width) if self.knobs.similarity == "cosine" else faiss.IndexFlatL2(width)
 
     def _all_rows(self) -> np.ndarray:
-        """What faiss sees, float32 [g d]: unit rows for the cosine, the vectors as they are for its own distance."""
-        return np.ascontiguousarray(self.rows.rows(slice(None)), np.float32)
+        """Return what faiss sees, float32 [g d]: unit rows, or rows measured from the space's origin."""
+        return self.rows.for_engine(slice(None))
 
     def _hold(self, gallery: EmbeddingSet) -> None:
         super()._hold(gallery)

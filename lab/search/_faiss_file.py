@@ -93,6 +93,10 @@ class FaissFile:
                 "same model."
             )
         rows = unit_rows(vectors, "query") if self.similarity == "cosine" else vectors
-        scores, positions = self._index.search(np.ascontiguousarray(rows), k)
+        # faiss takes distances of 20 rows or more from products, which cancel to noise far from the origin.
+        at_once = len(rows) if self.similarity == "cosine" else 16
+        few = np.array_split(rows, -(-len(rows) // at_once))
+        parts = [self._index.search(np.ascontiguousarray(part), k) for part in few]
+        scores, positions = (np.concatenate(column) for column in zip(*parts, strict=True))
         scores = np.where(positions < 0, np.nan, scores if self.similarity == "cosine" else -scores)
         return scores.astype(np.float32), positions

@@ -17,6 +17,7 @@ from lab.core.streams import ReportProgress
 from lab.kernels import products, sort_keys
 from lab.kernels.neighbours.bits import TOGETHER
 from lab.kernels.ranks.transpose import transposed
+from lab.kernels.sort_keys import Space, Ties
 from lab.search import _scans
 from lab.search._ranking import Task, assemble
 
@@ -30,11 +31,12 @@ SPARE = 16
 class Scan:
     """The state of one pass: a counter for each positive, and the candidates of every query."""
 
-    def __init__(self, task: Task, queries: np.ndarray, items: np.ndarray, k: int, margins: np.ndarray):
-        self.task, self.k, self.rows, n = task, k, (queries, items), len(queries)
+    def __init__(self, task: Task, queries: np.ndarray, items: np.ndarray, k: int, ties: Ties, margins: np.ndarray):
+        self.task, self.k, n = task, k, len(queries)
+        self.rows = queries, items, sort_keys.tie_codes(np.arange(len(items)), ties)
         scores = np.empty(len(task.items), np.float32)
         _scans.pair_scores(queries, items, task.queries_of_items, task.items, scores)
-        keys = sort_keys.pack(torch.from_numpy(scores), torch.from_numpy(task.items)).numpy()
+        keys = sort_keys.pack(torch.from_numpy(scores), torch.from_numpy(task.items), ties).numpy()
         self.order = np.lexsort((keys, task.queries_of_items))
         self.keys, self.thresholds = keys[self.order], scores[self.order]
         self.counters = np.zeros(len(keys), np.int64)
@@ -71,21 +73,22 @@ def margins_of(queries: torch.Tensor) -> np.ndarray:
 
 
 def rank_all(
-    task: Task, queries: torch.Tensor, items: torch.Tensor, shift: np.ndarray, k: int, progress: ReportProgress | None
+    task: Task, space: Space, queries: torch.Tensor, k: int, ties: Ties, progress: ReportProgress | None
 ) -> Ranking:
-    """Compare every query [q d] with every item [g d], unit float32 rows on the CPU.
+    """Compare every prepared query [q d] with every item [g d] of a space: unit float32 rows on the CPU.
 
     When both are the same rows in the same order, and no query is another row's image, only half of the tiles are
     computed. Time O(q g d). Memory: a few tiles for each thread; q (1.5 k + 16) candidates; a counter for each
     positive. A thread takes a tile from the product to its counts; counts are whole numbers and candidates are decided
     exactly, so no order shows.
     """
+    items = space.items
     place = task.self_index  # every query that is in the gallery has to stand at its own place there
     at_home = bool(((place == np.arange(len(place))) | (place < 0)).all())
     same = len(queries) == len(items) and at_home and (queries is items or torch.equal(queries, items))
     if same:
         queries = items
-    scan = Scan(task, queries.numpy(), items.numpy(), k, margins_of(queries))
+    scan = Scan(task, queries.numpy(), items.numpy(), k, ties, margins_of(queries))
 
     done, total, counting = 0, len(queries) * len(items), threading.Lock()
     caller = threading.current_thread()
@@ -117,11 +120,11 @@ def rank_all(
     retrieved = len(items) - (task.self_index >= 0).astype(np.int64)
     best, above = torch.from_numpy(scan.best()), scan.above()
     compared = np.full(len(queries), len(items))
-    return assemble(task, scan.order, scan.keys, above, best, retrieved, compared, shift)
+    return assemble(task, space, scan.order, scan.keys, above, best, retrieved, compared, ties)
 
 
 def warm_up() -> None:
     """Rank four images, to learn whether this machine can compile the scans."""
     rows, labels = torch.eye(4), np.array([0, 0, 1, 1])
     task = Task(labels, labels, np.arange(4), np.arange(5), np.array([1, 0, 3, 2]), None)
-    rank_all(task, rows, rows, np.zeros(4), 2, None)
+    rank_all(task, Space("cosine", rows), rows, 2, "gallery", None)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,9 @@ class Items:
         self.similarity = similarity
         # Whoever wrote shards has looked at every row; all others are looked at here, without being copied.
         self.scaled = similarity == "cosine" and not (gallery.unit if isinstance(gallery, Gallery) else self._unit())
+        # What prepares queries for these rows; it holds none of them.
+        empty = wide(np.zeros((0, self.vectors.shape[1]), self.vectors.dtype))
+        self.space = Space.around(self.vectors, similarity, torch.device("cpu")).holding(empty)
 
     def _unit(self) -> bool:
         unit = True
@@ -63,20 +68,38 @@ class Items:
         return (block / lengths[:, None]).astype(block.dtype)
 
     def __call__(self, positions: torch.Tensor) -> torch.Tensor:
-        """Prepared rows [n d or d+1] of positions [n]."""
+        """Prepared rows [n d or d+2] of positions [n]."""
         places = positions.numpy()
         ends = places[[0, -1]] if len(places) else (0, -1)
         stretch = ends[1] - ends[0] == len(places) - 1 and (np.diff(places) == 1).all()
         return self.prepared(self.rows(slice(int(ends[0]), int(ends[1]) + 1) if stretch else places))
 
     def prepared(self, rows: np.ndarray) -> torch.Tensor:
+        """Return `rows` [n d] as the space compares them, [n d or d+2]."""
         if self.similarity == "cosine":
             return torch.from_numpy(np.ascontiguousarray(rows))
-        return Space.of(rows, self.similarity, torch.device("cpu")).items
+        return torch.from_numpy(self.space.item_rows(rows))
 
-    def space(self) -> Space:
-        """What prepares queries for these rows; holds none of them."""
-        return Space(self.similarity, self.prepared(wide(np.zeros((0, self.vectors.shape[1]), self.vectors.dtype))))
+    def origin(self) -> dict[str, np.ndarray]:
+        """Return where Euclidean rows are measured from, as arrays to be stored; nothing for the cosine."""
+        if self.space.centre is None:
+            return {}
+        return {"centre": self.space.centre, "unit": np.array([self.space.unit])}
+
+    def measure_as(self, learnt: Mapping[str, np.ndarray]) -> None:
+        """Measure rows as those were from which an index has learnt; an index of version 0.2 measured from zero."""
+        if self.space.centre is None or not learnt:
+            return
+        centre = learnt.get("centre", np.zeros(self.vectors.shape[1]))
+        unit = float(learnt["unit"][0]) if "unit" in learnt else 1.0
+        self.space = replace(self.space, centre=centre, unit=unit)
+
+    def for_engine(self, places: Any) -> np.ndarray:
+        """Return the rows of a slice or of positions [n] as float32 [n d] for an engine such as faiss."""
+        rows = self.rows(places)
+        if self.similarity == "euclidean":
+            rows = self.space.measured(rows)
+        return np.ascontiguousarray(rows, np.float32)
 
 
 def checked(gallery: EmbeddingSet, similarity: str) -> Items:

@@ -7,7 +7,7 @@ and one counter for each positive.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from lab.core.results import UNRANKED, EmbeddingSet, Ranking, Relevance
 from lab.core.streams import ReportProgress
 from lab.galleries.shards import Gallery
 from lab.kernels import sort_keys
+from lab.kernels.sort_keys import Space, Ties
 
 QUERY_ROWS, ITEM_ROWS = 1024, 4096
 """Size of a tile: 1,024 x 4,096 keys are 32 MB."""
@@ -151,20 +152,22 @@ class Ranker:
     def __init__(
         self,
         task: Task,
+        space: Space,
         queries: torch.Tensor,
         fetch: Callable[[torch.Tensor], torch.Tensor],
         k: int,
         reached: np.ndarray | None = None,
+        ties: Ties = "gallery",
     ):
-        """`fetch` gives the rows of gallery positions; `reached` bool [p] says which relevant items the search compares
-        at all (None: all)."""
-        self.task, self.queries, self.fetch, self.k = task, queries, fetch, k
+        """`queries` are rows that `space` prepared; `fetch` returns its rows of gallery positions; `reached` bool [p]
+        says which relevant items the search compares at all (None: all)."""
+        self.task, self.space, self.queries, self.fetch, self.k, self.ties = task, space, queries, fetch, k, ties
         self.reached = np.ones(len(task.items), bool) if reached is None else reached
         owners, items, keys = task.queries_of_items, task.items, np.empty(len(task.items), np.int64)
         for start in range(0, len(items), ITEM_ROWS):
             part = slice(start, start + ITEM_ROWS)
-            scores = sort_keys.pair_scores(queries[self._to(owners[part])], fetch(self._to(items[part])))
-            keys[part] = sort_keys.pack(scores, self._to(items[part])).cpu().numpy()
+            scores = space.pair_scores(queries[self._to(owners[part])], fetch(self._to(items[part])))
+            keys[part] = sort_keys.pack(scores, self._to(items[part]), ties).cpu().numpy()
         # Within each query by key, ascending: the layout that counting wants; the unreached go last.
         keys[~self.reached] = sort_keys.ABOVE_ALL
         self.order = np.lexsort((keys, owners))
@@ -179,13 +182,13 @@ class Ranker:
         """Compare queries `rows` [a] with gallery positions `columns` [b], ascending; `items`: if fetched already."""
         positions = self._to(columns)
         items = self.fetch(positions) if items is None else items
-        scores = sort_keys.block_scores(self.queries[self._to(rows)], items)
-        keys = sort_keys.pack(scores, positions)
+        scores = self.space.block_scores(self.queries[self._to(rows)], items)
+        keys = sort_keys.pack(scores, positions, self.ties)
         row, column, _ = _find(columns, self.task.self_index[rows][:, None])
         keys[self._to(row), self._to(column)] = sort_keys.NOTHING
         owned, thresholds = self._thresholds(rows)
         # A product of another shape may round a pair differently; each relevant item must meet its own key.
-        places = sort_keys.unpack(thresholds)[1].cpu().numpy()
+        places = sort_keys.unpack(thresholds, self.ties)[1].cpu().numpy()
         places[(thresholds == sort_keys.ABOVE_ALL).cpu().numpy()] = -1
         row, column, which = _find(columns, places)
         keys[self._to(row), self._to(column)] = thresholds[self._to(row), self._to(which)]
@@ -205,14 +208,16 @@ class Ranker:
             return owned, torch.zeros(len(rows), 0, dtype=torch.int64, device=self.queries.device)
         return owned, self._to(np.where(owned >= 0, self.keys[owned], sort_keys.ABOVE_ALL))
 
-    def finish(self, retrieved: np.ndarray, comparisons: np.ndarray, shift: np.ndarray) -> Ranking:
-        """The ranking; `shift` [q] is added to the shown scores."""
-        return assemble(self.task, self.order, self.keys, self.above, self.best, retrieved, comparisons, shift)
+    def finish(self, retrieved: np.ndarray, comparisons: np.ndarray) -> Ranking:
+        """Return the ranking."""
+        return assemble(
+            self.task, self.space, self.order, self.keys, self.above, self.best, retrieved, comparisons, self.ties
+        )
 
 
 def assemble(
-    task: Task, order: np.ndarray, keys: np.ndarray, above: np.ndarray, best: torch.Tensor, retrieved: np.ndarray,
-    comparisons: np.ndarray, shift: np.ndarray,
+    task: Task, space: Space, order: np.ndarray, keys: np.ndarray, above: np.ndarray, best: torch.Tensor,
+    retrieved: np.ndarray, comparisons: np.ndarray, ties: Ties,
 ) -> Ranking:  # fmt: skip
     """Put counts into a ranking.
 
@@ -220,7 +225,6 @@ def assemble(
         order: int64 [p], the relevant items of each query by ascending key, as places in `task.items`.
         keys: int64 [p], their keys in that order (`ABOVE_ALL` where not reached); above: int64 [p], items above each.
         best: int64 [q k], keys of the first neighbours, descending.
-        shift: float64 [q], added to the shown scores.
     """
     lost = keys == sort_keys.ABOVE_ALL
     ranks = np.where(lost, UNRANKED, above + 1)
@@ -229,18 +233,20 @@ def assemble(
         by_rank = np.lexsort((ranks, owner))
     else:  # ascending keys are falling ranks: turn each query's stretch over
         by_rank = (task.offsets[:-1] + task.offsets[1:] - 1)[owner] - np.arange(len(owner))
-    scores, positions = (column.cpu().numpy() for column in sort_keys.unpack(best))
-    return _ranking(task, order[by_rank], ranks[by_rank], positions, scores, shift, retrieved, comparisons)
+    scores, positions = (column.cpu().numpy() for column in sort_keys.unpack(best, ties))
+    shown = space.shown(scores)
+    ranking = _ranking(task, order[by_rank], ranks[by_rank], positions, shown, retrieved, comparisons)
+    return replace(ranking, ties=ties)
 
 
 def _ranking(
-    task: Task, order: np.ndarray, ranks: np.ndarray, positions: np.ndarray, scores: np.ndarray, shift: np.ndarray,
+    task: Task, order: np.ndarray, ranks: np.ndarray, positions: np.ndarray, scores: np.ndarray,
     retrieved: np.ndarray, comparisons: np.ndarray,
 ) -> Ranking:  # fmt: skip
-    """Of the relevant items in an `order` [p] with their `ranks`, and of neighbours [q k] with scores to be shifted."""
+    """Of the relevant items in an `order` [p] with their `ranks`, and of neighbours [q k] with their scores."""
     return Ranking(
         neighbours=positions,
-        scores=(scores + shift[:, None]).astype(np.float32),
+        scores=scores,
         query_labels=task.query_labels,
         gallery_labels=task.gallery_labels,
         self_index=task.self_index,
@@ -268,10 +274,11 @@ def tiles(rows: np.ndarray, columns: np.ndarray) -> Iterable[tuple[np.ndarray, n
 
 
 def rank_all(
-    task: Task, queries: torch.Tensor, items: torch.Tensor, shift: np.ndarray, k: int, progress: ReportProgress | None
+    task: Task, space: Space, queries: torch.Tensor, k: int, ties: Ties, progress: ReportProgress | None
 ) -> Ranking:
-    """Compare every query [q d] with every item [g d]."""
-    ranker = Ranker(task, queries, items.__getitem__, k)
+    """Compare every prepared query [q d] with every item of a space."""
+    items = space.items
+    ranker = Ranker(task, space, queries, items.__getitem__, k, ties=ties)
     done = 0
     for rows, columns in tiles(np.arange(len(queries)), np.arange(len(items))):
         ranker.add(rows, columns, items[columns[0] : columns[-1] + 1])  # a view: gathered rows would be a copy
@@ -279,11 +286,11 @@ def rank_all(
         if progress:
             progress(done, len(queries) * len(items))
     retrieved = len(items) - (task.self_index >= 0).astype(np.int64)
-    return ranker.finish(retrieved, np.full(len(queries), len(items)), shift)
+    return ranker.finish(retrieved, np.full(len(queries), len(items)))
 
 
 def from_lists(
-    task: Task, scores: np.ndarray, positions: np.ndarray, comparisons: np.ndarray, k: int, shift: np.ndarray
+    task: Task, space: Space, scores: np.ndarray, positions: np.ndarray, comparisons: np.ndarray, k: int
 ) -> Ranking:
     """A ranking from the ordered lists [q l] of a truncated search (-1 where a list is shorter)."""
     scores, positions = _drop_self(scores, positions, task.self_index)
@@ -292,7 +299,7 @@ def from_lists(
     pad = ((0, 0), (0, max(0, k - positions.shape[1])))
     shown = np.pad(positions[:, :k], pad, constant_values=-1)
     scores = np.pad(scores[:, :k], pad, constant_values=np.nan)
-    return _ranking(task, order, ranks[order], shown, scores, shift, (positions >= 0).sum(1), comparisons)
+    return _ranking(task, order, ranks[order], shown, space.shown(scores), (positions >= 0).sum(1), comparisons)
 
 
 def _drop_self(scores: np.ndarray, positions: np.ndarray, self_index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -34,12 +34,12 @@ def exact_score(query: np.ndarray, item: np.ndarray) -> np.float32:
 
 
 @scalars
-def sort_key(score: np.float32, position: int) -> np.int64:
-    """The key of `lab.kernels.sort_keys`."""
+def sort_key(score: np.float32, code: int) -> np.int64:
+    """Return the key of `lab.kernels.sort_keys`, of a score and the tie code of an item."""
     ordered = np.int64(np.float32(score + np.float32(0)).view(np.int32))
     if ordered < 0:
         ordered ^= 0x7FFFFFFF
-    return (ordered << 32) + (0xFFFFFFFF - np.int64(position))
+    return (ordered << 32) + np.int64(code)
 
 
 @scalars
@@ -58,6 +58,7 @@ def bin_of(score: float, lowest: float, width: float) -> int:
 def count_many(
     scores: np.ndarray, query: int, first_column: int, first: int, last: int, thresholds: np.ndarray,
     keys: np.ndarray, margin: float, above: np.ndarray, starts: np.ndarray, queries: np.ndarray, items: np.ndarray,
+    codes: np.ndarray,
 ) -> None:  # fmt: skip
     """Count a row of scores [b] against many thresholds; the doubtful get an exact look at once.
 
@@ -82,7 +83,7 @@ def count_many(
         while t < last and thresholds[t] + margin <= score:
             t += 1
         if t < last and thresholds[t] - margin <= score:
-            key = sort_key(exact_score(queries[query], items[first_column + j]), first_column + j)
+            key = sort_key(exact_score(queries[query], items[first_column + j]), codes[first_column + j])
             while t < last and keys[t] < key:
                 t += 1
         if t > first:
@@ -102,7 +103,7 @@ def settle(offsets: np.ndarray, above: np.ndarray, more_than: int) -> None:
 def scan(
     tile: np.ndarray, first_row: int, first_column: int, offsets: np.ndarray, thresholds: np.ndarray, keys: np.ndarray,
     above: np.ndarray, k: int, margins: np.ndarray, floors: np.ndarray, counts: np.ndarray, scores: np.ndarray,
-    columns: np.ndarray, queries: np.ndarray, items: np.ndarray,
+    columns: np.ndarray, queries: np.ndarray, items: np.ndarray, codes: np.ndarray,
 ) -> None:  # fmt: skip
     """Count for each threshold the scores of a tile that are above, and keep what may be among the k best of a query.
 
@@ -117,7 +118,7 @@ def scan(
         floors: float32 [q], scores below cannot be among the k best any more.
         counts: int64 [q], candidates of each query.
         scores: float32 [q c], their scores; columns: int32 [q c], their positions, ~position once the score is exact.
-        queries, items: float32 [q d] and [g d], for exact scores.
+        queries, items: float32 [q d] and [g d], for exact scores. codes: int64 [g], tie codes of the items.
     """
     starts, exact = np.empty(BINS + 1, np.int64), np.empty(TOGETHER, np.int64)
     for i in range(tile.shape[0]):
@@ -125,7 +126,7 @@ def scan(
         first, last, margin = offsets[query], offsets[query + 1], margins[query]
         if last - first > FEW:
             count_many(
-                line, query, first_column, first, last, thresholds, keys, margin, above, starts, queries, items,
+                line, query, first_column, first, last, thresholds, keys, margin, above, starts, queries, items, codes,
             )  # fmt: skip
             last = first
         low = thresholds[first] - margin if last > first else np.float32(np.inf)
@@ -145,7 +146,7 @@ def scan(
                     doubts ^= bit
                     if not known & bit:
                         item = first_column + at + z
-                        exact[z] = sort_key(exact_score(queries[query], items[item]), item)
+                        exact[z] = sort_key(exact_score(queries[query], items[item]), codes[item])
                         known |= bit
                     above[t] += exact[z] > keys[t]
             near = reach(line, at, floors[query])
@@ -153,7 +154,7 @@ def scan(
                 z = at + np.int64(lowest(near))
                 near &= near - np.uint64(1)
                 if counts[query] == scores.shape[1]:
-                    make_room(query, k, margin, floors, counts, scores, columns, queries, items)
+                    make_room(query, k, margin, floors, counts, scores, columns, queries, items, codes)
                 if line[z] >= floors[query]:
                     scores[query, counts[query]], columns[query, counts[query]] = line[z], first_column + z
                     counts[query] += 1
@@ -187,7 +188,7 @@ def largest(values: np.ndarray, k: int) -> np.number:
 @scalars
 def make_room(
     query: int, k: int, margin: float, floors: np.ndarray, counts: np.ndarray, scores: np.ndarray,
-    columns: np.ndarray, queries: np.ndarray, items: np.ndarray,
+    columns: np.ndarray, queries: np.ndarray, items: np.ndarray, codes: np.ndarray,
 ) -> None:  # fmt: skip
     drop_below(query, floors[query], counts, scores, columns)  # it may have risen since they were taken
     if counts[query] - k <= (scores.shape[1] - k) // 2:
@@ -196,7 +197,7 @@ def make_room(
     drop_below(query, bound, counts, scores, columns)
     kept, floors[query] = counts[query], max(floors[query], bound)
     if kept - k > (scores.shape[1] - k) // 2:  # a crowd within the margin: only exact scores thin it out
-        keep_best(query, k, counts, scores, columns, queries, items)
+        keep_best(query, k, counts, scores, columns, queries, items, codes)
         lowest = scores[query, 0]
         for c in range(k):
             lowest = min(lowest, scores[query, c])
@@ -218,7 +219,7 @@ def drop_below(query: int, bound: float, counts: np.ndarray, scores: np.ndarray,
 @scalars
 def keep_best(
     query: int, k: int, counts: np.ndarray, scores: np.ndarray, columns: np.ndarray, queries: np.ndarray,
-    items: np.ndarray,
+    items: np.ndarray, codes: np.ndarray,
 ) -> None:  # fmt: skip
     """Make all candidates of a query exact and keep the k best of them."""
     count = counts[query]
@@ -228,7 +229,7 @@ def keep_best(
             columns[query, c] = ~columns[query, c]
     if count <= k:
         return
-    keys = candidate_keys(scores[query, :count], columns[query, :count])
+    keys = candidate_keys(scores[query, :count], columns[query, :count], codes)
     bound = largest(keys.copy(), k)
     kept = 0
     for c in range(count):
@@ -240,22 +241,22 @@ def keep_best(
 
 
 @scalars
-def candidate_keys(scores: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def candidate_keys(scores: np.ndarray, columns: np.ndarray, codes: np.ndarray) -> np.ndarray:
     keys = np.empty(scores.shape[0], np.int64)
     for c in range(keys.shape[0]):
-        keys[c] = sort_key(scores[c], ~columns[c])
+        keys[c] = sort_key(scores[c], codes[~columns[c]])
     return keys
 
 
 @scalars
 def best_keys(
     first: int, last: int, k: int, counts: np.ndarray, scores: np.ndarray, columns: np.ndarray, queries: np.ndarray,
-    items: np.ndarray, out: np.ndarray,
+    items: np.ndarray, codes: np.ndarray, out: np.ndarray,
 ) -> None:  # fmt: skip
     """Keys of the k best of queries first..last, descending, into out int64 [q k]."""
     for query in range(first, last):
-        keep_best(query, k, counts, scores, columns, queries, items)
+        keep_best(query, k, counts, scores, columns, queries, items, codes)
         count = counts[query]
-        keys = np.sort(candidate_keys(scores[query, :count], columns[query, :count]))
+        keys = np.sort(candidate_keys(scores[query, :count], columns[query, :count], codes))
         for c in range(count):
             out[query, c] = keys[count - 1 - c]

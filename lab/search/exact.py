@@ -42,9 +42,9 @@ class Exact(Index):
     )
 
     def _rank(self, task: Task, vectors: np.ndarray, progress: ReportProgress | None) -> Ranking:
-        queries, items = self.space.queries(vectors), self.space.items
-        k = min(self.knobs.k, len(self._built()))
-        return self._way(queries, items)(task, queries, items, self.space.shift(vectors), k, progress)
+        queries = self.space.queries(vectors)
+        rank_all = self._way(queries, self.space.items)
+        return rank_all(task, self.space, queries, min(self.knobs.k, len(self._built())), self.knobs.ties, progress)
 
     def _way(self, queries: torch.Tensor, items: torch.Tensor) -> Callable[..., Ranking]:
         worth = len(queries) * len(items) >= WORTH_COMPILING

@@ -33,7 +33,7 @@ class FaissIvf(ListKnobs, FaissIndex):
         self.index.cp.min_points_per_centroid = 1  # a small gallery is no reason to print a warning
         if centroids is None:
             self.index.train(rows)
-            self.learnt = {"centroids": self.coarse.reconstruct_n(0, lists)}
+            self.learnt = {"centroids": self.coarse.reconstruct_n(0, lists), **self.rows.origin()}
         else:
             self.coarse.add(np.ascontiguousarray(centroids, np.float32))
             self.index.is_trained = True

@@ -13,7 +13,6 @@ from lab.core.explain import faiss_library
 from lab.core.files import read_json, replacing, write_json
 from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet
-from lab.kernels.sort_keys import unit_rows
 from lab.search._base import check_anchors
 from lab.search._candidates import CandidateIndex, ListKnobs, inverted_lists
 from lab.search._items import BLOCK, digest, digest_of
@@ -76,8 +75,8 @@ class FaissIvfPq(ListKnobs, CandidateIndex):
         """A faiss index of all rows."""
         self._rotation, index = self._trained()
         for start in range(0, len(self.rows), BLOCK):
-            rows = self.rows.rows(slice(start, min(len(self.rows), start + BLOCK)))
-            index.add(self._rotated(np.ascontiguousarray(rows, np.float32)))
+            rows = self.rows.for_engine(slice(start, min(len(self.rows), start + BLOCK)))
+            index.add(self._rotated(rows))
         return index
 
     def _trained(self) -> tuple[np.ndarray | None, Any]:
@@ -91,7 +90,7 @@ class FaissIvfPq(ListKnobs, CandidateIndex):
         random = np.random.default_rng(self.knobs.seed)
         size = min(len(self.rows), max(self.knobs.sample, lists))
         chosen = np.sort(random.choice(len(self.rows), size, replace=False))
-        sample = np.ascontiguousarray(self.rows.rows(chosen), np.float32)
+        sample = self.rows.for_engine(chosen)
         if size < CODES:  # faiss wants one row a codeword; copies change nothing
             sample = np.resize(sample, (CODES, width))
         # Into so many equal parts a vector is cut, each of which becomes a byte.
@@ -103,10 +102,12 @@ class FaissIvfPq(ListKnobs, CandidateIndex):
         for clusters in (index.cp, index.pq.cp):
             clusters.seed, clusters.min_points_per_centroid = self.knobs.seed, 1
         if self.anchors is not None:
-            anchors = unit_rows(self.anchors, "anchor") if self.knobs.similarity == "cosine" else self.anchors
+            anchors = self._engine_rows(self.anchors)
             coarse.add(np.ascontiguousarray(anchors if rotation is None else anchors @ rotation.T, np.float32))
         index.train(sample)
-        self.learnt = {"trained": faiss.serialize_index(index)} | ({} if rotation is None else {"rotation": rotation})
+        self.learnt = {"trained": faiss.serialize_index(index), **self.rows.origin()}
+        if rotation is not None:
+            self.learnt["rotation"] = rotation
         return rotation, index
 
     def _learnt_rotation(self, sample: np.ndarray, parts: int) -> np.ndarray:
@@ -138,6 +139,7 @@ class FaissIvfPq(ListKnobs, CandidateIndex):
             with replacing(folder / FILLED) as temporary:
                 faiss.write_index(index, str(temporary))
         self.learnt = arrays.read(folder / LEARNT)
+        self.rows.measure_as(self.learnt)
         self._rotation = self.learnt.get("rotation")
         self.index = faiss.read_index(str(folder / FILLED), faiss.IO_FLAG_MMAP)
 

@@ -34,12 +34,14 @@ class Streamed(Index):
 
     def _build(self, gallery: EmbeddingSet) -> None:
         self.rows = checked(gallery, self.knobs.similarity)
-        self.space = self.rows.space()
+        self.space = self.rows.space
         self._hold(gallery)
 
     def _rank(self, task: Task, vectors: np.ndarray, progress: ReportProgress | None) -> Ranking:
         size, queries = len(self.rows), len(vectors)
-        ranker = _ranking.Ranker(task, self.space.queries(vectors), self.rows, min(self.knobs.k, size))
+        ranker = _ranking.Ranker(
+            task, self.space, self.space.queries(vectors), self.rows, min(self.knobs.k, size), ties=self.knobs.ties
+        )
         for left in range(0, size, _ranking.ITEM_ROWS):  # each row is read once, however many the queries
             columns = np.arange(left, min(size, left + _ranking.ITEM_ROWS))
             items = self.rows(torch.from_numpy(columns))
@@ -48,7 +50,7 @@ class Streamed(Index):
             if progress:
                 progress((int(columns[-1]) + 1) * queries, size * queries)
         retrieved = size - (task.self_index >= 0).astype(np.int64)
-        return ranker.finish(retrieved, np.full(queries, size), self.space.shift(vectors))
+        return ranker.finish(retrieved, np.full(queries, size))
 
     def _nearest(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         queries, best = self.space.queries(vectors), None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet, Ranking
 from lab.core.streams import ReportProgress
 from lab.kernels import sort_keys
-from lab.kernels.sort_keys import Space, wide
+from lab.kernels.sort_keys import wide
 from lab.search import _ranking
 from lab.search._base import Index, Nearest, check_anchors, join, nearest_rows
 from lab.search._ranking import Task
@@ -52,7 +53,7 @@ class TwoStage(Index):
         _check_probes(self.knobs.probes, len(anchors))
         self.learnt = {"anchors": anchors}
         anchors = anchors.astype(wide(gallery.vectors[:0]).dtype)
-        self.anchors = Space.of(anchors, self.knobs.similarity, self.space.items.device)
+        self.anchors = self.space.holding(anchors)  # one origin, so that a query is prepared once for both stages
         list_of = self.nearest_anchors(gallery.vectors, 1)[:, 0]
         order = np.argsort(list_of, kind="stable")
         self.list_of = list_of
@@ -65,7 +66,7 @@ class TwoStage(Index):
         self.list_items = torch.from_numpy(items.numpy()[order]) if on_cpu else items[self.positions]
         self.row_of = torch.empty_like(self.positions)
         self.row_of[self.positions] = torch.arange(len(order), device=items.device)
-        self.space = Space(self.space.similarity, self.list_items)
+        self.space = replace(self.space, items=self.list_items)
         self.arrays: Any = (self.anchors.items.numpy(), self.list_items.numpy(), order) if on_cpu else None
 
     def _again(self, gallery: EmbeddingSet) -> None:
@@ -84,14 +85,18 @@ class TwoStage(Index):
 
     def nearest_anchors(self, vectors: np.ndarray, v: int) -> np.ndarray:
         """int64 [q v]: the v anchors nearest to each vector [q d], in the order in which their lists are probed."""
-        keys = sort_keys.nearest(self.anchors.queries(vectors), self.anchors.items, v)
+        keys = sort_keys.nearest(self.anchors, self.anchors.queries(vectors), v)
         return sort_keys.unpack(keys)[1].cpu().numpy()
 
     def _rank(self, task: Task, vectors: np.ndarray, progress: ReportProgress | None) -> Ranking:
         opened = self.nearest_anchors(vectors, self.knobs.probes)
         reached = (opened[task.queries_of_items] == self.list_of[task.items][:, None]).any(1)
         queries, k = self.space.queries(vectors), min(self.knobs.k, len(self._built()))
-        ranker = _ranking.Ranker(task, queries, lambda positions: self.list_items[self.row_of[positions]], k, reached)
+
+        def fetch(positions: torch.Tensor) -> torch.Tensor:
+            return self.list_items[self.row_of[positions]]
+
+        ranker = _ranking.Ranker(task, self.space, queries, fetch, k, reached, self.knobs.ties)
         for anchor in np.unique(opened):
             mine = self.positions[self.bounds[anchor] : self.bounds[anchor + 1]]  # ascending
             for block in _ranking.tiles(np.flatnonzero((opened == anchor).any(1)), mine.cpu().numpy()):
@@ -101,7 +106,7 @@ class TwoStage(Index):
         compared = np.diff(self.bounds)[opened].sum(1)
         self_index = task.self_index
         met_self = (self_index >= 0) & (opened == self.list_of[self_index][:, None]).any(1)
-        return ranker.finish(compared - met_self, compared + len(self.bounds) - 1, self.space.shift(vectors))
+        return ranker.finish(compared - met_self, compared + len(self.bounds) - 1)
 
     def _nearest(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         if len(vectors) == 1 and self.arrays:

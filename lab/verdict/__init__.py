@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from lab.verdict.findings import DECLARED, NOTHING, Finding, Place, findings, in_words
+from lab.verdict.findings import DECLARED, Finding, Place, findings, in_words
 from lab.verdict.history import History
 
-__all__ = ["DECLARED", "NOTHING", "Finding", "Place", "History", "diagnose", "findings", "in_words"]
+__all__ = ["DECLARED", "Finding", "Place", "History", "diagnose", "findings", "in_words"]
 
 
 def diagnose(run: Any) -> list[Finding]:

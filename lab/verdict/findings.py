@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from lab.verdict.history import History
+from lab.verdict.history import STORED, History
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,6 @@ def findings(evidence: History) -> list[Finding]:
             where = place(evidence)
             made.append(Finding(name, found.sentence, where, found.knob or knob, found.advice, note))
     return sorted(made, key=lambda finding: finding.note)
-
-
-NOTHING = "Nothing wrong was found."
 
 
 def in_words(found: Sequence[Finding]) -> list[str]:
@@ -391,14 +388,26 @@ DIRECTIONS = 2.0
 """Effective rank of a batch in fewer directions than which classes cannot lie apart."""
 
 
-@declared("collapsed", _similarities, "loss")
+def _batch_or_map(of: History) -> Place:
+    return _map(of) if of.checkups.get(STORED) else _similarities(of)
+
+
+@declared("collapsed", _batch_or_map, "loss")
 def collapsed(of: History) -> Found | None:
     """All embeddings at one point."""
-    cosine, rank = of.last("batch", "mean_cosine"), of.last("batch", "effective_rank")
-    if cosine is None or rank is None or of.step("batch") < 16 or not (cosine > ONE_POINT or rank < DIRECTIONS):
+    about = STORED if of.checkups.get(STORED) else "batch"
+    cosine, rank = of.last(about, "mean_cosine"), of.last(about, "effective_rank")
+    if cosine is None or rank is None or not (cosine > ONE_POINT or rank < DIRECTIONS):
+        return None
+    sentence = (
+        f"All images lie nearly at one point: their mean cosine is {cosine:.3f}, and they use {rank:.1f} directions."
+    )
+    if about == STORED:
+        return Found(sentence, "Look at the model that made these vectors, and at how they were exported.", "encoder")
+    if of.step("batch") < 16:
         return None
     return Found(
-        f"All images lie nearly at one point: their mean cosine is {cosine:.3f}, and they use {rank:.1f} directions.",
+        sentence,
         "Push apart more: a larger margin or weight of negatives, easier negatives at first, or a lower learning rate.",
     )
 
@@ -465,7 +474,7 @@ on 256 images."""
 @declared("hubs", _map, "loss")
 def hubs(of: History) -> Found | None:
     """A few images that are everybody's neighbour."""
-    skewness = of.last("validation", "hubness")
+    skewness = of.last(STORED if of.checkups.get(STORED) else "validation", "hubness")
     if skewness is None or skewness < HUBS:
         return None
     return Found(

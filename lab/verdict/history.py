@@ -15,6 +15,9 @@ from lab.core.catalog import OUTSIDE
 if TYPE_CHECKING:
     from lab.evaluation.paired import Difference
 
+STORED = "stored embeddings"
+"""The check-up of a run that recorded none: one look at the embeddings that it holds."""
+
 LATE = 10
 """Steps at the end over which the loss is averaged; at least two of them."""
 
@@ -81,6 +84,8 @@ class History:
         for one in run.metrics():
             kinds.setdefault(one["kind"], []).append(one)
         stepped = kinds["stepped"]
+        if not kinds["checkup"] and (stored := _of_stored_embeddings(run)):
+            kinds["checkup"].append({"step": 0, "about": STORED, "values": stored})
         columns = {name: [one.get(name) for one in stepped] for name in ("loss", "gradient_norm")}
         return cls.of(run, [one.get("step", 0) for one in stepped], columns, kinds["validated"], kinds["checkup"])
 
@@ -108,6 +113,15 @@ class History:
     def ended(self) -> bool:
         """Whether nothing will be added."""
         return self.state in ("finished", "stopped", "failed", "interrupted")
+
+    @property
+    def nothing_found(self) -> str:
+        """The sentence for a run without findings: what was looked at, and what could not be."""
+        if self.checkups.get(STORED) and not len(self.steps):
+            return "Nothing wrong was found in the stored embeddings; the run has no record of a training to judge."
+        if not self.checkups and not len(self.steps):
+            return "Nothing was judged: the run has neither embeddings nor a record of a training."
+        return "Nothing wrong was found."
 
     def last(self, about: str, name: str) -> float | None:
         """The newest value of a sign, None where it was never taken."""
@@ -168,6 +182,17 @@ def _difference(before: tuple, after: tuple, classes: tuple) -> Difference | Non
 
     one, other = np.array(before, float), np.array(after, float)
     return difference(one, other, np.array(classes)) if np.isfinite(one - other).any() else None
+
+
+def _of_stored_embeddings(run: Any) -> dict[str, Any]:
+    """Return the geometry of the embeddings that a run holds, of the first split that has any; else nothing."""
+    from lab.verdict.signs import of_validation
+
+    for split in run.splits:
+        embeddings = run.embeddings(split)
+        if embeddings is not None and len(embeddings) > 1:
+            return of_validation(np.asarray(embeddings.vectors), embeddings.labels, embeddings.items)
+    return {}
 
 
 def _numbers(values: Sequence[float | None]) -> np.ndarray:

@@ -119,3 +119,20 @@ def test_words_of_a_finding_are_short_sentences(name):
 def test_a_loss_of_classes_needs_no_positives():
     config = RunConfig.of({"loss": {"name": "cross_entropy"}}).as_dict()
     assert findings(replace(with_batch(with_positive=0.0), config=config)) == []
+
+
+def test_imported_vectors_are_looked_at(tmp_path):
+    import lab
+
+    labels = np.repeat(np.arange(10), 6)
+    ones = np.ones((60, 8)) + 1e-4 * np.random.default_rng(0).normal(size=(60, 8))
+    collapsed = lab.runs.from_embeddings(ones, labels, name="ones", runs=tmp_path)
+    sound = lab.runs.from_embeddings(
+        np.random.default_rng(1).normal(size=(60, 8)), labels, name="sound", folder=tmp_path
+    )
+    first = lab.verdict.diagnose(collapsed)[0]
+    assert first.name == "collapsed" and first.place.page == "map" and "vectors" in first.advice
+    history = lab.verdict.History.of_run(sound)
+    assert not lab.verdict.findings(history)
+    assert history.nothing_found.startswith("Nothing wrong was found in the stored embeddings; the run has no record")
+    assert lab.verdict.History("empty").nothing_found.startswith("Nothing was judged")

@@ -148,15 +148,18 @@ def slices(scene: Scene) -> None:
         "takes two queries. Select a row to browse these queries. Further columns of a table of images "
         "(`--data manifest`), such as the camera or the shop, are further ways to slice."
     )
+    # Keys are ours and titles are people's: a column of theirs may be called "queries".
     table = {
-        field: list(found.names),
-        score: found.mean,
+        "value": list(found.names),
+        "mean": found.mean,
         "low": found.low,
         "high": found.high,
         "queries": found.queries,
     }
-    numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in (score, "low", "high")}
-    look: dict[str, Any] = {"column_config": numbers, "placeholder": ""}
+    titles = {"mean": score, "low": "low", "high": "high"}
+    config: dict[str, Any] = {key: st.column_config.NumberColumn(title, format="%.3f") for key, title in titles.items()}
+    config["value"] = st.column_config.Column(field)
+    look: dict[str, Any] = {"column_config": config, "placeholder": ""}
     key, alt = f"{field} {_about(scene)} {score}", f"Mean {score} by {field}, the worst first"
     row = page_frame.choose_row(table, key=key, alt=alt, **look)
     if row is not None:

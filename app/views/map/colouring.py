@@ -14,10 +14,8 @@ from lab.evaluation.collection import Collection
 from lab.maps.kept import KEPT_FROM
 from lab.maps.of_run import Sheet
 
-NEAREST = "nearest is right"
-"""Colouring that no data set has to know: whether the nearest image in the full space is of the same class."""
-PRECISION = "average precision"
-"""Another one: how well each image is answered as a query."""
+NEAREST, PRECISION = filters.NEAREST, filters.PRECISION
+"""Colourings that no data set has to know."""
 SHADES = ("#423C83", "#355E8C", "#297B8E", "#21988A", "#31B37C", "#68CC5C", "#B1DD2D", "#FDE725")
 """Of numbers from low to high (viridis, without its darkest part, which nobody sees on a dark ground)."""
 LOOKED_AT = 100_000
@@ -35,7 +33,7 @@ def fields(collection: Collection) -> list[str]:
     named = filters.fields(images)
     first = [name for name in (filters.SUPER,) if name in named]
     if not any(images.class_names):  # nothing is right or wrong
-        return [*first, *images.attributes, filters.CLASS]
+        return [*first, *(name for name in named if name not in (*first, filters.CLASS)), filters.CLASS]
     nearest = [NEAREST] if len(collection.gallery) <= KEPT_FROM else []
     if nearest and collection.judged and "mAP" in collection.columns:
         nearest.append(PRECISION)

@@ -16,11 +16,11 @@ def run(arguments: argparse.Namespace) -> None:
     import lab.runs
     from lab import verdict
 
-    found = {run.name: verdict.diagnose(run) for run in (lab.runs.open(name, arguments.runs) for name in arguments.run)}
+    histories = [verdict.History.of_run(lab.runs.open(name, arguments.runs)) for name in arguments.run]
     if arguments.json:
-        print_json({name: [one.as_dict() for one in some] for name, some in found.items()})
+        print_json({one.run: [finding.as_dict() for finding in verdict.findings(one)] for one in histories})
         return
-    for name, some in found.items():
-        say(f"{name}:")
-        for words in verdict.in_words(some) or [verdict.NOTHING]:
+    for history in histories:
+        say(f"{history.run}:")
+        for words in verdict.in_words(verdict.findings(history)) or [history.nothing_found]:
             print(words)

@@ -187,12 +187,13 @@ def _verdict(runs: Sequence[Run]) -> str:
     """What is wrong with each run, why, and which knob to move."""
     parts = []
     for run in runs:
+        history = lab.verdict.History.of_run(run)
         lines = [
             f"<li><b>{escape(one.name)}{' (note)' if one.note else ''}.</b> {escape(one.sentence)} "
             f"{escape(one.advice)} <code>{escape(one.knob)}</code></li>"
-            for one in lab.verdict.diagnose(run)
+            for one in lab.verdict.findings(history)
         ]
-        parts.append(f"<h3>{escape(run.name)}</h3><ul>{''.join(lines) or f'<li>{lab.verdict.NOTHING}</li>'}</ul>")
+        parts.append(f"<h3>{escape(run.name)}</h3><ul>{''.join(lines) or f'<li>{history.nothing_found}</li>'}</ul>")
     return "\n".join(parts)
 
 

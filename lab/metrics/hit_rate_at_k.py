@@ -11,7 +11,7 @@ class HitRateAtK(Metric):
     """1 when at least one positive is among the first k, else 0; mean over queries. Columns `r@k`.
 
     Benchmarks often call this recall@k; it is not the recall of RS@k, eq. 1 (see `recall_at_k`). Equal scores stand in
-    the gallery's order.
+    the order that the search gave them (`ties`).
 
     Example (`evidence` is that of `lab.metrics`):
         >>> measured = lab.metrics.create("hit_rate_at_k", k=(1, 2))(evidence)

@@ -9,7 +9,7 @@ from lab.metrics._base import Metric, measurement, positive_ranks
 class MapAtR(Metric):
     """Sum of the precisions at the positives among the first R, over R; mean over queries. Column `MAP@R`.
 
-    Equal scores stand in the gallery's order.
+    Equal scores stand in the order that the search gave them (`ties`).
 
     Example (`evidence` is that of `lab.metrics`):
         >>> measured = lab.metrics.create("map_at_r")(evidence)

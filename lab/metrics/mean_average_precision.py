@@ -14,7 +14,8 @@ class MeanAveragePrecision(Metric):
 
     A search that is cut short (two-stage, IVF) loses positives. Dividing by all positives counts each lost one as
     precision 0; dividing by the retrieved ones forgives it, which is how a cut ranking can seem to beat the full one
-    (CAM, table 2). On a full ranking both are the same. Equal scores stand in the gallery's order.
+    (CAM, table 2). On a full ranking both are the same. Equal scores stand in the order that
+    the search gave them (`ties`).
 
     Example (`evidence` is that of `lab.metrics`):
         >>> measured = lab.metrics.create("mean_average_precision")(evidence)

@@ -11,7 +11,7 @@ from lab.metrics._base import Metric, measurement, positive_ranks
 class MeanReciprocalRank(Metric):
     """1 / rank of the first positive, 0 when none was retrieved; mean over queries. Column `MRR`.
 
-    Equal scores stand in the gallery's order.
+    Equal scores stand in the order that the search gave them (`ties`).
 
     Example (`evidence` is that of `lab.metrics`):
         >>> measured = lab.metrics.create("mean_reciprocal_rank")(evidence)

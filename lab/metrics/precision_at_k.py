@@ -13,7 +13,7 @@ class PrecisionAtK(Metric):
     """Positives among the first k over k; mean over queries. Columns `P@k`.
 
     Divides by k even where the search returned fewer items, so that a short list is no advantage. Equal scores
-    stand in the gallery's order.
+    stand in the order that the search gave them (`ties`).
 
     Example (`evidence` is that of `lab.metrics`):
         >>> measured = lab.metrics.create("precision_at_k", k=(2,))(evidence)

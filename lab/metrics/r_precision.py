@@ -9,7 +9,7 @@ from lab.metrics._base import Metric, measurement, positive_ranks
 class RPrecision(Metric):
     """Positives among the first R over R, where the query has R positives; mean over queries. Column `R-precision`.
 
-    Equal scores stand in the gallery's order.
+    Equal scores stand in the order that the search gave them (`ties`).
 
     Example (`evidence` is that of `lab.metrics`):
         >>> measured = lab.metrics.create("r_precision")(evidence)

@@ -11,7 +11,7 @@ class RecallAtK(Metric):
     """Positives found among the first k over all positives; mean over queries. Columns `recall@k`.
 
     Below 1 by definition while k is smaller than the number of positives. What benchmarks call recall@k is the hit
-    rate (see `hit_rate_at_k`). Equal scores stand in the gallery's order.
+    rate (see `hit_rate_at_k`). Equal scores stand in the order that the search gave them (`ties`).
 
     Example (`evidence` is that of `lab.metrics`):
         >>> measured = lab.metrics.create("recall_at_k", k=(1, 5))(evidence)

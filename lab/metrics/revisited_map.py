@@ -26,7 +26,8 @@ class RevisitedMap(Metric):
     Easy counts the easy items as positives, hard the hard ones, medium both; whatever else is relevant is junk and
     is taken out of the list before ranks are read. Grades come from the ranking's judgements; where relevance is
     equality of labels every positive is easy, so that "hard" has no query to count. Positives that a truncated search
-    lost count as precision 0. Equal scores stand in the gallery's order. Source: Radenovic et al., CVPR 2018.
+    lost count as precision 0. Equal scores stand in the order that the search gave them (`ties`).
+    Source: Radenovic et al., CVPR 2018.
 
     Example (`evidence` is that of `lab.metrics`):
         >>> measured = lab.metrics.create("revisited_map", protocol="medium")(evidence)

@@ -292,6 +292,8 @@ class Run:
         if part != "query" and path.is_file() and f"{part}.vectors" not in arrays.names(path):
             return None  # not worth reading a file of gigabytes
         columns = self._arrays("embeddings", split)
+        if missing := {f"{part}.vectors", f"{part}.labels", f"{part}.items"} - columns.keys():
+            raise ValueError(f"{path} holds no {', '.join(sorted(missing))}; embed the split again with lab evaluate.")
         return EmbeddingSet(*(columns[f"{part}.{field}"] for field in ("vectors", "labels", "items")))
 
     def anchors(self, split: str = "test") -> tuple[np.ndarray, np.ndarray] | None:

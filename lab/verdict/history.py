@@ -189,8 +189,11 @@ def _of_stored_embeddings(run: Any) -> dict[str, Any]:
     from lab.verdict.signs import of_validation
 
     for split in run.splits:
-        embeddings = run.embeddings(split)
-        if embeddings is not None and len(embeddings) > 1:
+        try:
+            embeddings = run.embeddings(split)
+        except ValueError:  # damaged, or never written: other pages and `lab runs check` say so
+            continue
+        if len(embeddings) > 1:
             return of_validation(np.asarray(embeddings.vectors), embeddings.labels, embeddings.items)
     return {}
 

@@ -179,16 +179,38 @@ def test_classes_and_other_slices_are_listed(runs, open_page):
     page = open_page("check", show="slices", run="recall", by="mAP", row="0")
     assert page.calm, page.words()
     table = page.test.dataframe[0].value
-    assert list(table["mAP"]) == sorted(table["mAP"])
-    assert page.gallery("classes shown")["sections"][0]["title"] == table["class"][0]
+    assert list(table["mean"]) == sorted(table["mean"])
+    assert page.gallery("classes shown")["sections"][0]["title"] == table["value"][0]
     page.test.selectbox(key="slice field").set_value("vendor").run()
     assert page.calm, page.words()
     whole = cache.collection("recall", "test", run_choice.view(lab.runs.open("recall", runs)).stamp)
     measured, vendor = whole.measure()["mAP"], np.asarray(whole.images.attributes["vendor"])[whole.query.items]
-    table = page.test.dataframe[0].value.set_index("vendor")
+    table = page.test.dataframe[0].value.set_index("value")
     for name in np.unique(vendor):
-        assert table.loc[name, "mAP"] == pytest.approx(np.nanmean(measured[vendor == name]))
+        assert table.loc[name, "mean"] == pytest.approx(np.nanmean(measured[vendor == name]))
     assert page.again().test.selectbox(key="slice field").value == "vendor"
+
+
+@pytest.mark.parametrize("name", ["queries", "low", "mAP", "class", "super-class", "nearest is right"])
+def test_slices_by_a_column_that_bears_a_name_of_ours(name, no_runs, open_page):
+    random = np.random.default_rng(0)
+    labels = np.repeat([f"c{one}" for one in range(8)], 6)
+    values = random.permutation(np.arange(48) % 3).astype(str)
+    vectors = np.repeat(random.normal(size=(8, 6)), 6, axis=0) + random.normal(size=(48, 6))
+    keys = [f"i{one}" for one in range(48)]
+    run = lab.runs.from_embeddings(
+        vectors, labels, keys=keys, metadata={name: values}, name="mine", runs=no_runs, normalise=True
+    )
+    field = name if name in ("queries", "low", "mAP") else f"{name} (column)"
+    page = open_page("check", show="slices", run="mine", by="MAP@R", field=field)
+    assert page.calm, page.words()
+    table = page.test.dataframe[0].value
+    assert sorted(table["value"]) == ["0", "1", "2"] and table["queries"].sum() == 48
+    measured = run.per_query("test")["MAP@R"]
+    for value, mean in zip(table["value"], table["mean"], strict=True):
+        assert mean == pytest.approx(np.nanmean(measured[values == value]))
+    for other in ("map", "browse"):
+        assert open_page(other, run="mine").calm
 
 
 def test_training_again_takes_the_corrections_along(runs, open_page):

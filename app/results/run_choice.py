@@ -112,23 +112,46 @@ def _state(path: Path, changed: int) -> str:
     return Run(path).state
 
 
-def data_of(run: Run) -> dict[str, Any]:
-    """The data set of a run with the knobs that number its images: those of runs with equal ones can be compared, also
-    where one has corrected some of them."""
-    return {name: value for name, value in _read_config(run).data.items() if name != "corrections"}
-
-
 def folders() -> list[str]:
     """Folders of images that runs here were trained on, latest first."""
-    return [str(root) for run in library().runs if (root := data_of(run).get("root"))]
+    return [str(root) for run in library().runs if (root := _read_config(run).data.get("root"))]
+
+
+def share_images(one: Run, other: Run, split: str) -> bool:
+    """Whether two runs may have embedded some of the same images of a split, so that a choice offers them together.
+    Which images these are is found out by `cache.common`, when they are compared."""
+    if split not in view(one).splits or split not in view(other).splits:
+        return False
+    mine, theirs = _read_config(one).data, _read_config(other).data
+    if OUTSIDE in (mine.get("name"), theirs.get("name")):
+        return _have_common(*sorted([(one.path, view(one).stamp), (other.path, view(other).stamp)]), split)
+    place = [(data.get("name"), data.get("root"), data.get("path")) for data in (mine, theirs)]
+    if place[0] == place[1]:
+        return True
+    digest = _images_digest(one.path, split, view(one).stamp)
+    return bool(digest) and digest == _images_digest(other.path, split, view(other).stamp)
+
+
+@lru_cache(maxsize=5_000)
+def _images_digest(path: Path, split: str, stamp: float) -> str:
+    return str(Run(path).header(split).get("images", ""))
+
+
+@lru_cache(maxsize=5_000)
+def _have_common(one: tuple[Path, float], other: tuple[Path, float], split: str) -> bool:
+    """Whether two runs have an image in common; the second of each pair changes with its embeddings."""
+    try:
+        return len(lab.runs.join([Run(one[0]), Run(other[0])], split)) > 0
+    except (ValueError, OSError):  # nothing tells which images one of them is of
+        return False
 
 
 def on_the_same_images(shown: SplitView) -> dict[str, str]:
     """Other runs that embedded the same split of the same images, by the code that choices have for them."""
     known = library()
-    data = data_of(known[shown.run.name])
-    alike = (run for run in known.runs if run.name != shown.run.name and data_of(run) == data)
-    return {f"run:{run.name}": run.name for run in alike if shown.split in view(run).splits}
+    mine = known[shown.run.name]
+    alike = [run for run in known.runs if run.name != mine.name and share_images(mine, run, shown.split)]
+    return {f"run:{run.name}": run.name for run in alike}
 
 
 def at_the_same_step(shown: SplitView, name: str) -> SplitView:

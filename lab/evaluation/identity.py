@@ -19,6 +19,9 @@ from lab.core.formats import counted
 if TYPE_CHECKING:
     from lab.data import ImageSet
 
+COLUMNS = ("items", "keys", "contents", "classes")
+"""What `Pictures` says of each image."""
+
 ROWS = "row numbers of "
 """How the place of images begins that have no names: nothing but equal labels of all rows speaks for a join."""
 
@@ -45,8 +48,7 @@ class Pictures:
 
     def take(self, rows: np.ndarray) -> Pictures:
         """Some of them, by their rows."""
-        parts = {name: getattr(self, name)[rows] for name in ("items", "keys", "contents", "classes")}
-        return replace(self, **parts)
+        return replace(self, **{name: getattr(self, name)[rows] for name in COLUMNS})
 
     def of_items(self, items: np.ndarray) -> Pictures:
         """Those of some items [m], in their order.
@@ -240,6 +242,27 @@ def join(tables: Sequence[Pictures]) -> Joined:
         unknown=tuple(unknown) if len(tables) > 1 else (),
         by_row=by_row,
     )
+
+
+def unite(tables: Sequence[Pictures]) -> tuple[Pictures, list[np.ndarray]]:
+    """Every image of several runs once, by the rules of `join`.
+
+    Returns:
+        the n images, each as the first run that has it knows it; and for each run the place int64 [m] of each of its
+        images among them.
+    """
+    base, places = tables[0], [np.arange(len(tables[0]))]
+    for other in tables[1:]:
+        ours, theirs, _ = _pairs(base, other)
+        place = np.full(len(other), -1)
+        place[theirs] = ours
+        more = np.flatnonzero(place < 0)
+        place[more] = len(base) + np.arange(len(more))
+        places.append(place)
+        added = other.take(more)
+        both = {name: np.concatenate([getattr(base, name), getattr(added, name)]) for name in COLUMNS}
+        base = replace(base, **both)
+    return base, places
 
 
 def _pairs(one: Pictures, other: Pictures) -> tuple[np.ndarray, np.ndarray, int]:

@@ -166,8 +166,9 @@ def evaluate_run(
         trained.dataset = dataset
     yield from measure_on_features(trained)
     evaluator = Evaluator(trained)
-    network, on_features = fingerprint(trained.encoder), isinstance(trained.encoder, Adapted)
-    features = features_state(trained.encoder, trained.config, trained.dataset) if on_features else None
+    network, features = fingerprint(trained.encoder), dict[str, str]()
+    if isinstance(trained.encoder, Adapted):
+        features["features"] = features_state(trained.encoder, trained.config, trained.dataset)
     for name in splits or evaluator.splits:
         if stop():
             break
@@ -176,7 +177,7 @@ def evaluate_run(
         query, gallery = yield from evaluator.split(name, processes)
         evaluation = yield from evaluator.measure(name, query, gallery)
         facts = {"checkpoint": trained.checkpoint, "step": trained.step}
-        facts |= {"evaluation": trained.config.evaluation.as_dict(), "network": network, "features": features}
+        facts |= {"evaluation": trained.config.evaluation.as_dict(), "network": network} | features
         parts = {"query": query} | ({} if gallery is None else {"gallery": gallery})
         about = columns(trained.dataset, parts, trained.loader.contents) | evaluator.anchors
         yield from _keep(writer, name, evaluation, parts, about, facts, trained.dataset)
@@ -210,7 +211,8 @@ def _measure_stored(run: Run, writer: Writer, config: RunConfig, splits: tuple[s
         evaluation = yield from _measured(how, metrics, name, query, gallery, images, levels=images.levels, **kept)
         origin = run.origin(name)
         facts = {"checkpoint": origin.checkpoint, "step": origin.step, "evaluation": how.evaluation.as_dict()}
-        yield from _keep(writer, name, evaluation, parts, {**kept, **known_images(run, name, images, parts)}, facts, images)
+        about = known_images(run, name, images, parts) | kept
+        yield from _keep(writer, name, evaluation, parts, about, facts, images)
 
 
 def _as_made(run: Run, split: str, config: RunConfig) -> RunConfig:

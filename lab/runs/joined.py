@@ -101,7 +101,7 @@ def place_of(images: ImageSet, config: Any) -> str:
     from lab.data.images.listing import OfList
 
     values = config.data.values
-    if str(images.root) == PICTURES or (images.root is not None and images.root.name == PICTURES and "digest" in values):
+    if images.root is not None and images.root.name == PICTURES and "digest" in values:
         return f"pictures {values.get('digest')}"  # they move with the run
     if images.root is not None:
         return str(images.root.resolve())
@@ -114,9 +114,7 @@ def place_of(images: ImageSet, config: Any) -> str:
     return f"{ROWS}{len(images)} {digest}"
 
 
-def known_images(
-    run: Run, split: str, images: ImageSet, parts: dict[str, EmbeddingSet]
-) -> dict[str, np.ndarray]:
+def known_images(run: Run, split: str, images: ImageSet, parts: dict[str, EmbeddingSet]) -> dict[str, np.ndarray]:
     """`columns` of embeddings that are measured as they are stored: contents that were recorded stay."""
     stored = run.stored("embeddings", split, [f"{part}.contents" for part in PARTS])
     contents = None
@@ -192,8 +190,5 @@ def _each_once(parts: Sequence[Pictures]) -> Pictures:
         return parts[0]
     query, gallery = parts
     more = gallery.take(~np.isin(gallery.items, query.items))
-    both = {
-        name: np.concatenate([getattr(query, name), getattr(more, name)])
-        for name in ("items", "keys", "contents", "classes")
-    }
+    both = {name: np.concatenate([getattr(query, name), getattr(more, name)]) for name in identity.COLUMNS}
     return Pictures(query.run, **both, place=query.place)

@@ -44,7 +44,6 @@ class OfList(ImageSet):
         known = (f"{name}: {values[i]}" for name, values in self.attributes.items() if values[i])
         return text_card([self.class_names[self.labels[i]], self.keys[i], *known])
 
-
     def with_content(self, i: int) -> tuple[Image.Image, int]:
         """The i-th picture and the digest of its file; of what has none the content is unknown, 0."""
         return self.load(i), 0 if self.root is None else file_digest(self.path(i))

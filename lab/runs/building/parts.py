@@ -53,9 +53,7 @@ def testing_transform(config: RunConfig, encoder: Encoder) -> transforms.Transfo
     return transforms.testing(size, mean=encoder.mean, std=encoder.std, **knobs)
 
 
-def testing_loader(
-    config: RunConfig, dataset: ImageSet, encoder: Encoder, with_contents: bool = False
-) -> Loader:
+def testing_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder, with_contents: bool = False) -> Loader:
     """Loads images as the encoder wants to see them outside training. with_contents: see `Loader`."""
     size, at_once = config.augmentation.knobs.size or encoder.input_size, config.evaluation.knobs.batch_size
     workers = workers_of(config, dataset, size, at_once)

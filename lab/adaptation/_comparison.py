@@ -106,7 +106,7 @@ def compare(baseline: Run, adapted: Run, column: str | None = None) -> Compariso
         raise ValueError(f"There is no score {column!r}; there are {', '.join(found.values)}.")
     note = "" if found.joined.whole and not found.unlike else found.note
     place: dict[str, Any] = {"split": split, "seen": split == "train", "note": note}
-    return Comparison.of(column, found.values[column], found.items[1], found.labels, **place)
+    return Comparison.of(column, found.values[column], found.numbers[1], found.labels, **place)
 
 
 def compare_on(

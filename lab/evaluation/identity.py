@@ -221,8 +221,7 @@ def join(tables: Sequence[Pictures]) -> Joined:
         ours, theirs, by_name = _pairs(base, other)
         rows[at, ours] = theirs
         by_row |= bool(by_name) and _rows(base)
-        left_here = set(np.delete(base.keys, ours).tolist())
-        replaced |= left_here & set(np.delete(other.keys, theirs).tolist())
+        replaced |= _left(base, ours) & _left(other, theirs)
     rows = rows[:, (rows >= 0).all(0)]
     contents = np.array([one.contents[mine] for one, mine in zip(tables, rows, strict=True)])
     largest = contents.max(0, initial=np.iinfo(np.int64).min, where=contents != 0)
@@ -300,6 +299,13 @@ def _pairs(one: Pictures, other: Pictures) -> tuple[np.ndarray, np.ndarray, int]
     match(contents * most + classes, ~unknown)
     match(contents, ~unknown)
     return np.concatenate([a for a, _ in found]), np.concatenate([b for _, b in found]), by_name
+
+
+def _left(one: Pictures, joined: np.ndarray) -> set[str]:
+    """Names of known content besides some rows."""
+    left = one.contents != 0
+    left[joined] = False
+    return set(one.keys[left].tolist())
 
 
 def _rows(one: Pictures) -> bool:

@@ -78,8 +78,8 @@ def test_embeddings(run: Run, split: str = "test") -> EmbeddingSet:
 
 
 def pictures(run: Run, split: str = "test") -> Pictures:
-    """Which images the numbers of a run's split stand for. Runs that come with the package, and whatever else looks like
-    a run, number their images alike."""
+    """Which images the numbers of a run's split stand for. The runs that come with the package, and other objects that
+    have what `Run` has, number their images alike."""
     if (known := getattr(run, "pictures", None)) is not None:
         return known(split)
     parts = [test_embeddings(run, split), run.embeddings(split, "gallery")]

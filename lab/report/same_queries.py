@@ -23,7 +23,7 @@ from lab.runs.folder import Run
 class SameQueries:
     """Scores of r runs on the n queries that all of them have, searched in the images that all of them have.
 
-    items: int64 [r n], the number of each query in the list of each run. labels: int64 [n], places in `class_names`.
+    numbers: int64 [r n], the number of each query in the list of each run. labels: int64 [n], places in `class_names`.
     values: column to float64 [r n]. own: queries that each run has by itself. corrected: whether a run was trained with
     corrections. unlike: runs that have other classes for some of these images than `judge`, whose classes count.
     joined: all images that the runs have in common, queries or not.
@@ -31,7 +31,7 @@ class SameQueries:
 
     names: tuple[str, ...]
     split: str
-    items: np.ndarray
+    numbers: np.ndarray
     labels: np.ndarray
     class_names: list[str]
     values: Mapping[str, np.ndarray]
@@ -40,6 +40,11 @@ class SameQueries:
     unlike: tuple[str, ...]
     judge: str
     joined: Joined
+
+    @property
+    def items(self) -> np.ndarray:
+        """int64 [n]: the number of each query in the list of the first run."""
+        return self.numbers[0]
 
     @cached_property
     def words(self) -> str:
@@ -134,7 +139,9 @@ def same_queries(runs: Sequence[Run], split: str = "test", ruler: ImageSet | Non
         is_query &= np.isin(joined.items[-1], part.query)
         is_searched &= np.isin(joined.items[-1], part.query if part.gallery is None else part.gallery)
     if not is_query.any():
-        raise ValueError(f"These runs have no {split} query in common: {joined.sentence}")
+        raise ValueError(
+            f"These runs have no {split} query in common, as those of different data sets: {joined.sentence}"
+        )
     class_names, labels = _labels(classes[judge])
     unlike = [name for name, other in zip(joined.names, classes, strict=True) if (other != classes[judge]).any()]
     queries, galleries = [], []
@@ -148,7 +155,7 @@ def same_queries(runs: Sequence[Run], split: str = "test", ruler: ImageSet | Non
         for run, one, items in zip(runs, asked, joined.items, strict=False):
             rows = rows_of(one.items, items[is_query])
             values.append({name: column[rows] for name, column in run.per_query(split).items()})
-    elif split in (ruler or runs[judge].dataset()).relevance:
+    elif split in ruler.relevance if ruler is not None else any(_has_judgements(run, split) for run in runs):
         raise ValueError(
             f"The {split} split has judgements of its own, and these runs embedded different images of it."
         )
@@ -162,7 +169,7 @@ def same_queries(runs: Sequence[Run], split: str = "test", ruler: ImageSet | Non
     return SameQueries(
         names=tuple(run.name for run in runs),
         split=split,
-        items=joined.items[: len(runs), is_query],
+        numbers=joined.items[: len(runs), is_query],
         labels=labels[is_query],
         class_names=class_names,
         values={name: np.stack([one[name] for one in values]) for name in columns},
@@ -172,6 +179,11 @@ def same_queries(runs: Sequence[Run], split: str = "test", ruler: ImageSet | Non
         judge=joined.names[judge],
         joined=joined,
     )
+
+
+def _has_judgements(run: Run, split: str) -> bool:
+    """Whether labels do not say what is relevant in a split of a run; a set of such images is more than a list."""
+    return run.image_list() is None and split in run.dataset(changed=True).relevance
 
 
 def _labels(classes: np.ndarray) -> tuple[list[str], np.ndarray]:

@@ -111,7 +111,7 @@ def _same_queries(chosen: Sequence[Run], split: str) -> None:
 def _disagreements(found: SameQueries, column: str, order: list[int], shown: RunView, images: ImageSet) -> None:
     """Queries on which the runs differ most; a click browses one, in the best and the worst run. order: of the runs."""
     places, cards = found.disagreement(column), []
-    place_of = {int(found.items[0, at]): int(at) for at in places[:DISAGREEING]}
+    place_of = {int(found.items[at]): int(at) for at in places[:DISAGREEING]}
     for item, place in place_of.items():
         scores = found.values[column][:, place]
         words = " · ".join(f"{scores[at]:.2f}" for at in order[:4]) + " …" * (len(order) > 4)
@@ -129,7 +129,7 @@ def _disagreements(found: SameQueries, column: str, order: list[int], shown: Run
             "run": found.names[best],
             "split": found.split,
             "rival": f"run:{found.names[worst]}",
-            "query": str(found.items[best, place]),
+            "query": str(found.numbers[best, place]),
         }
         st.switch_page("views/browse/page.py", query_params=query)
 

@@ -108,7 +108,9 @@ def _gathered(
     tables = [run.pictures(table.split).of_items(one.items) for run, one in zip(runs, wholes, strict=True)]
     united, places = identity.unite(tables)
     if len(runs) > 1 and len(united) == sum(map(len, tables)):
-        raise ValueError(f"These runs have no {table.split} image in common; write a page for each data set.")
+        raise ValueError(
+            f"These runs have no {table.split} image in common, as those of different data sets; write a page for each."
+        )
     estimate = 4 / 3 * max(map(len, wholes)) * (PICTURE + sum(one.vectors.shape[1] for one in wholes))
     if estimate > most:
         raise ValueError(

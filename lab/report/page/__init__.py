@@ -174,11 +174,11 @@ def _on_the_same(runs: Sequence[Run], split: str, images_of: Callable[[Run], Ima
     parts.append(f"<p>{escape(found.note)}</p>")
     parts += [f"<p>{escape(found.helped(column, 0, at))}</p>" for at in range(1, len(runs))]
     for place in found.disagreement(column)[:most]:
-        parts.append(f"<h3>They disagree on {escape(str(images.keys[found.items[-1, place]]))}</h3>")
+        parts.append(f"<h3>They disagree on {escape(str(images.keys[found.numbers[-1, place]]))}</h3>")
         scores = found.values[column][:, place]
         for at in dict.fromkeys((int(scores.argmax()), int(scores.argmin()))):
             run, items = runs[at], runs[at].embeddings(split).items
-            row, shown = np.flatnonzero(items == found.items[at, place]), np.zeros(len(items))
+            row, shown = np.flatnonzero(items == found.numbers[at, place]), np.zeros(len(items))
             shown[row] = scores[at]
             drawn = "".join(_queries.drawn(run, split, images_of(run), row, shown))
             parts.append(f"<p>{escape(run.name)}</p>{drawn}")

@@ -13,6 +13,7 @@ from app.results.cache import SPLITS, RunView, SplitView, split_view
 from app.shared import address, autoplay, page_frame, queueing, settings
 from lab.core.catalog import OUTSIDE
 from lab.core.explain import explain
+from lab.evaluation.identity import ROWS
 from lab.runs import Run, examples
 from lab.runs.folder import QUEUED, RUNNING
 
@@ -126,7 +127,9 @@ def share_images(one: Run, other: Run, split: str) -> bool:
     if mine == theirs:
         return True
     if OUTSIDE in (mine.get("name"), theirs.get("name")):
-        return _have_common(*sorted([(one.path, view(one).stamp), (other.path, view(other).stamp)]), split)
+        known = [_names(run.path, split, view(run).stamp) for run in (one, other)]
+        of_rows = any(place.startswith(ROWS) for _, place in known)
+        return not known[0][0].isdisjoint(known[1][0]) and (known[0][1] == known[1][1] or not of_rows)
     digest = _images_digest(one.path, split, view(one).stamp)
     return bool(digest) and digest == _images_digest(other.path, split, view(other).stamp)
 
@@ -136,13 +139,15 @@ def _images_digest(path: Path, split: str, stamp: float) -> str:
     return str(Run(path).header(split).get("images", ""))
 
 
-@lru_cache(maxsize=5_000)
-def _have_common(one: tuple[Path, float], other: tuple[Path, float], split: str) -> bool:
-    """Whether two runs have an image in common; the second of each pair changes with its embeddings."""
+@lru_cache(maxsize=200)
+def _names(path: Path, split: str, stamp: float) -> tuple[frozenset[str], str]:
+    """The names of the images that a run embedded of a split, and what they are relative to; read once as long as the
+    embeddings stay."""
     try:
-        return len(lab.runs.join([Run(one[0]), Run(other[0])], split)) > 0
-    except (ValueError, OSError):  # nothing tells which images one of them is of
-        return False
+        known = Run(path).pictures(split)
+    except (ValueError, OSError):  # nothing tells which images they are
+        return frozenset(), ""
+    return frozenset(known.keys.tolist()), known.place
 
 
 def on_the_same_images(shown: SplitView) -> dict[str, str]:

@@ -50,12 +50,12 @@ def remove(root: Path) -> None:
 
 
 def rename(root: Path) -> None:
-    (root / "c11" / "1.png").rename(root / "c11" / "9.png")
+    (root / "c11" / "2.png").rename(root / "c11" / "9.png")
 
 
 def replace(root: Path) -> None:
     """Other pictures under the old names, with the old times and sizes."""
-    for file in sorted(root.glob("*/1.png")):
+    for file in sorted(root.glob("*/3.png")):
         before, size = os.stat(file), file.stat().st_size
         picture(90, int(file.parent.name[1:])).save(file)
         with open(file, "ab") as end:
@@ -64,7 +64,7 @@ def replace(root: Path) -> None:
 
 
 def move(root: Path) -> None:
-    (root / "c11" / "1.png").rename(root / "c10" / "x.png")
+    (root / "c11" / "3.png").rename(root / "c10" / "x.png")
 
 
 def test_a_folder_that_changed_is_measured_anew(photos):

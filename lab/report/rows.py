@@ -69,10 +69,10 @@ def query_set(config: Mapping[str, Any], split: str, scores: Mapping[str, Any] |
 
 
 def measured_alike(one: str, other: str) -> bool:
-    """Whether two runs were measured on the same images, by their `query_set`: by the digests of the images where both
-    have one, else by what their configurations say."""
+    """Whether two runs were measured on the same images, by their `query_set`: if their configurations say so, and the
+    digests of the images, where both have one, do not say otherwise."""
     (said, _, images), (other_said, _, other_images) = one.partition("/"), other.partition("/")
-    return images == other_images if images and other_images else said == other_said
+    return said == other_said and (images == other_images or not images or not other_images)
 
 
 def letters(sets: Sequence[str | None]) -> list[str]:

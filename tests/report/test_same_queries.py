@@ -96,7 +96,8 @@ def test_a_ruler_of_ones_own_measures_stored_embeddings_anew(planted):
     items = ruler.splits["test"].items
     ruler.correct({ruler.keys[items[0]]: "", ruler.keys[items[1]]: ruler.class_names[ruler.labels[items[-1]]]}, "marks")
     found = same_queries([run], ruler=ruler)
-    assert found.items.tolist() == items[1:].tolist() and found.labels[0] == ruler.labels[items[-1]]
+    assert found.items.tolist() == items[1:].tolist()
+    assert found.class_names[found.labels[0]] == ruler.class_names[ruler.labels[items[-1]]]
     np.testing.assert_allclose(found.values["r@1"][0], by_hand(run, found.items.tolist(), found.labels.tolist()))
 
 

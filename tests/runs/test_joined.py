@@ -235,7 +235,7 @@ def test_vectors_made_elsewhere_are_joined_by_their_keys_or_not_at_all(tmp_path)
     assert joined.by_row and "The rows have no names" in joined.sentence
     other = brought("other", slice(None), labels[::-1])
     assert len(lab.runs.join([bare, other])) == 0 == len(lab.runs.join([bare, named]))
-    with pytest.raises(ValueError, match="have no test query in common: 0 images joined"):
+    with pytest.raises(ValueError, match="have no test query in common, .*: 0 images joined"):
         same_queries([bare, other])
 
 

@@ -32,6 +32,7 @@ def changed(tmp_path_factory, pictures, train_tiny) -> Path:
 def runs(changed, tmp_path, monkeypatch) -> Path:
     root = shutil.copytree(changed, tmp_path / "runs")
     monkeypatch.setenv("LAB_RUNS", str(root))
+    monkeypatch.setenv("LAB_DATA", str(changed.parent))
     return root
 
 
@@ -77,6 +78,6 @@ def test_changed_queries_are_measured_among_the_common_pictures(runs, open_page,
 def test_map_and_runs_say_which_pictures_they_compare(runs, open_page):
     page = open_page("map", run="before", split="test", beside="run:after")
     assert page.calm and SAID in plain(page) and len(page.gallery("two maps drawn")["title"])
-    page = open_page("runs", runs="before,after", compared="Same queries")
-    assert page.calm and SAID in plain(page)
-    assert "the same 24 test images (without 8 of before, 16 of after)" in plain(page)
+    page = open_page("runs", runs="before,after", compared="Same queries")  # the newest run comes first
+    assert page.calm and "joined by name and content; not joined: 16 of after, 8 of before" in plain(page)
+    assert "the same 24 test images (without 16 of after, 8 of before)" in plain(page)

@@ -176,7 +176,7 @@ def evaluate_run(
             processes.from_first(name)
         query, gallery = yield from evaluator.split(name, processes)
         evaluation = yield from evaluator.measure(name, query, gallery)
-        facts = {"checkpoint": trained.checkpoint, "step": trained.step}
+        facts: dict[str, Any] = {"checkpoint": trained.checkpoint, "step": trained.step}
         facts |= {"evaluation": trained.config.evaluation.as_dict(), "network": network} | features
         parts = {"query": query} | ({} if gallery is None else {"gallery": gallery})
         about = columns(trained.dataset, parts, trained.loader.contents) | evaluator.anchors

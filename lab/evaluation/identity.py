@@ -259,7 +259,7 @@ def unite(tables: Sequence[Pictures]) -> tuple[Pictures, list[np.ndarray]]:
         place[more] = len(base) + np.arange(len(more))
         places.append(place)
         added = other.take(more)
-        both: dict[str, Any] = {name: np.r_[getattr(base, name), getattr(added, name)] for name in COLUMNS}
+        both: dict[str, Any] = {name: np.concatenate([getattr(base, name), getattr(added, name)]) for name in COLUMNS}
         base = replace(base, **both)
     return base, places
 

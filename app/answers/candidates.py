@@ -186,17 +186,19 @@ def _compared(source: str, view: SplitView, allowed: np.ndarray, comparison: Com
     title, compared = COMPARED[source], comparison.compared
     if compared is None:
         return Candidates([], [], title, waits_for=comparison.waits_for)
-    both = [name for name in view.whole.columns if name in compared.columns]
+    ours = comparison.ours
+    measure_ours = partial(cache.measured, view) if ours is view.whole else comparison.ours_measured
+    both = [name for name in ours.columns if name in compared.columns]
     column = _column("By", both, KEPT)
     values = []
     kept = {} if compared.rank else compared.collection.stored
-    for known, measure in ((view.whole.stored, partial(cache.measured, view)), (kept, comparison.measured)):
+    for known, measure in ((ours.stored, measure_ours), (kept, comparison.measured)):
         measuring = None if column in known else measure()
         found = known if measuring is None else measuring.value
         if found is None:
             return Candidates([], [], title, waits_for=measuring)
         values.append(found[column])
-    items, before, after = changes(view.whole, compared.collection, *values)
+    items, before, after = changes(ours, compared.collection, *values)
     change = after - before if source == "improved" else before - after
     change = np.abs(change) if source == DIFFER else change
     order = np.argsort(-change, kind="stable")

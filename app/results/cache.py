@@ -23,12 +23,14 @@ import lab.threshold
 from app.components.inputs import Box
 from app.results import pictures
 from app.shared import background, page_frame, settings
+from lab.core.formats import counted
 from lab.core.results import EmbeddingSet
 from lab.core.streams import result_of
 from lab.data import ImageSet
-from lab.evaluation import comparison
+from lab.evaluation import comparison, identity
 from lab.evaluation.collection import Collection
 from lab.evaluation.comparison import OtherRanking
+from lab.evaluation.identity import Joined, Pictures
 from lab.evaluation.two_stage import Anchors, InvertedGallery
 from lab.inspect.learning import Learning
 from lab.kernels.devices import device_or_cpu
@@ -160,6 +162,46 @@ def split_view(run: RunView, split: str, step: int | None = None) -> SplitView:
     """A split of a run with its embeddings, or the validation images after a step."""
     moment = () if step is None else (step, dict(run.moments)[step])
     return SplitView(run, split, collection(run.name, split, run.stamp, *moment), step)
+
+
+@dataclass(frozen=True)
+class Common:
+    """Two splits on the images that both have, under the numbers of the first; see `comparison.on_common_images`.
+
+    note: how many images were joined by what, how many were not, and whether classes differ.
+    """
+
+    joined: Joined
+    first: Collection
+    second: Collection
+    note: str
+
+
+def pictures_of(view: SplitView) -> Pictures:
+    """Which images a split of a run is of, by name and content."""
+    moment = None if view.step is None else view.whole.query.items
+    return view.run.folder.pictures(view.split, moment)
+
+
+@st.cache_resource(max_entries=12, show_spinner="Joining the images of both runs ...")
+def _common(key: tuple, _first: SplitView, _second: SplitView) -> Common:
+    tables = [pictures_of(view) for view in (_first, _second)]
+    joined = identity.join(tables)
+    mine, theirs = (table.of_items(items).classes for table, items in zip(tables, joined.items, strict=True))
+    first, second = comparison.on_common_images(_first.whole, _second.whole, joined, theirs)
+    unlike, note = int((mine != theirs).sum()), joined.sentence
+    if unlike:
+        note += f" {counted(unlike, 'image')} of another class in {_second.run.name}: each run is judged by its own."
+    return Common(joined, first, second, note)
+
+
+def common(first: SplitView, second: SplitView) -> Common:
+    """Two splits on the images that both have.
+
+    Raises:
+        ValueError: nothing tells which images they are of.
+    """
+    return _common((first.key, second.key), first, second)
 
 
 def any_view(run: RunView) -> SplitView:

@@ -13,6 +13,7 @@ from app.results.cache import SPLITS, RunView, SplitView, split_view
 from app.shared import address, autoplay, page_frame, queueing, settings
 from lab.core.catalog import OUTSIDE
 from lab.core.explain import explain
+from lab.evaluation.identity import ROWS
 from lab.runs import Run, examples
 from lab.runs.folder import QUEUED, RUNNING
 
@@ -112,23 +113,49 @@ def _state(path: Path, changed: int) -> str:
     return Run(path).state
 
 
-def data_of(run: Run) -> dict[str, Any]:
-    """The data set of a run with the knobs that number its images: those of runs with equal ones can be compared, also
-    where one has corrected some of them."""
-    return {name: value for name, value in _read_config(run).data.items() if name != "corrections"}
-
-
 def folders() -> list[str]:
     """Folders of images that runs here were trained on, latest first."""
-    return [str(root) for run in library().runs if (root := data_of(run).get("root"))]
+    return [str(root) for run in library().runs if (root := _read_config(run).data.get("root"))]
+
+
+def share_images(one: Run, other: Run, split: str) -> bool:
+    """Whether two runs may have embedded some of the same images of a split, so that a choice offers them together.
+    Which images these are is found out by `cache.common`, when they are compared."""
+    if split not in view(one).splits or split not in view(other).splits:
+        return False
+    mine, theirs = ({**_read_config(run).data, "corrections": None} for run in (one, other))
+    if mine == theirs:
+        return True
+    if OUTSIDE in (mine.get("name"), theirs.get("name")):
+        known = [_names(run.path, split, view(run).stamp) for run in (one, other)]
+        of_rows = any(place.startswith(ROWS) for _, place in known)
+        return not known[0][0].isdisjoint(known[1][0]) and (known[0][1] == known[1][1] or not of_rows)
+    digest = _images_digest(one.path, split, view(one).stamp)
+    return bool(digest) and digest == _images_digest(other.path, split, view(other).stamp)
+
+
+@lru_cache(maxsize=5_000)
+def _images_digest(path: Path, split: str, stamp: float) -> str:
+    return str(Run(path).header(split).get("images", ""))
+
+
+@lru_cache(maxsize=200)
+def _names(path: Path, split: str, stamp: float) -> tuple[frozenset[str], str]:
+    """The names of the images that a run embedded of a split, and what they are relative to; read once as long as the
+    embeddings stay."""
+    try:
+        known = Run(path).pictures(split)
+    except (ValueError, OSError):  # nothing tells which images they are
+        return frozenset(), ""
+    return frozenset(known.keys.tolist()), known.place
 
 
 def on_the_same_images(shown: SplitView) -> dict[str, str]:
     """Other runs that embedded the same split of the same images, by the code that choices have for them."""
     known = library()
-    data = data_of(known[shown.run.name])
-    alike = (run for run in known.runs if run.name != shown.run.name and data_of(run) == data)
-    return {f"run:{run.name}": run.name for run in alike if shown.split in view(run).splits}
+    mine = known[shown.run.name]
+    alike = [run for run in known.runs if run.name != mine.name and share_images(mine, run, shown.split)]
+    return {f"run:{run.name}": run.name for run in alike}
 
 
 def at_the_same_step(shown: SplitView, name: str) -> SplitView:

@@ -1,7 +1,6 @@
 """The selected images: one set for all runs on the same images, the same on every page; saved under a name as a tag of
 the marks, exported, trained without, or trained on alone."""
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -18,13 +17,12 @@ from app.shared import address, page_frame, settings
 from lab.core import files
 from lab.core.formats import counted
 from lab.data import ImageSet
+from lab.evaluation.identity import keys_digest
 from lab.runs import free_name, marks
 from lab.runs.marks import Mark
 
 LONGEST = 60
 """Characters of a name."""
-LOOKED_AT = 10_000
-"""Names by which the images of two runs are told apart."""
 NOBODY = np.empty(0, np.int64)
 _NAME = "selection"
 """In the session's state and in the address: the saved selection that was opened last."""
@@ -221,7 +219,4 @@ def _images(run: RunView) -> ImageSet:
 def _key(run: RunView) -> str:
     """Where the selection of a data set stands in the session's state: the same for runs on the same images."""
     images = _images(run)
-    some = range(0, len(images.keys), max(1, len(images.keys) // LOOKED_AT))
-    names = "\n".join(str(images.keys[at]) for at in some)
-    digest = hashlib.blake2b(names.encode("utf-8", "replace"), digest_size=8).hexdigest()
-    return f"selected of {images.root} {len(images.keys)} {digest}"
+    return f"selected of {images.root} {len(images.keys)} {keys_digest(images)}"

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from lab.adaptation._comparison import Comparison, compare, compare_on
 from lab.adaptation._plan import BASELINE, Plan, plan_head
 from lab.core.records import Record
 from lab.core.streams import result_of
-from lab.runs.config import RunConfig
+from lab.encoders.adapted import Adapted
+from lab.runs.building.on_features import features_state
+from lab.runs.building.parts import encoder_and_loss
 from lab.runs.execute import create, execute, findable
 from lab.runs.folder import FINISHED, Run
 from lab.runs.importing.run import plain_name
@@ -41,7 +43,8 @@ def adapt_steps(
     runs: Path | str | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Generator[Record, None, Adaptation | None]:
-    """Measure the network as it came, unless that was done before; train and measure the head; yields progress.
+    """Measure the network as it came, unless that was done before with these weights on these images; train and measure
+    the head; yields progress.
 
     Args:
         also: other data to measure both on; see `compare_on`. name: of the run. stop: asked in every step.
@@ -51,7 +54,7 @@ def adapt_steps(
     """
     root = default_root(runs)
     stem = plain_name(plan.stem)[:70]
-    baseline = _measured_before(plan.baseline, root)
+    baseline = _measured_before(plan, root)
     if baseline is None:
         baseline = create(plan.baseline, root, free_name(root, f"{stem}-{BASELINE}"))
         yield from execute(baseline, stop)
@@ -67,22 +70,40 @@ def adapt_steps(
 
 
 def baseline_of(run: Run, runs: Iterable[Run]) -> Run | None:
-    """Of some runs the finished one that measured the network as it came, on which this run trained a head."""
+    """Of some runs the finished one that measured the network as it came, on which this run trained a head: with the
+    same weights, on the same images. Runs of version 0.2 say only where these were."""
 
     def features(one: Run) -> tuple:
         values = one.config.encoder.values
         return one.config.encoder.name, one.config.data.as_dict(), *map(values.get, ("base", "weights", "vectors"))
 
     mine = features(run)
-    others = (one for one in runs if mine[0] == "adapted" and features(one) == mine and one.name != run.name)
-    return next((one for one in others if one.config.encoder.values["dim"] is None and one.state == FINISHED), None)
+    if mine[0] != "adapted":
+        return None
+    for one in runs:
+        if one.name == run.name or features(one) != mine or one.config.encoder.values["dim"] is not None:
+            continue
+        if one.state == FINISHED and _states(one) == _states(run):
+            return one
+    return None
 
 
-def _measured_before(config: RunConfig, root: Path) -> Run | None:
-    """A finished run of this very network on these images."""
-    wanted = findable(config).as_dict()
+def _states(run: Run) -> set[Any]:
+    """What the splits of a run on features tell of the network's weights and of the images; None for those of version
+    0.2. A run that was measured again after something changed has several."""
+    return {run.header(split).get("features") for split in run.splits}
+
+
+def _measured_before(plan: Plan, root: Path) -> Run | None:
+    """A finished run of a plan's baseline that used the weights, or vectors, and the images as they are now."""
+    wanted = findable(plan.baseline).as_dict()
     finished = (run for run in list_runs(root) if run.name.partition(f"-{BASELINE}")[1] and run.state == FINISHED)
-    return next((run for run in finished if run.config_dict == wanted), None)
+    alike = [run for run in finished if run.config_dict == wanted]
+    if not alike:
+        return None
+    encoder, _ = encoder_and_loss(plan.baseline, num_classes=2)
+    now = features_state(cast(Adapted, encoder), plan.baseline, plan.images)
+    return next((run for run in alike if _states(run) == {now}), None)
 
 
 def adapt(

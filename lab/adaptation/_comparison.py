@@ -45,7 +45,8 @@ class Comparison:
 
     before, after: means. difference: with its interval. gained, lost: int64, images whose score rose or fell, most
     first. split: of the run's own data; seen: whether the classes were trained on, because there are too few to keep
-    some. data: another data set, which no head was trained for, in their place.
+    some. data: another data set, which no head was trained for, in their place. note: which images were left out, where
+    the two runs did not embed the same.
     """
 
     column: str
@@ -57,6 +58,7 @@ class Comparison:
     split: str = ""
     seen: bool = False
     data: str = ""
+    note: str = ""
 
     @classmethod
     def of(
@@ -78,9 +80,10 @@ class Comparison:
         interval = f"{found.mean:+.3f}, 95 % interval {found.low:+.3f} to {found.high:+.3f}"
         queries = " ".join(filter(None, (f"{found.queries:,}", self.split, "queries")))
         seen = " All these classes were trained on, so other classes may fare otherwise." if self.seen else ""
+        note = f" {self.note}" if self.note else ""
         return (
             f"{told}: {self.column} {self.before:.3f} → {self.after:.3f} ({interval}) on {queries} of "
-            f"{found.classes:,} classes; {len(self.gained):,} queries gained, {len(self.lost):,} lost.{seen}"
+            f"{found.classes:,} classes; {len(self.gained):,} queries gained, {len(self.lost):,} lost.{seen}{note}"
         )
 
 
@@ -101,7 +104,9 @@ def compare(baseline: Run, adapted: Run, column: str | None = None) -> Compariso
     column = column or adapted.config.training.knobs.select_by
     if column not in found.values:
         raise ValueError(f"There is no score {column!r}; there are {', '.join(found.values)}.")
-    return Comparison.of(column, found.values[column], found.items, found.labels, split=split, seen=split == "train")
+    note = "" if found.joined.whole and not found.unlike else found.note
+    place: dict[str, Any] = {"split": split, "seen": split == "train", "note": note}
+    return Comparison.of(column, found.values[column], found.numbers[1], found.labels, **place)
 
 
 def compare_on(

@@ -61,14 +61,18 @@ def write(path: Path, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any
     write_bytes(Path(path), save(plain, {"header": json.dumps(dict(header or {})), CHECKSUMS: checksums(plain)}))
 
 
-def read(path: Path) -> dict[str, np.ndarray]:
+def read(path: Path, only: Collection[str] | None = None) -> dict[str, np.ndarray]:
     """The arrays of a file that `write` wrote.
+
+    Args:
+        only: names of the arrays to read, by default all; those that the file does not hold are left out.
 
     Raises:
         ValueError: it does not hold what was written (`Damaged`), is not there, or not for us to read.
     """
     with opened(path) as file:
-        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+        known = [name for name in file.keys() if only is None or name in only]  # noqa: SIM118 (no mapping)
+        arrays = {name: file.get_tensor(name) for name in known}
         verify(path, file.metadata() or {}, arrays)
     return arrays
 

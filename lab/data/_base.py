@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -278,6 +279,41 @@ class ImageSet(HasKnobs):
             return Image.fromarray(self.pixels[i])
         return open_rgb(self.path(i), least=self.least)
 
+    def with_content(self, i: int) -> tuple[Image.Image, int]:
+        """The i-th image and a digest of its content; see `content_digest`. Of a file the digest is that of its bytes,
+        of other images that of their pixels.
+
+        Raises:
+            ImageError: as `load`.
+        """
+        image = self.load(i)
+        if self.pixels is not None:
+            return image, content_digest(self.pixels[i])
+        if type(self).load is not ImageSet.load:
+            return image, content_digest(np.asarray(image))
+        return image, file_digest(self.path(i))
+
+    @property
+    def state(self) -> str:
+        """Sixteen letters that change when an image is added, removed, renamed or replaced, which nothing is read for:
+        names, and sizes and times of files; or the pixels of a set that holds them."""
+        made = hashlib.blake2b(f"{len(self)}\n".encode(), digest_size=8)
+        if self.pixels is not None:
+            made.update(np.ascontiguousarray(self.pixels).data)
+        else:
+            for item, key in enumerate(self.keys):
+                made.update(f"{key}\n{self._file_state(item)}\n".encode(errors="replace"))
+        return made.hexdigest()
+
+    def _file_state(self, i: int) -> str:
+        """Size and times of the i-th image's file. The second time is that of the last change of any kind: a program
+        that copies can set the first, but not this one."""
+        try:
+            known = self.path(i).stat()
+        except (OSError, TypeError, NotImplementedError):
+            return ""
+        return f"{known.st_size} {known.st_mtime_ns} {known.st_ctime_ns}"
+
     def judged(self, split: str, query: np.ndarray, gallery: np.ndarray) -> Relevance | None:
         """Judgements of one split for the images that are really there, or None where labels say what is relevant.
 
@@ -355,6 +391,10 @@ class Unlabelled(ImageSet):
         ]
         return ImageRecords(keys=keys, labels=np.full(len(keys), -1), class_names=[], splits={})
 
+    def with_content(self, i: int) -> tuple[Image.Image, int]:
+        one, image = self._pictures[i], self.load(i)
+        return image, file_digest(Path(one)) if isinstance(one, str | Path) else content_digest(np.asarray(image))
+
     def load(self, i: int) -> Image.Image:
         one = self._pictures[i]
         if isinstance(one, str | Path):
@@ -383,6 +423,22 @@ def below(folder: Path | str) -> Unlabelled:
         odd = next(path.as_posix() for path in paths if not nameable(path.as_posix()))
         images.problems = [f"Left out, since such names cannot be written down: {counted(lost, 'file')}, {ascii(odd)}."]
     return images
+
+
+def content_digest(content: bytes | np.ndarray) -> int:
+    """A digest of an image's bytes or pixels, as a number of 64 bits with a sign that is not 0."""
+    made = hashlib.blake2b(content if isinstance(content, bytes) else np.ascontiguousarray(content).data, digest_size=8)
+    if not isinstance(content, bytes):
+        made.update(repr(content.shape).encode())
+    return int.from_bytes(made.digest(), "little", signed=True) or 1
+
+
+def file_digest(path: Path) -> int:
+    """`content_digest` of a file that was just read; 0, for an unknown content, if it is gone meanwhile."""
+    try:
+        return content_digest(path.read_bytes())
+    except OSError:
+        return 0
 
 
 def _as_others(column: np.ndarray, like: Mapping[int, np.ndarray]) -> np.ndarray:

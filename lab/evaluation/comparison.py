@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,7 +12,9 @@ import numpy as np
 
 import lab.reranking
 from lab.core.results import EmbeddingSet, Evidence, Ranking
-from lab.evaluation.collection import COLUMNS, DEPTH, Collection, per_query
+from lab.data import ImageSet
+from lab.evaluation.collection import COLUMNS, DEPTH, Collection, Places, per_query
+from lab.evaluation.identity import Joined
 
 MOST_PAIRS = 4_000_000_000
 """Pairs of a query and an image beyond which nothing is re-ranked: these take five to eight minutes of one core, and
@@ -100,6 +103,44 @@ def ranks(evidence: Evidence) -> dict[int, int]:
     known = dict(zip(items[positions].tolist(), place.tolist(), strict=True))
     kept = ranking.neighbours[0][ranking.neighbours[0] >= 0]
     return known | {item: rank for rank, item in enumerate(items[kept].tolist(), start=1)}
+
+
+def on_common_images(
+    first: Collection, second: Collection, joined: Joined, classes: np.ndarray
+) -> tuple[Collection, Collection]:
+    """Both collections on the images that both have, under the numbers that the first has for them.
+
+    Right and wrong stay those of each run's own classes. A collection that has no further images stays as it is, where
+    its numbers are those of the first.
+
+    Args:
+        joined: the images of both, `items` [2 n]. classes: the name of the class that each has in the second, [n].
+    """
+    mine, theirs = joined.items
+    ours = first if joined.sizes[0] == len(joined) else _restricted(first, mine, mine, first.images)
+    if joined.same_numbers:
+        return ours, second
+    images = copy.copy(first.images)
+    names = {name: label for label, name in enumerate(images.class_names)}
+    for name in classes.tolist():
+        names.setdefault(name, len(names))
+    images.class_names, images.labels = list(names), images.labels.copy()
+    images.labels[mine] = [names[name] for name in classes.tolist()]
+    return ours, _restricted(second, theirs, mine, images)
+
+
+def _restricted(whole: Collection, items: np.ndarray, numbers: np.ndarray, images: ImageSet) -> Collection:
+    """Some images of a collection, int64 [n], under other numbers [n] of other images."""
+    places = Places(items)
+
+    def part(one: EmbeddingSet) -> EmbeddingSet:
+        place = places.of_all(one.items)
+        taken = one.take(np.flatnonzero(place >= 0))
+        return replace(taken, items=numbers[place[place >= 0]])
+
+    query = part(whole.query)
+    gallery = query if whole.same_source else part(whole.gallery)
+    return Collection(images, query, gallery, whole.similarity, {}, whole.device)
 
 
 def changes(

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+import numpy as np
+
 from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet
+from lab.evaluation.identity import Pictures, as_array
 from lab.figures import _bundled
 from lab.figures._base import Figure, PlotlyFigure, flat
 
@@ -24,7 +27,7 @@ class Run(Protocol):
     @property
     def config_dict(self) -> dict[str, Any]: ...
     def scores(self, split: str = "test") -> dict[str, Any] | None: ...
-    def embeddings(self, split: str = "test") -> EmbeddingSet | None: ...
+    def embeddings(self, split: str = "test", part: str = "query") -> EmbeddingSet | None: ...
     def dataset(self) -> ImageSet: ...
 
 
@@ -72,6 +75,18 @@ def test_embeddings(run: Run, split: str = "test") -> EmbeddingSet:
     if embeddings is None:
         raise ValueError(f"Run {run.name!r} has no {split} embeddings; evaluate it first.")
     return embeddings
+
+
+def pictures(run: Run, split: str = "test") -> Pictures:
+    """Which images the numbers of a run's split stand for. The runs that come with the package, and other objects that
+    have what `Run` has, number their images alike."""
+    if (known := getattr(run, "pictures", None)) is not None:
+        return known(split)
+    parts = [test_embeddings(run, split), run.embeddings(split, "gallery")]
+    items, first = np.unique(np.concatenate([one.items for one in parts if one is not None]), return_index=True)
+    classes = np.concatenate([one.labels for one in parts if one is not None])[first].astype(str)
+    keys = as_array([f"image {item}" for item in items.tolist()])
+    return Pictures(run.name, items, keys, np.zeros(len(items), np.int64), classes, place="numbers")
 
 
 def setting(run: Run, knob: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +12,7 @@ import lab.maps
 import lab.search
 from lab.core.results import EmbeddingSet
 from lab.evaluation.collection import Places
+from lab.evaluation.identity import Joined
 from lab.inspect.spaces import turned
 from lab.kernels.devices import device_or_cpu
 from lab.runs.building.batches import frame
@@ -191,8 +192,17 @@ class TwoMaps:
     total: int
 
 
+def renumbered(second: EmbeddingSet, joined: Joined) -> EmbeddingSet:
+    """Embeddings of the second of two runs, of the images that both have, under the numbers of the first run."""
+    mine, theirs = joined.items
+    place = Places(theirs).of_all(second.items)
+    taken = second.take(np.flatnonzero(place >= 0))
+    return replace(taken, items=mine[place[place >= 0]])
+
+
 def two_maps(first: EmbeddingSet, second: EmbeddingSet, method: lab.maps.Method, k: int = 50) -> TwoMaps:
-    """The images that two spaces share, `COMPARED` of them at most. The second map starts from the first.
+    """The images that two spaces share by their numbers, `COMPARED` of them at most. The second map starts from the
+    first. Numbers of another run are first made those of this one by `renumbered`.
 
     Raises:
         ValueError: they share fewer than three images.

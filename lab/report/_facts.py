@@ -57,7 +57,8 @@ class ReportLine:
     name: the loss, with the knobs that set it apart; or a published method. data: with the part of it.
     scores: column to what was found, shares in [0, 1]. runs, seeds: behind it, empty for a published line.
     source: `own`, or paper and table of a published line. note: a remark on it, or what is wrong with runs.
-    spread: column to the standard deviation over the trials of a paper that prints one.
+    spread: column to the standard deviation over the trials of a paper that prints one. measured: a digest of the
+    images that each run was measured on, "" where none was recorded.
     """
 
     name: str
@@ -69,6 +70,7 @@ class ReportLine:
     seeds: tuple[int, ...] = ()
     note: str = ""
     spread: Mapping[str, float] = field(default_factory=dict)
+    measured: tuple[str, ...] = ()
 
     @property
     def published(self) -> bool:

@@ -12,6 +12,7 @@ def warnings(lines: Sequence[ReportLine], split: str) -> tuple[str, ...]:
     sentences = [
         _different("data sets", lines, lambda line: line.data, "Scores on different images do not compare."),
         _protocols(lines),
+        _other_images(ours),
         _different("backbones", lines, lambda line: line.facts.encoder, "A larger backbone scores higher by itself."),
         _different("widths", lines, lambda line: line.facts.dim, "A wider embedding scores higher by itself."),
         _different("image sizes", lines, lambda line: line.facts.size, "Larger images score higher by themselves."),
@@ -60,6 +61,26 @@ def _protocols(all_lines: Sequence[ReportLine]) -> str | None:
             if len(groups) > 1:
                 parts.append(f"{knob} " + ", ".join(f"{value} ({names})" for value, names in groups.items()))
     return f"Different split or protocol: {'; '.join(parts)}. Measure all in the same way." if parts else None
+
+
+def _other_images(ours: Sequence[ReportLine]) -> str | None:
+    """Runs whose settings name the same images, but that were measured on others: a folder or table has changed."""
+    parts = []
+    settings = [(line.facts.data, str(line.facts.protocol)) for line in ours]
+    for setting in dict.fromkeys(settings):
+        runs: dict[str, list[str]] = {}
+        for line, other in zip(ours, settings, strict=True):
+            for name, digest in zip(line.runs, line.measured, strict=False):
+                if other == setting and digest:  # version 0.2 recorded no digest
+                    runs.setdefault(digest, []).append(name)
+        if len(runs) > 1:
+            parts.append(" / ".join(_listed(names) for names in runs.values()))
+    if not parts:
+        return None
+    return (
+        f"Measured on different images or labels, though the settings are the same: {'; '.join(parts)}. The folder or "
+        "table has changed in between; evaluate all runs on the same images."
+    )
 
 
 def _selected(ours: Sequence[ReportLine], lines: Sequence[ReportLine], split: str) -> str | None:

@@ -178,6 +178,7 @@ def _measured_lines(runs: Sequence[Run], split: str, columns: tuple[str, ...]) -
             runs=tuple(run.name for run in mine),
             seeds=tuple(run.config.training.knobs.seed for run in mine),
             note=_faults(mine),
+            measured=tuple(str((run.scores(split) or {}).get("images", "")) for run in mine),
         )
         lines.append(line)
     return lines

@@ -40,7 +40,7 @@ def row(run: Run, config: dict[str, Any], names: dict[str, str], split: str) -> 
         "progress": min(1.0, (status.get("step") or 0) / steps) if steps > 0 else None,
         "scores of": run.origin(split, "scores").words if scores else None,
         "queries": measured.get("queries"),
-        "measured on": query_set(config, split, measured.get("queries")) if scores else None,
+        "measured on": query_set(config, split, measured) if scores else None,
         **names,
         "seed": (config.get("training") or {}).get("seed", 0),
         **(scores or {}),
@@ -49,12 +49,14 @@ def row(run: Run, config: dict[str, Any], names: dict[str, str], split: str) -> 
     }
 
 
-def query_set(config: Mapping[str, Any], split: str, queries: int | None = None) -> str:
-    """A few letters that are the same for runs which are measured on the same images with the same labels.
+def query_set(config: Mapping[str, Any], split: str, scores: Mapping[str, Any] | None = None) -> str:
+    """What `letters` compares: a few letters that are the same for runs which say that they are measured on the same
+    images with the same labels, and after a stroke the digest of the images that they were measured on.
 
     Args:
-        config: of the run, as it stands in its file. queries: how many, where that is known of all that are compared.
+        config: of the run, as it stands in its file. scores: of the split, which version 0.2 wrote without a digest.
     """
+    scores = scores or {}
     data = config.get("data") or {}
     data = dict(data) if isinstance(data, Mapping) else {"name": data}
     data["corrections"] = data.pop("leave_out", None) or data.get("corrections")  # as version 0.2 called them
@@ -62,7 +64,15 @@ def query_set(config: Mapping[str, Any], split: str, queries: int | None = None)
         data[name] = Path(data[name]).name if data.get(name) else None
     passed = TRAINED_ON | ({"folds", "fold", "validation"} if split == "test" else set())
     told = sorted((name, str(value)) for name, value in data.items() if value is not None and name not in passed)
-    return hashlib.blake2b(repr((told, split, queries)).encode(), digest_size=6).hexdigest()
+    said = hashlib.blake2b(repr((told, split, scores.get("queries"))).encode(), digest_size=6).hexdigest()
+    return f"{said}/{scores['images']}" if scores.get("images") else said
+
+
+def measured_alike(one: str, other: str) -> bool:
+    """Whether two runs were measured on the same images, by their `query_set`: if their configurations say so, and the
+    digests of the images, where both have one, do not say otherwise."""
+    (said, _, images), (other_said, _, other_images) = one.partition("/"), other.partition("/")
+    return said == other_said and (images == other_images or not images or not other_images)
 
 
 def letters(sets: Sequence[str | None]) -> list[str]:
@@ -73,9 +83,16 @@ def letters(sets: Sequence[str | None]) -> list[str]:
         >>> letters(["x", None, "y", "x"]), letters(["x", "x"])
         (['A', '', 'B', 'A'], ['', ''])
     """
-    known = list(dict.fromkeys(filter(None, sets)))
-    names = {one: ascii_uppercase[at % 26] * (1 + at // 26) for at, one in enumerate(known)}
-    return [names[one] if one and len(known) > 1 else "" for one in sets]
+    groups: list[list[str]] = []
+    names: dict[str, str] = {}
+    for one in dict.fromkeys(filter(None, sets)):
+        at = next((at for at, group in enumerate(groups) if all(measured_alike(one, other) for other in group)), None)
+        if at is None:
+            at = len(groups)
+            groups.append([])
+        groups[at].append(one)
+        names[one] = ascii_uppercase[at % 26] * (1 + at // 26)
+    return [names[one] if one and len(groups) > 1 else "" for one in sets]
 
 
 def lettered(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

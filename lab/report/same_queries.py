@@ -1,48 +1,65 @@
 """Runs against each other on the same queries: paired differences, classes gained and lost, and where they disagree."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 import lab.search
 from lab.core.estimates import Estimate
 from lab.core.results import EmbeddingSet, Evidence
-from lab.data import ImageSet, SplitKnobs, read_corrections
+from lab.data import ImageSet, read_corrections
+from lab.evaluation import identity
 from lab.evaluation.collection import per_query
+from lab.evaluation.identity import Joined, Pictures, rows_of
 from lab.evaluation.paired import Difference, difference
 from lab.runs import difference as changed_knobs
 from lab.runs.folder import Run
-
-SHARES = {*SplitKnobs.Knobs.model_fields, "test", "validation"}
-"""Knobs of data sets that number no image: they share images out, or change what is trained on."""
 
 
 @dataclass(frozen=True)
 class SameQueries:
     """Scores of r runs on the n queries that all of them have, searched in the images that all of them have.
 
-    items, labels: int64 [n]. values: column to float64 [r n]. own: queries that each run has by itself. corrected:
-    whether some labels are not those that every run was measured with.
+    numbers: int64 [r n], the number of each query in the list of each run. labels: int64 [n], places in `class_names`.
+    values: column to float64 [r n]. own: queries that each run has by itself. corrected: whether a run was trained with
+    corrections. unlike: runs that have other classes for some of these images than `judge`, whose classes count.
+    joined: all images that the runs have in common, queries or not.
     """
 
     names: tuple[str, ...]
     split: str
-    items: np.ndarray
+    numbers: np.ndarray
     labels: np.ndarray
+    class_names: list[str]
     values: Mapping[str, np.ndarray]
     own: tuple[int, ...]
     corrected: bool
+    unlike: tuple[str, ...]
+    judge: str
+    joined: Joined
+
+    @property
+    def items(self) -> np.ndarray:
+        """int64 [n]: the number of each query in the list of the first run."""
+        return self.numbers[0]
 
     @cached_property
     def words(self) -> str:
         """Which queries: "the same 332 corrected test images (without 2 of first)"."""
-        count, corrected = len(self.items), "corrected " if self.corrected else ""
+        count, corrected = len(self.labels), "corrected " if self.corrected else ""
         less = [f"{own - count:,} of {name}" for name, own in zip(self.names, self.own, strict=True) if own > count]
         return f"the same {count:,} {corrected}{self.split} images" + (f" (without {', '.join(less)})" if less else "")
+
+    @property
+    def note(self) -> str:
+        """How many images were joined, how many were not, and whose classes count where they differ."""
+        if not self.unlike:
+            return self.joined.sentence
+        others = ", ".join(self.unlike)
+        return f"{self.joined.sentence} Classes are those of {self.judge}; {others} had others for some of the images."
 
     def difference(self, column: str, before: int, after: int) -> Difference:
         """Of two runs, by their places."""
@@ -63,9 +80,10 @@ class SameQueries:
         """How two runs differ: "On the same 332 corrected test images: r@1 0.545 → 0.563 (+0.018, 95 % interval -0.010
         to +0.046: cannot be told from chance)."."""
         one, other = np.nanmean(self.values[column][[before, after]], axis=1)
-        return f"On {self.words}: {column} {one:.3f} → {other:.3f} ({self.difference(column, before, after)})."
+        told = f"On {self.words}: {column} {one:.3f} → {other:.3f} ({self.difference(column, before, after)})."
+        return f"{told} {self.note}"
 
-    def helped(self, column: str, before: int, after: int, class_names: Sequence[str]) -> str:
+    def helped(self, column: str, before: int, after: int) -> str:
         """Which classes the second run gains and loses against the first, in a sentence."""
         found = self.by_class(column, before, after)
         if not any(one.mean for one in found.values()):
@@ -74,7 +92,7 @@ class SameQueries:
         lost = [label for label, one in reversed(found.items()) if one.high is not None and one.high < 0]
         parts = []
         for verb, labels in (("gains at", gained), ("loses at", lost)):
-            most = ", ".join(f"{class_names[label]} {found[label].mean:+.2f}" for label in labels[:3])
+            most = ", ".join(f"{self.class_names[label]} {found[label].mean:+.2f}" for label in labels[:3])
             parts.append(f"{verb} {len(labels):,}" + (f" ({most})" if most else ""))
         return (
             f"{self.names[after]} {' and '.join(parts)} of {len(found):,} classes, beyond the interval of each; some "
@@ -91,69 +109,97 @@ class SameQueries:
 def same_queries(runs: Sequence[Run], split: str = "test", ruler: ImageSet | None = None) -> SameQueries:
     """Measure runs on the same queries, by their stored embeddings: nothing is trained or embedded again.
 
-    Where all runs embedded the same images with the same labels, the scores are those that their evaluations kept; else
-    all are measured anew, by exact search, with the labels of the run that has the most corrections: they mend the
-    ruler for every run.
+    Images are joined by name and content (`lab.runs.join`), classes by name. Where all runs embedded the same images in
+    the same classes, the scores are those that their evaluations kept. Otherwise all are measured anew by exact search,
+    with the classes of the run that has the most corrections: they mend the ruler for every run.
 
     Args:
-        ruler: a data set whose split and labels count instead, for instance one with other corrections.
+        ruler: a data set whose split and classes count instead, for instance one with other corrections. Its images are
+            joined with those of the runs by name.
 
     Raises:
-        ValueError: a run has no embeddings of the split, or they have no query in common that labels can judge.
+        ValueError: a run has no embeddings of the split, or they have no query in common that classes can judge.
     """
-    if any(numbering(run) != numbering(runs[0]) for run in runs):
-        raise ValueError("These runs are of different data sets, so they have no query in common.")
     asked = [run.embeddings(split) for run in runs]
     searched = [run.embeddings(split, "gallery") or one for run, one in zip(runs, asked, strict=True)]
-    items, kept = (reduce(np.intersect1d, [one.items for one in sets]) for sets in (asked, searched))
-    last = max(range(len(runs)), key=lambda at: len(_corrections(runs[at])))
-    mended = [(one.items.tolist(), one.labels) for one in (searched[last], asked[last])]
-    labels = {item: label for part in mended for item, label in zip(*part, strict=True)}
+    tables = [run.pictures(split) for run in runs]
+    judge = max(range(len(runs)), key=lambda at: len(_corrections(runs[at])))
     if ruler is not None:
-        items, kept = np.intersect1d(items, ruler.splits[split].query), np.intersect1d(kept, ruler.splits[split].items)
-        labels = dict(enumerate(ruler.labels.tolist()))
-    if not len(items):
-        raise ValueError(f"These runs have no {split} query in common.")
-    same = [one is of for one, of in zip(searched, asked, strict=True)]
-    queries = [_taken(one, items, labels) for one in asked]
-    galleries = [_taken(one, kept, labels) for one in searched]
+        place = tables[0].place
+        tables.append(Pictures.of_images("the ruler", ruler, ruler.splits[split].items, place))
+        judge = len(runs)
+    joined = identity.join(tables)
+    classes = [table.of_items(items).classes for table, items in zip(tables, joined.items, strict=True)]
+    is_query, is_searched = np.ones(len(joined), bool), np.ones(len(joined), bool)
+    for items, query, gallery in zip(joined.items, asked, searched, strict=False):
+        is_query &= np.isin(items, query.items)
+        is_searched &= np.isin(items, gallery.items)
+    if ruler is not None:
+        part = ruler.splits[split]
+        is_query &= np.isin(joined.items[-1], part.query)
+        is_searched &= np.isin(joined.items[-1], part.query if part.gallery is None else part.gallery)
+    if not is_query.any():
+        raise ValueError(
+            f"These runs have no {split} query in common, as those of different data sets: {joined.sentence}"
+        )
+    class_names, labels = _labels(classes[judge])
+    unlike = [name for name, other in zip(joined.names, classes, strict=True) if (other != classes[judge]).any()]
+    queries, galleries = [], []
+    for items, query, gallery in zip(joined.items, asked, searched, strict=False):
+        queries.append(_taken(query, items, labels, is_query))
+        galleries.append(_taken(gallery, items, labels, is_searched))
     pairs = [*zip(asked, queries, strict=True), *zip(searched, galleries, strict=True)]
-    relabelled = any((one.labels[rows_of(one, new.items)] != new.labels).any() for one, new in pairs)
-    if not relabelled and all(len(one) == len(new) for one, new in pairs) and all(run.scores(split) for run in runs):
-        values = [
-            {name: column[rows_of(one, items)] for name, column in run.per_query(split).items()}
-            for run, one in zip(runs, asked, strict=True)
-        ]
-    elif split in (ruler or runs[last].dataset()).relevance:
+    nothing_changed = not unlike and all(len(one) == len(new) for one, new in pairs)
+    if nothing_changed and all(run.scores(split) for run in runs):
+        values = []
+        for run, one, items in zip(runs, asked, joined.items, strict=False):
+            rows = rows_of(one.items, items[is_query])
+            values.append({name: column[rows] for name, column in run.per_query(split).items()})
+    elif split in ruler.relevance if ruler is not None else any(_has_judgements(run, split) for run in runs):
         raise ValueError(
             f"The {split} split has judgements of its own, and these runs embedded different images of it."
         )
     else:
         values = []
-        for run, query, gallery, alone in zip(runs, queries, galleries, same, strict=True):
-            index = lab.search.create("exact", k=1, similarity=run.config_of(split).similarity, ties="shuffled")
-            index.build(gallery)
-            values.append(per_query(Evidence(index.rank(query, same_source=alone), query, gallery)))
+        alone = [one is of for one, of in zip(searched, asked, strict=True)]
+        for run, query, gallery, same in zip(runs, queries, galleries, alone, strict=True):
+            similarity = run.config_of(split).similarity
+            index = lab.search.create("exact", k=1, similarity=similarity, ties="shuffled").build(gallery)
+            values.append(per_query(Evidence(index.rank(query, same_source=same), query, gallery)))
     columns = [name for name in values[0] if all(name in one for one in values)]
-    table = {name: np.stack([one[name] for one in values]) for name in columns}
-    names, own = tuple(run.name for run in runs), tuple(len(one) for one in asked)
-    corrected = relabelled or ruler is not None or any(map(_corrections, runs))
-    return SameQueries(names, split, items, queries[0].labels, table, own, corrected)
+    return SameQueries(
+        names=tuple(run.name for run in runs),
+        split=split,
+        numbers=joined.items[: len(runs), is_query],
+        labels=labels[is_query],
+        class_names=class_names,
+        values={name: np.stack([one[name] for one in values]) for name in columns},
+        own=tuple(len(one) for one in asked),
+        corrected=ruler is not None or any(map(_corrections, runs)),
+        unlike=tuple(unlike),
+        judge=joined.names[judge],
+        joined=joined,
+    )
 
 
-def numbering(run: Run) -> dict[str, Any]:
-    """What numbers the images of a run: runs in which it is equal speak of the same image by the same number."""
-    return {knob: value for knob, value in run.config.data.as_dict().items() if knob not in SHARES}
+def _has_judgements(run: Run, split: str) -> bool:
+    """Whether labels do not say what is relevant in a split of a run; a set of such images is more than a list."""
+    return run.image_list() is None and split in run.dataset(changed=True).relevance
 
 
-def rows_of(one: EmbeddingSet, items: np.ndarray) -> np.ndarray:
-    """Rows of some of its items [n], int64 [n]."""
-    order = np.argsort(one.items)
-    return order[np.searchsorted(one.items, items, sorter=order)]
+def _labels(classes: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """Names of classes, and the label of each of n images, int64 [n]; an image without a class has a label of its
+    own."""
+    names, labels = np.unique(classes.astype(str), return_inverse=True)
+    nameless = np.flatnonzero(classes == "")
+    labels[nameless] = len(names) + np.arange(len(nameless))
+    return [*names.tolist(), *[""] * len(nameless)], labels.astype(np.int64)
 
 
-def _taken(one: EmbeddingSet, items: np.ndarray, labels: Mapping[int, int]) -> EmbeddingSet:
-    return replace(one.take(rows_of(one, items)), labels=np.array([labels[item] for item in items.tolist()]))
+def _taken(one: EmbeddingSet, items: np.ndarray, labels: np.ndarray, chosen: np.ndarray) -> EmbeddingSet:
+    """Some of the joined images, bool [n], out of what a run embedded: numbered and labelled as all runs have them."""
+    rows = rows_of(one.items, items[chosen])
+    return EmbeddingSet(one.vectors[rows], labels[chosen], np.flatnonzero(chosen))
 
 
 def _corrections(run: Run) -> dict[str, str]:

@@ -19,6 +19,7 @@ from lab.runs.execute import check_available, create, execute
 from lab.runs.folder import Run
 from lab.runs.importing.folder import embed_folder
 from lab.runs.importing.run import from_embeddings
+from lab.runs.joined import join
 from lab.runs.recording.recorder import record
 from lab.runs.store import default_root, free_name
 from lab.runs.store import list_runs as list
@@ -28,5 +29,5 @@ from lab.runs.writer import Writer
 __all__ = [
     "SECTIONS", "Run", "RunConfig", "Writer", "check_available", "create", "default_root", "difference",
     "embed_folder", "execute",
-    "free_name", "from_embeddings", "list", "open", "presets", "record",
+    "free_name", "from_embeddings", "join", "list", "open", "presets", "record",
 ]  # fmt: skip

@@ -85,7 +85,7 @@ def _splits(run: Run) -> Iterator[Finding]:
 
 def _wrong_with(run: Run, split: str) -> str:
     try:
-        run.embeddings(split), run.embeddings(split, "gallery"), run.anchors(split)
+        run.stored("embeddings", split), run.embeddings(split)
         scores = run.scores(split)
         if scores is None and run.config.outside and not any((run.path / "scores").glob(f"{split}.*")):
             return ""  # nobody had them measured

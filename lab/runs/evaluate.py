@@ -6,22 +6,25 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import torch
 
 from lab.core.records import Evaluated, Note, Record
 from lab.core.results import Classifier, EmbeddingSet
+from lab.encoders.adapted import Adapted
+from lab.evaluation import identity
 from lab.evaluation.embedding import embed, rows_of
 from lab.evaluation.mixed_precision import MixedPrecision
 from lab.evaluation.scores import Evaluation, evaluate
-from lab.runs.building.on_features import measure_on_features
+from lab.runs.building.fingerprints import fingerprint
+from lab.runs.building.on_features import features_state, measure_on_features
 from lab.runs.building.parts import check_search, device_of, metrics_of, reranker_of
 from lab.runs.building.trained import Trained, open_trained
 from lab.runs.config import RunConfig, difference
 from lab.runs.folder import Run
+from lab.runs.joined import columns, known_images, place_of, recorded
 from lab.runs.writer import Writer
 
 if TYPE_CHECKING:
-    import torch
-
     from lab.data import ImageSet
     from lab.data.images.loading import Loader
     from lab.training.distributed import Processes
@@ -83,7 +86,10 @@ class Evaluator:
             if items is not None and processes is not None:
                 share = processes.part_of(items, self.config.evaluation.knobs.batch_size)
                 part = (yield from self.embed(loader, share, f"{name} {what}")) if len(share) else None
-                embedded[what] = processes.whole(part, self.device)
+                whole = embedded[what] = processes.whole(part, self.device)
+                mine = np.zeros(0, np.int64) if part is None else loader.contents[part.items]
+                everyones = processes.rows(torch.from_numpy(mine).to(self.device))
+                loader.contents[whole.items] = everyones.cpu().numpy()
             elif items is not None:
                 embedded[what] = yield from self.embed(loader, items, f"{name} {what}")
         return cast(EmbeddingSet, embedded["images"]), embedded["gallery"]
@@ -160,6 +166,9 @@ def evaluate_run(
         trained.dataset = dataset
     yield from measure_on_features(trained)
     evaluator = Evaluator(trained)
+    network, features = fingerprint(trained.encoder), dict[str, str]()
+    if isinstance(trained.encoder, Adapted):
+        features["features"] = features_state(trained.encoder, trained.config, trained.dataset)
     for name in splits or evaluator.splits:
         if stop():
             break
@@ -167,9 +176,11 @@ def evaluate_run(
             processes.from_first(name)
         query, gallery = yield from evaluator.split(name, processes)
         evaluation = yield from evaluator.measure(name, query, gallery)
-        facts = {"checkpoint": trained.checkpoint, "step": trained.step}
-        facts |= {"evaluation": trained.config.evaluation.as_dict()}
-        yield from _keep(writer, name, evaluation, query, gallery, evaluator.anchors, facts)
+        facts: dict[str, Any] = {"checkpoint": trained.checkpoint, "step": trained.step}
+        facts |= {"evaluation": trained.config.evaluation.as_dict(), "network": network} | features
+        parts = {"query": query} | ({} if gallery is None else {"gallery": gallery})
+        about = columns(trained.dataset, parts, trained.loader.contents) | evaluator.anchors
+        yield from _keep(writer, name, evaluation, parts, about, facts, trained.dataset)
     problems = trained.loader.problems
     if processes is not None:
         processes.from_first("")
@@ -196,10 +207,12 @@ def _measure_stored(run: Run, writer: Writer, config: RunConfig, splits: tuple[s
         how = _as_made(run, name, config)
         check_search(how, anchors is not None)
         kept = {} if anchors is None else dict(zip(("anchors", "anchor_labels"), anchors, strict=True))
+        parts = {"query": query} | ({} if gallery is None else {"gallery": gallery})
         evaluation = yield from _measured(how, metrics, name, query, gallery, images, levels=images.levels, **kept)
         origin = run.origin(name)
         facts = {"checkpoint": origin.checkpoint, "step": origin.step, "evaluation": how.evaluation.as_dict()}
-        yield from _keep(writer, name, evaluation, query, gallery, kept, facts)
+        about = known_images(run, name, images, parts) | kept
+        yield from _keep(writer, name, evaluation, parts, about, facts, images)
 
 
 def _as_made(run: Run, split: str, config: RunConfig) -> RunConfig:
@@ -222,16 +235,20 @@ def _as_made(run: Run, split: str, config: RunConfig) -> RunConfig:
 
 
 def _keep(
-    writer: Writer, name: str, evaluation: Evaluation, query: EmbeddingSet, gallery: EmbeddingSet | None,
-    anchors: dict[str, np.ndarray], facts: dict[str, Any],
+    writer: Writer, name: str, evaluation: Evaluation, parts: Mapping[str, EmbeddingSet],
+    about: Mapping[str, np.ndarray], facts: dict[str, Any], images: ImageSet,
 ) -> Iterator[Record]:  # fmt: skip
-    parts = {"query": query} | ({} if gallery is None else {"gallery": gallery})
-    columns = {f"{part}.{field}": value for part, one in parts.items() for field, value in vars(one).items()}
+    """Write a split. about: which images the embeddings are of, and anchors."""
+    embeddings = dict(about)
+    for part, one in parts.items():
+        embeddings |= {f"{part}.vectors": one.vectors, f"{part}.labels": one.labels, f"{part}.items": one.items}
+    config = writer.run.config
+    facts |= {"place": place_of(images, config), "numbers": identity.keys_digest(images)}
+    facts["images"] = recorded(writer.run.name, embeddings, facts["place"]).digest
     counts = len(evaluation.ranking), evaluation.excluded
-    warnings = tuple(evaluation.warnings)
-    result = Evaluated(name, evaluation.values, *counts, evaluation.seconds, warnings)
+    result = Evaluated(name, evaluation.values, *counts, evaluation.seconds, tuple(evaluation.warnings))
     scores = {key: value for key, value in result.as_json().items() if key not in ("kind", "split")}
-    writer.evaluation(name, columns | anchors, evaluation.per_query, scores, facts)
+    writer.evaluation(name, embeddings, evaluation.per_query, scores, facts)
     yield result
 
 

@@ -303,7 +303,7 @@ def _along(run: Run, stop: Callable[[], bool], processes: Processes) -> Iterator
     from lab.training.loop import Trainer
 
     config = run.config
-    dataset = run.dataset()
+    dataset = run.dataset(changed=True)
     parts = yield from on_features(parts_of(config, dataset), config, dataset, run.path.parent)
     trainer = Trainer(parts, config.training.knobs, run.path / "checkpoints", processes, stop)
     if not trainer.resume() and config.training.knobs.whitening:
@@ -331,7 +331,7 @@ class _Execution:
         knobs = config.training.knobs
         self.writer.claim()
         self.writer.status(RUNNING, phase="loading", steps=knobs.steps, sentence="")
-        dataset = self.run.dataset()
+        dataset = self.run.dataset(changed=True)
         self.writer.images(dataset)
         parts = yield from on_features(parts_of(config, dataset, self.custom), config, dataset, self.run.path.parent)
         self.writer.describe(meta(str(parts.device)))

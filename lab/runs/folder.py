@@ -42,7 +42,10 @@ from lab.runs.config import RunConfig, read_yaml
 from lab.runs.process import Sent, Worker
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from lab.data import ImageSet
+    from lab.evaluation.identity import Pictures
 
 STATES = ("queued", "running", "stopped", "failed", "finished", "interrupted", "damaged")
 QUEUED, RUNNING, STOPPED, FAILED, FINISHED, INTERRUPTED, DAMAGED = STATES
@@ -180,10 +183,10 @@ class Run:
 
     def config_of(self, split: str = "test") -> RunConfig:
         """The configuration that the stored embeddings of a split were made with; `lab evaluate` may change it."""
-        stored = self._header(split).get("evaluation") or (self.scores(split) or {}).get("evaluation")
+        stored = self.header(split).get("evaluation") or (self.scores(split) or {}).get("evaluation")
         return self.config if stored is None else self.config.changed("evaluation", stored)
 
-    def _header(self, split: str) -> dict[str, Any]:
+    def header(self, split: str) -> dict[str, Any]:
         """What stands beside the stored embeddings of a split; empty without any."""
         path = self.path / "embeddings" / f"{split}.safetensors"
         return arrays.header(path) if NAME.fullmatch(str(split)) and path.is_file() else {}
@@ -291,19 +294,26 @@ class Run:
         path = self.path / "embeddings" / f"{split}.safetensors"
         if part != "query" and path.is_file() and f"{part}.vectors" not in arrays.names(path):
             return None  # not worth reading a file of gigabytes
-        columns = self._arrays("embeddings", split)
-        if missing := {f"{part}.vectors", f"{part}.labels", f"{part}.items"} - columns.keys():
+        names = [f"{part}.{field}" for field in ("vectors", "labels", "items")]
+        columns = self.stored("embeddings", split, names)
+        if missing := set(names) - columns.keys():
             raise ValueError(f"{path} holds no {', '.join(sorted(missing))}; embed the split again with lab evaluate.")
-        return EmbeddingSet(*(columns[f"{part}.{field}"] for field in ("vectors", "labels", "items")))
+        return EmbeddingSet(*(columns[name] for name in names))
+
+    def pictures(self, split: str = "test", items: np.ndarray | None = None) -> Pictures:
+        """Which images the numbers of a split stand for, by name and content; see `lab.runs.joined.pictures_of`."""
+        from lab.runs.joined import pictures_of
+
+        return pictures_of(self, split, items)
 
     def anchors(self, split: str = "test") -> tuple[np.ndarray, np.ndarray] | None:
         """Class anchors float32 [c d] and their labels int64 [c], or None for models that have none."""
-        kept = self._arrays("embeddings", split)
+        kept = self.stored("embeddings", split, ("anchors", "anchor_labels"))
         return (kept["anchors"], kept["anchor_labels"]) if {"anchors", "anchor_labels"} <= kept.keys() else None
 
     def origin(self, split: str = "test", of: Literal["embeddings", "scores"] = "embeddings") -> Origin:
         """Which checkpoint and step the stored embeddings or scores of a split are of."""
-        stored = (self.scores(split) or {}) if of == "scores" else self._header(split)
+        stored = (self.scores(split) or {}) if of == "scores" else self.header(split)
         return Origin(stored.get("checkpoint"), stored.get("step", 0), self.status.get("steps"))
 
     def scores(self, split: str | None = None) -> dict[str, Any] | None:
@@ -336,7 +346,7 @@ class Run:
         """
         if self.scores(split) is None:
             raise ValueError(self._lacking("scores", split))  # of an evaluation that was killed
-        return self._arrays("scores", split)
+        return self.stored("scores", split)
 
     def reconfigure(self, config: RunConfig) -> None:
         """Replace config.yaml of a run that has not begun.
@@ -366,33 +376,66 @@ class Run:
         """The batch at which training stopped, or None; read it with `lab.core.arrays`."""
         return next(iter(numbered(self.path / "failure").values()), None)
 
-    def dataset(self) -> ImageSet:
+    def dataset(self, changed: bool = False) -> ImageSet:
         """The images that the run was made with: those of its list, or read again where there is none.
 
+        Args:
+            changed: take them, too, if they are numbered otherwise than those that the run has embedded.
+
         Raises:
-            ValueError: they are not where they were, or cannot be read, or their list is damaged.
+            ValueError: they are not where they were, or cannot be read, or their list is damaged; or there is no list,
+                and the data set numbers other images now.
         """
-        choice, path = self.config.data, self.path / "images.json"
-        try:
-            kept = files.read_json(path) if path.exists() else None
-        except ValueError as error:
-            raise ValueError(f"{error} Delete it, to read the images anew.") from None
-        written = {
-            "corrections" if name == "leave_out" else name: one for name, one in (kept or {}).get("data", {}).items()
-        }
-        if kept is None or written != choice.as_dict():  # version 0.2 called corrections `leave_out`
-            return choice.create()
+        choice, kept = self.config.data, self.image_list()
+        if kept is None:
+            images = choice.create()
+            if not changed:
+                self._check_numbers(images)
+            return images
         from lab.data.images import listing
 
         if kept.get("root") == PICTURES:  # its own, which move with it
             kept = {**kept, "root": str(self.path.resolve() / PICTURES)}
         return listing.from_list(choice.name, choice.values, kept)
 
-    def _arrays(self, folder: str, split: str) -> dict[str, np.ndarray]:
+    def _check_numbers(self, images: ImageSet) -> None:
+        from lab.evaluation.identity import keys_digest
+
+        written = {split: self.header(split).get("numbers") for split in self.splits}
+        if not any(written.values()):  # nothing is embedded yet, or by version 0.2
+            return
+        now = keys_digest(images)
+        if changed := [split for split, digest in written.items() if digest and digest != now]:
+            raise ValueError(
+                f"{images.called} lists other images than when {self.name} embedded its {changed[0]} split, so the "
+                f"numbers in this run stand for other pictures now. Embed the split again: "
+                f"lab evaluate {self.path} --split {changed[0]}."
+            )
+
+    def image_list(self) -> dict[str, Any] | None:
+        """images.json, unchecked; None without one, or where it is of another data set than config.yaml says.
+
+        Raises:
+            ValueError: it is damaged.
+        """
+        path = self.path / "images.json"
+        try:
+            kept = files.read_json(path) if path.exists() else {}
+        except ValueError as error:
+            raise ValueError(f"{error} Delete it, to read the images anew.") from None
+        written = {"corrections" if name == "leave_out" else name: one for name, one in kept.get("data", {}).items()}
+        return kept if kept and written == self.config.data.as_dict() else None  # 0.2 called corrections `leave_out`
+
+    def stored(self, folder: str, split: str, only: Collection[str] | None = None) -> dict[str, np.ndarray]:
+        """The arrays of a split in `embeddings` or `scores`, all or those of some names.
+
+        Raises:
+            ValueError: there are none; says how to make them. Or their file is damaged.
+        """
         path = self.path / folder / f"{split}.safetensors"
         if not NAME.fullmatch(split) or not path.is_file():
             raise ValueError(self._lacking(folder, split))
-        return arrays.read(path)
+        return arrays.read(path, only)
 
     def _lacking(self, folder: str, split: str) -> str:
         if self.checkpoint(PUBLISHED):

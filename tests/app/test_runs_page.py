@@ -178,7 +178,7 @@ def test_scores_of_other_images_are_marked(runs, open_page):
     queries = page.test.dataframe[0].value.set_index("run")["queries"]
     assert {queries["recall"][-1], queries["smooth"][-1]} == {"A", "B"}
     assert "≠ Their data differ" in open_page("watch", watched="recall", also="smooth").words()
-    assert "≠ Measured on different images" in open_page("browse", run="recall", rival="run:smooth").words()
+    assert "247 images joined by name and content" in open_page("browse", run="recall", rival="run:smooth").words()
 
 
 @pytest.mark.parametrize(("label", "file"), [("HTML report", "report.html"), ("page to explore", "explore.html")])

@@ -83,7 +83,7 @@ def browse() -> None:
         _explain(scene, item)
     compared = other.compared if other else None
     if other and compared:
-        evidence: list[Evidence] | None = _draw_two(scene, other.view, compared, item)
+        evidence: list[Evidence] | None = _draw_two(scene, other, compared, item)
     else:
         if other and other.waits_for and other.waits_for is not chosen.waits_for:
             background.note(other.waits_for)
@@ -102,8 +102,10 @@ def _open_on_two() -> None:
     known = run_choice.library()
     views = [one for one in map(run_choice.view, known.runs) if one.splits]
     split = views[0].splits[0] if views else ""
-    data = [run_choice.data_of(known[one.name]) for one in views]
-    pair = [one.folder for one, of in zip(views, data, strict=True) if of == data[0] and split in one.splits][:2]
+    first = known[views[0].name] if views else None
+    others = (known[one.name] for one in views[1:])
+    second = next((one for one in others if first and run_choice.share_images(first, one, split)), None)
+    pair = [one for one in (first, second) if one]
     if len(pair) == 2:
         first, second = sorted(
             pair, key=lambda run: (run.scores(split) or {}).get("values", {}).get(candidates.KEPT, 0)
@@ -207,22 +209,24 @@ def _draw_answer(scene: Scene, item: int, tools: DeltaGenerator) -> list[Evidenc
     return [evidence]
 
 
-def _draw_two(scene: Scene, other: SplitView, compared: OtherRanking, item: int) -> list[Evidence]:
+def _draw_two(scene: Scene, other: ComparisonChoice, compared: OtherRanking, item: int) -> list[Evidence]:
     view = scene.view
-    ours = view.whole.ask(item)
-    if compared.collection.row(item) is None:
+    if other.ours.row(item) is None or compared.collection.row(item) is None:
         st.info(page_frame.as_text(f"{compared.title} has no answer to this query; choose another one."))
-        return [ours]
+        return [view.whole.ask(item)]
+    # Both answers are numbered as this run numbers images, so its pictures show them.
+    shown, beside = replace(view, whole=other.ours), replace(view, whole=compared.collection)
+    ours = other.ours.ask(item)
     theirs = compared.ask(item)
     left, right = _part(scene, ours), _part(scene, theirs)
-    if scene.other and scene.other.code.startswith("rerank:"):
+    if other.code.startswith("rerank:"):
         right = replace(right, measure="score")
     depth = max(len(left.places), len(right.places))
     left, right = (_on_page(one, scene, item, depth) for one in (left, right))
     before = comparison.ranks(ours)
     one, two = (
-        ranked_answer.sections(view, ours, left, view.run.name),
-        ranked_answer.sections(other, theirs, right, compared.title, before, left.last),
+        ranked_answer.sections(shown, ours, left, view.run.name),
+        ranked_answer.sections(beside, theirs, right, compared.title, before, left.last),
     )
     missed = [replace(each[1], title=f"Missed by {each[0].title}", size="small") for each in (one, two)]
     facts = ranked_answer.both(ranked_answer.facts(ours, scene.k), ranked_answer.facts(theirs, scene.k))

@@ -90,15 +90,17 @@ def _pairs(known: Library) -> Iterator[tuple[SplitView, SplitView]]:
 
 
 def _views(run: Run, other: Run) -> tuple[SplitView, SplitView] | None:
-    """The split of both that pages show first, if both embedded the same queries of it."""
-    if run_choice.data_of(run) != run_choice.data_of(other) or run_choice.described(run) == run_choice.described(other):
+    """The split of both that pages show first, if both embedded the same images of it under the same numbers."""
+    if run_choice.described(run) == run_choice.described(other):
         return None
     one, two = run_choice.view(run), run_choice.view(other)
     split = next((split for split in SPLITS if split in one.splits and split in two.splits), None)
-    if split is None:
+    if split is None or not run_choice.share_images(run, other, split):
         return None
     views = cache.split_view(one, split), cache.split_view(two, split)
-    return views if np.array_equal(views[0].whole.query.items, views[1].whole.query.items) else None
+    if not np.array_equal(views[0].whole.query.items, views[1].whole.query.items):
+        return None
+    return views if cache.common(*views).joined.same_numbers else None
 
 
 def _columns(view: SplitView) -> dict[str, np.ndarray] | None:

@@ -17,7 +17,7 @@ from app.results.run_choice import THE_END
 from app.shared import address, background, page_frame
 from app.views.map import colouring
 from app.views.map import scene as scenes
-from lab.evaluation import filters
+from lab.evaluation import filters, identity
 from lab.inspect import spaces
 from lab.maps import of_run
 from lab.maps.of_run import TwoMaps
@@ -96,9 +96,13 @@ def choose(view: SplitView) -> tuple[SplitView, SplitView] | None:
 
 
 @background.job("Laying out both maps", keep=4)
-def _laid_out(first: SplitView, second: SplitView, method: lab.maps.Method) -> TwoMaps:
+def _laid_out(first: SplitView, second: SplitView, method: lab.maps.Method) -> tuple[TwoMaps, str]:
+    """Both maps of the images that both spaces have, under the numbers of the first; and which images these are."""
     one, other = (of_run.sheet(each.run.folder, each.split, each.step).whole for each in (first, second))
-    return of_run.two_maps(one, other, method)
+    if first.run.name == second.run.name:  # one list of images
+        return of_run.two_maps(one, other, method), ""
+    joined = identity.join([cache.pictures_of(view) for view in (first, second)])
+    return of_run.two_maps(one, of_run.renumbered(other, joined), method), joined.sentence
 
 
 def show(view: SplitView, both: tuple[SplitView, SplitView], method: lab.maps.Method, field: str) -> None:
@@ -106,13 +110,15 @@ def show(view: SplitView, both: tuple[SplitView, SplitView], method: lab.maps.Me
     with st.container(horizontal=True, vertical_alignment="bottom"):
         look = page_frame.choice("View", VIEWS, key="pair view", link="view")
         k = page_frame.choice("Neighbours compared", NEIGHBOURS, key="pair near", link="k")
-    two = background.or_wait(_laid_out(*both, method))
+    two, joined = background.or_wait(_laid_out(*both, method))
     k = min(k, two.near[0].shape[1])
     shares = spaces.overlap(two.near[0][:, :k], two.near[1][:, :k])
     item = address.follow("item", int, lambda one: one in two.items)
     selected = np.isin(two.items, selection.read(view.run))
     scene = PairScene(view, both, two, field, k, shares, item, selected)
     sample = f", a random sample of the {two.total:,} that both have" if len(two.items) < two.total else ""
+    if joined:
+        page_frame.say(joined)
     page_frame.say(
         f"{' and '.join(scene.names)} · {len(two.items):,} images{sample}. Of an image's {k} nearest, "
         f"{shares.mean():.0%} are the same in both; {np.mean(shares < 0.2):.0%} of the images keep less than a fifth. "

@@ -15,7 +15,7 @@ from app.components.gallery import CardSection, gallery
 from app.results import cache, run_choice
 from app.results.cache import RunView
 from app.results.cards import of_image
-from app.results.run_choice import data_of, described, library
+from app.results.run_choice import described, library
 from app.shared import background, charts, page_frame
 from app.views.runs.management import Row
 from lab.core import style
@@ -48,7 +48,8 @@ def compare(chosen: Sequence[Run], rows: Sequence[Row], split: str) -> None:
     st.subheader(f"{len(chosen)} runs compared", anchor=False)
     with st.container(horizontal=True, vertical_alignment="center"):
         one, other = chosen[0], chosen[-1]
-        if len(chosen) == 2 and data_of(one) == data_of(other) and set(one.splits) & set(other.splits):
+        common = (name for name in one.splits if run_choice.share_images(one, other, name))
+        if len(chosen) == 2 and next(common, None):
             page_frame.link_to("browse", "Browse both", {"run": one.name, "rival": f"run:{other.name}"})
         first, *others = [run.name for run in chosen[:MAX_COMPARED]]  # their charts go on there while these train
         page_frame.link_to("watch", "Their curves", [("watched", first), *(("also", name) for name in others)])
@@ -94,6 +95,7 @@ def _same_queries(chosen: Sequence[Run], split: str) -> None:
     means = np.nanmean(found.values[column], axis=1)
     order = [base, *(int(at) for at in np.argsort(-means) if at != base)]
     page_frame.say(f"On {found.words}; intervals by a paired bootstrap over classes and the queries of each.")
+    page_frame.say(found.note)
     if before and before.name == names[base]:
         words = f"Trained again with corrections: {column} {means[base]:.3f} → {means[0]:.3f} ({told[0]})."
         st.markdown(page_frame.as_text(words))
@@ -101,16 +103,17 @@ def _same_queries(chosen: Sequence[Run], split: str) -> None:
     lines = [{"run": names[at], column: means[at], f"against {names[base]}": told.get(at, "")} for at in order]
     st.dataframe(lines, hide_index=True, column_config=look, alt=f"{column} of each run, with intervals")
     for at in order[1:]:
-        page_frame.say(found.helped(column, base, at, images.class_names))
-    _classes(found, column, base, images.class_names)
+        page_frame.say(found.helped(column, base, at))
+    _classes(found, column, base)
     _disagreements(found, column, order, views[0], images)
 
 
 def _disagreements(found: SameQueries, column: str, order: list[int], shown: RunView, images: ImageSet) -> None:
     """Queries on which the runs differ most; a click browses one, in the best and the worst run. order: of the runs."""
     places, cards = found.disagreement(column), []
-    values = {int(found.items[at]): found.values[column][:, at] for at in places[:DISAGREEING]}
-    for item, scores in values.items():
+    place_of = {int(found.items[at]): int(at) for at in places[:DISAGREEING]}
+    for item, place in place_of.items():
+        scores = found.values[column][:, place]
         words = " · ".join(f"{scores[at]:.2f}" for at in order[:4]) + " …" * (len(order) > 4)
         card = of_image(shown, images, item, value=words)
         each = [f"{found.names[at]} {scores[at]:.2f}" for at in order]
@@ -118,14 +121,20 @@ def _disagreements(found: SameQueries, column: str, order: list[int], shown: Run
     note = f"{column} differs on {len(places):,} queries; scores in the order of the table; click one to browse it"
     section = CardSection("apart", "Where they disagree most", cards, note, "The runs agree on every query.")
     gallery([section], key="apart", on_pick=lambda _, item: st.session_state.update({"apart item": item}))
-    if (item := st.session_state.pop("apart item", None)) in values:
-        scores = values[item]
-        best, worst = found.names[int(scores.argmax())], found.names[int(scores.argmin())]
-        query = {"run": best, "split": found.split, "rival": f"run:{worst}", "query": str(item)}
+    if (item := st.session_state.pop("apart item", None)) in place_of:
+        place = place_of[item]
+        scores = found.values[column][:, place]
+        best, worst = int(scores.argmax()), int(scores.argmin())
+        query = {
+            "run": found.names[best],
+            "split": found.split,
+            "rival": f"run:{found.names[worst]}",
+            "query": str(found.numbers[best, place]),
+        }
         st.switch_page("views/browse/page.py", query_params=query)
 
 
-def _classes(found: SameQueries, column: str, base: int, class_names: Sequence[str]) -> None:
+def _classes(found: SameQueries, column: str, base: int) -> None:
     """The difference of one run to the base for each class, with its interval."""
     with page_frame.fold("Classes", link="classes"):
         others = [name for name in found.names if name != found.names[base]]
@@ -133,7 +142,7 @@ def _classes(found: SameQueries, column: str, base: int, class_names: Sequence[s
         by_class = found.by_class(column, base, found.names.index(name))
         lines = [
             {
-                "class": class_names[label],
+                "class": found.class_names[label],
                 "queries": one.count,
                 "difference": one.mean,
                 "low": one.low,

@@ -138,7 +138,7 @@ def row_of(run: Run, columns: Sequence[str]) -> dict:
         **{column: scores.get(column) for column in columns},
         "split": of,
         "queries": measured.get("queries"),
-        "measured on": query_set(config, of, measured.get("queries")) if of else None,
+        "measured on": query_set(config, of, measured) if of else None,
         "scores of": run.origin(of, "scores").words if of else None,
         "group": remarks["group"],
         "tags": remarks["tags"],

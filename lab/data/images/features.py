@@ -10,7 +10,9 @@ import copy
 import hashlib
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,39 +29,44 @@ FOLDER = ".features"
 Making = Generator[Record, None, EmbeddingSet]
 
 
+@dataclass(frozen=True)
+class Features(EmbeddingSet):
+    """Features of some images of a data set. contents: int64 [n], the digest of each image's content when it was
+    embedded, 0 where nobody took it; see `ImageSet.with_content`."""
+
+    contents: Any = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.contents is None:
+            object.__setattr__(self, "contents", np.zeros(len(self.labels), np.int64))
+
+    @classmethod
+    def of(cls, rows: EmbeddingSet, contents: np.ndarray | None = None) -> Features:
+        """Embeddings as features. contents: int64, one for each image of the data set."""
+        return cls(rows.vectors, rows.labels, rows.items, None if contents is None else contents[rows.items])
+
+
 def place(root: Path, network: str, images: ImageSet) -> Path:
-    """Where the features of some images are kept. The name changes with the network and with the images, by the names,
-    sizes and times of their files, or by the pixels of a set that holds them.
+    """Where the features of some images are kept. The name changes with the network and with the images.
 
     Args:
         root: the folder of runs. network: whatever decides the features besides the images.
     """
-    made = hashlib.blake2b(f"{network} {len(images)}\n".encode(), digest_size=8)
-    if images.pixels is not None:
-        made.update(np.ascontiguousarray(images.pixels).data)
-    else:
-        for item, key in enumerate(images.keys):
-            made.update(f"{key}\n".encode())
-            with suppress(OSError, TypeError, NotImplementedError):
-                known = images.path(item).stat()
-                made.update(f"{known.st_size} {known.st_mtime_ns}\n".encode())
+    made = hashlib.blake2b(f"{network} {images.state}".encode(), digest_size=8)
     return root / FOLDER / f"{made.hexdigest()}.safetensors"
 
 
-def kept(path: Path, images: ImageSet) -> EmbeddingSet | None:
-    """Features that were made before; None where there are none, or their file is damaged.
-
-    Returns:
-        vectors float32 [n d], labels as the data set says them now, and the images' numbers.
-    """
+def kept(path: Path, images: ImageSet) -> Features | None:
+    """Features that were made before; None where there are none, or their file is damaged."""
     try:
         columns = arrays.read(path) if path.is_file() else {}
     except ValueError:
         return None
-    if not {"vectors", "items"} <= columns.keys():
+    if not {"vectors", "items", "contents"} <= columns.keys():
         return None
-    return EmbeddingSet(columns["vectors"].astype(np.float32, copy=False), images.labels[columns["items"]],
-                        columns["items"])  # fmt: skip
+    vectors, items = columns["vectors"].astype(np.float32, copy=False), columns["items"]
+    return Features(vectors, images.labels[items], items, columns["contents"])
 
 
 def once(path: Path, images: ImageSet, making: Making) -> Making:
@@ -68,8 +75,9 @@ def once(path: Path, images: ImageSet, making: Making) -> Making:
         making.close()
         return known
     made = yield from making
+    made = made if isinstance(made, Features) else Features.of(made)
     with suppress(OSError):  # a folder that cannot be written can still be looked at
-        arrays.write(path, {"vectors": made.vectors, "items": made.items})
+        arrays.write(path, {"vectors": made.vectors, "items": made.items, "contents": made.contents})
     return made
 
 
@@ -81,6 +89,9 @@ class FeatureLoader:
     Args:
         features: vectors [n d] of the images at `items`.
         images: their data set, whose labels count.
+
+    Attributes:
+        contents: int64, the digest of the content of each image of the data set; 0 where it is not known.
     """
 
     workers = 0
@@ -90,6 +101,9 @@ class FeatureLoader:
         self.rows, self.labels = torch.from_numpy(features.vectors), torch.from_numpy(images.labels)
         self.row_of = np.full(len(images), -1)
         self.row_of[features.items] = np.arange(len(features))
+        self.contents = np.zeros(len(images), np.int64)
+        if isinstance(features, Features):
+            self.contents[features.items] = features.contents
         self.share = (0, 1)
 
     def shared(self, rank: int, world: int) -> FeatureLoader:

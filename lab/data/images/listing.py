@@ -16,7 +16,7 @@ from PIL import Image, ImageDraw, ImageFont
 import lab.data
 from lab.core.catalog import OUTSIDE
 from lab.core.knobs import Unchecked
-from lab.data._base import ImageRecords, ImageSet
+from lab.data._base import ImageRecords, ImageSet, file_digest
 from lab.data._splits import Split
 
 SIDE, MARGIN, TOP, TITLE, TEXT = 384, 24, 104, 52, 36
@@ -43,6 +43,10 @@ class OfList(ImageSet):
             return super().load(i)
         known = (f"{name}: {values[i]}" for name, values in self.attributes.items() if values[i])
         return text_card([self.class_names[self.labels[i]], self.keys[i], *known])
+
+    def with_content(self, i: int) -> tuple[Image.Image, int]:
+        """The i-th picture and the digest of its file; of what has none the content is unknown, 0."""
+        return self.load(i), 0 if self.root is None else file_digest(self.path(i))
 
 
 class Listed(OfList):

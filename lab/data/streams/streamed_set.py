@@ -18,7 +18,7 @@ import numpy as np
 from PIL import Image
 
 from lab.core.knobs import knob
-from lab.data._base import ImageRecords, ImageSet
+from lab.data._base import ImageRecords, ImageSet, content_digest
 from lab.data._splits import class_disjoint
 from lab.data.images.reading import open_rgb
 from lab.data.streams import index as indexes
@@ -69,6 +69,15 @@ class StreamedSet(ImageSet):
 
     def load(self, i: int) -> Image.Image:
         return open_rgb(self._encoded(i), self.keys[i], self.least)
+
+    def with_content(self, i: int) -> tuple[Image.Image, int]:
+        encoded = self._encoded(i)  # fetched once
+        return open_rgb(encoded, self.keys[i], self.least), content_digest(encoded)
+
+    @property
+    def state(self) -> str:
+        """The state of the index, which changes with the sizes and times of the files that it was made of."""
+        return self.index.path.stem
 
     def __reduce__(self) -> Any:
         return functools.partial(type(self), **dict(self.knobs)), ()

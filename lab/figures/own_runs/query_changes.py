@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lab.core import style
+from lab.evaluation import identity
 from lab.figures import _runs, _thumbnails
 from lab.figures._base import BESIDE, LEFT, Numbers, PlotlyFigure, curve, knob, marks
 
@@ -36,11 +37,16 @@ class QueryChanges(_runs.RunFigure):
                 )
             columns.append(np.asarray(values[self.knobs.metric], dtype=float))
             items.append(_runs.test_embeddings(run, self.knobs.split).items)
-        if len(items[0]) != len(items[1]) or (items[0] != items[1]).any():
+        tables = [_runs.pictures(run, self.knobs.split) for run in (first, second)]
+        joined = identity.join(tables)
+        places = dict(zip(*joined.items.tolist(), strict=True))  # the number in the first run to that in the second
+        there = [places.get(item) for item in items[0].tolist()]
+        if not joined.whole or set(there) != set(items[1].tolist()):
             raise ValueError(
                 f"QueryChanges: {first.name!r} and {second.name!r} were tested on different queries "
-                f"({len(items[0])} and {len(items[1])}), so they cannot be compared one by one."
+                f"({len(items[0])} and {len(items[1])}), so they cannot be compared one by one: {joined.sentence}"
             )
+        columns[1] = columns[1][identity.rows_of(items[1], np.array(there))]
         change = np.nan_to_num(columns[1] - columns[0])
         order = np.argsort(change, kind="stable")
         chosen = np.concatenate([order[::-1][: self.knobs.named], order[: self.knobs.named][::-1]])

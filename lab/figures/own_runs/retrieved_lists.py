@@ -1,11 +1,14 @@
 """001 figures 6 and 7, 003 figure 7, on own runs: the same query's list under several runs, side by side."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from lab.core import style
+from lab.core.results import EmbeddingSet
+from lab.evaluation import identity
 from lab.figures import _bundled, _runs, _thumbnails
 from lab.figures._base import Numbers, PlotlyFigure, knob
 
@@ -29,32 +32,56 @@ class RetrievedLists(_runs.RunFigure):
     split: str = _runs.SPLIT
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
-        rows = [self._row(run) for run in runs]
+        united, places = identity.unite([_runs.pictures(run, self.knobs.split) for run in runs])
+        first = united.items[: len(places[0])]  # its numbers stay; images that it has not come after them
+        numbers = np.r_[first, first.max() + 1 + np.arange(len(united) - len(first))]
+        places = [numbers[place] for place in places]
+        item_of = dict(zip(numbers.tolist(), united.items.tolist(), strict=True))
+        numbered = [self._numbered(run, place) for run, place in zip(runs, places, strict=True)]
+        queries = numbered[0][0].items
+        if self.knobs.query >= len(queries):
+            raise ValueError(f"RetrievedLists: query must be below {len(queries)}, got {self.knobs.query}.")
+        image = int(queries[self.knobs.query])
+        rows = [self._row(run, image, *parts) for run, parts in zip(runs, numbered, strict=True)]
         hits = [set(row["items"][row["right"]].tolist()) for row in rows]
         for row, row_hits in zip(rows, hits, strict=True):
             row["alone"] = np.array(
                 [item in row_hits and sum(item in hit for hit in hits) == 1 for item in row["items"]]
             )
         items = {row["item"] for row in rows}.union(*(row["items"].tolist() for row in rows))
-        images = _thumbnails.images(runs[0])
-        return {
-            "rows": rows, "pictures": _thumbnails.pictures(images, items), "names": _thumbnails.names(images, items),
-        }  # fmt: skip
+        pictures: dict[int, str] = {}
+        names: dict[int, str] = {}
+        for run, place in zip(runs, places, strict=True):  # the first run that has an image shows it
+            own = {image: item_of[image] for image in items & set(place.tolist()) - names.keys()}
+            images = _thumbnails.images(run)
+            drawn, called = _thumbnails.pictures(images, own.values()), _thumbnails.names(images, own.values())
+            pictures |= {image: drawn[item] for image, item in own.items() if item in drawn}
+            names |= {image: called[item] for image, item in own.items()}
+        return {"rows": rows, "pictures": pictures, "names": names}
 
-    def _row(self, run: Any) -> dict[str, Any]:
-        """The list of one run."""
+    def _numbered(self, run: Any, place: np.ndarray) -> tuple[EmbeddingSet, EmbeddingSet]:
+        """Queries and gallery of a run under the numbers that all runs share. place: that of each of its pictures."""
         query = _runs.test_embeddings(run, self.knobs.split)
         gallery = run.embeddings(self.knobs.split, "gallery") or query
-        if self.knobs.query >= len(query):
-            raise ValueError(f"RetrievedLists: query must be below {len(query)}, got {self.knobs.query}.")
-        scores = gallery.vectors @ query.vectors[self.knobs.query]
+        known = _runs.pictures(run, self.knobs.split).items
+        ours = replace(query, items=place[identity.rows_of(known, query.items)])
         if gallery is query:
-            scores[self.knobs.query] = -np.inf
+            return ours, ours
+        return ours, replace(gallery, items=place[identity.rows_of(known, gallery.items)])
+
+    def _row(self, run: Any, image: int, query: EmbeddingSet, gallery: EmbeddingSet) -> dict[str, Any]:
+        """The list of one run for an image."""
+        at = np.flatnonzero(query.items == image)[:1]
+        if not len(at):
+            raise ValueError(f"RetrievedLists: run {run.name!r} has not embedded this query; choose another one.")
+        scores = gallery.vectors @ query.vectors[at[0]]
+        if gallery is query:
+            scores[at[0]] = -np.inf
         order = np.argsort(-scores, kind="stable")[: min(self.knobs.k, len(scores) - (gallery is query))]
         return {
             "name": run.name, "items": gallery.items[order], "scores": scores[order],
-            "right": gallery.labels[order] == query.labels[self.knobs.query],
-            "item": int(query.items[self.knobs.query]),
+            "right": gallery.labels[order] == query.labels[at[0]],
+            "item": image,
         }  # fmt: skip
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:

@@ -20,11 +20,12 @@ from lab.core.explain import explain
 from lab.core.files import making, write_bytes, write_text
 from lab.core.formats import MB, counted, size
 from lab.data import ImageSet
+from lab.evaluation import identity
+from lab.evaluation.identity import Pictures
 from lab.maps.of_run import sheet
 from lab.report import page
 from lab.report._lines import Report, report
 from lab.report.explore._packed import GRID, numbers_of, sheets
-from lab.report.same_queries import numbering
 from lab.runs.folder import Run
 
 HERE = Path(__file__).parent
@@ -103,43 +104,49 @@ def _gathered(
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
     """What the page is told as JSON; its numbers and sheets of pictures, by names of files."""
     table = report(runs) if table is None else table
-    if any(numbering(run) != numbering(runs[0]) for run in runs):
-        raise ValueError("These runs are of different data sets; write a page for each data set.")
     wholes = [sheet(run, table.split).on_map for run in runs]
+    tables = [run.pictures(table.split).of_items(one.items) for run, one in zip(runs, wholes, strict=True)]
+    united, places = identity.unite(tables)
+    if len(runs) > 1 and len(united) == sum(map(len, tables)):
+        raise ValueError(
+            f"These runs have no {table.split} image in common, as those of different data sets; write a page for each."
+        )
     estimate = 4 / 3 * max(map(len, wholes)) * (PICTURE + sum(one.vectors.shape[1] for one in wholes))
     if estimate > most:
         raise ValueError(
             f"One file with {max(map(len, wholes)):,} images would take about {size(estimate)}, more than the "
             f"{size(most)} allowed; a folder may be larger: lab runs report RUN --explore FOLDER."
         )
-    images, lacking = None, ""
+    images, lacking = list[ImageSet](), ""
     try:
-        images = images_of(runs[-1])
+        images = [images_of(run) for run in runs]
     except (OSError, ValueError) as error:
         lacking = page.without_folders(f"The pictures cannot be shown: {explain(error)}", runs)
-    if images is not None and table.split in images.relevance:
+    if any(table.split in one.relevance for one in images):
         raise ValueError(f"The {table.split} split has judgements of its own, and this page knows labels only.")
     columns = [run.per_query(table.split) for run in runs]
     column = next((name for name in (*page.PREFERRED, *columns[0]) if all(name in one for one in columns)), None)
     if column is None:
         raise ValueError("These runs have no score of single queries in common.")
     arrays, told, precision = zip(*(numbers_of(run, table.split, column) for run in runs), strict=True)
-    items, first = np.unique(np.concatenate([one.items for one in wholes]), return_index=True)
-    labels = np.concatenate([one.labels for one in wholes])
-    kinds, order = np.unique(labels), np.lexsort((items, labels[first]))  # a class stands on few sheets
-    for one, mine in zip(wholes, arrays, strict=True):
-        mine["images"] = np.argsort(order)[np.searchsorted(items, one.items)].astype(np.int32)
-        mine["labels"] = np.searchsorted(kinds, one.labels).astype(np.int32)
-    items = items[order]
+    kinds, labels = _classes(tables, places)
+    owner, kind_of = np.empty(len(united), np.int64), np.empty(len(united), np.int64)
+    for at in reversed(range(len(runs))):  # the first run that has an image is written last
+        owner[places[at]], kind_of[places[at]] = at, labels[at]
+    order = np.lexsort((united.items, owner, kind_of))  # a class stands on few sheets
+    for place, of_run, mine in zip(places, labels, arrays, strict=True):
+        mine["images"] = np.argsort(order)[place].astype(np.int32)
+        mine["labels"] = of_run.astype(np.int32)
+    joined = f" {identity.join(tables).sentence}" if len(runs) > 1 else ""
     data = "" if runs[0].config.data.name == OUTSIDE else f" of {runs[0].config.data.name}"
     about = {
         "title": ", ".join(run.name for run in runs),
-        "words": f"{counted(len(items), 'image')} of the {table.split} split{data}. {lacking}",
+        "words": f"{counted(len(united), 'image')} of the {table.split} split{data}.{joined} {lacking}",
         "precision": " ".join(["This page compares all images exactly, by vectors in 8 bits.", *precision]),
         "column": column,
-        "names": [f"image {item}" if images is None else str(images.keys[item]) for item in items],
-        "kinds": [f"class {kind}" if images is None else str(images.class_names[kind]) for kind in kinds],
-        "grid": 0 if images is None else GRID,
+        "names": united.keys[order].tolist(),
+        "kinds": kinds,
+        "grid": GRID if images else 0,
         "runs": told,
         "facts": page.facts(runs, table, images_of, most=0),
     }
@@ -147,7 +154,23 @@ def _gathered(
         {f"{at}.{name}": values for at, mine in enumerate(arrays) for name, values in mine.items()}
     )
     parts = {"numbers.bin": gzip.compress(numbers, 6, mtime=0)}
-    if images is not None:
-        drawn = sheets(images, items, SIDES[len(items) <= FEW])
+    if images:
+        pictures = [(images[owner[place]], int(united.items[place])) for place in order.tolist()]
+        drawn = sheets(pictures, SIDES[len(pictures) <= FEW])
         parts |= {f"{at}.webp": content for at, content in enumerate(drawn)}
     return about, parts
+
+
+def _classes(tables: Sequence[Pictures], places: Sequence[np.ndarray]) -> tuple[list[str], list[np.ndarray]]:
+    """The names of all classes of several runs, joined by name, and of each run the label of each image, int64 [m]. An
+    image without a class is of its own, without a name."""
+    names = sorted({name for table in tables for name in table.classes.tolist() if name})
+    number = {name: at for at, name in enumerate(names)}
+    nameless: dict[int, int] = {}
+    labels = []
+    for table, place in zip(tables, places, strict=True):
+        of_run = np.empty(len(table), np.int64)
+        for row, (name, image) in enumerate(zip(table.classes.tolist(), place.tolist(), strict=True)):
+            of_run[row] = number[name] if name else nameless.setdefault(image, len(names) + len(nameless))
+        labels.append(of_run)
+    return names + [""] * len(nameless), labels

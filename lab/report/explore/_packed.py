@@ -1,7 +1,7 @@
 """Runs as numbers: vectors in eight bits, what is known of each image, and pictures on sheets."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,12 +76,12 @@ def numbers_of(run: Run, split: str, column: str) -> tuple[dict[str, np.ndarray]
     return arrays, told, precision
 
 
-def sheets(images: ImageSet, items: np.ndarray, side: int) -> Iterator[bytes]:
-    """Pictures of some images [n] as WebP, `GRID` times `GRID` on each sheet. side: pixels of the longer side of each;
-    one that cannot be read is grey."""
-    for begin in range(0, len(items), GRID**2):
+def sheets(pictures: Sequence[tuple[ImageSet, int]], side: int) -> Iterator[bytes]:
+    """Some images, each by its data set and its number there, as WebP, `GRID` times `GRID` on each sheet. side: pixels
+    of the longer side of each; one that cannot be read is grey."""
+    for begin in range(0, len(pictures), GRID**2):
         drawn = Image.new("RGB", (GRID * side, GRID * side), "white")
-        for at, item in enumerate(items[begin : begin + GRID**2].tolist()):
+        for at, (images, item) in enumerate(pictures[begin : begin + GRID**2]):
             try:
                 picture = images.load(item).convert("RGB")
                 picture.thumbnail((side, side), Image.Resampling.LANCZOS)

@@ -171,15 +171,17 @@ def _on_the_same(runs: Sequence[Run], split: str, images_of: Callable[[Run], Ima
         [name, f"{means[at]:.3f}", str(found.difference(column, 0, at))] for at, name in enumerate(found.names) if at
     ]
     parts = [_table(f"{column} on {found.words}.", ["run", column, f"against {found.names[0]}"], rows)]
-    parts += [f"<p>{escape(found.helped(column, 0, at, images.class_names))}</p>" for at in range(1, len(runs))]
+    parts.append(f"<p>{escape(found.note)}</p>")
+    parts += [f"<p>{escape(found.helped(column, 0, at))}</p>" for at in range(1, len(runs))]
     for place in found.disagreement(column)[:most]:
-        parts.append(f"<h3>They disagree on {escape(str(images.keys[found.items[place]]))}</h3>")
+        parts.append(f"<h3>They disagree on {escape(str(images.keys[found.numbers[-1, place]]))}</h3>")
         scores = found.values[column][:, place]
         for at in dict.fromkeys((int(scores.argmax()), int(scores.argmin()))):
             run, items = runs[at], runs[at].embeddings(split).items
-            row, shown = np.flatnonzero(items == found.items[place]), np.zeros(len(items))
+            row, shown = np.flatnonzero(items == found.numbers[at, place]), np.zeros(len(items))
             shown[row] = scores[at]
-            parts.append(f"<p>{escape(run.name)}</p>{''.join(_queries.drawn(run, split, images, row, shown))}")
+            drawn = "".join(_queries.drawn(run, split, images_of(run), row, shown))
+            parts.append(f"<p>{escape(run.name)}</p>{drawn}")
     return "".join(parts)
 
 

@@ -6,6 +6,7 @@ others may be started from whitening (000, section 4.2): a linear map that makes
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +16,11 @@ import numpy as np
 import torch
 from torch import nn
 
+from lab.core import arrays
 from lab.core.records import Record
 from lab.core.results import EmbeddingSet
 from lab.data.images import transforms
-from lab.data.images.features import FeatureLoader, Making, once, place
+from lab.data.images.features import FeatureLoader, Features, Making, once, place
 from lab.data.images.loading import Loader
 from lab.encoders.adapted import Adapted
 from lab.evaluation.embedding import embed
@@ -56,21 +58,48 @@ def features_of(encoder: Adapted, config: RunConfig, images: ImageSet, root: Pat
     """
     if encoder.knobs.base is None:
         return _usable(_stored(encoder, images))
-    network = encoder.backbone
-    seen = f"{config.testing.as_dict()} {config.augmentation.knobs.size or encoder.input_size}"
-    path = place(root, f"{fingerprint(network)} {seen}", images)
+    path, network = place(root, source_of(encoder, config), images), encoder.backbone
     device = device_of(config.training.knobs.device)
     threads = torch.get_num_threads() if device.type == "cpu" else 1
+    loader = Loader(images, testing_transform(config, encoder), with_contents=True)
     making = embed(
         network.to(device),
-        Loader(images, testing_transform(config, encoder)),
+        loader,
         np.arange(len(images)),
         what="images once",
         batch_size=AT_ONCE if device.type == "cpu" else 4 * AT_ONCE,
         precision=MixedPrecision(config.training.knobs.precision, device),
         abreast=ABREAST * threads if threads > 1 else 1,
     )
-    return _usable((yield from once(path, images, making)))
+    return _usable((yield from once(path, images, _with_contents(making, loader))))
+
+
+def _with_contents(making: Making, loader: Loader) -> Making:
+    rows = yield from making
+    return Features.of(rows, loader.contents)
+
+
+def source_of(encoder: Adapted, config: RunConfig) -> str:
+    """What decides features besides the images: the network's weights and how it sees images, or the vectors that are
+    stored in the place of a network. A text that changes when the file of weights or the run of vectors is written
+    anew."""
+    if encoder.knobs.vectors is not None and encoder.knobs.base is None:
+        run = Run(encoder.knobs.vectors)
+        return " ".join(arrays.stamp(run.path / "embeddings" / f"{split}.safetensors") for split in run.splits)
+    seen = f"{config.testing.as_dict()} {config.augmentation.knobs.size or encoder.input_size}"
+    return f"{fingerprint(encoder.backbone)} {seen}"
+
+
+def features_state(encoder: Adapted, config: RunConfig, images: ImageSet) -> str:
+    """Sixteen letters that two runs on features share if these are of the same network and of the same images in the
+    same classes and splits, as they are now."""
+    made = hashlib.blake2b(f"{source_of(encoder, config)} {images.state}".encode(), digest_size=8)
+    made.update("\n".join(images.class_names).encode(errors="replace"))
+    made.update(np.ascontiguousarray(images.labels).data)
+    for name, split in images.splits.items():
+        made.update(name.encode())
+        made.update(np.ascontiguousarray(split.items).data)
+    return made.hexdigest()
 
 
 def _usable(features: EmbeddingSet) -> EmbeddingSet:
@@ -95,13 +124,18 @@ def _stored(encoder: Adapted, images: ImageSet) -> EmbeddingSet:
 
     if encoder.knobs.vectors is None:
         raise ValueError("A head without a network needs vectors; name the run that holds them (encoder.vectors).")
-    found = stored(Run(encoder.knobs.vectors))
+    run = Run(encoder.knobs.vectors)
+    found = stored(run)
     if found.vectors.shape[1] != encoder.width or found.items.max(initial=-1) >= len(images):
         raise ValueError(
             f"{encoder.knobs.vectors} holds vectors of {found.vectors.shape[1]} numbers for other images than these; "
             f"the head takes {encoder.width}."
         )
-    return replace(found, labels=images.labels[found.items])
+    contents = np.zeros(len(images), np.int64)
+    for split in run.splits:
+        known = run.pictures(split)
+        contents[known.items] = known.contents
+    return Features.of(replace(found, labels=images.labels[found.items]), contents)
 
 
 def on_features(parts: Parts, config: RunConfig, images: ImageSet, root: Path) -> Generator[Record, None, Parts]:

@@ -53,10 +53,11 @@ def testing_transform(config: RunConfig, encoder: Encoder) -> transforms.Transfo
     return transforms.testing(size, mean=encoder.mean, std=encoder.std, **knobs)
 
 
-def testing_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder) -> Loader:
-    """Loads images as the encoder wants to see them outside training."""
+def testing_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder, with_contents: bool = False) -> Loader:
+    """Loads images as the encoder wants to see them outside training. with_contents: see `Loader`."""
     size, at_once = config.augmentation.knobs.size or encoder.input_size, config.evaluation.knobs.batch_size
-    return Loader(dataset, testing_transform(config, encoder), workers=workers_of(config, dataset, size, at_once))
+    workers = workers_of(config, dataset, size, at_once)
+    return Loader(dataset, testing_transform(config, encoder), workers=workers, with_contents=with_contents)
 
 
 def training_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder) -> Loader:

@@ -46,8 +46,8 @@ class Trained:
 
     @cached_property
     def dataset(self) -> ImageSet:
-        """The images of the run."""
-        return self.run.dataset()
+        """The images of the run, as its data set lists them now."""
+        return self.run.dataset(changed=True)
 
     @cached_property
     def classes(self) -> np.ndarray:
@@ -61,7 +61,7 @@ class Trained:
 
     def loader_of(self, images: ImageSet) -> Loader:
         """The same for other images."""
-        return testing_loader(self.config, images, self.encoder)
+        return testing_loader(self.config, images, self.encoder, with_contents=True)
 
     @cached_property
     def anchors(self) -> np.ndarray | None:

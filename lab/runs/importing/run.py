@@ -145,7 +145,10 @@ def _described(table: Any, row_facts: dict[str, Any], base: Path, with_root: boo
     shared_out = {split: [rows.tolist() for rows in of.values()] for split, of in parts.items()}
     identity = json.dumps([str(folder), records.keys, records.labels.tolist(), shared_out])
     digest = hashlib.sha256(identity.encode()).hexdigest()[:16]
-    return Brought(table, listed_as(folder, records, {"what": "imported", "digest": digest}), parts, parts)
+    knobs: dict[str, Any] = {"what": "imported", "digest": digest}
+    if folder is None and keys is not None:
+        knobs["named"] = True  # names that look like row numbers are names all the same; see `lab.runs.joined`
+    return Brought(table, listed_as(folder, records, knobs), parts, parts)
 
 
 def _like(table: Any, row_facts: dict[str, Any], base: Path, like: Run) -> Brought:

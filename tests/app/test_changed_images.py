@@ -1,0 +1,83 @@
+"""Two runs on a folder that changed in between: every page compares the same pictures, and says which these are."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lab.runs
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory, pictures, train_tiny) -> Path:
+    """A folder of the runs `before` and `after`: a picture that sorts first came into every class, so that all numbers
+    moved, and one of each class was replaced under its name."""
+    root = tmp_path_factory.mktemp("changed")
+    photos = Path(shutil.copytree(pictures, root / "photos"))
+    data = {"name": "class_folders", "root": str(photos), "test": 0.5, "validation": 0.25}
+    sections = {"data": data, "training": {"steps": 4, "validate_every": 4, "device": "cpu"}}
+    sampler = {"batch_size": 12, "per_class": 3}
+    train_tiny(root / "runs", "before", sampler=sampler, loss="recall_at_k", **sections)
+    for folder in sorted(photos.iterdir()):
+        (folder / "0-new.png").write_bytes((folder / "1.png").read_bytes() + b"new")
+        (folder / "3.png").write_bytes((folder / "2.png").read_bytes() + b"replaced")
+    train_tiny(root / "runs", "after", sampler=sampler, loss="smooth_ap", **sections)
+    return root / "runs"
+
+
+@pytest.fixture
+def runs(changed, tmp_path, monkeypatch) -> Path:
+    root = shutil.copytree(changed, tmp_path / "runs")
+    monkeypatch.setenv("LAB_RUNS", str(root))
+    monkeypatch.setenv("LAB_DATA", str(changed.parent))
+    return root
+
+
+def plain(page) -> str:
+    return page.words().replace("\\", "")
+
+
+SAID = "24 images joined by name and content; not joined: 8 of before, 16 of after (8 names with another content)."
+
+
+def test_browse_shows_both_answers_among_the_common_pictures(runs, open_page):
+    before, after = (lab.runs.open(runs / name) for name in ("before", "after"))
+    keys, joined = after.dataset().keys, lab.runs.join([before, after])
+    there = dict(zip(*joined.items.tolist(), strict=True))
+    item = int(joined.items[0, 5])
+    page = open_page(run="before", split="test", query=str(item), rival="run:after", shown="24")
+    assert page.calm and SAID in plain(page), page.words()
+    for name, run in (("before", before), ("after", after)):
+        shown = [card["id"] for card in page.section("results", f"neighbours {name}")["cards"]]
+        embedded, numbers = run.embeddings(), joined.items[("before", "after").index(name)]
+        row = {int(number): embedded.vectors[at] for at, number in enumerate(embedded.items)}
+        mine = np.array([row[number] for number in numbers.tolist()])
+        scores = mine @ row[int(numbers[joined.items[0].tolist().index(item)])]
+        order = [one for one in np.argsort(-scores, kind="stable") if joined.items[0, one] != item]
+        assert shown == joined.items[0, order].tolist()[: len(shown)]
+    assert {before.dataset().keys[one] for one in there} == {keys[one] for one in there.values()}
+
+
+def test_a_query_that_the_other_run_never_saw_is_said_to_have_no_answer(runs, open_page):
+    before, after = (lab.runs.open(runs / name) for name in ("before", "after"))
+    alone = set(before.embeddings().items.tolist()) - set(lab.runs.join([before, after]).items[0].tolist())
+    page = open_page(run="before", split="test", query=str(min(alone)), rival="run:after")
+    assert page.calm and "after has no answer to this query" in plain(page)
+
+
+@pytest.mark.parametrize("source", ["differ", "improved", "regressed"])
+def test_changed_queries_are_measured_among_the_common_pictures(runs, open_page, source):
+    page = open_page(run="before", split="test", rival="run:after", queries=source, by="MAP@R")
+    assert page.calm, page.words()
+    assert "of 24 queries" in page.gallery("candidates")["sections"][0]["note"]
+
+
+def test_map_and_runs_say_which_pictures_they_compare(runs, open_page):
+    page = open_page("map", run="before", split="test", beside="run:after")
+    assert page.calm and SAID in plain(page) and len(page.gallery("two maps drawn")["title"])
+    page = open_page("runs", runs="before,after", compared="Same queries")  # the newest run comes first
+    assert page.calm and "joined by name and content; not joined: 16 of after, 8 of before" in plain(page)
+    assert "the same 24 test images (without 16 of after, 8 of before)" in plain(page)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lab.core import tables
 from lab.core.catalog import OUTSIDE
 from lab.core.files import write_json, write_text
 from lab.core.results import parts_of
@@ -101,7 +102,8 @@ def from_embeddings(
         brought = _described(table, row_facts, base, with_root=root is not None)
     stem = file.stem if file else "imported"
     root = default_root(runs)
-    run = _write(brought, row_facts["words"], encoder or stem, normalise, root, name, stem)
+    words = described.in_words(row_facts, brought.images, brought.like.name if brought.like else "")
+    run = _write(brought, words, encoder or stem, normalise, root, name, stem)
     return _measured(run, brought, measure)
 
 
@@ -121,8 +123,12 @@ def _sorted_out(
     table_columns = dict(source.columns) | ({} if metadata is None else reading.table(metadata))
     columns |= {what: known[what] for what in ("label", "image") if isinstance(known[what], str)}
     row_facts = described.sorted_out(table_columns, columns)
-    row_facts |= {what: values for what, values in known.items() if values is not None and not isinstance(values, str)}
+    for what, values in known.items():
+        if values is not None and not isinstance(values, str):  # values for the rows, not the name of a column
+            row_facts[what] = values
+            row_facts["taken"].pop(what, None)
     row_facts.setdefault("split", known["split"])
+    row_facts["taken"]["vector"] = source.taken
     return as_rows(source.vectors), row_facts
 
 
@@ -170,9 +176,9 @@ def _like(table: Any, row_facts: dict[str, Any], base: Path, like: Run) -> Broug
     if images.root is not None and pictured:
         place |= {str((images.root / key).resolve()): item for key, item in tuple(place.items())}
     row_of: dict[int, int] = {}
-    for row, one in enumerate(described.plain(named)):
-        elsewhere = str((base / str(one)).resolve()) if pictured else ""
-        if (item := place.get(str(one), place.get(elsewhere))) is not None:
+    for row, one in enumerate(tables.names(named, "keys")):
+        elsewhere = str((base / one).resolve()) if pictured else ""
+        if (item := place.get(one, place.get(elsewhere))) is not None:
             row_of[item] = row
     rows: dict[str, dict[str, np.ndarray]] = {
         split: {part: np.array([row_of[item] for item in items.tolist()]) for part, items in parts.items()}

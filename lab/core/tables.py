@@ -131,7 +131,7 @@ def names(values: Any, what: str, exact: bool = True) -> list[str]:
     values = column(values)
     kind = values.dtype if isinstance(values, np.ndarray) else None
     cells = _cells(values)
-    numbers = [one for one in cells if isinstance(one, float | np.floating) and one == one]
+    numbers: list[Any] = [one for one in cells if isinstance(one, float | np.floating) and one == one]
     if not numbers:
         return [text_of(one) for one in cells]
     limit = 2.0 ** (np.finfo(kind).nmant + 1 if kind is not None and kind.kind == "f" else 53)

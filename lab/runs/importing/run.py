@@ -211,9 +211,9 @@ def _like(table: Any, row_facts: dict[str, Any], base: Path, like: Run) -> Broug
     if images.root is not None and pictured:
         place |= {str((images.root / key).resolve()): item for key, item in tuple(place.items())}
     row_of: dict[int, int] = {}
-    for row, one in enumerate(tables.names(named, "keys")):
-        elsewhere = str((base / one).resolve()) if pictured else ""
-        if (item := place.get(one, place.get(elsewhere))) is not None:
+    for row, key in enumerate(tables.names(named, "keys")):
+        elsewhere = str((base / key).resolve()) if pictured else ""
+        if (item := place.get(key, place.get(elsewhere))) is not None:
             row_of[item] = row
     rows: dict[str, dict[str, np.ndarray]] = {
         split: {part: np.array([row_of[item] for item in items.tolist()]) for part, items in parts.items()}

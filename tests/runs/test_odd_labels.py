@@ -149,3 +149,12 @@ def test_the_command_says_what_it_took_for_what(folder, tmp_path, capsys, labels
     told = capsys.readouterr().out
     assert f"label: {count} classes from column `sku`; 2 rows without; metadata: colour" in told
     assert first <= set(lab.runs.open("it", tmp_path / "runs").dataset().class_names)
+
+
+def test_an_export_to_csv_brings_every_class_back(tmp_path):
+    labels = [*ODD, "-1", "'=1"] * 2
+    vectors = np.random.default_rng(0).normal(size=(len(labels), 4))
+    run = lab.runs.from_embeddings(vectors, labels, name="there", normalise=True, measure=False, runs=tmp_path)
+    place = lab.exporters.create("csv").export(run, tmp_path / "out.csv")
+    back = lab.runs.from_embeddings(place, name="back", measure=False, runs=tmp_path).dataset()
+    assert classes(back.labels, back.class_names) == labels

@@ -171,14 +171,17 @@ def _learnt(source: str, view: SplitView, allowed: np.ndarray) -> Candidates:
 def _class(view: SplitView, allowed: np.ndarray) -> Candidates:
     query, names = view.whole.query, view.images.class_names
     labels, counts = np.unique(query.labels[allowed], return_counts=True)
-    if not len(labels):
+    counted = {}
+    for label, count in zip(labels.tolist(), counts.tolist(), strict=True):
+        if names[label]:
+            counted[names[label]] = count
+    if not counted:
         return Candidates([], [], "Of one class", empty=NONE_PASS)
-    counted = dict(zip(labels.tolist(), counts.tolist(), strict=True))
-    titles = {one: f"{names[one]} ({count})" for one, count in counted.items()}
-    label = page_frame.select("Class", titles, key="class", link="class")
-    rows = np.flatnonzero((query.labels == label) & allowed)[: 4 * OFFERED]
-    note = f"{counted[label]:,} images" + (f"; the first {len(rows)} are shown" if len(rows) < counted[label] else "")
-    return Candidates(query.items[rows].tolist(), [""] * len(rows), str(names[label]), note)
+    titles = {name: f"{name} ({count})" for name, count in counted.items()}
+    name = page_frame.select("Class", titles, key="class", link="class")
+    rows = np.flatnonzero((query.labels == names.index(name)) & allowed)[: 4 * OFFERED]
+    note = f"{counted[name]:,} images" + (f"; the first {len(rows)} are shown" if len(rows) < counted[name] else "")
+    return Candidates(query.items[rows].tolist(), [""] * len(rows), name, note)
 
 
 def _compared(source: str, view: SplitView, allowed: np.ndarray, comparison: ComparisonChoice) -> Candidates:

@@ -85,7 +85,7 @@ def _inside(view: SplitView, words: str) -> list[Place]:
     for label, row, count in zip(labels, first, counts, strict=True):
         title = str(images.class_names[label])  # images without a class, of which there may be many, have none
         if title and _fits(title, words):
-            there = browse(**{"queries": "class", "class": str(label), "query": str(whole.query.items[row])})
+            there = browse(**{"queries": "class", "class": title, "query": str(whole.query.items[row])})
             classes.append(Place("class", title, there, f"{count:,} in {where}"))
     classes.sort(key=lambda one: not one.title.lower().startswith(words.lower()))
     items = [int(words)] if words.isdecimal() and len(words) < 10 and whole.row(int(words)) is not None else []

@@ -168,7 +168,7 @@ def chosen_name(config: dict[str, Any], section: str) -> str:
     """The entry that a configuration chose in a section; of what was made elsewhere, what a person called it."""
     chosen = config.get(section)
     if isinstance(chosen, dict) and chosen.get("name") == OUTSIDE:
-        return str(chosen.get("what", OUTSIDE))
+        return str(chosen.get("what", OUTSIDE) or chosen.get("method", ""))
     default = lab.runs.SECTIONS[section].default
     return str(chosen.get("name", default) if isinstance(chosen, dict) else chosen or default)
 

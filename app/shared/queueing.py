@@ -8,7 +8,6 @@ from itertools import cycle
 from typing import Any
 
 import streamlit as st
-import yaml
 
 import lab.runs
 from app.shared import settings
@@ -43,9 +42,10 @@ def grid(config: RunConfig, path: str, values: str) -> dict[str, RunConfig]:
     if len(words) > LARGEST_GRID:
         raise ValueError(f"A sweep has at most {LARGEST_GRID} runs, got {len(words)} values.")
     try:
-        return {word: config.changed(path, yaml.safe_load(word)) for word in words}
-    except yaml.YAMLError:
+        typed = {word: config.typed(path, word) for word in words}
+    except ValueError:
         raise ValueError(f"{values!r} cannot be read as values separated by commas.") from None
+    return {word: config.changed(path, value) for word, value in typed.items()}
 
 
 def single_knobs(config: RunConfig) -> list[str]:

@@ -21,7 +21,7 @@ COLUMNS = {
     "label": "the column of class names or numbers (default: class, label, target)",
     "image": "the column of picture files (default: image, path, file)",
     "key": "the column of unique names of the rows (default: key, id, name)",
-    "split": "the column that says train, validation or test (default: split; without one all rows are test)",
+    "split": "train, validation or test for all rows, or the column that says it (default: split, else all are test)",
     "role": "the column that says query or gallery (default: query_gallery, part)",
     "super_class": "the column of super-classes (default: super_class)",
 }
@@ -35,7 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         flag(f"--{name.replace('_', '-')}", metavar="COLUMN", help=help)
     flag("--root", metavar="FOLDER", help="folder of the pictures; the keys are then paths below it")
     flag("--like", metavar="RUN", help="a run on the same images, to compare this one with")
-    flag("--encoder", default="", metavar="WORDS", help="what made the vectors, in your own words")
+    flag("--encoder", default="", metavar="WORDS", help="what made the vectors, for instance the backbone")
+    flag("--method", default="", metavar="NAME", help="loss or method; a report puts the runs of one method in a row")
+    flag("--seed", type=int, metavar="N", help="seed of the training, where there was one")
     lengths = "scale the vectors to unit length; or keep their lengths and compare by distance"
     flag("--normalise", action=argparse.BooleanOptionalAction, help=lengths)
     measure = "compute the metrics, or not (default: up to 1,000,000,000 pairs)"
@@ -47,13 +49,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     import lab.runs
 
+    columns = {name: getattr(arguments, name) for name in COLUMNS if getattr(arguments, name)}
+    split = columns.pop("split") if columns.get("split") in ("train", "validation", "test") else "test"
     run = lab.runs.from_embeddings(
         arguments.file,
         metadata=arguments.table,
-        columns={name: value for name in COLUMNS if (value := getattr(arguments, name))},
+        columns=columns,
+        split=split,
         root=arguments.root,
         like=arguments.like,
         encoder=arguments.encoder,
+        method=arguments.method,
+        seed=arguments.seed,
         normalise=arguments.normalise,
         measure=arguments.measure,
         name=arguments.name,

@@ -90,16 +90,20 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def plain_cell(text: str) -> str:
-    """A text as a cell that no spreadsheet takes for a formula or for two rows.
+FORMULA = re.compile(r"[\s']*[=+\-@]")
+"""What a spreadsheet takes for a formula, or what already stands behind an apostrophe."""
 
-    Before = + - @ stands an apostrophe; line breaks and the like are spaces.
+
+def plain_cell(text: str) -> str:
+    """Return a text as a cell that no spreadsheet takes for a formula or for two rows.
+
+    Before = + - @ stands an apostrophe, which `lab.core.tables` takes off again; line breaks and the like are spaces.
 
     >>> plain_cell("=1+1"), plain_cell("cat.png")
     ("'=1+1", 'cat.png')
     """
     line = "".join(" " if character < " " else character for character in text)
-    return f"'{line}" if line.lstrip().startswith(("=", "+", "-", "@")) else line
+    return f"'{line}" if FORMULA.match(line) else line
 
 
 def markdown_table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> str:

@@ -1,4 +1,4 @@
-"""YAML with the numbers that people mean (1e-3 is one, 1:30 is no ninety), read by libyaml where PyYAML has it."""
+"""YAML with the numbers that people mean (1e-3 is one, 1:30 is no ninety), by libyaml where PyYAML has it."""
 
 from __future__ import annotations
 
@@ -25,6 +25,30 @@ _Reader.add_implicit_resolver(
     re.compile(r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?$|[-+]?\.(inf|Inf|INF)$|\.(nan|NaN|NAN)$"),
     list("-+.0123456789"),
 )
+
+
+class _Writer(yaml.SafeDumper):
+    """Puts quotes around a text that any reader, ours or another, takes for something else."""
+
+
+_Writer.yaml_implicit_resolvers = {
+    first: [*yaml.SafeDumper.yaml_implicit_resolvers.get(first, []), *_Reader.yaml_implicit_resolvers.get(first, [])]
+    for first in {*yaml.SafeDumper.yaml_implicit_resolvers, *_Reader.yaml_implicit_resolvers}
+}
+
+
+def dump(value: Any, **style: Any) -> str:
+    """Return plain data as YAML that `load` reads back to equal data: 1e3, 010 and no are texts where they were texts.
+
+    Args:
+        style: of `yaml.safe_dump`, for instance `width`.
+
+    Example:
+        >>> from lab.core import yaml_reader
+        >>> yaml_reader.load(yaml_reader.dump({"name": "1e3", "lr": 1e-3}))
+        {'name': '1e3', 'lr': 0.001}
+    """
+    return yaml.dump(value, Dumper=_Writer, sort_keys=False, **style)
 
 
 def load(text: str) -> Any:

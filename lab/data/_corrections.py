@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from lab.core import tables
 from lab.core.explain import quoted
 from lab.core.formats import plain_cell
-from lab.data._lists import csv_columns
 from lab.data._splits import Split
 
 
@@ -21,14 +22,15 @@ def read_corrections(file: Path) -> dict[str, str]:
         ValueError: there is no such file, or it is no table with a column image.
     """
     try:
-        columns = csv_columns(file)
+        read = tables.read(file)
     except OSError as error:
         raise ValueError(
             f"data.corrections names {file}, which cannot be read: {error.strerror or error}. Give another file, or "
             "none."
         ) from None
-    if "image" not in columns:
+    if "image" not in read:
         raise ValueError(f"{file} has no column image, which data.corrections needs.")
+    columns = {name: tables.names(values, f"values of {name} in {file}") for name, values in read.items()}
     images = columns["image"]
     labels = [""] * len(images) if "mark" in columns else columns.get("label", [""] * len(images))
     return {image: label for image, label in zip(images, labels, strict=True) if image}
@@ -41,9 +43,9 @@ def found(table: Mapping[str, str], source: str, keys: Sequence[str]) -> dict[in
     Raises:
         ValueError: none of its images is there, or one to relabel is not.
     """
-    named = {key: key if key in table else plain_cell(key) for key in keys}
-    known = {item: table[named[key]] for item, key in enumerate(keys) if named[key] in table}
-    absent = table.keys() - named.values()
+    places = _by_form(keys)
+    known = {places[image]: label for image, label in table.items() if image in places}
+    absent = table.keys() - places.keys()
     if table and (not known or any(table[image] for image in absent)):
         image = min((image for image in absent if table[image]), default=min(absent))
         raise ValueError(
@@ -58,13 +60,23 @@ def classes_of(table: Mapping[int, str], source: str, class_names: list[str]) ->
     Raises:
         ValueError: there is no such class.
     """
-    classes = {form: label for label, name in enumerate(class_names) for form in (plain_cell(name), name)}
+    classes = _by_form(class_names)
     for name in table.values():
         if name and name not in classes:
             raise ValueError(
                 f"{source} relabels to {name!r}, which is no class of this data set: {quoted(class_names)}."
             )
     return {item: classes[name] for item, name in table.items() if name}
+
+
+def _by_form(names: Sequence[str]) -> dict[str, int]:
+    """Each name, and the cell that a table of ours has for it, to its place. A cell that several names share, or that
+    is another's name, is not taken for any of them."""
+    cells = [plain_cell(name) for name in names]
+    often = Counter(cells)
+    places = {cell: place for place, cell in enumerate(cells) if often[cell] == 1}
+    places.update({name: place for place, name in enumerate(names)})
+    return places
 
 
 def moved(

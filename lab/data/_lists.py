@@ -1,8 +1,7 @@
-"""Readers of the lists that data sets come with: lines, CSV, JSON, MATLAB; errors name the file."""
+"""Readers of the lists that data sets come with: lines, JSON, MATLAB; errors name the file."""
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 from collections.abc import Callable
@@ -39,31 +38,6 @@ def rows(path: Path, columns: int, skip: int = 0) -> list[list[str]]:
     if not table:
         raise ValueError(f"{path} is empty.")
     return table
-
-
-def csv_columns(path: Path) -> dict[str, list[str]]:
-    """Column to its values, without the blanks around them.
-
-    Raises:
-        ValueError: the file is no well-formed CSV in UTF-8, or a row has another number of values than the head.
-    """
-    try:
-        with checked(path).open(newline="", encoding="utf-8-sig") as lines:
-            reader = csv.reader(lines, strict=True)
-            header = [name.strip() for name in next(reader, [])]
-            if len(set(header)) < len(header):
-                raise ValueError(f"{path} has two columns of one name: {', '.join(header)}.")
-            columns: dict[str, list[str]] = {name: [] for name in header}
-            for row in filter(None, reader):
-                if len(row) != len(header):
-                    raise ValueError(f"{path}, line {reader.line_num}: {len(row)} values for {len(header)} columns.")
-                for name, value in zip(header, row, strict=True):
-                    columns[name].append(value.strip())
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text: {error}.") from None
-    except csv.Error as error:
-        raise ValueError(f"{path} is not well-formed CSV: {error}.") from None
-    return columns
 
 
 def read_json(path: Path, what: str, take: Callable[[Any], Any]) -> Any:

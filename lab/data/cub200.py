@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lab.data._lists import csv_columns, rows
+from lab.core import tables
+from lab.data._lists import rows
 from lab.data._published import PublishedSet
 from lab.data._table import Table
 
@@ -44,7 +45,7 @@ class Cub200(PublishedSet):
         path = self.root / "hierarchy.csv"
         if not path.exists():
             return {}
-        read = csv_columns(path)
+        read = tables.read_text(path).columns
         named = zip(*(read.get(name, []) for name in ("class_id", "family", "order")), strict=False)
         table = {number: {"family": family, "order": order} for number, family, order in named if family and order}
         if lacking := [number for number, _ in rows(self.root / "classes.txt", 2) if number not in table]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from lab.data._lists import csv_columns
+from lab.core import tables
 from lab.data._published import PublishedSet
 from lab.data._table import Table
 
@@ -28,7 +28,7 @@ class GoogleLandmarksV1(PublishedSet):
     """What 000 still found, and what was published."""
 
     def _table(self) -> Table:
-        listed = csv_columns(self.root / "train.csv")
+        listed = tables.read_text(self.root / "train.csv").columns
         if missing := {"id", "landmark_id"} - listed.keys():
             raise ValueError(f"{self.root / 'train.csv'} lacks the columns {', '.join(sorted(missing))}.")
         images = list(zip(listed["id"], listed["landmark_id"], strict=True))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lab.core import tables
 from lab.core.knobs import knob
 from lab.data._base import ImageRecords, ImageSet, SplitKnobs
-from lab.data._lists import csv_columns
 from lab.data._table import SPLITS, Table, personal
+
+NAMES = ("path", "label", "super_class")
+"""Columns in which two names must never become one."""
 
 _ROLES = ("query", "gallery")
 
@@ -18,7 +21,7 @@ class Manifest(SplitKnobs, ImageSet):
     Its columns, in any order:
 
     _path: of the image, absolute or below `root`.
-    label: name or number of the class.
+    label: the class; every cell is a name, so that 01 and 1 are two classes, without the blanks around it.
     split (optional): train, validation or test; `query` and `gallery` are those parts of test.
     query_gallery (optional): query or gallery, for splits that search one part in the other.
     super_class (optional): name of the super-class, for the hierarchical sampler.
@@ -32,7 +35,7 @@ class Manifest(SplitKnobs, ImageSet):
             the row.
     """
 
-    _path: str = knob("CSV or Parquet file with the columns path and label.", path=True, alias="path")
+    _path: str = knob("CSV, Parquet or Arrow file with the columns path and label.", path=True, alias="path")
     _root: str | None = knob(
         "Folder that paths are relative to; by default the file's own folder.", default=None, path=True, alias="root"
     )
@@ -51,22 +54,10 @@ class Manifest(SplitKnobs, ImageSet):
         self.root = Path(self.knobs.root).expanduser() if self.knobs.root else file.parent
         if not file.is_file():
             raise ValueError(f"There is no file {file}; give a CSV or Parquet file with the columns path and label.")
-        columns = _parquet(file) if file.suffix.lower() in (".parquet", ".pq") else csv_columns(file)
+        columns = {}
+        for name, values in tables.read(file).items():
+            columns[name] = tables.names(values, f"values of {name} in {file}", exact=name in NAMES)
         return personal(self, _table(columns, file), self.root)
-
-
-def _parquet(file: Path) -> dict[str, list[str]]:
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        read = pyarrow.parquet.read_table(file)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise ValueError(f"{file} is not a Parquet file: {error}.") from None
-    return {
-        name: ["" if value is None else str(value) for value in column.to_pylist()]
-        for name, column in zip(read.column_names, read.columns, strict=True)
-    }
 
 
 def _table(columns: dict[str, list[str]], file: Path) -> Table:
@@ -75,7 +66,7 @@ def _table(columns: dict[str, list[str]], file: Path) -> Table:
             raise ValueError(f"{file} has no column {name!r}; its columns: {', '.join(columns) or 'none'}.")
     if not columns["path"]:
         raise ValueError(f"{file} has no rows.")
-    for name in ("path", "label", "super_class"):
+    for name in NAMES:
         if "" in columns.get(name, ()):
             raise ValueError(f"{file}, row {columns[name].index('') + 1}: {name} is empty.")
     table = Table(

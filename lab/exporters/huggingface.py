@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from torch import nn
 
+from lab.core import yaml_reader
 from lab.core.estimates import over_groups
 from lab.core.files import write_json
 from lab.core.knobs import knob
@@ -93,7 +93,7 @@ class Huggingface(EncoderExporter):
         write_json(path / "preprocessor_config.json", prepared)
         (path / "config.yaml").write_text(config.as_yaml(), encoding="utf-8")
         head, text = card(run, program, layout, scores_of(run), self.knobs.license, self.knobs.push or ".")
-        head_text = yaml.safe_dump(head, sort_keys=False, allow_unicode=True)
+        head_text = yaml_reader.dump(head, allow_unicode=True)
         (path / "README.md").write_text(f"---\n{head_text}---\n\n{text}", encoding="utf-8")
 
 

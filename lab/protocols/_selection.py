@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import yaml
 
+from lab.core import yaml_reader
 from lab.core.knobs import Knob, Knobs, describe
 from lab.protocols._base import scores_of
 from lab.runs.folder import Run
@@ -41,7 +41,7 @@ def grid(vary: Sequence[str]) -> list[dict[str, Any]]:
                 f"What to vary is given once as SECTION.KNOB=VALUE:VALUE, for instance optimiser.lr=0.001:0.01; got "
                 f"{text!r}."
             )
-        axes[path] = [yaml.safe_load(value) for value in values.split(":")]
+        axes[path] = [yaml_reader.load(value) for value in values.split(":")]
     return combinations(axes)
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow.csv
 
+from lab.core import tables
 from lab.core.knobs import knob
 from lab.protocols._base import Judgement, JudgingProtocol, with_test
 from lab.protocols._outcome import measured
@@ -78,15 +78,15 @@ def levels_from_table(dataset: ImageSet, path: Path) -> dict[str, np.ndarray]:
         ValueError: the file cannot be read, lacks a column, or says nothing of a class that is tested.
     """
     try:
-        table = pyarrow.csv.read_csv(path).to_pydict()
-    except (OSError, pyarrow.ArrowInvalid) as error:
-        raise ValueError(f"The table of classes {path} cannot be read: {error}.") from None
+        table = {name: tables.names(values, name) for name, values in tables.read(path).items()}
+    except OSError as error:
+        raise ValueError(f"The table of classes {path} cannot be read: {error.strerror or error}.") from None
     levels = [level for level in LEVELS if level in table]
     if "class" not in table or not levels:
         raise ValueError(f"{path} needs the columns class, and middle or coarse or both; it has {', '.join(table)}.")
     found = {}
     for level in levels:
-        named = dict(zip(map(str, table["class"]), map(str, table[level]), strict=True))
+        named = dict(zip(table["class"], table[level], strict=True))
         names = [named.get(one, "") for one in dataset.class_names]
         for c in np.unique(dataset.labels[dataset.splits["test"].items]):
             if not names[c]:  # classes without a name would otherwise be one big class

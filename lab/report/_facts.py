@@ -38,16 +38,17 @@ class Facts:
     data: entry of `lab.data`. encoder: as the papers print it. dim: width of the embedding. size: side of the images,
     in pixels. weights: what training started from. images: that training saw. protocol: knobs that say which images are
     measured, and how. validated: whether anything but the test images could choose checkpoint and knobs.
+    None where a run was made elsewhere: nobody said how it was chosen.
     """
 
     data: str
-    encoder: str
+    encoder: str | None
     dim: int | None
     size: int | None
     weights: str | None = None
     images: int | None = None
     protocol: dict[str, Any] = field(default_factory=dict)
-    validated: bool = True
+    validated: bool | None = True
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,8 @@ def of_run(run: Run, split: str) -> Facts:
     elsewhere = config.outside and run.used_checkpoint() is None  # `lab.train` trains encoders from outside here
     chosen = {knob for knob, value in encoder.items() if value}
     data = {k: v for k, v in config.data.values.items() if k not in PLACES}
+    if config.data.outside and data.get("digest"):
+        data.pop("what", None)  # a word for the same images
     if "distractors" in data:
         data["distractors"] = data["distractors"] is not None  # whether, not where
     data["corrections"] = corrections_in_words(data.get("corrections"))
@@ -117,7 +120,7 @@ def of_run(run: Run, split: str) -> Facts:
         weights=None if config.outside else "pretrained" if {"pretrained", "weights"} & chosen else "random",
         images=None if elsewhere else config.training.knobs.steps * config.sampler.values.get("batch_size", 0) or None,
         protocol={**data, **examined, "resize": config.testing.values.get("resize"), "queries": scores.get("queries")},
-        validated=bool(run.metrics("validated")),
+        validated=None if config.imported else bool(run.metrics("validated")),
     )
 
 
@@ -128,9 +131,9 @@ def of_row(row: lab.papers.tables.PublishedRow) -> Facts:
     return Facts(row.data, row.encoder, row.dim, row.size, protocol=protocol, validated=validated)
 
 
-def _printed(config: RunConfig) -> str:
+def _printed(config: RunConfig) -> str | None:
     if config.encoder.outside:
-        return str(config.encoder.values.get("what") or config.encoder.name)
+        return config.encoder.values.get("what") or None
     backbone = config.encoder.values.get("backbone", config.encoder.name).partition(".")[0]
     return PRINTED.get(backbone, backbone)
 

@@ -88,9 +88,9 @@ def _selected(ours: Sequence[ReportLine], lines: Sequence[ReportLine], split: st
     parts = []
     if split == "validation" and (chosen := [line.label for line in ours if line.facts.validated]):
         parts.append(f"the checkpoints of {_listed(chosen)} were chosen by the very scores that are shown")
-    if papers := [line.label for line in lines if line.published and not line.facts.validated]:
+    if papers := [line.label for line in lines if line.published and line.facts.validated is False]:
         parts.append(f"{_listed(papers)}: checkpoint chosen by the test score")
-    if blind := [line.label for line in ours if not line.facts.validated]:
+    if blind := [line.label for line in ours if line.facts.validated is False]:
         parts.append(f"{_listed(blind)}: trained without validation, so only test scores were there to choose knobs by")
     return f"Selected on {split}: {'; '.join(parts)}. Such scores are too good." if parts else None
 

@@ -12,7 +12,7 @@ import lab.verdict
 from lab.core.estimates import LEVEL, Estimate
 from lab.report import _facts, _fairness
 from lab.report._facts import ReportLine
-from lab.runs.config import RunConfig, flat
+from lab.runs.config import flat
 from lab.runs.folder import Run
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ HOW = (
     "seed", "device", "workers", "graph_memory", "stream", "checkpoint_every", "keep_batches", "keep_frames",
 )  # fmt: skip
 """Knobs of training that do not set one experiment apart from another."""
+
+PLACE = "run"
+"""In a setting: the folder of a run that was made elsewhere by a method that nobody named."""
 
 NAMED = 4
 """Knobs that a line's name tells, at most."""
@@ -101,7 +104,7 @@ class Report:
 
 def report(
     runs: Sequence[Run],
-    split: str = "test",
+    split: str | None = None,
     columns: Sequence[str] | None = None,
     published: bool = False,
     any_loss: bool = False,
@@ -109,7 +112,7 @@ def report(
     """Gather runs into lines, one for each setting, over its seeds.
 
     Args:
-        split: whose scores.
+        split: whose scores; by default test, or validation where that is what all runs have.
         columns: which scores; by default all that the runs have.
         published: add what papers report for these losses on these data sets; with `any_loss` for all others, too.
 
@@ -121,6 +124,7 @@ def report(
     names = [run.name for run in runs]
     if twice := next((run for run in runs if sum(run.path.resolve() == r.path.resolve() for r in runs) > 1), None):
         raise ValueError(f"Run {twice.name} is named twice; name each run once.")
+    split = split or _common_split(runs)
     lacking = [run.name for run in runs if not (run.scores(split) or {}).get("values")]
     if lacking:
         first = runs[names.index(lacking[0])]
@@ -137,14 +141,35 @@ def report(
     return Report((*measured, *(_published(measured, runs, shown, any_loss) if published else ())), shown, split)
 
 
-def setting(config: RunConfig) -> dict[str, Any]:
-    """Dotted knob to value of what sets an experiment apart: all but its seed, its machine and where its data lie."""
-    return flattened(config.as_dict())
+def _common_split(runs: Sequence[Run]) -> str:
+    """The split of the scores: test, unless all runs have scores of validation and not all have those of test."""
+    for split in ("test", "validation"):
+        if all((run.scores(split) or {}).get("values") for run in runs):
+            return split
+    return "test"
+
+
+def setting(run: Run, split: str = "test") -> dict[str, Any]:
+    """Dotted knob to value of what sets an experiment apart: all but its seed, its machine and where its data lie.
+
+    A run that was made elsewhere goes by its method, and one without a method by its own name: it is like no other.
+    """
+    config = run.config_of(split)
+    values = flattened(config.as_dict())
+    if config.imported:
+        values["loss.name"] = config.method or run.name
+        for knob in ("loss.what", "loss.method"):
+            values.pop(knob, None)
+        if not config.method:
+            values[PLACE] = str(run.path.resolve())
+    elif config.loss.outside:  # somebody's own, by what it is called
+        values["loss.name"] = values.pop("loss.what")
+    return values
 
 
 def flattened(config: Mapping[str, Any]) -> dict[str, Any]:
     """`setting` of a configuration as it stands in a run's file."""
-    hidden = {f"training.{knob}" for knob in HOW} | {f"data.{knob}" for knob in _facts.PLACES}
+    hidden = {f"training.{knob}" for knob in HOW} | {f"data.{knob}" for knob in _facts.PLACES} | {"loss.seed"}
     return {key: value for key, value in flat(dict(config)).items() if key not in hidden and value != []}
 
 
@@ -158,12 +183,12 @@ def together(settings: Sequence[dict[str, Any]]) -> list[list[int]]:
 
 
 def _measured_lines(runs: Sequence[Run], split: str, columns: tuple[str, ...]) -> list[ReportLine]:
-    settings = [setting(run.config_of(split)) for run in runs]
+    settings = [setting(run, split) for run in runs]
     groups = together(settings)
     firsts = [settings[group[0]] for group in groups]
     lines = []
     for first, group in zip(firsts, groups, strict=True):
-        mine = [runs[at] for at in sorted(group, key=lambda at: runs[at].config.training.knobs.seed)]
+        mine = sorted((runs[at] for at in group), key=lambda run: -1 if run.config.seed is None else run.config.seed)
         values = [(run.scores(split) or {})["values"] for run in mine]
         facts = _facts.of_run(mine[0], split)
         line = ReportLine(
@@ -176,7 +201,7 @@ def _measured_lines(runs: Sequence[Run], split: str, columns: tuple[str, ...]) -
             },
             source="own",
             runs=tuple(run.name for run in mine),
-            seeds=tuple(run.config.training.knobs.seed for run in mine),
+            seeds=tuple(run.config.seed for run in mine if run.config.seed is not None),
             note=_faults(mine),
             measured=tuple(str((run.scores(split) or {}).get("images", "")) for run in mine),
         )
@@ -195,7 +220,7 @@ def _name(one: dict[str, Any], others: Sequence[dict[str, Any]]) -> str:
     loss = one["loss.name"]
     rivals = [o for o in others if o["loss.name"] == loss and o["data.name"] == one["data.name"]]
     keys = dict.fromkeys(key for rival in rivals for key in rival)
-    differing = [key for key in keys if any(rival.get(key) != one.get(key) for rival in rivals)]
+    differing = [key for key in keys if key != PLACE and any(rival.get(key) != one.get(key) for rival in rivals)]
     if not differing:
         return loss
     lasts = [key.rpartition(".")[2] for key in differing]

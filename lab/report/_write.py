@@ -28,8 +28,9 @@ def cells_of(report: Report) -> tuple[list[str], list[list[str]]]:
     rows = []
     for line in report.lines:
         row = [line.name, f"published: {line.source}" if line.published else "own"]
-        row += [line.data] * several + [line.facts.encoder]
-        row += [NOTHING if value is None else str(value) for value in (line.facts.dim, line.facts.size)]
+        row += [line.data] * several
+        facts = (line.facts.encoder, line.facts.dim, line.facts.size)
+        row += [NOTHING if value is None else str(value) for value in facts]
         row += [NOTHING if line.published else str(len(line.runs))]
         rows.append([*row, *(_score(line, column) for column in report.columns)])
     return head, rows

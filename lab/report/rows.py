@@ -13,6 +13,7 @@ import numpy as np
 
 import lab.papers.tables
 import lab.report
+from lab.core.catalog import OUTSIDE
 from lab.data import SplitKnobs
 from lab.runs import Run, management
 
@@ -42,11 +43,19 @@ def row(run: Run, config: dict[str, Any], names: dict[str, str], split: str) -> 
         "queries": measured.get("queries"),
         "measured on": query_set(config, split, measured) if scores else None,
         **names,
-        "seed": (config.get("training") or {}).get("seed", 0),
+        "seed": _seed(config),
         **(scores or {}),
         **{name: remarks[name] for name in ("group", "tags", "note")},
         "started": started,
     }
+
+
+def _seed(config: Mapping[str, Any]) -> int | None:
+    """The seed; None where the run was made elsewhere and nobody said."""
+    loss = config.get("loss")
+    if isinstance(loss, Mapping) and loss.get("name") == OUTSIDE and not loss.get("what"):
+        return loss.get("seed")
+    return (config.get("training") or {}).get("seed", 0)
 
 
 def query_set(config: Mapping[str, Any], split: str, scores: Mapping[str, Any] | None = None) -> str:
@@ -60,6 +69,8 @@ def query_set(config: Mapping[str, Any], split: str, scores: Mapping[str, Any] |
     data = config.get("data") or {}
     data = dict(data) if isinstance(data, Mapping) else {"name": data}
     data["corrections"] = data.pop("leave_out", None) or data.get("corrections")  # as version 0.2 called them
+    if data.get("name") == OUTSIDE and data.get("digest"):
+        data.pop("what", None)  # a word for the same images
     for name in ("root", "path", "corrections"):  # a table's name is made of its content, and a folder may be moved
         data[name] = Path(data[name]).name if data.get(name) else None
     passed = TRAINED_ON | ({"folds", "fold", "validation"} if split == "test" else set())
@@ -153,10 +164,10 @@ def over_seeds(runs: Sequence[Run], rows: Sequence[dict[str, Any]]) -> list[dict
     The deviation is that of a sample (n - 1); groups of one run have none.
     """
     lines = []
-    for members in lab.report.together([lab.report.setting(run.config) for run in runs]):
+    for members in lab.report.together([lab.report.setting(run) for run in runs]):
         first = rows[members[0]]
         line = {name: first[name] for name in ("loss", "encoder", "data")}
-        line |= {"runs": len(members), "seeds": sorted(rows[m]["seed"] for m in members)}
+        line |= {"runs": len(members), "seeds": sorted(rows[m]["seed"] for m in members if rows[m]["seed"] is not None)}
         for name in columns(rows[m] for m in members):
             values = [rows[m][name] for m in members if rows[m].get(name) is not None]
             line[name] = float(np.mean(values))

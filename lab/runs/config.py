@@ -14,8 +14,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 import lab.papers.recipes
 from lab.core import yaml_reader
 from lab.core.catalog import OUTSIDE
@@ -261,6 +259,16 @@ class RunConfig:
         return self.loss.outside and not self.loss.values.get("what")
 
     @property
+    def method(self) -> str:
+        """What a person called the method of a run that was made elsewhere; "" where nobody said, and for others."""
+        return str(self.loss.values.get("method") or "") if self.imported else ""
+
+    @property
+    def seed(self) -> int | None:
+        """The seed; None where the run was made elsewhere and nobody said."""
+        return self.loss.values.get("seed") if self.imported else self.training.knobs.seed
+
+    @property
     def foreign(self) -> bool:
         """Whether data, encoder or loss came from elsewhere, so that this configuration alone cannot train a run."""
         return any(one.outside for one in (self.data, self.encoder, self.loss))
@@ -295,7 +303,7 @@ class RunConfig:
         return "cosine" if unit else "euclidean"
 
     def as_yaml(self) -> str:
-        return yaml.safe_dump(self.as_dict(), sort_keys=False, width=120)
+        return yaml_reader.dump(self.as_dict(), width=120)
 
     def changed(self, path: str, value: Any) -> RunConfig:
         """A copy with one knob (`loss.tau1`) or one whole section (`loss`) changed.
@@ -314,6 +322,18 @@ class RunConfig:
         elif section == "loss":
             changed = without_followed_lengths(changed)
         return RunConfig.of({**changed, section: value}, stored=bool(self.missing) or self.foreign)
+
+    def typed(self, path: str, text: str) -> Any:
+        """Return a value of a knob (`loss.tau`) that a person typed: as YAML, but a knob of texts takes 010 as it is.
+
+        Raises:
+            ValueError: it is no YAML.
+        """
+        section, _, name = path.partition(".")
+        chosen = getattr(self, section, None)
+        knobs = describe(type(chosen.knobs)) if isinstance(chosen, Choice) else []
+        texts = any(one.name == name and one.kind is str and not one.many for one in knobs)
+        return text if texts and text != "null" else yaml_reader.load(text)
 
     def flags(self) -> list[str]:
         """Words that, after `lab train`, give this configuration: names and knobs, where they are not the default ones.

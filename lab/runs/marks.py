@@ -208,10 +208,12 @@ def corrections(images: ImageSet, marks: Mapping[int, Mark], before: str | None 
     """
     table = {} if before is None else read_corrections(Path(before).expanduser())
     for item, mark in sorted(marks.items()):
+        key = images.keys[item]
         if mark.answer:
-            table.pop(image := plain_cell(images.keys[item]), None)
+            for form in (key, plain_cell(key)):
+                table.pop(form, None)
             if mark.answer != "keep":
-                table[image] = mark.label if mark.answer == "relabel" else ""
+                table[key] = mark.label if mark.answer == "relabel" else ""
     return table
 
 

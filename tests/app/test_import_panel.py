@@ -39,7 +39,7 @@ def test_a_file_of_vectors_becomes_a_run(no_runs, home, open_page):
     page = open_page("runs", bring="yes")
     asked(page, kind="A file of vectors", file="unit.npy", table="classes.csv", name="mine")
     assert press(page).calm, page.words()
-    assert "The run mine is ready" in page.words()
+    assert "The run mine is ready" in page.words() and "2 classes from column" in page.words()
     run = lab.runs.open("mine", no_runs)
     assert run.state == "finished" and sorted(set(run.dataset().class_names)) == ["a", "b"]
     assert open_page("browse", run="mine").calm

@@ -56,7 +56,7 @@ def test_each_place_has_an_address(runs, open_page):
     page = open_page("browse", run="smooth")
     assert follow(page, str(item), "image").query_params["query"] == str(item)
     test = follow(page, str(images.class_names[label]), "class")
-    assert test.query_params["class"] == str(label)
+    assert test.query_params["class"] == str(images.class_names[label])
     assert test.session_state["query"] in run.embeddings("test").items[run.embeddings("test").labels == label]
     assert follow(page, "map", "page").header[0].value == "Map"
     assert follow(open_page("figures"), "smooth", "run").header[0].value == "Browse"

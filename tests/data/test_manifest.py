@@ -97,7 +97,7 @@ def test_an_image_listed_twice_counts_once(write):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "no column 'path'"),
+        ("", "is empty; its first line names its columns"),
         ("path\na.png\n", "no column 'label'; its columns: path"),
         ("path,label\n", "has no rows"),
         ("path,label\na.png\n", "line 2: 1 values for 2 columns"),

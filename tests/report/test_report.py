@@ -190,7 +190,8 @@ def test_mistakes_get_one_sentence(make, capsys):
         [[1.0, 0], [0, 1], [1, 0]], ["a", "b", "a"], split="validation", name="own", runs=unfinished.path.parent
     )
     with pytest.raises(ValueError, match="own has no scores of split test; there are those of validation: --split val"):
-        lab.report.report([Run(unfinished.path.parent / "own")])
+        lab.report.report([Run(unfinished.path.parent / "own")], "test")
+    assert lab.report.report([Run(unfinished.path.parent / "own")]).split == "validation", "all that it has"
     with pytest.raises(ValueError, match="at least one run"):
         lab.report.report([])
     with pytest.raises(ValueError, match="done is named twice"):

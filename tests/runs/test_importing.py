@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
@@ -281,7 +282,7 @@ def test_tensors_pairs_and_tables_without_names(tmp_path, vectors, capsys):
     words = ["import", str(tmp_path / "X.npy"), "--table", str(tmp_path / "y.npy"), "--runs", str(tmp_path / "runs")]
     assert main(words) == 0
     told = capsys.readouterr().out
-    assert "label is column label" in told and "MAP@R" in told
+    assert "label: 8 classes from column `label`" in told and "MAP@R" in told
     torch.save(torch.nn.Linear(2, 2), tmp_path / "module.pt")
     with pytest.raises(ValueError, match="holds more than tensors"):
         imported(tmp_path, tmp_path / "module.pt")

@@ -72,17 +72,19 @@ def embed(net):
         return torch.nn.functional.normalize(net(points()), dim=1), LABELS
 
 
-def test_lightning(tmp_path):
+def test_lightning(tmp_path, monkeypatch):
+    monkeypatch.delenv("PL_GLOBAL_SEED", raising=False)
     lightning = pytest.importorskip("lightning.pytorch")
     from lab.runs.recording.lightning import Recording
 
     class Module(lightning.LightningModule):
         def __init__(self):
             super().__init__()
-            self.net, self.loss = torch.nn.Linear(5, 3), lab.losses.create("contrastive")
+            self.save_hyperparameters({"loss": "contrastive", "seed": 5})
+            self.net, self.contrastive = torch.nn.Linear(5, 3), lab.losses.create("contrastive")
 
         def training_step(self, batch, _):
-            return self.loss(torch.nn.functional.normalize(self.net(batch[0]), dim=1), batch[1])
+            return self.contrastive(torch.nn.functional.normalize(self.net(batch[0]), dim=1), batch[1])
 
         def validation_step(self, batch, _):
             self.log("similar", self.net(batch[0]).mean())
@@ -100,6 +102,8 @@ def test_lightning(tmp_path):
     assert [record["step"] for record in run.run.metrics("stepped")] == [1, 2, 3]
     assert list(run.run.frames()) == [1, 2, 3] and run.run.metrics("stepped")[0]["lr"] == 0.05
     assert any("similar" in record["values"] for record in run.run.metrics("validated"))
+    told = lab.runs.open("lightning", tmp_path).config
+    assert (told.method, told.seed) == ("contrastive", 5)
 
 
 def test_the_trainers_of_pytorch_metric_learning(tmp_path):
@@ -126,12 +130,14 @@ def test_accelerate(tmp_path):
 
     with lab.runs.record("accelerate", runs=tmp_path) as run:
         accelerator = accelerate.Accelerator(cpu=True, log_with=Tracker(run))
-        accelerator.init_trackers("it", {"lr": 0.1})
+        accelerator.init_trackers("it", {"lr": 0.1, "loss": "mine", "seed": 3})
         for step in (1, 2):
             accelerator.log({"loss": 1 / step, "accuracy": 0.5, "phase": "words are left out"}, step=step)
         accelerator.end_training()
     assert [record["loss"] for record in run.run.metrics("stepped")] == [1, 0.5]
     assert run.run.metrics("validated")[0]["values"] == {"accuracy": 0.5}
+    told = lab.runs.open("accelerate", tmp_path).config
+    assert (told.method, told.seed) == ("mine", 3)
 
 
 class Pairs(torch.utils.data.Dataset):
@@ -175,3 +181,4 @@ def test_the_trainer_of_transformers(tmp_path):
     values = [record["values"] for record in run.run.metrics("validated")]
     assert any("eval_loss" in one for one in values) and any("r@1" in one for one in values)
     assert run.run.state == "finished" and not check(run.run)
+    assert lab.runs.open("trainer", tmp_path).config.seed == 42, "the Trainer's own"

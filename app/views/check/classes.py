@@ -78,7 +78,7 @@ def _query(scene: Scene, ranking: Ranking, k: int, label: int, other: int) -> di
     """Browse, at the image of one class that has the most neighbours of another, among the images of its class."""
     row = data_checks.most_confused(ranking, k, label, other)
     query = {} if row is None else {"query": str(int(scene.view.whole.query.items[row]))}
-    return {"queries": "class", "class": str(label), "k": str(k), **query}
+    return {"queries": "class", "class": str(scene.names[label]), "k": str(k), **query}
 
 
 def _pairs(scene: Scene, ranking: Ranking, confusion: Confusion, k: int) -> None:

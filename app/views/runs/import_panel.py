@@ -88,23 +88,24 @@ def _vectors(folder: Path) -> tuple[Any, ...] | None:
 
 
 @background.job("Importing", keep=8)
-def _made(request: tuple[Any, ...], times: int) -> str:
-    """The name of the run."""
+def _made(request: tuple[Any, ...], times: int) -> tuple[str, str]:
+    """The name of the run, and what was taken for what."""
     kind, path, word, normalise, name, root = request
     if kind == "vectors":
         run = lab.runs.from_embeddings(path, metadata=word, normalise=normalise, name=name or None, runs=root)
     else:
         run = result_of(lab.runs.embed_folder(path, word, name=name or None, runs=root))
-    return run.name
+    return run.name, str(run.status.get("sentence", ""))
 
 
 def _show(request: tuple[Any, ...], times: int) -> None:
     """The state of what was asked for: seconds while it is made, then the way to it, or why it could not be made."""
     try:
-        name = background.if_ready(_made(request, times))
+        made = background.if_ready(_made(request, times))
     except (ValueError, OSError, ImportError) as error:
         page_frame.say_error(error)
         return
-    if name is not None:
-        st.success(page_frame.as_text(f"The run {name} is ready."))
+    if made is not None:
+        name, sentence = made
+        st.success(page_frame.as_text(f"The run {name} is ready. {sentence}"))
         page_frame.link_to("browse", "Browse it", {"run": name})

@@ -140,7 +140,7 @@ def _classes(scene: Scene) -> None:
     shown = [cards.card(scene.view, item) for item in items]
     name = str(scene.view.images.class_names[label])
     gallery([CardSection("class", name, shown)], key="threshold pictures", on_pick=lambda *_: None)
-    scene.view.link(page_frame.as_text(f"Browse images of {name}"), queries="class", **{"class": str(label)})
+    scene.view.link(page_frame.as_text(f"Browse images of {name}"), queries="class", **{"class": name})
 
 
 page()

@@ -157,5 +157,5 @@ def _name(config: dict, section: str) -> str:
     """What a configuration chose in a section; of what was made elsewhere, what a person called it."""
     chosen = config.get(section)
     if isinstance(chosen, dict) and chosen.get("name") == OUTSIDE:
-        return str(chosen.get("what") or "-")
+        return str(chosen.get("what") or chosen.get("method") or "-")
     return str(chosen.get("name", "-") if isinstance(chosen, dict) else chosen or "-")

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag("--explore", metavar="PLACE", help="write a page to explore: FILE.html, or a folder for a static server")
     flag("--published", action="store_true", help="add published numbers for these losses and data")
     flag("--any-loss", action="store_true", help="with --published: also for all other losses")
-    flag("--split", default="test", help="split of the scores (default test)")
+    flag("--split", help="split of the scores (default: test, or validation where all runs have that alone)")
     flag("--scores", nargs="+", metavar="NAME", help="scores to show, for instance r@1 MAP@R (default all)")
     add_flags(parser, "runs", "json")
 

@@ -10,11 +10,10 @@ from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
-import yaml
 
 import lab
 import lab.verdict
-from lab.core import web_page
+from lab.core import web_page, yaml_reader
 from lab.core.estimates import LEVEL, over_groups
 from lab.core.explain import explain
 from lab.core.files import write_text
@@ -210,7 +209,7 @@ def _settings(runs: Sequence[Run]) -> str:
         rows = [[knob, bases[knob], *(one.get(knob, (0, bases[knob]))[1] for one in differing)] for knob in order]
         parts.append(_table("Settings in which the runs differ.", head, rows))
     for run in runs:
-        text = escape(yaml.safe_dump(run.config_dict, sort_keys=False, allow_unicode=True))
+        text = escape(yaml_reader.dump(run.config_dict, allow_unicode=True))
         parts.append(f"<details><summary>Every setting of {escape(run.name)}</summary><pre>{text}</pre></details>")
     return "\n".join(parts)
 

@@ -7,8 +7,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
-import yaml
-
+from lab.core import yaml_reader
 from lab.core.knobs import describe
 from lab.runs.config import SECTIONS, Choice, RunConfig, Section, parse_yaml, read_yaml
 
@@ -89,5 +88,5 @@ def _many(section: Section, sections: Mapping[str, Any], begun: RunConfig) -> di
 
 def _word(path: str, value: Any) -> str:
     value = list(value) if isinstance(value, tuple) else value
-    text = yaml.safe_dump(value, default_flow_style=True, width=10**9).strip()
+    text = yaml_reader.dump(value, default_flow_style=True, width=10**9).strip()
     return f"{path}={text.removesuffix('...').strip()}"

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from lab.core import tables
 from lab.core.files import whole
+from lab.core.formats import counted
 from lab.core.results import as_array
 from lab.data import ImageRecords, Split
 from lab.data.images.reading import ImageError, size_of
@@ -84,7 +86,7 @@ def checked_rows(vectors: Any, rows: np.ndarray, normalise: bool | None) -> np.n
 
 
 def sorted_out(columns: Mapping[str, Sequence[Any]], chosen: Mapping[str, str]) -> dict[str, Any]:
-    """Columns by what they are: those of `NAMES`, `metadata` with the others, and `words` that say so.
+    """Columns by what they are: those of `NAMES`, `metadata` with the others, and `taken`, the name of each column.
 
     Args:
         columns: name to n values.
@@ -95,7 +97,7 @@ def sorted_out(columns: Mapping[str, Sequence[Any]], chosen: Mapping[str, str]) 
     """
     left = {str(name): values for name, values in columns.items()}
     columns_by_use: dict[str, Any] = {}
-    told = []
+    taken: dict[str, str] = {}
     for what, names in NAMES.items():
         column = chosen.get(what)
         if column and column not in left:
@@ -106,24 +108,49 @@ def sorted_out(columns: Mapping[str, Sequence[Any]], chosen: Mapping[str, str]) 
             vague = name in ("part", "role") and not column  # which may mean anything
             if name in left and (not vague or {str(v).lower() for v in left[name]} <= {"query", "gallery"}):
                 columns_by_use[what] = left.pop(name)
-                told.append(f"{what.replace('_', '-')} is column {name}")
+                taken[what] = name
                 break
     if "label" in columns_by_use and "label" not in chosen:
         left.pop("label", None)  # the number of the class whose name is known
     if "image" in columns_by_use:
         left.pop("key", None)
-    told += [f"metadata are {', '.join(left)}"] if left else []
-    return columns_by_use | {"metadata": left, "words": "; ".join(told)}
+    return columns_by_use | {"metadata": left, "taken": taken}
+
+
+def in_words(row_facts: Mapping[str, Any], images: Any, like: str = "") -> str:
+    """Say what was taken for what: "label: 120 classes from column `sku`; 3 rows without; metadata: price".
+
+    Args:
+        row_facts: of `sorted_out`.
+        images: the records or data set that were made of them.
+        like: name of the run whose images these are; labels, roles and super-classes are then its own.
+    """
+    taken, told = row_facts["taken"], []
+    if taken.get("vector"):
+        told.append(f"vectors: {taken['vector']}")
+    if row_facts.get("label") is not None and not like:
+        named = np.array([bool(name) for name in images.class_names])
+        without = int((~named[images.labels]).sum())
+        source = f" from column `{taken['label']}`" if "label" in taken else ""
+        told.append(f"label: {counted(int(named.sum()), 'class', 'classes')}{source}")
+        told += [f"{counted(without, 'row')} without"] if without else []
+        if any(name.startswith("-") and name[1:].isdecimal() for name in images.class_names):
+            told.append("a negative number written as text is a class; leave the cell empty for no class")
+    for what in ("image", "key", "split") if like else ("image", "key", "split", "role", "super_class"):
+        if what in taken:
+            told.append(f"{what.replace('_', '-')}: column `{taken[what]}`")
+    told += [f"labels: those of run {like}"] if like else []
+    told += [f"metadata: {', '.join(row_facts['metadata'])}"] if row_facts["metadata"] and not like else []
+    return "; ".join(told)
 
 
 def labelled(labels: Sequence[Any] | None, count: int) -> tuple[np.ndarray, list[str]]:
     """Labels int64 [n] and the names of their classes.
 
     What has no class (None, NaN, an empty text, a negative number) becomes a class of its own, without a name: nothing
-    is a true match of it, so no metric of rankings counts it.
+    is a true match of it, so no metric of rankings counts it. A text "-1" is a name.
     """
-    values = [None] * count if labels is None else plain(labels)  # -1.0, too: a column with gaps holds floats
-    words = ["" if isinstance(one, int | float | np.number) and one < 0 else text_of(one) for one in values]
+    words = [""] * count if labels is None else tables.names(_without_negative(labels), "labels")
     numbers: dict[str, int] = {}
     for word in words:
         if word:
@@ -134,6 +161,16 @@ def labelled(labels: Sequence[Any] | None, count: int) -> tuple[np.ndarray, list
             names.append("")
         class_of_row[row] = numbers[word] if word else len(names) - 1
     return class_of_row, names
+
+
+def _without_negative(labels: Any) -> Any:
+    """Labels with None or NaN for negative numbers."""
+    cells = tables.column(labels)
+    if isinstance(cells, np.ndarray) and cells.dtype.kind == "f":
+        return np.where(cells < 0, np.nan, cells)
+    if isinstance(cells, np.ndarray) and cells.dtype.kind not in "iO":
+        return cells
+    return [None if isinstance(one, int | float | np.number) and one < 0 else one for one in cells]
 
 
 def records(
@@ -156,7 +193,7 @@ def records(
     for name, values in {**named, "super_class": super_class, **metadata}.items():
         if values is not None and len(values) != count:
             raise ValueError(f"There are {count:,} vectors, but {len(values):,} values of {name}; each row needs one.")
-    texts = [str(row) for row in range(count)] if keys is None else [text_of(key) for key in plain(keys)]
+    texts = [str(row) for row in range(count)] if keys is None else tables.names(keys, "keys")
     first: dict[str, int] = {}
     for row, key in enumerate(texts):
         if first.setdefault(key, row) != row:
@@ -169,7 +206,7 @@ def records(
         class_names=names,
         super_labels=supers,
         super_names=super_names,
-        attributes={name: np.array([text_of(v) for v in plain(values)], str) for name, values in metadata.items()},
+        attributes={name: np.array(tables.names(values, name, exact=False), str) for name, values in metadata.items()},
         splits=_splits(count, split, role),
     )
 
@@ -185,7 +222,7 @@ def pictures(images: Sequence[Any], base: Path, count: int) -> tuple[Path, list[
     """
     if len(images) != count:
         raise ValueError(f"There are {count:,} vectors, but {len(images):,} pictures; each row needs one.")
-    paths = [text_of(one) for one in plain(images)]
+    paths = tables.names(images, "paths of pictures")
     root, keys = whole(base), [one.replace("\\", "/") for one in paths]
     if any(os.path.isabs(one) for one in paths):
         places = [os.path.normpath(os.path.join(root, os.path.expanduser(one))) for one in paths]
@@ -213,18 +250,10 @@ def plain(values: Any) -> list[Any]:
     return values.tolist() if hasattr(values, "tolist") else list(values)
 
 
-def text_of(value: Any) -> str:
-    """A value as text: nothing for what says nothing, whole numbers without a point."""
-    if value is None or type(value).__name__ == "NAType" or value != value:  # NaN and NaT differ from themselves
-        return ""  # and pandas' NA does not say whether it does
-    if isinstance(value, bytes):
-        value = value.decode("utf-8", errors="replace")
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
-
-
 def _splits(count: int, split: Sequence[Any] | str, role: Sequence[Any] | None) -> dict[str, Split]:
-    where = np.array([split] * count if isinstance(split, str) else [text_of(one).lower() for one in plain(split)])
-    roles = np.array(["query"] * count if role is None else [text_of(one).lower() for one in plain(role)])
+    given = [split] * count if isinstance(split, str) else [one.lower() for one in tables.names(split, "splits")]
+    where = np.array(given)
+    roles = np.array(["query"] * count if role is None else [one.lower() for one in tables.names(role, "roles")])
     for row in np.flatnonzero(~np.isin(where, list(SPLITS)))[:1]:
         raise ValueError(f"Row {row:,}: the split is {str(where[row])!r}, not one of {', '.join(SPLITS)}.")
     where = np.array([SPLITS[one] for one in where])

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from lab.core import tables
 from lab.core.explain import faiss_library
 from lab.core.files import checked
 
 VECTORS = ("vectors", "vector", "embeddings", "embedding", "features", "feature", "emb")
 """Names that the array or column of vectors has; the first that is there is taken."""
 
-NUMBERED = re.compile(r"(?:v|dim_?|emb_?|embedding_|feature_|x)?(\d+)")
-"""Columns of single numbers: v0, v1, ... or 0, 1, ..."""
+NUMBERED = re.compile(r"(v|e|f|d|x|z|pc|dim_?|emb_?|embedding_?|feat_?|feature_?|vec_?|vector_?|)(\d+)", re.IGNORECASE)
+"""Columns of single numbers: v0, v1, ... or 0, 1, ..., counted from 0 or 1."""
 
 NUMBER = re.compile(r"-?\d+(\.\d*)?(e[-+]?\d+)?")
 """A number, as the first line of a table without names has them."""
@@ -26,10 +27,11 @@ NUMBER = re.compile(r"-?\d+(\.\d*)?(e[-+]?\d+)?")
 
 @dataclass
 class Source:
-    """Vectors, and what stands beside them. columns: name to n values."""
+    """Vectors, and what stands beside them. columns: name to n values. taken: which columns the vectors were."""
 
     vectors: Any
     columns: dict[str, Any] = field(default_factory=dict)
+    taken: str = ""
 
 
 def read(path: Path | str, vector: str = "") -> Source:
@@ -64,16 +66,18 @@ def table(source: Any) -> dict[str, Any]:
             labels = _opened(path, lambda: _numpy(path, "")).vectors
             if labels.ndim != 1:
                 raise ValueError(f"{path} has the shape {list(labels.shape)}; as a table it is one label a row, [n].")
-            return {"label": labels.tolist()}
-        reader = TABLES.get(path.suffix.lower())
-        if reader is None:
+            return {"label": labels}
+        if path.suffix.lower() not in TABLES:
             raise ValueError(f"{path.name} is no table that is read; these are: .npy, {', '.join(TABLES)}.")
         if not path.is_file():
             raise ValueError(f"There is no file {path}.")
-        return _opened(path, lambda: _columns(reader(path)))
+        columns = tables.read(path)
+        if not any(len(values) for values in columns.values()):
+            raise ValueError(f"{path} has no rows below the names of its columns ({', '.join(columns)}).")
+        return columns
     if isinstance(source, Mapping):
         return dict(source)
-    return _columns(_as_arrow(source))
+    return tables.arrow_columns(_as_arrow(source))
 
 
 def is_table(thing: Any) -> bool:
@@ -166,39 +170,30 @@ def _safetensors(path: Path, vector: str) -> Source:
     return source
 
 
-def _arrow(path: Path) -> Any:
-    import pyarrow as pa
+def _table(path: Path, vector: str) -> Source:
+    """The vectors of a table, and its other columns."""
+    if path.suffix.lower() not in tables.TEXT:
+        return of_table(tables.read_arrow(path), vector)
 
-    source = pa.memory_map(str(path))
-    try:
-        return pa.ipc.open_file(source).read_all()
-    except pa.ArrowInvalid:
-        return pa.ipc.open_stream(source).read_all()
+    def choose(first: list[str]) -> tuple[list[str] | None, list[str]]:
+        """Names for a table without a line of names, and which of its columns are numbers."""
+        numbers = all(map(NUMBER.fullmatch, first)) and not all(map(str.isdecimal, first))  # whole ones may be names
+        names = [f"v{number}" for number in range(len(first))] if numbers else None
+        header = names or first
+        return names, [] if _named_vector(header, vector) else _numbered(header)
 
-
-def _parquet(path: Path) -> Any:
-    import pyarrow.parquet
-
-    return pyarrow.parquet.read_table(path, memory_map=True)
-
-
-def _csv(path: Path) -> Any:
-    import pyarrow.csv
-
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-    parsed = pyarrow.csv.ParseOptions(delimiter=delimiter)
-    with open(path, encoding="utf-8") as file:
-        first = file.readline().rstrip("\r\n").split(delimiter)
-    if not all(map(NUMBER.fullmatch, first)) or all(map(str.isdecimal, first)):  # whole numbers may be names
-        return pyarrow.csv.read_csv(path, parse_options=parsed)
-    names = [f"v{number}" for number in range(len(first))]
-    return pyarrow.csv.read_csv(path, parse_options=parsed, read_options=pyarrow.csv.ReadOptions(column_names=names))
+    read = tables.read_text(path, choose)
+    name = _named_vector(read.columns, vector)
+    if name:
+        texts = read.columns.pop(name)
+        return Source(_lists_of_texts(texts, name), dict(read.columns), f"column `{name}`")
+    if read.numbers is None:
+        raise ValueError(_no_vectors(list(read.columns)))
+    return Source(read.numbers, dict(read.columns), f"{read.numbers.shape[1]} columns of numbers")
 
 
-TABLES: dict[str, Callable[[Path], Any]] = {
-    ".csv": _csv, ".tsv": _csv, ".parquet": _parquet, ".pq": _parquet, ".arrow": _arrow, ".feather": _arrow,
-}  # fmt: skip
-"""Suffix to what reads a file as an Arrow table."""
+TABLES = (".csv", ".tsv", *tables.ARROW)
+"""Suffixes of files that are tables."""
 
 
 def _as_arrow(table: Any) -> Any:
@@ -208,27 +203,76 @@ def _as_arrow(table: Any) -> Any:
         return table
     try:
         if hasattr(table, "iloc"):
-            return pa.Table.from_pandas(table.rename(columns=str), preserve_index=False)
+            return pa.Table.from_pandas(_of_one_type(table.rename(columns=str)), preserve_index=False)
         return pa.table(table)
     except (pa.ArrowException, TypeError, ValueError) as error:  # a column of texts and numbers, for instance
         reason = "; ".join(str(one).rstrip(".") for one in error.args)[:300]
         raise ValueError(f"This is no table whose columns have one type each ({reason}).") from None
 
 
-def _columns(read: Any) -> dict[str, Any]:
-    return {name: read.column(name).to_pylist() for name in read.column_names}
+def _of_one_type(frame: Any) -> Any:
+    """A data frame whose columns of Python objects are texts, but for those of lists, which are vectors."""
+    changed = {}
+    for name in frame.columns:
+        column = frame[name]
+        if column.dtype == object and all(
+            isinstance(one, str | bytes) or not hasattr(one, "__len__") for one in column
+        ):
+            changed[name] = tables.names(column, name)
+    return frame.assign(**changed)
+
+
+def _named_vector(columns: Iterable[str], vector: str) -> str:
+    """The column of lists: the one that a person named, else the first of `VECTORS` that is there, or "".
+
+    Raises:
+        ValueError: there is no column of the name given.
+    """
+    columns = list(columns)
+    if vector and vector not in columns:
+        raise ValueError(f"There is no column {vector!r}; the columns are {', '.join(columns[:20]) or 'none'}.")
+    return vector or next((one for one in VECTORS if one in columns), "")
+
+
+def _numbered(columns: Iterable[str]) -> list[str]:
+    """The columns v0, v1, ... or v1, v2, ... by their number; of several such rows of columns, the longest."""
+    groups: dict[str, dict[int, str]] = {}
+    for name in columns:
+        if found := NUMBERED.fullmatch(name):
+            groups.setdefault(found[1].lower(), {})[int(found[2])] = name
+    whole = []
+    for group in groups.values():
+        first = min(group)
+        if sorted(group) == list(range(first, first + len(group))) and (first == 0 or (first == 1 and len(group) > 1)):
+            whole.append(group)
+    longest = max(whole, key=len, default={})
+    return [longest[number] for number in sorted(longest)]
+
+
+def _no_vectors(columns: Sequence[str]) -> str:
+    return (
+        f"No column holds vectors: none is called {', '.join(VECTORS[:4])}, and there are no columns v0, v1, ...; "
+        f"the columns are {', '.join(columns[:20])}. Name it with --vector."
+    )
 
 
 def of_table(table: Any, vector: str) -> Source:
-    """Vectors of a data frame or Arrow table, and what else it has: the column of lists (or of JSON lists in a text
-    file) or the numbered columns, and the others."""
-    names = (read := _as_arrow(table)).column_names
-    name = vector or next((one for one in VECTORS if one in names), "")
-    if not name:
-        return _of_numbers(read)
-    if name not in names:
-        raise ValueError(f"There is no column {vector!r}; the columns are {', '.join(names) or 'none'}.")
-    return Source(_lists(read.column(name), name), _columns(read.drop_columns([name])))
+    """Vectors of a data frame or Arrow table, and what else it has: the column of lists (or of JSON lists in texts) or
+    the numbered columns, and the others."""
+    read = _as_arrow(table)
+    name = _named_vector(read.column_names, vector)
+    if name:
+        return Source(
+            _lists(read.column(name), name), tables.arrow_columns(read.drop_columns([name])), f"column `{name}`"
+        )
+    ordered = _numbered(read.column_names)
+    if not ordered:
+        raise ValueError(_no_vectors(read.column_names))
+    try:
+        vectors = np.stack([read.column(name).to_numpy().astype(np.float32) for name in ordered], axis=1)
+    except (TypeError, ValueError):
+        raise ValueError(f"The columns {ordered[0]} to {ordered[-1]} hold texts where numbers are needed.") from None
+    return Source(vectors, tables.arrow_columns(read.drop_columns(ordered)), f"{len(ordered)} columns of numbers")
 
 
 def _lists(column: Any, name: str) -> Any:
@@ -237,10 +281,7 @@ def _lists(column: Any, name: str) -> Any:
     import pyarrow.compute
 
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        try:
-            return np.asarray([json.loads(one) for one in column.to_pylist()], np.float32)
-        except (ValueError, TypeError):
-            raise ValueError(f"The column {name} holds texts that are no lists of as many numbers each.") from None
+        return _lists_of_texts(column.to_pylist(), name)
     if not hasattr(column.type, "value_type"):
         raise ValueError(f"The column {name} holds {column.type}, not a list of numbers in each row.")
     flat = [chunk.flatten() for chunk in column.chunks if len(chunk)]
@@ -250,20 +291,12 @@ def _lists(column: Any, name: str) -> Any:
     return np.concatenate([part.to_numpy(zero_copy_only=False).reshape(-1, lengths[0]) for part in flat])
 
 
-def _of_numbers(read: Any) -> Source:
-    """A table whose columns v0, v1, ... are the numbers of the vectors."""
-    numbers = {name: int(m[1]) for name in read.column_names if (m := NUMBERED.fullmatch(name))}
-    if sorted(numbers.values()) != list(range(len(numbers))) or not numbers:
-        raise ValueError(
-            f"No column holds vectors: none is called {', '.join(VECTORS[:4])}, and there are no columns v0, v1, ...; "
-            f"the columns are {', '.join(read.column_names[:20])}. Name it with --vector."
-        )
-    ordered = sorted(numbers, key=lambda name: numbers[name])
+def _lists_of_texts(texts: Sequence[str], name: str) -> np.ndarray:
+    """The vectors in a column of JSON lists, float32 [n d]."""
     try:
-        vectors = np.stack([read.column(name).to_numpy().astype(np.float32) for name in ordered], axis=1)
-    except (TypeError, ValueError):
-        raise ValueError(f"The columns {ordered[0]} to {ordered[-1]} hold texts where numbers are needed.") from None
-    return Source(vectors, _columns(read.drop_columns(ordered)))
+        return np.asarray([json.loads(one) for one in texts], np.float32)
+    except (ValueError, TypeError):
+        raise ValueError(f"The column {name} holds texts that are no lists of as many numbers each.") from None
 
 
 def _faiss(path: Path, vector: str) -> Source:
@@ -302,7 +335,7 @@ def _folder(path: Path, vector: str) -> Source:
 
 READERS: dict[str, Callable[[Path, str], Source]] = {
     ".npy": _numpy, ".npz": _numpy, ".pt": _torch, ".pth": _torch, ".safetensors": _safetensors,
-    **dict.fromkeys(TABLES, lambda path, vector: of_table(TABLES[path.suffix.lower()](path), vector)),
+    **dict.fromkeys(TABLES, _table),
     ".faiss": _faiss, ".index": _faiss,
 }  # fmt: skip
 """Suffix to what reads a file of vectors."""

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lab.core import tables
 from lab.core.catalog import OUTSIDE
+from lab.core.explain import quoted
 from lab.core.files import write_json, write_text
 from lab.core.results import parts_of
 from lab.runs.config import RunConfig
@@ -25,7 +27,7 @@ from lab.runs.store import default_root, free_name, open_run
 from lab.runs.writer import Writer
 
 if TYPE_CHECKING:
-    from lab.data import ImageSet
+    from lab.data import ImageRecords, ImageSet
 
 PAIRS = 1_000_000_000
 """Most pairs of query and gallery that are measured without being asked: half a minute on a laptop."""
@@ -48,8 +50,8 @@ def from_embeddings(
     keys: Sequence[Any] | None = None, root: Path | str | None = None, split: Sequence[str] | str = "test",
     roles: Sequence[str] | None = None, super_classes: Sequence[Any] | None = None, metadata: Any = None,
     columns: Mapping[str, str] | None = None, like: Run | Path | str | None = None, encoder: str = "",
-    normalise: bool | None = None, measure: bool | None = None, name: str | None = None,
-    runs: Path | str | None = None,
+    method: str = "", seed: int | None = None, normalise: bool | None = None, measure: bool | None = None,
+    name: str | None = None, runs: Path | str | None = None,
 ) -> Run:  # fmt: skip
     """A run out of vectors that were made elsewhere; it is browsed, mapped, inspected and reported like any other.
 
@@ -72,7 +74,9 @@ def from_embeddings(
             say so.
         like: a run on the same images; keys or images then say which of its images each row is, and without them the
             rows are in the order of its stored embeddings. The two can be compared query by query.
-        encoder: what made the vectors, in your own words.
+        encoder: what made the vectors, in your own words, such as the backbone.
+        method, seed: the loss or method that it was trained by, and the seed. A report makes one row of the runs of one
+            method that differ in nothing but their seed; a run without a method is a row of its own.
         normalise: True brings rows to unit length, False keeps their lengths and compares by distance; None takes
             unit vectors only.
         measure: whether the metrics are computed; by default where rows have classes and there are at most a billion
@@ -95,14 +99,36 @@ def from_embeddings(
     table, row_facts = _sorted_out(vectors, known, metadata, dict(columns or {}))
     file = Path(vectors) if isinstance(vectors, str | Path) else None
     base = Path(root) if root is not None else file.parent if file else Path()
-    if like is not None:
-        brought = _like(table, row_facts, base, like if isinstance(like, Run) else open_run(like, runs))
-    else:
-        brought = _described(table, row_facts, base, with_root=root is not None)
+    compared = open_run(like, runs) if isinstance(like, Path | str) else like
+    brought = brought_of(table, row_facts, base, compared, with_root=root is not None)
     stem = file.stem if file else "imported"
     root = default_root(runs)
-    run = _write(brought, row_facts["words"], encoder or stem, normalise, root, name, stem)
+    words = described.in_words(row_facts, brought.images, brought.like.name if brought.like else "")
+    config = outside_config(
+        brought.images.knobs.model_dump() if brought.like is None else brought.like.config.data.as_dict(),
+        {"what": encoder, "dim": int(brought.vectors.shape[1]), "normalise": normalise is not False},
+        method,
+        seed,
+    )
+    run = _write(brought, words, config, normalise, root, name or free_name(root, plain_name(stem)))
     return _measured(run, brought, measure)
+
+
+def brought_of(
+    table: Any, row_facts: dict[str, Any], base: Path, like: Run | None, *, with_root: bool = False
+) -> Brought:
+    """Return what a run is made of: rows with images of their own, or with those of another run.
+
+    Args:
+        table: vectors [n d]. row_facts: label, image, key, split, ..., a value for each row or None, and `metadata`.
+        base: what paths of pictures are relative to. with_root: whether keys are pictures below it.
+
+    Raises:
+        ValueError: what is known of the rows cannot be used; names the row.
+    """
+    if like is not None:
+        return _like(table, row_facts, base, like)
+    return _described(table, row_facts, base, with_root)
 
 
 def _sorted_out(
@@ -121,8 +147,12 @@ def _sorted_out(
     table_columns = dict(source.columns) | ({} if metadata is None else reading.table(metadata))
     columns |= {what: known[what] for what in ("label", "image") if isinstance(known[what], str)}
     row_facts = described.sorted_out(table_columns, columns)
-    row_facts |= {what: values for what, values in known.items() if values is not None and not isinstance(values, str)}
+    for what, values in known.items():
+        if values is not None and not isinstance(values, str):  # values for the rows, not the name of a column
+            row_facts[what] = values
+            row_facts["taken"].pop(what, None)
     row_facts.setdefault("split", known["split"])
+    row_facts["taken"]["vector"] = source.taken
     return as_rows(source.vectors), row_facts
 
 
@@ -142,13 +172,23 @@ def _described(table: Any, row_facts: dict[str, Any], base: Path, with_root: boo
         name: {"query": one.query} | ({} if one.gallery is None else {"gallery": one.gallery})
         for name, one in records.splits.items()
     }
-    shared_out = {split: [rows.tolist() for rows in of.values()] for split, of in parts.items()}
-    identity = json.dumps([str(folder), records.keys, records.labels.tolist(), shared_out])
-    digest = hashlib.sha256(identity.encode()).hexdigest()[:16]
-    knobs: dict[str, Any] = {"what": "imported", "digest": digest}
+    knobs: dict[str, Any] = {"what": "imported", "digest": digest_of(folder, records)}
     if folder is None and keys is not None:
         knobs["named"] = True  # names that look like row numbers are names all the same; see `lab.runs.joined`
     return Brought(table, listed_as(folder, records, knobs), parts, parts)
+
+
+def digest_of(folder: Path | None, records: ImageRecords) -> str:
+    """Return the digest of the images of a run that was made elsewhere: of their folder if they are files, their keys,
+    the names of their classes, and which are searched in which. It is the same for imported and recorded runs.
+    """
+    classes = [records.class_names[label] for label in records.labels.tolist()]
+    parts = []
+    for split in records.splits.values():
+        gallery = None if split.gallery is None else split.gallery.tolist()
+        parts.append([split.query.tolist(), gallery])
+    identity = json.dumps([str(folder), records.keys, classes, parts])
+    return hashlib.sha256(identity.encode()).hexdigest()[:16]
 
 
 def _like(table: Any, row_facts: dict[str, Any], base: Path, like: Run) -> Brought:
@@ -173,9 +213,9 @@ def _like(table: Any, row_facts: dict[str, Any], base: Path, like: Run) -> Broug
     if images.root is not None and pictured:
         place |= {str((images.root / key).resolve()): item for key, item in tuple(place.items())}
     row_of: dict[int, int] = {}
-    for row, one in enumerate(described.plain(named)):
-        elsewhere = str((base / str(one)).resolve()) if pictured else ""
-        if (item := place.get(str(one), place.get(elsewhere))) is not None:
+    for row, key in enumerate(tables.names(named, "keys")):
+        elsewhere = str((base / key).resolve()) if pictured else ""
+        if (item := place.get(key, place.get(elsewhere))) is not None:
             row_of[item] = row
     rows: dict[str, dict[str, np.ndarray]] = {
         split: {part: np.array([row_of[item] for item in items.tolist()]) for part, items in parts.items()}
@@ -202,15 +242,31 @@ def _in_stored_order(table: Any, split: Any, images: ImageSet, like: Run, stored
     return Brought(table, images, {name: dict(zip(stored[name], rows, strict=True))}, stored, like)
 
 
-def outside_config(data: Mapping[str, Any], encoder: Mapping[str, Any], **sections: Any) -> RunConfig:
+def outside_config(
+    data: Mapping[str, Any], encoder: Mapping[str, Any], method: str = "", seed: int | None = None
+) -> RunConfig:
     """The configuration of a run that was made elsewhere.
 
     Args:
-        data: as it stands in YAML.
+        data: as it stands in YAML, or its knobs alone where it was made elsewhere.
         encoder: `what` it was, in a person's words, and whether it makes unit vectors (`normalise`).
+        method, seed: what it was trained by, where somebody said.
+
+    Raises:
+        ValueError: the method is no text, or the seed no whole number from 0.
     """
-    main_sections = {"data": dict(data), "encoder": {"name": OUTSIDE, **encoder}, "loss": {"name": OUTSIDE, "what": ""}}
-    return RunConfig.of({**main_sections, **sections}, stored=True)
+    if not isinstance(method, str):
+        raise ValueError(f"method is a name, such as 'proxy-anchor', got {quoted(method)}.")
+    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if seed is not None and not (whole and seed >= 0):
+        raise ValueError(f"seed is a whole number from 0, got {quoted(seed)}.")
+    loss: dict[str, Any] = {"name": OUTSIDE, "what": ""}
+    if method.strip():
+        loss["method"] = method.strip()
+    if seed is not None:
+        loss["seed"] = int(seed)
+    sections = {"data": {"name": OUTSIDE, **data}, "encoder": {"name": OUTSIDE, **encoder}, "loss": loss}
+    return RunConfig.of(sections, stored=True)
 
 
 def plain_name(text: str) -> str:
@@ -219,18 +275,12 @@ def plain_name(text: str) -> str:
     return plain.strip("._-")[:90] or "imported"
 
 
-def _write(
-    brought: Brought, words: str, encoder: str, normalise: bool | None, root: Path, name: str | None, stem: str
-) -> Run:
+def _write(brought: Brought, words: str, config: RunConfig, normalise: bool | None, root: Path, name: str) -> Run:
     """Make the whole folder, or none."""
     from lab.core import arrays
     from lab.install.environment import versions
 
-    like = brought.like
-    data = {"name": OUTSIDE, **brought.images.knobs.model_dump()} if like is None else like.config.data.as_dict()
     count, width = brought.vectors.shape
-    name = name or free_name(root, plain_name(stem))
-    config = outside_config(data, {"what": encoder, "dim": int(width), "normalise": normalise is not False})
     with new_folder(root, name) as folder:
         write_text(folder / "config.yaml", config.as_yaml())
         write_images(folder, brought.images, config)

@@ -6,7 +6,7 @@ from typing import Any
 
 from accelerate.tracking import GeneralTracker
 
-from lab.runs.recording.recorder import Recorder
+from lab.runs.recording.recorder import Recorder, named_in
 
 
 class Tracker(GeneralTracker):
@@ -28,7 +28,8 @@ class Tracker(GeneralTracker):
         return self.run
 
     def store_init_configuration(self, values: dict[str, Any]) -> None:
-        """What `init_trackers` was given is not kept here: `record` takes the configuration."""
+        """Take method (or loss) and seed of what `init_trackers` was given, unless `record` was told; it keeps all."""
+        self.run.describe(*named_in(values))
 
     def log(self, values: dict[str, Any], step: int | None = None, **_: Any) -> None:
         numbers = {name: value for name, value in values.items() if not isinstance(value, str)}

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import lightning.pytorch as lightning
 
-from lab.runs.recording.recorder import Recorder
+from lab.runs.recording.recorder import Recorder, named_in
 
 
 class Recording(lightning.Callback):
-    """Tells a recorder the loss of every step and what is logged at each validation.
+    """Tells a recorder the loss of every step and what is logged at each validation; and the seed of `seed_everything`,
+    and `method` (or `loss`) and `seed` among the module's hyper-parameters, unless `record` was told.
 
     Args:
         run: from `lab.runs.record`, within its `with`.
@@ -20,6 +22,11 @@ class Recording(lightning.Callback):
 
     def __init__(self, run: Recorder, embed: Callable[[Any], tuple[Any, Any]] | None = None):
         self.run, self.embed = run, embed
+
+    def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
+        seed = os.environ.get("PL_GLOBAL_SEED", "")  # of `seed_everything`
+        method, known = named_in(pl_module.hparams)
+        self.run.describe(method, int(seed) if seed.isdecimal() else known)
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         loss = outputs.get("loss") if isinstance(outputs, dict) else outputs

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import secrets
 import sys
 import time
 import warnings
@@ -17,8 +16,9 @@ from typing import Any, Self
 import numpy as np
 
 import lab.verdict
+from lab.core import tables
 from lab.core.catalog import OUTSIDE
-from lab.core.explain import explain
+from lab.core.explain import explain, quoted
 from lab.core.files import write_json, write_text
 from lab.core.formats import finite
 from lab.core.results import parts_of
@@ -27,16 +27,13 @@ from lab.runs.execute import new_folder, write_status
 from lab.runs.folder import FAILED, FINISHED, RUNNING, STOPPED, Run, write_images
 from lab.runs.importing import described
 from lab.runs.importing.described import as_rows, checked_rows
-from lab.runs.importing.run import PAIRS, outside_config, plain_name
-from lab.runs.store import check_name, default_root, free_name
+from lab.runs.importing.run import PAIRS, brought_of, outside_config
+from lab.runs.store import check_name, default_root, free_name, open_run
 from lab.runs.writer import Writer
 from lab.verdict import Finding
 
 STEP = ("loss", "lr", "gradient_norm", "images_per_second", "memory_bytes")
 """What belongs to a step; every other number is drawn beside the validation scores."""
-
-SPLIT = "validation"
-"""Where embeddings are kept: the split whose map has steps."""
 
 
 class Recorder:
@@ -49,8 +46,17 @@ class Recorder:
 
     run: Any  # a Run, but in `Silent`
 
-    def __init__(self, run: Run, normalise: bool | None, on_finding: Callable[[Finding], None] | None = None):
+    def __init__(
+        self,
+        run: Run,
+        normalise: bool | None,
+        on_finding: Callable[[Finding], None] | None = None,
+        split: str = "validation",
+        like: Run | None = None,
+    ):
         self.run, self.normalise, self._on_finding = run, normalise, on_finding
+        self.split, self._like = split, like
+        self._items: Any = None  # of the rows, in the images of the run
         self._told: set[str] = set()
         self._writer = Writer(run)
         self._writer.claim()
@@ -68,6 +74,17 @@ class Recorder:
             state = STOPPED if isinstance(error, KeyboardInterrupt | GeneratorExit) else FAILED
             self._writer.status(state, phase=state, step=self.step, sentence=explain(error))
         self._writer.close()
+
+    def describe(self, method: str = "", seed: int | None = None) -> None:
+        """Keep the method and the seed, where `record` was not given them: callbacks tell what their library knows.
+
+        Raises:
+            ValueError: the method is no text, or the seed no whole number from 0.
+        """
+        config = self.run.config
+        method, seed = config.method or method, config.seed if config.seed is not None else seed
+        if (method, seed) != (config.method, config.seed):
+            self.run.write_config(outside_config(config.data.as_dict(), config.encoder.values, method, seed))
 
     def log(self, step: int, loss: Any = None, **scalars: Any) -> None:
         """Tell numbers of a step: `loss`, `lr`, `gradient_norm`, `images_per_second`, `memory_bytes`; others by name.
@@ -101,7 +118,8 @@ class Recorder:
 
         Args:
             vectors: or a `lab.EmbeddingSet`, with its labels.
-            labels, images, keys, root: as `lab.runs.from_embeddings` has them; read at the first call only.
+            labels, images, keys, root: as `lab.runs.from_embeddings` has them; read at the first call only. Where the
+                run is `like` another one, keys or images say which of its images each row is, and labels are its own.
             measure: whether the metrics are computed; by default where rows have classes and pairs are few.
 
         Raises:
@@ -112,35 +130,57 @@ class Recorder:
         items = np.arange(table.shape[0])
         rows = checked_rows(table, items, self.normalise)
         if self._images is None:
-            from lab.data.images.listing import listed_as
-
-            folder = None
-            if images is not None:
-                folder, keys = described.pictures(images, Path(root), len(rows))
-            listed = described.records(len(rows), keys=keys, label=labels, split=SPLIT)
-            self._images = listed_as(folder, listed, self.run.config.data.values)
-            write_images(self.run.path, self._images, self.run.config)
-        if len(rows) != len(self._images):
-            raise ValueError(f"There are {len(rows):,} vectors, but the run has {len(self._images):,} images.")
+            self._take_images(table, {"label": labels, "image": images, "key": keys}, Path(root))
+        if len(rows) != len(self._items):
+            raise ValueError(f"There are {len(rows):,} vectors, but the run has {len(self._items):,} images.")
         self.step = step
-        kept = {"vectors": rows, "labels": self._images.labels, "items": items}
-        self._writer.moment(step, kept, self.run.config.training.knobs.keep_frames)
+        kept = {"vectors": rows, "labels": self._images.labels[self._items], "items": self._items}
+        if self.split == "validation":  # the split whose map has steps
+            self._writer.moment(step, kept, self.run.config.training.knobs.keep_frames)
         evaluation = self.run.config.evaluation.as_dict()
         about = {"checkpoint": OUTSIDE, "step": step, "evaluation": evaluation}
-        for old in (self.run.path / "scores").glob(f"{SPLIT}.*"):
+        for old in (self.run.path / "scores").glob(f"{self.split}.*"):
             old.unlink()  # they are of other embeddings
-        self._writer.arrays("embeddings", SPLIT, {f"query.{name}": value for name, value in kept.items()}, about)
-        judged = np.bincount(self._images.labels).max() > 1
+        self._writer.arrays("embeddings", self.split, {f"query.{name}": value for name, value in kept.items()}, about)
+        judged = np.bincount(kept["labels"]).max() > 1
         if measure or (measure is None and judged and len(rows) ** 2 <= PAIRS):
             from lab.runs.evaluate import evaluate_run  # torch and what it loads, for those who measure
 
-            for _ in evaluate_run(self.run, self._writer, splits=(SPLIT,)):
+            for _ in evaluate_run(self.run, self._writer, splits=(self.split,)):
                 pass
-            self._append("validated", values=(self.run.scores(SPLIT) or {})["values"])
+            self._append("validated", values=(self.run.scores(self.split) or {})["values"])
         if judged:
             self._check_up(
-                "validation" if self.step else "untrained", _signs().of_validation(rows, self._images.labels, items)
+                "validation" if self.step else "untrained", _signs().of_validation(rows, kept["labels"], self._items)
             )
+
+    def _take_images(self, table: Any, known: dict[str, Any], root: Path) -> None:
+        """Take what is known of the rows as the images of the run, and write their list and digest."""
+        labels = known["label"]
+        if self._like is not None:
+            known = {**known, "label": None}
+        brought = brought_of(table, {**known, "split": self.split, "metadata": {}}, root, self._like)
+        parts = brought.items.get(self.split, {})
+        if list(parts) != ["query"]:
+            raise ValueError(
+                f"The {self.split} split of {brought.images.called} is searched in a gallery of its own, but a loop "
+                "records one set of images. Write the vectors to a file: `lab import FILE --like RUN` takes both parts."
+            )
+        order = np.asarray(brought.rows[self.split]["query"], np.int64)
+        if len(order) != len(table) or not np.array_equal(np.sort(order), np.arange(len(table))):
+            raise ValueError(
+                f"There are {len(table):,} vectors, but {len(order):,} of them are images of the {self.split} split of "
+                f"run {self._like.name if self._like else self.run.name}; give one for each."
+            )
+        self._items = np.empty(len(table), np.int64)
+        self._items[order] = np.asarray(parts["query"], np.int64)
+        if self._like is not None and labels is not None:
+            _check_classes(labels, brought.images, self._items, self._like.name)
+        self._images = brought.images
+        config = self.run.config
+        data = brought.images.knobs.model_dump() if self._like is None else self._like.config.data.as_dict()
+        self.run.write_config(outside_config(data, config.encoder.values, config.method, config.seed))
+        write_images(self.run.path, self._images, self.run.config)
 
     def verdict(self) -> list[Finding]:
         """What is wrong with the training so far, the likeliest cause first; see `lab.verdict`."""
@@ -172,8 +212,9 @@ class Recorder:
             raise ValueError(
                 f"A batch has as many embeddings, labels and items; got {len(vectors)}, {len(numbers)}, {len(places)}."
             )
-        if len(places) and not (places.min() >= 0 and places.max() < len(self._images)):
-            raise ValueError(f"Items are 0 to {len(self._images) - 1:,}; got {places.min()} to {places.max()}.")
+        if len(places) and not (places.min() >= 0 and places.max() < len(self._items)):
+            raise ValueError(f"Items are 0 to {len(self._items) - 1:,}; got {places.min()} to {places.max()}.")
+        places = self._items[places]
         kept = {"embeddings": vectors.astype(np.float32), "labels": np.unique(numbers, return_inverse=True)[1]}
         newest = self.run.config.training.knobs.keep_batches
         self._writer.of_step("batches", self.step, {**kept, "items": places}, {"loss": loss_value}, newest)
@@ -201,6 +242,9 @@ class Silent(Recorder):
     def log(self, step: int, loss: Any = None, **scalars: Any) -> None:
         self.step = self._checked(step)
 
+    def describe(self, method: str = "", seed: int | None = None) -> None:
+        """The first process keeps them."""
+
     def verdict(self) -> list[Finding]:
         return []  # the first process judges
 
@@ -217,6 +261,10 @@ def record(
     *,
     steps: int = 0,
     encoder: str = "",
+    method: str = "",
+    seed: int | None = None,
+    split: str = "validation",
+    like: Run | Path | str | None = None,
     normalise: bool | None = None,
     runs: Path | str | None = None,
     rank: int | None = None,
@@ -231,7 +279,12 @@ def record(
         name: of the run; where it is taken, a number is added.
         config: anything about your loop that is worth keeping; stands in meta.json as `config`.
         steps: how many there will be, for the bar on Watch; 0 where nobody knows.
-        encoder: what is trained, in your own words.
+        encoder: what is trained, in your own words, such as the backbone.
+        method, seed: the loss or method, and the seed; by default what `config` holds as `method` (else `loss`) and
+            `seed`. A report makes one row of the runs of one method that differ in nothing but their seed; a run
+            without a method is a row of its own.
+        split: validation or test, of which the embeddings are; those of validation are kept over time.
+        like: a run on the same images, whose split this is, too: the two can be compared query by query.
         normalise: what is done with the lengths of embeddings, as in `lab.runs.from_embeddings`.
         runs: folder of runs, by default `lab.runs.default_root()`.
         rank: number of this process, of which 0 writes; by default what torch.distributed, else the variables of
@@ -259,14 +312,44 @@ def record(
     check_name(name)
     if (_rank() if rank is None else rank) != 0:
         return Silent()
-    data = {"name": OUTSIDE, "what": "own loop", "digest": secrets.token_hex(8)}
-    made = outside_config(data, {"what": encoder or plain_name(name), "normalise": normalise is not False})
+    if split not in ("validation", "test"):
+        raise ValueError(f"split is validation or test, got {quoted(split)}.")
+    known_method, known_seed = named_in(settings)
+    method, seed = method or known_method, known_seed if seed is None else seed
+    compared = open_run(like, runs) if isinstance(like, Path | str) else like
+    data = {"what": "own loop"}  # a digest once there are images
+    if compared is not None:
+        data = compared.config.data.as_dict()
+    made = outside_config(data, {"what": encoder, "normalise": normalise is not False}, method, seed)
     name = free_name(root, name)
     with new_folder(root, name) as folder:
         write_text(folder / "config.yaml", made.as_yaml())
         write_json(folder / "meta.json", {"versions": versions(), "started": time.time(), "config": settings})
         write_status(folder, STOPPED, "waiting", steps)
-    return Recorder(Run(root / name), normalise, on_finding)
+    return Recorder(Run(root / name), normalise, on_finding, split, compared)
+
+
+def _check_classes(labels: Any, images: Any, items: np.ndarray, name: str) -> None:
+    """Refuse labels [n] that divide the rows otherwise than the classes of the images do."""
+    number_of: dict[str, int] = {}
+    name_of: dict[int, str] = {}
+    words, numbers = tables.names(labels, "labels"), images.labels[items].tolist()
+    for row, (word, number) in enumerate(zip(words, numbers, strict=True)):
+        if number_of.setdefault(word, number) != number or name_of.setdefault(number, word) != word:
+            raise ValueError(
+                f"Row {row:,} has the label {word!r}, which does not fit to its class in run {name}, "
+                f"{images.class_names[number]!r}; give the rows in the order of that run, or their keys."
+            )
+
+
+def named_in(settings: Mapping[str, Any]) -> tuple[str, int | None]:
+    """Return the method and the seed that somebody's configuration names: `method`, else `loss`, and `seed`."""
+    method = settings.get("method") or settings.get("loss")
+    if isinstance(method, Mapping):  # a loss with its knobs
+        method = method.get("name")
+    seed = settings.get("seed")
+    usable = isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0
+    return method if isinstance(method, str) else "", seed if usable else None
 
 
 def _rank() -> int:

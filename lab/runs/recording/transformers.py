@@ -14,7 +14,7 @@ STEP = {"learning_rate": "lr", "grad_norm": "gradient_norm"}
 
 
 class Recording(TrainerCallback):
-    """Tells a recorder what the Trainer logs, as often as its `logging_steps` say, and at each evaluation.
+    """Tells a recorder the seed, what the Trainer logs, as often as its `logging_steps` say, and at each evaluation.
 
     Args:
         run: from `lab.runs.record`, within its `with`.
@@ -23,6 +23,9 @@ class Recording(TrainerCallback):
 
     def __init__(self, run: Recorder, embed: Callable[[Any], tuple[Any, Any]] | None = None):
         self.run, self.embed = run, embed
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.run.describe(seed=args.seed)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
         numbers = {STEP.get(name, name): float(value) for name, value in (logs or {}).items() if name != "epoch"}

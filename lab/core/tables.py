@@ -1,0 +1,327 @@
+"""Tables of names: read from CSV, TSV, Parquet and Arrow files, and what a cell says.
+
+A column of names (labels, keys, paths, splits, attributes) never passes through a number: 01, 1 and 001 are three
+names, NA is one, and an empty cell alone says nothing. Blanks around a name do not count.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lab.core.files import checked
+from lab.core.formats import FORMULA
+from lab.core.results import as_array
+
+TEXT = (".csv", ".tsv", ".txt")
+ARROW = (".parquet", ".pq", ".arrow", ".feather")
+SUFFIXES = (*TEXT, *ARROW)
+"""Kinds of files that hold tables."""
+
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t"}
+SNIFFED = 100
+"""Rows at the beginning of a file that tell what separates its cells."""
+
+csv.field_size_limit(1 << 24)  # a cell may hold a long vector
+
+
+@dataclass
+class TextTable:
+    """A table of a text file. columns: name to n texts. numbers: float32 [n d], the columns that `Choose` named."""
+
+    columns: dict[str, list[str]] = field(default_factory=dict)
+    numbers: Any = None
+
+
+Choose = Callable[[list[str]], tuple[list[str] | None, list[str]]]
+"""From the first line: names for the columns where that line holds none, else None; and which columns are numbers."""
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return the columns of a table, name to n values: texts from a text file, typed values from others.
+
+    `names` makes texts of them.
+
+    Raises:
+        ValueError: it is no table that is read; one sentence.
+    """
+    if path.suffix.lower() in ARROW:
+        return arrow_columns(read_arrow(path))
+    return dict(read_text(path).columns)
+
+
+def read_arrow(path: Path) -> Any:
+    """Return a Parquet, Arrow or Feather file as an Arrow table, by memory map.
+
+    Raises:
+        ValueError: it is damaged or of another kind.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    try:
+        if path.suffix.lower() in (".parquet", ".pq"):
+            return pyarrow.parquet.read_table(checked(path), memory_map=True)
+        source = pa.memory_map(str(checked(path)))
+        try:
+            return pa.ipc.open_file(source).read_all()
+        except pa.ArrowInvalid:
+            return pa.ipc.open_stream(source).read_all()
+    except (pa.ArrowException, OSError) as error:
+        reason = " ".join(str(error).split())[:300].rstrip(".")
+        raise ValueError(f"{path} cannot be read, it is damaged or of another kind ({reason}).") from None
+
+
+def arrow_columns(table: Any) -> dict[str, Any]:
+    """Return the columns of an Arrow table: floating-point ones as arrays, which know how exact they are.
+
+    Raises:
+        ValueError: two columns have one name.
+    """
+    import pyarrow as pa
+
+    _check_names(table.column_names, "The table")
+    columns: dict[str, Any] = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        columns[name] = column.to_numpy() if pa.types.is_floating(column.type) else column.to_pylist()
+    return columns
+
+
+def read_text(path: Path, choose: Choose | None = None) -> TextTable:
+    """Read a CSV file, separated by commas, semicolons or tabs, each cell as text without the blanks around it.
+
+    Args:
+        choose: which columns hold numbers; by default none.
+
+    Raises:
+        ValueError: it is no UTF-8 text or no well-formed table, a row is longer or shorter than the first line, or a
+            number is none; names the line.
+    """
+    try:
+        with checked(path).open(newline="", encoding="utf-8-sig") as lines:
+            return _rows_of(path, lines, choose)
+    except UnicodeDecodeError:
+        raise ValueError(_encoding_sentence(path)) from None
+    except csv.Error as error:
+        raise ValueError(f"{path} is not well-formed CSV: {error}.") from None
+
+
+def names(values: Any, what: str, exact: bool = True) -> list[str]:
+    """Return a column as texts; "" for None, NaN, NaT and NA, which say nothing.
+
+    A floating-point column of whole numbers that has gaps was a column of whole numbers before pandas met the gaps, so
+    it is written without points.
+
+    Args:
+        values: list, array, tensor or data frame's column [n].
+        what: the column, for the error.
+        exact: refuse floating-point numbers that are too large to be told from their neighbours.
+
+    Raises:
+        ValueError: with `exact`, different names may have become one number.
+    """
+    values = column(values)
+    kind = values.dtype if isinstance(values, np.ndarray) else None
+    cells = _cells(values)
+    numbers: list[Any] = [one for one in cells if isinstance(one, float | np.floating) and one == one]
+    if not numbers:
+        return [text_of(one) for one in cells]
+    limit = 2.0 ** (np.finfo(kind).nmant + 1 if kind is not None and kind.kind == "f" else 53)
+    if exact and (large := next((one for one in numbers if abs(one) >= limit), None)) is not None:
+        raise ValueError(
+            f"The {what} are floating-point numbers such as {large}, of which several names may have become one; read "
+            'that column as text, in pandas with dtype={"COLUMN": str}.'
+        )
+    gaps = any(not text_of(one) for one in cells)
+    if gaps and all(float(one).is_integer() for one in numbers):
+        cells = [int(one) if isinstance(one, float | np.floating) and one == one else one for one in cells]
+    return [text_of(one) for one in cells]
+
+
+def column(values: Any) -> Any:
+    """Return a column as an array where its numbers are of one type, which says how exact they are; else as a list."""
+    if hasattr(values, "detach"):
+        values = as_array(values, "values")
+    if hasattr(values, "to_numpy") and isinstance(getattr(values, "dtype", None), np.dtype):  # a column of pandas
+        values = values.to_numpy()
+    if isinstance(values, np.ndarray):
+        return values
+    return values.tolist() if hasattr(values, "tolist") else list(values)
+
+
+def text_of(value: Any) -> str:
+    """Return a cell as text: "" for what says nothing, a day without its midnight."""
+    if value is None or type(value).__name__ == "NAType" or value != value:  # NaN and NaT differ from themselves
+        return ""  # and pandas' NA does not say whether it does
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", errors="backslashreplace")
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time() and value.tzinfo is None:
+        value = value.date()
+    return str(value).strip()
+
+
+def _cells(values: Any) -> list[Any]:
+    """The values of `column` one by one; dates of numpy as dates, where it would give numbers."""
+    if not isinstance(values, np.ndarray):
+        return list(values)
+    if values.dtype.kind == "M":
+        return values.astype("datetime64[us]").tolist()
+    return list(values) if values.dtype.kind == "f" else values.tolist()
+
+
+def _rows_of(path: Path, lines: Any, choose: Choose | None) -> TextTable:
+    delimiter = _delimiter(path, lines)
+    reader = csv.reader(_checked_lines(path, lines), delimiter=delimiter, strict=True)
+    first = [name.strip() for name in next(reader, [])]
+    if not any(first):
+        raise ValueError(f"{path} is empty; its first line names its columns.")
+    given, numeric = choose(first) if choose is not None else (None, [])
+    header = given or _named(first)
+    _check_names(header, str(path))
+    where = [header.index(name) for name in numeric]
+    kept = [at for at, name in enumerate(header) if name not in numeric]
+    columns: list[list[str]] = [[] for _ in kept]
+    vectors: list[np.ndarray] = []
+    rows: Iterable[list[str]] = itertools.chain([first], reader) if given else reader
+    for row in _whole_rows(path, rows, reader, header, delimiter):
+        for column, at in zip(columns, kept, strict=True):
+            column.append(row[at].strip())
+        if where:
+            vectors.append(_numbers(path, reader.line_num, row, where, header))
+    table = {}
+    for at, column in zip(kept, columns, strict=True):
+        if first[at] or any(column):  # a spreadsheet leaves empty columns without a name behind the last
+            table[header[at]] = _unescaped(column)
+    return TextTable(table, np.stack(vectors) if vectors else None)
+
+
+def _delimiter(path: Path, lines: Any) -> str:
+    """What separates the cells; `lines` then stand before the first line to read.
+
+    That which cuts the first rows into as many cells each, of several the one that gives the most.
+    """
+    start = lines.readline()
+    if told := re.fullmatch(r'"?sep=(.)"?\s*', start):  # as Excel writes it
+        return told[1]
+    sample = [start, *itertools.islice(lines, SNIFFED)]
+    lines.seek(0)
+    usual = "\t" if path.suffix.lower() == ".tsv" else ","
+    best, most = usual, (False, 2)
+    for one in DELIMITERS.values():
+        try:
+            rows = [row for row in csv.reader(sample, delimiter=one) if row]
+        except csv.Error:
+            continue
+        whole = rows[:-1] if len(sample) > SNIFFED else rows  # the last may go on behind the sample
+        widths = {len(row) for row in whole}
+        found = (len(widths) == 1, len(rows[0]) if rows else 0)
+        if found[1] > 1 and found >= most:
+            best, most = one, found
+    return best
+
+
+def _checked_lines(path: Path, lines: Iterable[str]) -> Iterator[str]:
+    for number, line in enumerate(lines, start=1):
+        if "\0" in line:
+            raise ValueError(
+                f"{path}, line {number} holds a zero byte, so it is no text in UTF-8, or UTF-16 without its mark; save "
+                f"it as CSV in UTF-8{_converted('UTF-16', path)}."
+            )
+        yield line
+
+
+def _whole_rows(
+    path: Path, rows: Iterable[list[str]], reader: Any, header: list[str], delimiter: str
+) -> Iterator[list[str]]:
+    """Rows of as many cells as the header has; in a table of one column a blank line is an empty cell, unless only
+    blank lines follow."""
+    blank = 0
+    for row in rows:
+        if len(row) < 2 and not "".join(row).strip() and not (row and len(header) == 1):
+            blank += 1
+            continue
+        if len(header) == 1:
+            yield from ([""] for _ in range(blank))
+        blank = 0
+        if len(row) != len(header):
+            others = [word for word, sign in DELIMITERS.items() if sign != delimiter and sign in "".join(row)]
+            hint = f"; if {others[0]}s separate the cells, they must in every line" if others else ""
+            raise ValueError(
+                f"{path}, line {reader.line_num}: {len(row)} values for {len(header)} columns. A cell that holds "
+                f"{delimiter!r} needs quotes around it{hint}."
+            )
+        yield row
+
+
+def _numbers(path: Path, line: int, row: list[str], where: list[int], header: list[str]) -> np.ndarray:
+    """The numbers of a row, float32 [d]."""
+    cells = [row[at] for at in where]
+    try:
+        if "_" in "".join(cells):  # Python's numbers may hold it
+            raise ValueError
+        return np.array([float(cell) for cell in cells], np.float32)
+    except ValueError:
+        bad = next(at for at in where if not _is_number(row[at]))
+        comma = "; write decimals with a point" if re.fullmatch(r"\s*-?\d+,\d+\s*", row[bad]) else ""
+        raise ValueError(
+            f"{path}, line {line}: column {header[bad]} holds {row[bad]!r} where a number is needed{comma}."
+        ) from None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text
+
+
+def _named(first: list[str]) -> list[str]:
+    """The header; a column without a name is called by its place."""
+    return [name or f"column {place}" for place, name in enumerate(first, start=1)]
+
+
+def _check_names(header: Sequence[str], what: str) -> None:
+    seen: set[str] = set()
+    for name in header:
+        if name in seen:
+            raise ValueError(f"{what} has two columns of one name, {name!r}; rename one of them.")
+        seen.add(name)
+
+
+def _unescaped(column: list[str]) -> list[str]:
+    """A column without the apostrophes that keep spreadsheets from taking cells for formulas. A column that holds a
+    cell like a formula was not written so, and stays as it is."""
+    formulas = {text for text in column if FORMULA.match(text)}
+    if not all(text.startswith("'") for text in formulas):
+        return column
+    return [text[1:] if text in formulas else text for text in column]
+
+
+def _encoding_sentence(path: Path) -> str:
+    """What to do with a text file that is not UTF-8."""
+    content = path.read_bytes()
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return f"{path} is text in UTF-16; tables are read in UTF-8: save it as CSV UTF-8{_converted('UTF-16', path)}."
+    place = 0
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        place = error.start
+    line = content.count(b"\n", 0, place) + 1
+    return (
+        f"{path} is not UTF-8 text (line {line}, byte 0x{content[place]:02x}), perhaps Latin-1 or Windows-1252; tables "
+        f"are read in UTF-8: save it as CSV UTF-8{_converted('WINDOWS-1252', path)}."
+    )
+
+
+def _converted(encoding: str, path: Path) -> str:
+    return f", or convert it: iconv -f {encoding} -t UTF-8 {path.name} > utf8{path.suffix}"

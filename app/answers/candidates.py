@@ -170,9 +170,10 @@ def _learnt(source: str, view: SplitView, allowed: np.ndarray) -> Candidates:
 
 def _class(view: SplitView, allowed: np.ndarray) -> Candidates:
     query, names = view.whole.query, view.images.class_names
-    labels, counts = np.unique(query.labels[allowed], return_counts=True)
+    labels, counts = np.unique(query.labels[allowed & query.labelled], return_counts=True)
     if not len(labels):
-        return Candidates([], [], "Of one class", empty=NONE_PASS)
+        none = NONE_PASS if query.labelled.any() else "No image here has a class."
+        return Candidates([], [], "Of one class", empty=none)
     counted = dict(zip(labels.tolist(), counts.tolist(), strict=True))
     titles = {one: f"{names[one]} ({count})" for one, count in counted.items()}
     label = page_frame.select("Class", titles, key="class", link="class")

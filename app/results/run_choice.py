@@ -227,6 +227,12 @@ def need_classes(chosen: SplitView) -> None:
         st.stop()
 
 
+def say_left_out(chosen: SplitView) -> None:
+    """Say how many images of the searched ones have no class, and what becomes of them."""
+    if chosen.whole.left_out and chosen.whole.judged:
+        page_frame.say(chosen.whole.left_out)
+
+
 def warn(known: Library) -> None:
     """Name the folders that cannot be read, and the runs that lack something."""
     for sentences, what, which, link in (

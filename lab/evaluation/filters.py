@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lab.data import ImageSet
+from lab.data import ImageSet, names_at
 
 CLASS, SUPER = "class", "super-class"
 MANY = 300
@@ -66,9 +66,9 @@ def fields(images: ImageSet) -> list[str]:
 def column(images: ImageSet, name: str, items: np.ndarray) -> np.ndarray:
     """str [n]: one field of some images."""
     if name == CLASS:
-        return np.asarray(images.class_names, str)[images.labels[items]]
+        return images.names_of(images.labels[items])
     if name == SUPER and images.super_labels is not None:
-        return np.asarray(images.super_names, str)[images.super_labels[items]]
+        return names_at(images.super_names, images.super_labels[items])
     return np.asarray(images.attributes[name])[items].astype(str)
 
 

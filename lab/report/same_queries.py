@@ -131,8 +131,11 @@ def same_queries(runs: Sequence[Run], split: str = "test", ruler: ImageSet | Non
     else:
         values = []
         for run, query, gallery, alone in zip(runs, queries, galleries, same, strict=True):
-            index = lab.search.create("exact", k=1, similarity=run.config_of(split).similarity).build(gallery)
-            values.append(per_query(Evidence(index.rank(query, same_source=alone), query, gallery)))
+            config = run.config_of(split)
+            index = lab.search.create("exact", k=1, similarity=config.similarity).build(gallery)
+            kept = config.evaluation.knobs.distractors
+            ranking = index.rank(query, same_source=alone, distractors=kept)
+            values.append(per_query(Evidence(ranking, query, gallery)))
     columns = [name for name in values[0] if all(name in one for one in values)]
     table = {name: np.stack([one[name] for one in values]) for name in columns}
     names, own = tuple(run.name for run in runs), tuple(len(one) for one in asked)

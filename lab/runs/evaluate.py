@@ -11,7 +11,7 @@ from lab.core.records import Evaluated, Note, Record
 from lab.core.results import Classifier, EmbeddingSet
 from lab.evaluation.embedding import embed, rows_of
 from lab.evaluation.mixed_precision import MixedPrecision
-from lab.evaluation.scores import Evaluation, evaluate
+from lab.evaluation.scores import Evaluation, evaluate, left_out_sentence
 from lab.runs.building.on_features import measure_on_features
 from lab.runs.building.parts import check_search, device_of, metrics_of, reranker_of
 from lab.runs.building.trained import Trained, open_trained
@@ -128,6 +128,7 @@ def _measured(
     knobs, searched = config.evaluation.knobs, query if gallery is None else gallery
     about |= {"relevant": images.judged(name, query.items, searched.items), "reranker": reranker_of(config)}
     about |= {"k": knobs.k, "search": knobs.search, "device": config.training.knobs.device}
+    about |= {"distractors": knobs.distractors}
     return evaluate(query, gallery, metrics, similarity=config.similarity, what=f"{name} queries", **about)
 
 
@@ -227,10 +228,14 @@ def _keep(
 ) -> Iterator[Record]:  # fmt: skip
     parts = {"query": query} | ({} if gallery is None else {"gallery": gallery})
     columns = {f"{part}.{field}": value for part, one in parts.items() for field, value in vars(one).items()}
-    result = Evaluated(name, evaluation.values, len(evaluation.ranking), evaluation.excluded, evaluation.seconds)
+    counts = {"queries": len(evaluation.ranking), "excluded": evaluation.excluded}
+    counts |= {"unlabelled": evaluation.unlabelled, "left_out": evaluation.left_out}
+    result = Evaluated(name, evaluation.values, seconds=evaluation.seconds, **counts)
     scores = {key: value for key, value in result.as_json().items() if key not in ("kind", "split")}
     writer.evaluation(name, columns | anchors, evaluation.per_query, scores, facts)
     yield result
+    if told := left_out_sentence(evaluation.left_out, len(query if gallery is None else gallery)):
+        yield Note(f"{name.capitalize()}: {told}")
 
 
 def evaluator_of(run: Run, split: str = "test", encoder: Any = None) -> Evaluator:

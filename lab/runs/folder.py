@@ -36,7 +36,7 @@ import numpy as np
 from lab.core import arrays, files
 from lab.core.catalog import OUTSIDE
 from lab.core.files import write_text
-from lab.core.results import EmbeddingSet
+from lab.core.results import EmbeddingSet, no_class
 from lab.runs import lock
 from lab.runs.config import RunConfig, read_yaml
 from lab.runs.process import Sent, Worker
@@ -292,7 +292,22 @@ class Run:
         if part != "query" and path.is_file() and f"{part}.vectors" not in arrays.names(path):
             return None  # not worth reading a file of gigabytes
         columns = self._arrays("embeddings", split)
-        return EmbeddingSet(*(columns[f"{part}.{field}"] for field in ("vectors", "labels", "items")))
+        vectors, labels, items = (columns[f"{part}.{field}"] for field in ("vectors", "labels", "items"))
+        return EmbeddingSet(vectors, self.without_nameless(labels, items), items)
+
+    def without_nameless(self, labels: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """Return stored labels, int64 [n], as they are written now: an image without a class has `no_class`.
+
+        Version 0.2 gave every such image a class of its own without a name, behind all others.
+        """
+        last = labels.max(initial=-1)
+        if last < 0 or (labels == last).sum() > 1 or not (self.path / "images.json").is_file():
+            return labels  # the last class has several images, so it is no single image's own
+        names = read_json(self.path / "images.json").get("class_names", [])
+        named = np.array([bool(str(name).strip()) for name in names], bool)
+        if named.all() or last >= len(named):
+            return labels
+        return np.where((labels >= 0) & ~named[labels.clip(min=0)], no_class(items), labels)
 
     def anchors(self, split: str = "test") -> tuple[np.ndarray, np.ndarray] | None:
         """Class anchors float32 [c d] and their labels int64 [c], or None for models that have none."""

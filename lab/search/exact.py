@@ -43,8 +43,16 @@ class Exact(Index):
 
     def _rank(self, task: Task, vectors: np.ndarray, progress: ReportProgress | None) -> Ranking:
         queries, items = self.space.queries(vectors), self.space.items
-        k = min(self.knobs.k, len(self._built()))
-        return self._way(queries, items)(task, queries, items, self.space.shift(vectors), k, progress)
+        k, shift = min(self.knobs.k, len(self._built())), self.space.shift(vectors)
+        way = self._way(queries, items)
+        if task.left_out and len(task.items) and way is not _ranking.rank_all:  # compiled code counts every item
+            return _ranking.rank_counted(
+                task,
+                items,
+                lambda part, counted: way(part, queries, counted, shift, 1, None),
+                lambda whole: way(whole, queries, items, shift, k, progress),
+            )
+        return way(task, queries, items, shift, k, progress)
 
     def _way(self, queries: torch.Tensor, items: torch.Tensor) -> Callable[..., Ranking]:
         worth = len(queries) * len(items) >= WORTH_COMPILING

@@ -109,7 +109,7 @@ def _passing(scene: Scene, counts: dict[str, int]) -> np.ndarray:
 def _ordered(scene: Scene, items: np.ndarray, order: str) -> np.ndarray:
     images = scene.images
     if order == "class":
-        names = np.asarray(images.class_names, str)[images.labels[items]]
+        names = images.names_of(images.labels[items])
         return items[np.argsort(names, kind="stable")]
     if order == "name":
         return items[np.argsort(np.array([str(images.keys[item]) for item in items]), kind="stable")]

@@ -19,6 +19,7 @@ from lab.core.catalog import OUTSIDE
 from lab.core.explain import explain
 from lab.core.files import making, write_bytes, write_text
 from lab.core.formats import MB, counted, size
+from lab.core.results import labelled
 from lab.data import ImageSet
 from lab.maps.of_run import sheet
 from lab.report import page
@@ -126,11 +127,12 @@ def _gathered(
     arrays, told, precision = zip(*(numbers_of(run, table.split, column) for run in runs), strict=True)
     items, first = np.unique(np.concatenate([one.items for one in wholes]), return_index=True)
     labels = np.concatenate([one.labels for one in wholes])
-    kinds, order = np.unique(labels), np.lexsort((items, labels[first]))  # a class stands on few sheets
+    kinds, order = np.unique(labels[labelled(labels)]), np.lexsort((items, labels[first]))  # a class is on few sheets
     for one, mine in zip(wholes, arrays, strict=True):
         mine["images"] = np.argsort(order)[np.searchsorted(items, one.items)].astype(np.int32)
-        mine["labels"] = np.searchsorted(kinds, one.labels).astype(np.int32)
+        mine["labels"] = np.where(one.labelled, np.searchsorted(kinds, one.labels), len(kinds)).astype(np.int32)
     items = items[order]
+    named = [f"class {kind}" if images is None else images.class_name(kind) for kind in kinds]
     data = "" if runs[0].config.data.name == OUTSIDE else f" of {runs[0].config.data.name}"
     about = {
         "title": ", ".join(run.name for run in runs),
@@ -138,7 +140,7 @@ def _gathered(
         "precision": " ".join(["This page compares all images exactly, by vectors in 8 bits.", *precision]),
         "column": column,
         "names": [f"image {item}" if images is None else str(images.keys[item]) for item in items],
-        "kinds": [f"class {kind}" if images is None else str(images.class_names[kind]) for kind in kinds],
+        "kinds": [*named, ""],  # the last one is of images without a class
         "grid": 0 if images is None else GRID,
         "runs": told,
         "facts": page.facts(runs, table, images_of, most=0),

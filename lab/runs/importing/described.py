@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lab.core.files import whole
-from lab.core.results import as_array
+from lab.core.results import as_array, no_class
 from lab.data import ImageRecords, Split
 from lab.data.images.reading import ImageError, size_of
 
@@ -119,8 +119,7 @@ def sorted_out(columns: Mapping[str, Sequence[Any]], chosen: Mapping[str, str]) 
 def labelled(labels: Sequence[Any] | None, count: int) -> tuple[np.ndarray, list[str]]:
     """Labels int64 [n] and the names of their classes.
 
-    What has no class (None, NaN, an empty text, a negative number) becomes a class of its own, without a name: nothing
-    is a true match of it, so no metric of rankings counts it.
+    What names no class (None, NaN, an empty text, a negative number) has a label below 0: see `lab.core.results`.
     """
     values = [None] * count if labels is None else plain(labels)  # -1.0, too: a column with gaps holds floats
     words = ["" if isinstance(one, int | float | np.number) and one < 0 else text_of(one) for one in values]
@@ -128,12 +127,11 @@ def labelled(labels: Sequence[Any] | None, count: int) -> tuple[np.ndarray, list
     for word in words:
         if word:
             numbers.setdefault(word, len(numbers))
-    names, class_of_row = list(numbers), np.empty(count, np.int64)
+    class_of_row = no_class(np.arange(count))
     for row, word in enumerate(words):
-        if not word:
-            names.append("")
-        class_of_row[row] = numbers[word] if word else len(names) - 1
-    return class_of_row, names
+        if word:
+            class_of_row[row] = numbers[word]
+    return class_of_row, list(numbers)
 
 
 def records(

@@ -62,8 +62,8 @@ def neighbours(view: SplitView, evidence: Evidence, places: np.ndarray, measure:
 
 
 def right(images: ImageSet, verdicts: np.ndarray) -> list[Right]:
-    """What cards say of some images [n], by what `lab.core.results.compared` says of them. Where no image of the set has
-    a class, nothing is said."""
+    """What cards say of some images [n], by what `lab.core.results.compared` says of them; nothing where no image of
+    the set has a class."""
     said: dict[int, Right] = {SAME: True, OTHER: False, UNKNOWN: "unknown" if images.class_names else None}
     return [said[int(one)] for one in verdicts]
 

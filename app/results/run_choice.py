@@ -230,7 +230,8 @@ def need_classes(chosen: SplitView) -> None:
 def say_left_out(chosen: SplitView) -> None:
     """Say how many images of the searched ones have no class, and what becomes of them."""
     if chosen.whole.left_out and chosen.whole.judged:
-        page_frame.say(chosen.whole.left_out)
+        outdated = "" if chosen.step is not None else chosen.run.folder.outdated(chosen.split)
+        page_frame.say(" ".join(filter(None, (chosen.whole.left_out, outdated))))
 
 
 def warn(known: Library) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -58,6 +58,11 @@ def labelled(labels: Any) -> np.ndarray:
     if array.dtype.kind in "US":
         return np.char.strip(array) != np.array("", array.dtype)
     return array > NO_CLASS
+
+
+def names_at(names: Sequence[str], labels: np.ndarray) -> np.ndarray:
+    """Return the names, str [n], that labels [n] are the places of; empty where a label is below 0."""
+    return np.asarray([*names, ""], str)[np.where(labels >= 0, labels, len(names))]
 
 
 SAME, OTHER, UNKNOWN = 1, 0, -1

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lab.core.knobs import knob
-    from lab.data._base import ImageRecords, ImageSet, SplitKnobs, Unlabelled, below, names_at
+    from lab.data._base import ImageRecords, ImageSet, SplitKnobs, Unlabelled, below
     from lab.data._check import Problem
     from lab.data._corrections import read_corrections
     from lab.data._download import Progress

@@ -16,7 +16,7 @@ from lab.core.arrays import Names
 from lab.core.catalog import name_of
 from lab.core.formats import counted, visible
 from lab.core.knobs import HasKnobs, knob
-from lab.core.results import Relevance, labelled, no_class
+from lab.core.results import Relevance, labelled, names_at, no_class
 from lab.data._corrections import classes_of, found, moved, read_corrections
 from lab.data._noise import NoiseKnobs, kept_classes, long_tail, relabelled, replaced
 from lab.data._splits import Split, few, fold_of
@@ -410,11 +410,6 @@ def below(folder: Path | str) -> Unlabelled:
         odd = next(path.as_posix() for path in paths if not nameable(path.as_posix()))
         images.problems = [f"Left out, since such names cannot be written down: {counted(lost, 'file')}, {ascii(odd)}."]
     return images
-
-
-def names_at(names: Sequence[str], labels: np.ndarray) -> np.ndarray:
-    """Return the names, str [n], that labels [n] are the places of; empty where a label is below 0."""
-    return np.asarray([*names, ""], str)[np.where(labels >= 0, labels, len(names))]
 
 
 def _classes(labels: Any, names: list[str]) -> tuple[np.ndarray, list[str]]:

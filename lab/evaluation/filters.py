@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from lab.data import ImageSet, names_at
+from lab.core.results import names_at
+from lab.data import ImageSet
 
 CLASS, SUPER = "class", "super-class"
 MANY = 300

@@ -13,7 +13,6 @@ from lab.core.results import OTHER, SAME, UNKNOWN, Evidence
 from lab.evaluation import filters
 from lab.evaluation.collection import Collection
 
-
 RIGHT = {SAME: "yes", OTHER: "no", UNKNOWN: ""}
 
 

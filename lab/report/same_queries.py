@@ -105,21 +105,25 @@ def same_queries(runs: Sequence[Run], split: str = "test", ruler: ImageSet | Non
         raise ValueError("These runs are of different data sets, so they have no query in common.")
     asked = [run.embeddings(split) for run in runs]
     searched = [run.embeddings(split, "gallery") or one for run, one in zip(runs, asked, strict=True)]
-    items, kept = (reduce(np.intersect1d, [one.items for one in sets]) for sets in (asked, searched))
+    items, kept_items = (reduce(np.intersect1d, [one.items for one in sets]) for sets in (asked, searched))
     last = max(range(len(runs)), key=lambda at: len(_corrections(runs[at])))
     mended = [(one.items.tolist(), one.labels) for one in (searched[last], asked[last])]
     labels = {item: label for part in mended for item, label in zip(*part, strict=True)}
     if ruler is not None:
-        items, kept = np.intersect1d(items, ruler.splits[split].query), np.intersect1d(kept, ruler.splits[split].items)
+        items, kept_items = (
+            np.intersect1d(items, ruler.splits[split].query),
+            np.intersect1d(kept_items, ruler.splits[split].items),
+        )
         labels = dict(enumerate(ruler.labels.tolist()))
     if not len(items):
         raise ValueError(f"These runs have no {split} query in common.")
     same = [one is of for one, of in zip(searched, asked, strict=True)]
     queries = [_taken(one, items, labels) for one in asked]
-    galleries = [_taken(one, kept, labels) for one in searched]
+    galleries = [_taken(one, kept_items, labels) for one in searched]
     pairs = [*zip(asked, queries, strict=True), *zip(searched, galleries, strict=True)]
     relabelled = any((one.labels[rows_of(one, new.items)] != new.labels).any() for one, new in pairs)
-    if not relabelled and all(len(one) == len(new) for one, new in pairs) and all(run.scores(split) for run in runs):
+    kept = all(run.scores(split) and not run.outdated(split) for run in runs)
+    if not relabelled and all(len(one) == len(new) for one, new in pairs) and kept:
         values = [
             {name: column[rows_of(one, items)] for name, column in run.per_query(split).items()}
             for run, one in zip(runs, asked, strict=True)
@@ -133,8 +137,7 @@ def same_queries(runs: Sequence[Run], split: str = "test", ruler: ImageSet | Non
         for run, query, gallery, alone in zip(runs, queries, galleries, same, strict=True):
             config = run.config_of(split)
             index = lab.search.create("exact", k=1, similarity=config.similarity).build(gallery)
-            kept = config.evaluation.knobs.distractors
-            ranking = index.rank(query, same_source=alone, distractors=kept)
+            ranking = index.rank(query, same_source=alone, distractors=config.evaluation.knobs.distractors)
             values.append(per_query(Evidence(ranking, query, gallery)))
     columns = [name for name in values[0] if all(name in one for one in values)]
     table = {name: np.stack([one[name] for one in values]) for name in columns}

@@ -341,6 +341,20 @@ class Run:
         read = read_json(self.path / "scores" / f"{split}.json")
         return read if "values" in read else None
 
+    def outdated(self, split: str = "test") -> str:
+        """Say that the stored scores count images without a class as wrong answers, as version 0.2 did; else empty."""
+        scores = self.scores(split)
+        if scores is None or "left_out" in scores:
+            return ""
+        searched = self.embeddings(split, "gallery") or self.embeddings(split)
+        unknown = int((~searched.labelled).sum())
+        if not unknown:
+            return ""
+        return (
+            f"The {split} scores count {unknown:,} images without a class as wrong answers, as version 0.2 did; to "
+            f"leave these out, run: lab evaluate {self.path}."
+        )
+
     def per_query(self, split: str = "test") -> dict[str, np.ndarray]:
         """Column to float64 [q], in the order of the split's query embeddings.
 

@@ -33,8 +33,8 @@ class Bar:
 
 @dataclass(frozen=True)
 class Card:
-    """One image. `right` is None where there is no right or wrong, and "unknown" where nobody knows, for the class of an
-    image is not known; strings are shown as text.
+    """One image. `right` is None where there is no right or wrong, and "unknown" where the class of an image is not
+    known; strings are shown as text.
 
     src: a data URI, or an address of `app.served`. cut: the list is cut after this card (it stands at rank k).
     """

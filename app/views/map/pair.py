@@ -65,8 +65,8 @@ class PairScene:
         return int(np.flatnonzero(self.two.items == self.item)[0])
 
     def near(self, space: int) -> tuple[np.ndarray, np.ndarray]:
-        """The k nearest of the clicked image in the first or second space, int64 [k], and whether they are of its class,
-        int8 [k] as `compared` says it."""
+        """The k nearest of the clicked image in the first or second space, int64 [k], and whether they are of its
+        class, int8 [k] as `compared` says it."""
         rows = self.two.near[space][self.row, : self.k]
         return self.two.items[rows], compared(self.two.labels[rows], self.two.labels[self.row])
 

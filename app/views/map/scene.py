@@ -44,8 +44,8 @@ class Scene:
 
     @cached_property
     def near(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The true neighbours of the clicked image, int64 [k], whether they are of its class, int8 [k] as `compared` says
-        it, and how similar they are."""
+        """The true neighbours of the clicked image, int64 [k], whether they are of its class, int8 [k] as `compared`
+        says it, and how similar they are."""
         assert self.item is not None
         others, scores = self.sheet.neighbours(self.item, self.k)
         labels = [self.sheet.label(other) for other in others.tolist()]
@@ -93,8 +93,8 @@ def pick(item: int) -> None:
 
 
 def neighbours(view: SplitView, others: np.ndarray, verdicts: np.ndarray, values: Sequence[str] = ()) -> list[Card]:
-    """Cards of the nearest others int64 [k] of an image. verdicts: int8 [k], whether each is of its class, as `compared`
-    says it. values: what each card says."""
+    """Cards of the nearest others int64 [k] of an image. verdicts: int8 [k], whether each is of its class, as
+    `compared` says it. values: what each card says."""
     said = zip(others, cards.right(view.images, verdicts), values or [""] * len(others), strict=True)
     return [
         cards.card(view, other, rank=rank, right=right, value=value)

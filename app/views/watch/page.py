@@ -14,8 +14,8 @@ from app.results.run_choice import VALIDATION, described, library, say_what_next
 from app.shared import address, autoplay, charts, page_frame, queueing
 from app.views.watch import curves
 from app.views.watch.curves import Scene
-from lab.core.results import SAME, UNKNOWN, compared
 from lab.core.formats import time_of_day, zone_of
+from lab.core.results import SAME, UNKNOWN, compared
 from lab.report.curves import gaps, journal
 from lab.runs import Run
 from lab.runs.execute import check_at_hand

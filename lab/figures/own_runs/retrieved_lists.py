@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from lab.core.results import OTHER, SAME, UNKNOWN, compared
 from lab.core import style
+from lab.core.results import OTHER, SAME, UNKNOWN, compared
 from lab.figures import _bundled, _runs, _thumbnails
 from lab.figures._base import Numbers, PlotlyFigure, knob
 

@@ -56,10 +56,10 @@ def numbers_of(run: Run, split: str, column: str) -> tuple[dict[str, np.ndarray]
     flat = drawn.flat[-1] - drawn.flat[-1].min(0)
     score, nearest = np.full(len(whole), np.nan, np.float32), np.full(len(whole), -1, np.int32)
     score[rows] = run.per_query(split)[column]
-    counted = there[whole.labelled[there]]  # an image without a class makes no query right or wrong
-    if len(counted):
-        first = page.nearest(query, whole.take(counted), 1, similarity)[:, 0]
-        nearest[rows] = np.where(first < 0, -1, counted[first])
+    classed = there[whole.labelled[there]]  # an image without a class makes no query right or wrong
+    if len(classed):
+        first = page.nearest(query, whole.take(classed), 1, similarity)[:, 0]
+        nearest[rows] = np.where(first < 0, -1, classed[first])
     arrays = {
         "vectors": codes, "scales": scales, "asked": np.isin(whole.items, query.items).astype(np.uint8),
         "searched": searched.astype(np.uint8), "score": score, "nearest": nearest,

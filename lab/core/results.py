@@ -97,7 +97,7 @@ def label_column(values: Any, what: str = "labels") -> np.ndarray:
     else:
         array = as_array(values, what)
     if array.ndim != 1:
-        raise ValueError(f"The {what} must be a list [n] of whole numbers or names, got shape {list(array.shape)}.")
+        raise ValueError(f"The {what} must be a list [n] of whole numbers or names, got shape {array.shape}.")
     if array.dtype.kind in "biuUS":
         return array.astype(str) if array.dtype.kind == "S" else array
     listed = array.tolist()
@@ -111,6 +111,8 @@ def label_column(values: Any, what: str = "labels") -> np.ndarray:
         return numbers
     if all(isinstance(one, str | bytes) or _is_whole(one) for one in there):
         return np.array(["" if is_gap(one) else _as_name(one) for one in listed], str)
+    if array.dtype.kind == "f":
+        raise ValueError(f"The {what} must be whole numbers or names, got {array.dtype} with fractions.")
     kinds = sorted({type(one).__name__ for one in there if not isinstance(one, str) and not _is_whole(one)})
     raise ValueError(f"The {what} must be whole numbers or names, got {' and '.join(kinds)}.")
 

@@ -74,7 +74,8 @@ def moved(
     """The splits without the images that are left out.
 
     Where no class is in two splits, a relabelled image of a split moves to the one that holds its new class, so that
-    none is in two splits afterwards either; an image that had no class, and was in no split, comes there, too. Where a split has queries and gallery, it moves to the gallery.
+    none is in two splits afterwards either. An image that had no class, and was in no split, comes there, too. Where a
+    split has queries and gallery, it moves to the gallery.
 
     Args:
         labels: int64 [n], before the corrections. out: int64 [m], items. relabelled: item to its new class.

@@ -67,7 +67,7 @@ def fields(images: ImageSet) -> list[str]:
 def column(images: ImageSet, name: str, items: np.ndarray) -> np.ndarray:
     """str [n]: one field of some images."""
     if name == CLASS:
-        return images.names_of(images.labels[items])
+        return names_at(images.class_names, images.labels[items])
     if name == SUPER and images.super_labels is not None:
         return names_at(images.super_names, images.super_labels[items])
     return np.asarray(images.attributes[name])[items].astype(str)

@@ -9,7 +9,7 @@ import numpy as np
 
 import lab.figures
 from lab.core.formats import plain_cell
-from lab.core.results import OTHER, SAME, UNKNOWN, Evidence
+from lab.core.results import OTHER, SAME, UNKNOWN, Evidence, names_at
 from lab.evaluation import filters
 from lab.evaluation.collection import Collection
 
@@ -47,7 +47,7 @@ def table(
 def figure(collection: Collection, evidence: Evidence, k: int, format: str) -> bytes:
     """The query and its first k neighbours at the width of a page, for a paper."""
     images = collection.images
-    judged = bool(images.labels[evidence.query.items[0]] >= 0)
+    judged = bool(names_at(images.class_names, images.labels[evidence.query.items])[0])
     named = replace(evidence, gallery=replace(evidence.gallery, labels=images.labels[evidence.gallery.items]))
     return lab.figures.figure_bytes(
         lab.figures.ranked_figure(images.load, named, 0, k, images.class_names, judged), format

@@ -60,7 +60,7 @@ class Sampler(HasKnobs):
         self.images = len(self.drawn)
         if not self.images:
             raise ValueError(
-                f"{type(self).__name__} needs labels [n] that name classes, got {len(self.labels)} of none."
+                f"{type(self).__name__} needs labels [n] with n > 0, got {len(self.labels)} that name no class."
             )
         if super_labels is not None and len(super_labels) != len(self.labels):
             raise ValueError(

@@ -166,8 +166,10 @@ class EmbeddingSet:
             if hasattr(value, "detach") or isinstance(value, list | tuple):
                 object.__setattr__(self, name, as_array(value, name))
         labels = self.labels
-        of_classes = isinstance(labels, np.ndarray) and labels.dtype.kind not in "OfMS"
-        if not of_classes and not hasattr(labels, "blocks"):  # those of shards are read piece by piece
+        if hasattr(labels, "blocks"):  # those of shards are read piece by piece
+            return
+        fractions = isinstance(labels, np.ndarray) and labels.dtype.kind == "f" and (labels % 1 > 0).any()
+        if not fractions:  # a search refuses these, and says what it needs
             object.__setattr__(self, "labels", label_column(labels))
 
     @property

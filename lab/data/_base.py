@@ -240,6 +240,15 @@ class ImageSet(HasKnobs):
         """bool [n]: which of the images have a class."""
         return labelled(self.labels)
 
+    @property
+    def unlabelled_sentence(self) -> str:
+        """Say how many images have no class and train nothing; empty where all have one."""
+        without = int((~self.labelled).sum())
+        if not without:
+            return ""
+        told = "has no class, so nothing is trained on it" if without == 1 else "have no class, so they train nothing"
+        return f"{without:,} of {len(self):,} images {told}."
+
     def class_name(self, label: int) -> str:
         """Return the name of a class; the label of an image without a class gives an empty text."""
         return str(self.class_names[label]) if label >= 0 else ""

@@ -129,7 +129,7 @@ BAD_SETS = {
     "must be a float array": lambda g: bad(g, vectors=(g.vectors * 100).astype(int)),
     "must be a float array of numpy \\[n d\\], got >f4": lambda g: bad(g, vectors=g.vectors.astype(">f4")),
     "labels of the .* must be whole numbers, got <U": lambda g: bad(g, labels=g.labels.astype(str)),
-    "labels must be whole numbers or names, got float64": lambda g: bad(g, labels=g.labels + 0.5),
+    "labels of the .* must be whole numbers, got float64": lambda g: bad(g, labels=g.labels + 0.5),
     "Row 2 of the .* is zero": lambda g: bad(g, vectors=np.where(np.arange(40)[:, None] == 2, 0, g.vectors)),
 }
 

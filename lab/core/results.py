@@ -125,8 +125,11 @@ def is_gap(value: Any) -> bool:
 
 
 def _is_whole(value: Any) -> bool:
-    kinds = int | float | np.integer | np.floating | np.bool_
-    return isinstance(value, kinds) and abs(value) < 2**64 and float(value).is_integer()
+    """Whether a value is a whole number that 64 bits hold."""
+    if not isinstance(value, int | float | np.integer | np.floating | np.bool_):
+        return False
+    number = float(value)
+    return abs(number) < 2**64 and number.is_integer()
 
 
 def _as_name(value: Any) -> str:

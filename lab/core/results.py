@@ -128,8 +128,7 @@ def _is_whole(value: Any) -> bool:
     """Whether a value is a whole number that 64 bits hold."""
     if not isinstance(value, int | float | np.integer | np.floating | np.bool_):
         return False
-    number = float(value)
-    return abs(number) < 2**64 and number.is_integer()
+    return float(value).is_integer() and -(2**63) <= int(value) < 2**64
 
 
 def _as_name(value: Any) -> str:

@@ -102,13 +102,15 @@ def label_column(values: Any, what: str = "labels") -> np.ndarray:
         return array.astype(str) if array.dtype.kind == "S" else array
     listed = array.tolist()
     there = [one for one in listed if not is_gap(one)]
-    whole = np.array([int(one) for one in there]) if all(_is_whole(one) for one in there) else None
-    if whole is not None and len(there) == len(listed) and whole.dtype.kind in "iu":
-        return whole
-    if whole is not None and whole.dtype.kind != "u":
-        numbers = no_class(np.arange(len(listed)))
-        numbers[[not is_gap(one) for one in listed]] = whole
-        return numbers
+    if all(_is_whole(one) for one in there):
+        whole = [int(one) for one in there]
+        if max(whole, default=0) < 2**63:
+            numbers = no_class(np.arange(len(listed)))
+            numbers[[not is_gap(one) for one in listed]] = whole
+            return numbers
+        if len(there) == len(listed) and min(whole) >= 0:
+            return np.array(whole, np.uint64)
+        raise ValueError(f"The {what} mix numbers from 2^63 on with negative or missing ones; give names instead.")
     if all(isinstance(one, str | bytes) or _is_whole(one) for one in there):
         return np.array(["" if is_gap(one) else _as_name(one) for one in listed], str)
     if array.dtype.kind == "f":

@@ -497,7 +497,7 @@ def _rows_of(images: ImageSet, vectors: EmbeddingSet) -> Row:
     def row(position: int) -> tuple[str, str, int, str]:
         item, label = int(vectors.items[position]), int(vectors.labels[position])
         file = "" if images.root is None else str(images.path(item))
-        return images.keys[item], str(images.class_names[label]) if label >= 0 else "", item, file
+        return images.keys[item], images.class_name(label), item, file
 
     return row
 

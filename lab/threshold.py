@@ -212,21 +212,19 @@ def measure(run: Run, split: str = "test") -> Pairs:
     Raises:
         ValueError: the split has not been embedded, holds NaN, or has no pair of one class or none of two.
     """
-    names = run.dataset().class_names
-    known = np.array([bool(name) for name in names])
-    query, gallery = run.embeddings(split), run.embeddings(split, "gallery")
-    query, gallery = query.take(known[query.labels]), gallery and gallery.take(known[gallery.labels])
-    return compare(query, gallery, run.config_of(split).similarity, split)
+    return compare(run.embeddings(split), run.embeddings(split, "gallery"), run.config_of(split).similarity, split)
 
 
 def compare(
     query: EmbeddingSet, gallery: EmbeddingSet | None = None, similarity: str = "cosine", split: str = ""
 ) -> Pairs:
-    """Compare labelled embeddings with a gallery, or (None) among each other; see `measure`.
+    """Compare embeddings with a gallery, or (None) among each other; see `measure`. Images of no class are left out.
 
     Raises:
         ValueError: as `measure`.
     """
+    query = query.take(np.flatnonzero(query.labelled))
+    gallery = None if gallery is None else gallery.take(np.flatnonzero(gallery.labelled))
     whole = query if gallery is None else gallery
     if not len(query) or not len(whole):
         raise ValueError("No image here has a class, so no pair is known to be the same; give the images classes.")

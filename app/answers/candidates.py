@@ -170,13 +170,11 @@ def _learnt(source: str, view: SplitView, allowed: np.ndarray) -> Candidates:
 
 def _class(view: SplitView, allowed: np.ndarray) -> Candidates:
     query, names = view.whole.query, view.images.class_names
-    labels, counts = np.unique(query.labels[allowed], return_counts=True)
-    counted = {}
-    for label, count in zip(labels.tolist(), counts.tolist(), strict=True):
-        if names[label]:
-            counted[names[label]] = count
-    if not counted:
-        return Candidates([], [], "Of one class", empty=NONE_PASS)
+    labels, counts = np.unique(query.labels[allowed & query.labelled], return_counts=True)
+    if not len(labels):
+        none = NONE_PASS if query.labelled.any() else "No image here has a class."
+        return Candidates([], [], "Of one class", empty=none)
+    counted = {names[label]: count for label, count in zip(labels.tolist(), counts.tolist(), strict=True)}
     titles = {name: f"{name} ({count})" for name, count in counted.items()}
     name = page_frame.select("Class", titles, key="class", link="class")
     rows = np.flatnonzero((query.labels == names.index(name)) & allowed)[: 4 * OFFERED]

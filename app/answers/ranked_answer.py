@@ -30,7 +30,8 @@ class ShownPart:
 
     places: int64, the neighbours that may be shown, as 0-based ranks; start, stop: which of them are on this page.
     allowed: bool [g], gallery positions that may be shown.
-    kept: how many neighbours the ranking has.
+    reached: int64, the rank that the list has reached at each of its places: an image that has no class and is left out
+        of the ranks has none of its own.
     k: rank after which a line is drawn.
     measure: what the list is ranked by, where that is not the run's own similarity.
     """
@@ -39,7 +40,7 @@ class ShownPart:
     start: int
     stop: int
     allowed: np.ndarray
-    kept: int
+    reached: np.ndarray
     k: int
     measure: str = ""
 
@@ -50,7 +51,8 @@ class ShownPart:
     @property
     def last(self) -> int:
         """1-based rank down to which everything that may be shown has been."""
-        return int(self.places[self.stop - 1]) + 1 if 0 < self.stop < len(self.places) else self.kept
+        whole = not 0 < self.stop < len(self.places)
+        return int(self.reached[-1 if whole else self.places[self.stop - 1]]) if len(self.reached) else 0
 
 
 def part(evidence: Evidence, chosen: Filter, images: ImageSet, k: int) -> ShownPart:
@@ -61,7 +63,8 @@ def part(evidence: Evidence, chosen: Filter, images: ImageSet, k: int) -> ShownP
     if chosen:
         allowed = chosen.neighbours(images, evidence.gallery.items)
     places = np.flatnonzero(allowed[neighbours])
-    return ShownPart(places, 0, len(places), allowed, len(neighbours), k)
+    reached = np.cumsum(evidence.ranking.neighbour_ranks[0, : len(neighbours)] > 0)
+    return ShownPart(places, 0, len(places), allowed, reached, k)
 
 
 def sections(
@@ -94,6 +97,8 @@ def sections(
     known = cards.has_class(view.images, int(evidence.query.items[0]))
     score = f"{right} of {total} true matches found"
     score = score if known else "its class is not known, so nothing is right or wrong"
+    if known and evidence.ranking.left_out:
+        score += "; images without a class (?) have no rank"
     retrieved = int(evidence.ranking.retrieved[0])
     of = f"{int(part.allowed.sum()):,} of {len(part.allowed):,}" if filtered else f"{retrieved:,}"
     note = f"of {of} images by {view.whole.similarity}; {score}" + "; ranks are those without the filter" * filtered

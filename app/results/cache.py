@@ -155,7 +155,8 @@ def collection(name: str, split: str, stamp: float, step: int | None = None, wri
     stored = run.per_query(split) if run.scores(split) else {}
     config = run.config_of(split)
     device = device_or_cpu(config.training.knobs.device)
-    return Collection(images(name, stamp), query, gallery, config.similarity, stored, device)
+    kept = config.evaluation.knobs.distractors
+    return Collection(images(name, stamp), query, gallery, config.similarity, stored, device, kept)
 
 
 def split_view(run: RunView, split: str, step: int | None = None) -> SplitView:
@@ -250,11 +251,10 @@ def features(view: SplitView) -> EmbeddingSet:
 
 @background.job("Looking for labels that are wrong", keep=4)
 def label_errors(view: SplitView, _whole: EmbeddingSet) -> LabelErrors:
-    """Which labels are probably wrong; `rows` are those of `features`."""
+    """Which labels are probably wrong; `rows` are those of `features`. An image without a label is not among them."""
     from lab.inspect.label_errors import label_errors
 
-    named = np.array([bool(name) for name in view.images.class_names])
-    return label_errors(_whole.vectors, np.where(named[_whole.labels], _whole.labels, -1))
+    return label_errors(_whole.vectors, _whole.labels)
 
 
 @background.job("Re-ranking every query", keep=3)

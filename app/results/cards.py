@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from PIL import Image
@@ -10,8 +10,11 @@ from PIL import Image
 from app.components.gallery import Card, Move, Query
 from app.results.cache import RunView, SplitView
 from app.results.pictures import thumbnail
-from lab.core.results import UNRANKED, Evidence
+from lab.core.results import OTHER, SAME, UNKNOWN, UNRANKED, Evidence
 from lab.data import ImageSet
+
+Right = bool | Literal["unknown"] | None
+"""What a card says of an image: of the query's class or not, or that nobody knows; None says nothing."""
 
 HELP = {
     "r@1": "1 when the nearest image is right (hit rate)",
@@ -51,16 +54,25 @@ def pair(view: SplitView, first: int, second: int, same: bool, **look: Any) -> C
 def neighbours(view: SplitView, evidence: Evidence, places: np.ndarray, measure: str = "") -> list[Card]:
     """The neighbours at some places (0-based) of a single query's list, with rank, similarity and verdict. measure:
     what ranks them, where that is not the run's similarity."""
-    ranking, known = evidence.ranking, has_class(view.images, int(evidence.query.items[0]))
+    ranking = evidence.ranking
     items = evidence.gallery.items[ranking.neighbours[0, places]].tolist()
-    hits = ranking.hits[0, places].tolist() if known else [None] * len(items)
-    listing = zip(items, (places + 1).tolist(), ranking.scores[0, places], hits, strict=True)
-    return [_ranked(view, item, rank, score, hit, measure) for item, rank, score, hit in listing]
+    ranks, verdicts = ranking.neighbour_ranks[0, places].tolist(), right(view.images, ranking.verdicts[0, places])
+    listing = zip(items, ranks, ranking.scores[0, places], verdicts, strict=True)
+    return [_ranked(view, item, rank, score, verdict, measure) for item, rank, score, verdict in listing]
+
+
+def right(images: ImageSet, verdicts: np.ndarray) -> list[Right]:
+    """What cards say of some images [n], by what `lab.core.results.compared` says of them; nothing where no image of
+    the set has a class."""
+    said: dict[int, Right] = {SAME: True, OTHER: False, UNKNOWN: "unknown" if images.class_names else None}
+    return [said[int(one)] for one in verdicts]
 
 
 def moved(card: Card, before: Mapping[int, int]) -> Card:
     """The card with an arrow: how far it moved since another ranking, in which deep neighbours have no known rank."""
     old, new = before.get(card.id), card.rank
+    if new is None:  # it is left out of the ranks
+        return card
     if not isinstance(new, int) or old == new:
         return replace(card, move=Move("same", "=", "same rank") if old == new else None)
     if old is None or old == UNRANKED:
@@ -106,19 +118,20 @@ def uploaded(image: Image.Image) -> Query:
 
 def has_class(images: ImageSet, item: int) -> bool:
     """Whether an image's class is known, so that others can be right or wrong for it."""
-    return bool(images.class_names[images.labels[item]])
+    return bool(images.labels[item] >= 0)
 
 
 def named(images: ImageSet, item: int) -> str:
     """Name of an image's class; of one without a class, its own."""
-    return str(images.class_names[images.labels[item]] or images.keys[item])
+    return images.class_name(images.labels[item]) or str(images.keys[item])
 
 
-def _ranked(view: SplitView, item: int, rank: int, value: float, right: bool | None, measure: str = "") -> Card:
+def _ranked(view: SplitView, item: int, rank: int, value: float, right: Right, measure: str = "") -> Card:
+    """A card in a list. rank: 0 for an image that has no class and is left out of the ranks."""
     measure = measure or view.whole.similarity
     # A squared distance is kept as its negative, so that larger is nearer.
     words = f"distance² {-value:.1f}" if measure == "euclidean" else f"{measure} {value:.3f}"
-    return card(view, item, rank="lost" if rank == UNRANKED else rank, right=right, value=words)
+    return card(view, item, rank="lost" if rank == UNRANKED else rank or None, right=right, value=words)
 
 
 def _lines(images: ImageSet, item: int) -> list[str]:

@@ -83,7 +83,7 @@ def _inside(view: SplitView, words: str) -> list[Place]:
     classes = []
     labels, first, counts = np.unique(whole.query.labels, return_index=True, return_counts=True)
     for label, row, count in zip(labels, first, counts, strict=True):
-        title = str(images.class_names[label])  # images without a class, of which there may be many, have none
+        title = images.class_name(label)  # images without a class, of which there may be many, have none
         if title and _fits(title, words):
             there = browse(**{"queries": "class", "class": title, "query": str(whole.query.items[row])})
             classes.append(Place("class", title, there, f"{count:,} in {where}"))

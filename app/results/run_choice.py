@@ -254,6 +254,13 @@ def need_classes(chosen: SplitView) -> None:
         st.stop()
 
 
+def say_left_out(chosen: SplitView) -> None:
+    """Say how many images of the searched ones have no class, and what becomes of them."""
+    if chosen.whole.left_out and chosen.whole.judged:
+        outdated = "" if chosen.step is not None else chosen.run.folder.outdated(chosen.split)
+        page_frame.say(" ".join(filter(None, (chosen.whole.left_out, outdated))))
+
+
 def warn(known: Library) -> None:
     """Name the folders that cannot be read, and the runs that lack something."""
     for sentences, what, which, link in (

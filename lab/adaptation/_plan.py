@@ -182,9 +182,10 @@ def _training_labels(images: ImageSet, stem: str) -> np.ndarray:
         ValueError: a head cannot be trained on them; says what is missing.
     """
     train = images.splits.get("train")
-    labels = images.labels[train.items] if train is not None else np.zeros(0, np.int64)
+    items = train.items if train is not None else np.zeros(0, np.int64)
+    labels = images.labels[items[images.labelled[items]]]
     classes, counts = np.unique(labels, return_counts=True)
-    if len(images.class_names) == len(images) or (len(counts) and counts.max() < 2):
+    if not len(counts) or counts.max() < 2:
         raise ValueError(
             f"{stem} has no class of two images to train on (or no labels), so nothing is alike for a head to learn; "
             "give classes, or several images of each."

@@ -50,6 +50,9 @@ def told_import(run: Any, as_json: bool) -> None:
     """Say what a run that was made at once holds, and where to look at it."""
     import numpy as np
 
+    from lab.evaluation.scores import left_out_sentence
+    from lab.runs.importing.run import has_match
+
     def labels_of(split: str) -> list[np.ndarray]:
         """Of the queries, and of the gallery where it is another part."""
         return [one.labels for part in ("query", "gallery") if (one := run.embeddings(split, part)) is not None]
@@ -65,11 +68,14 @@ def told_import(run: Any, as_json: bool) -> None:
     print(run.status["sentence"])
     if rows := rows_of(run):
         show(rows, as_json=False)
+        for split, of in labels.items():
+            scores_of = run.scores(split) or {}
+            if told := left_out_sentence(scores_of.get("left_out", 0), len(of[-1])):
+                print(f"{split.capitalize()}: {told}")
         _warn(run)
     else:
         whole = [np.concatenate(of) for of in labels.values()]
-        no_match = all(len(np.unique(of)) == len(of) for of in whole)
-        why = ": no class has two images, so nothing is a true match." if no_match else ""
-        why = why if any(run.dataset().class_names) else ": the rows have no labels; say which column with --label."
+        why = "" if any(map(has_match, whole)) else ": no class has two images, so nothing is a true match."
+        why = why if run.dataset().class_names else ": the rows have no labels; say which column with --label."
         print(f"Nothing was measured{why or f'; `lab evaluate {run.path}` does it.'}")
     say(f"Look at it: lab app --runs {run.path.parent}")

@@ -71,7 +71,7 @@ def _shards(arguments: argparse.Namespace) -> None:
     import lab.metrics
     from lab.cli import _config
     from lab.cli._progress import result_of
-    from lab.evaluation.scores import evaluate_streamed
+    from lab.evaluation.scores import evaluate_streamed, left_out_sentence
     from lab.galleries.maker import Maker
     from lab.galleries.shards import in_memory, open_gallery
 
@@ -97,5 +97,7 @@ def _shards(arguments: argparse.Namespace) -> None:
         f"{len(queries):,} queries against {len(gallery):,} items in {measured.seconds:.1f} s{note}; "
         f"{measured.excluded:,} have no positive and are not counted."
     )
+    if told := left_out_sentence(measured.left_out, len(gallery)):
+        say(told)
     for words in measured.warnings:
         say(f"Note: {words}")

@@ -125,7 +125,7 @@ def _sizes(name: str, path: str) -> list[dict]:
     required = [knob.name for knob in describe(lab.data.get(name).Knobs) if knob.required]
     dataset, rows = lab.data.create(name, **dict.fromkeys(required, path)), []
     for split, part in dataset.splits.items():
-        counts = np.unique(dataset.labels[part.items], return_counts=True)[1]
+        counts = part.by_class(dataset.labels)[1]
         row = {"split": split, "images": len(part), "classes": len(counts), "mean": round(float(counts.mean()), 1)}
         for share, label in ((0, "least"), (25, "quarter"), (50, "half"), (75, "three quarters"), (100, "most")):
             row[label] = int(np.percentile(counts, share, method="lower"))

@@ -130,13 +130,19 @@ class Searching(Record):
 
 @dataclass(frozen=True)
 class Evaluated(Record):
-    """What a finished model does on one split."""
+    """What a finished model does on one split.
+
+    excluded: queries that no score counts, for nothing is known to be relevant to them; those without a class, of which
+    there are `unlabelled`, are among them. left_out: gallery images without a class that no ranking counts.
+    """
 
     split: str
     values: dict[str, float]
     queries: int
     excluded: int
     seconds: float
+    unlabelled: int = 0
+    left_out: int = 0
     warnings: tuple[str, ...] = ()
 
 

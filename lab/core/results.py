@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -16,8 +16,11 @@ EASY, HARD, JUNK = 0, 1, 2
 """Grades of a relevant item in the Revisited Oxford/Paris protocol; junk counts neither for nor against a ranking."""
 
 
-_UNLABELLED = itertools.count(1)
-"""Numbers of the sets without labels, so that no two share a class."""
+NO_CLASS = -(2**63) + 2**40
+"""Label numbers at or below this one say that the class of an image is unknown. Every other whole number is a class.
+
+Each image without a class has another such number, so that no two of them look alike where labels are only compared.
+"""
 
 
 def as_array(values: Any, what: str) -> np.ndarray:
@@ -51,13 +54,109 @@ def _signed(numbers: Any, what: str) -> Any:
     return numbers.astype(np.int64)
 
 
+def no_class(rows: Any) -> np.ndarray:
+    """Return the labels, int64 [n], of images without a class, from the numbers 0, 1, ... of these images [n]."""
+    return NO_CLASS - np.asarray(rows, np.int64)
+
+
+def labelled(labels: Any) -> np.ndarray:
+    """Tell which of some labels [n], numbers or names, name a class: bool [n].
+
+    Example:
+        >>> from lab.core.results import labelled, no_class
+        >>> labelled(no_class([0, 1])), labelled([3, -7]), labelled(["cat", ""])
+        (array([False, False]), array([ True,  True]), array([ True, False]))
+    """
+    array = np.asarray(labels)
+    if array.dtype.kind in "US":
+        return np.char.strip(array) != np.array("", array.dtype)
+    return array > NO_CLASS
+
+
+def names_at(names: Sequence[str], labels: np.ndarray) -> np.ndarray:
+    """Return the names, str [n], that labels [n] are the places of; empty where a label is below 0."""
+    return np.asarray([*names, ""], str)[np.where(labels >= 0, labels, len(names))]
+
+
+SAME, OTHER, UNKNOWN = 1, 0, -1
+"""What two labels say of two images: of one class, of two classes, or that the class of one is unknown."""
+
+
+def compared(labels: Any, others: Any) -> np.ndarray:
+    """Compare whole-number labels with others, of any shapes that numpy broadcasts: int8, `SAME`, `OTHER` or `UNKNOWN`.
+
+    Example:
+        >>> from lab.core.results import compared, no_class
+        >>> compared([1, 2, no_class(0)], 1)
+        array([ 1,  0, -1], dtype=int8)
+    """
+    labels, others = np.asarray(labels), np.asarray(others)
+    known = (labels > NO_CLASS) & (others > NO_CLASS)
+    return np.where(known, labels == others, UNKNOWN).astype(np.int8)
+
+
+def label_column(values: Any, what: str = "labels") -> np.ndarray:
+    """Read labels [n] of any kind as whole numbers or names, in which an image without a class has none.
+
+    None, NaN, NaT, NA and an empty text name no class: they become "" among names and `no_class` among numbers. A
+    negative number is a class like any other. Whole numbers may come as floats, as a column with gaps holds them.
+
+    Raises:
+        ValueError: they are no list of whole numbers or names.
+    """
+    if isinstance(values, list | tuple):
+        array = np.empty(len(values), object)  # numpy would turn a NaN among names into the name "nan"
+        array[:] = [one.item() if hasattr(one, "detach") and one.ndim == 0 else one for one in values]
+    else:
+        array = as_array(values, what)
+    if array.ndim != 1:
+        raise ValueError(f"The {what} must be a list [n] of whole numbers or names, got shape {array.shape}.")
+    if array.dtype.kind in "biuUS":
+        return array.astype(str) if array.dtype.kind == "S" else array
+    listed = array.tolist()
+    there = [one for one in listed if not is_gap(one)]
+    if all(_is_whole(one) for one in there):
+        whole = [int(one) for one in there]
+        if max(whole, default=0) < 2**63:
+            numbers = no_class(np.arange(len(listed)))
+            numbers[[not is_gap(one) for one in listed]] = whole
+            return numbers
+        if len(there) == len(listed) and min(whole) >= 0:
+            return np.array(whole, np.uint64)
+        raise ValueError(f"The {what} mix numbers from 2^63 on with negative or missing ones; give names instead.")
+    if all(isinstance(one, str | bytes) or _is_whole(one) for one in there):
+        return np.array(["" if is_gap(one) else _as_name(one) for one in listed], str)
+    if array.dtype.kind == "f":
+        raise ValueError(f"The {what} must be whole numbers or names, got {array.dtype} with fractions.")
+    kinds = sorted({type(one).__name__ for one in there if not isinstance(one, str) and not _is_whole(one)})
+    raise ValueError(f"The {what} must be whole numbers or names, got {' and '.join(kinds)}.")
+
+
+def is_gap(value: Any) -> bool:
+    """Tell whether a value names no class: None, NaN, NaT, NA, an empty text."""
+    if isinstance(value, str | bytes):
+        return not value.strip()
+    return str(value) in ("None", "nan", "NaT", "<NA>")
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a value is a whole number that 64 bits hold."""
+    if not isinstance(value, int | float | np.integer | np.floating | np.bool_):
+        return False
+    return float(value).is_integer() and -(2**63) <= int(value) < 2**64
+
+
+def _as_name(value: Any) -> str:
+    return value.decode("utf-8", errors="replace") if isinstance(value, bytes) else str(value)
+
+
 @dataclass(frozen=True)
 class EmbeddingSet:
     """Embeddings of some images of a data set; `lab.EmbeddingSet`. Tensors and lists become arrays.
 
     vectors: float32 [n d], unit length unless the encoder was told otherwise.
-    labels: int64 [n]; for `lab.evaluate` and `lab.runs.from_embeddings` they may be names. Without labels each image is
-        of a class of its own, of this set alone: nothing is a true match of it.
+    labels: int64 [n]; for `lab.evaluate` and `lab.runs.from_embeddings` they may be names. Without labels no image has
+        a class; a label that is None, NaN or an empty text gives its image none, see `label_column`.
     items: int64 [n], position of each image in its data set; by default 0, 1, ...
 
     Example:
@@ -76,20 +175,31 @@ class EmbeddingSet:
             raise ValueError(f"Vectors are a table [n d], one row an image, got {type(self.vectors).__name__}.")
         count = len(self.vectors)
         if self.labels is None:
-            object.__setattr__(self, "labels", -1 - np.arange(count) - (next(_UNLABELLED) << 40))
+            object.__setattr__(self, "labels", no_class(np.arange(count)))
         if self.items is None:
             object.__setattr__(self, "items", np.arange(count))
-        for name in ("vectors", "labels", "items"):
+        for name in ("vectors", "items"):
             value = getattr(self, name)
             if hasattr(value, "detach") or isinstance(value, list | tuple):
                 object.__setattr__(self, name, as_array(value, name))
+        labels = self.labels
+        if hasattr(labels, "blocks"):  # those of shards are read piece by piece
+            return
+        fractions = isinstance(labels, np.ndarray) and labels.dtype.kind == "f" and (labels % 1 > 0).any()
+        if not fractions:  # a search refuses these, and says what it needs
+            object.__setattr__(self, "labels", label_column(labels))
         for name in ("labels", "items"):
             object.__setattr__(self, name, _signed(getattr(self, name), name))
 
     @property
+    def labelled(self) -> np.ndarray:
+        """bool [n]: which of the images have a class."""
+        return labelled(self.labels)
+
+    @property
     def unlabelled(self) -> bool:
-        """Whether nobody said which class any of the images is of."""
-        return bool(len(self)) and self.labels.dtype.kind == "i" and int(self.labels[0]) < -(1 << 40)
+        """Whether none of the images has a class."""
+        return not self.labelled.any()
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -136,15 +246,18 @@ class Ranking:
 
     neighbours: int64 [q k], gallery positions, best first; -1 where the search returned fewer.
     scores: float32 [q k], similarity of each neighbour (higher is nearer); NaN where there is none.
-    query_labels, gallery_labels: int64 [q], [g].
+    query_labels, gallery_labels: int64 [q], [g]; an image without a class has a label for which `labelled` is false.
     self_index: int64 [q], each query's own gallery position, or -1 when it is not in the gallery.
     offsets: int64 [q+1]; query i owns positives offsets[i]:offsets[i+1] of the next two arrays.
     positive_items: int64 [p], gallery positions of the positives, by rank within each query.
-    positive_ranks: int64 [p], their 1-based ranks; `UNRANKED` where a truncated search lost them.
+    positive_ranks: int64 [p], their 1-based ranks; `UNRANKED` where a truncated search lost them. Gallery items without
+        a class are left out of them, as junk is, unless they are distractors.
     retrieved: int64 [q], how many items the search ranked for each query (gallery size less self when exhaustive).
     comparisons: int64 [q], similarities computed for each query.
     positive_grades: int8 [p] or None; given only when relevance was judged by grade instead of by label.
     ties: order of equal scores, by gallery position or shuffled by a hash of it.
+    left_out: how many gallery items have no class and count nowhere; 0 where they count as wrong answers (distractors)
+        and where relevance was judged.
     """
 
     neighbours: np.ndarray
@@ -159,6 +272,7 @@ class Ranking:
     comparisons: np.ndarray
     positive_grades: np.ndarray | None = None
     ties: Literal["gallery", "shuffled"] = "gallery"
+    left_out: int = 0
 
     def __len__(self) -> int:
         return len(self.query_labels)
@@ -170,8 +284,11 @@ class Ranking:
         Only the k neighbours that the ranking holds are looked at.
         """
         classes = self.gallery_labels[self.neighbours]
-        equal = (self.scores == self.scores[:, :1]) & (self.neighbours >= 0)
-        return (equal & (classes != classes[:, :1])).any(1)
+        known = (self.neighbours >= 0) & labelled(classes)
+        scores = np.where(known, self.scores, -np.inf)
+        first = known & (scores == scores.max(1, keepdims=True))
+        lowest = np.where(first, classes, np.iinfo(np.int64).max).min(1)
+        return first.any(1) & (np.where(first, classes, NO_CLASS).max(1) > lowest)
 
     @property
     def num_positives(self) -> np.ndarray:
@@ -180,14 +297,74 @@ class Ranking:
 
     @property
     def hits(self) -> np.ndarray:
-        """bool [q k]: which neighbours share the query's label."""
-        same_class = self.gallery_labels[self.neighbours] == self.query_labels[:, None]
-        return same_class & (self.neighbours >= 0)
+        """bool [q k]: which neighbours are known to be of the query's class."""
+        return self.verdicts == SAME
+
+    @property
+    def misses(self) -> np.ndarray:
+        """bool [q k]: which neighbours are known to be of another class than the query."""
+        return self.verdicts == OTHER
+
+    @property
+    def verdicts(self) -> np.ndarray:
+        """int8 [q k]: whether each neighbour is of the query's class: `SAME`, `OTHER` or `UNKNOWN`."""
+        verdicts = compared(self.gallery_labels[self.neighbours], self.query_labels[:, None])
+        return np.where(self.neighbours >= 0, verdicts, np.int8(UNKNOWN))
+
+    @property
+    def neighbour_ranks(self) -> np.ndarray:
+        """int64 [q k]: 1-based rank of each neighbour among the items that count; 0 where it counts nowhere.
+
+        For a query without a class no neighbour can be right or wrong, so all are numbered.
+        """
+        counts = self.neighbours >= 0
+        if self.left_out:
+            counts = counts & (labelled(self.gallery_labels[self.neighbours]) | ~labelled(self.query_labels)[:, None])
+        return np.where(counts, np.cumsum(counts, axis=1), 0)
 
     def positives(self, query: int) -> tuple[np.ndarray, np.ndarray]:
         """Gallery positions and ranks of one query's positives, best first."""
         mine = slice(self.offsets[query], self.offsets[query + 1])
         return self.positive_items[mine], self.positive_ranks[mine]
+
+    def part(self, rows: np.ndarray, places: np.ndarray | None = None) -> Ranking:
+        """Return the ranking of some queries, whose lists of neighbours show only the gallery items that count.
+
+        Args:
+            rows: int64 [r], ascending, the queries.
+            places: int64 [h], ascending, the gallery positions of the new gallery, which holds all items that count;
+                by default the gallery stays as it is.
+        """
+        neighbours, scores = self.neighbours[rows], self.scores[rows]
+        shown = neighbours >= 0
+        if self.left_out:
+            shown &= labelled(self.gallery_labels[neighbours])
+        order = np.argsort(~shown, axis=1, kind="stable")  # those that stay keep their order, the others go last
+        neighbours = np.take_along_axis(np.where(shown, neighbours, -1), order, 1)
+        scores = np.take_along_axis(np.where(shown, scores, np.nan).astype(np.float32), order, 1)
+        of_rows = np.isin(np.repeat(np.arange(len(self)), self.num_positives), rows)
+        items, own, labels, left_out = self.positive_items[of_rows], self.self_index[rows], self.gallery_labels, 0
+        if places is None:
+            left_out = self.left_out
+        else:
+            place = np.full(len(labels) + 1, -1)  # the last one is that of no neighbour, -1
+            place[places] = np.arange(len(places))
+            neighbours, items, own, labels = place[neighbours], place[items], place[own], labels[places]
+        return replace(
+            self,
+            neighbours=neighbours,
+            scores=scores,
+            query_labels=self.query_labels[rows],
+            gallery_labels=labels,
+            self_index=own,
+            offsets=np.concatenate([[0], np.cumsum(self.num_positives[rows])]),
+            positive_items=items,
+            positive_ranks=self.positive_ranks[of_rows],
+            retrieved=self.retrieved[rows],
+            comparisons=self.comparisons[rows],
+            positive_grades=None if self.positive_grades is None else self.positive_grades[of_rows],
+            left_out=left_out,
+        )
 
 
 @dataclass(frozen=True)
@@ -218,6 +395,39 @@ class Evidence:
     similarity: str = "cosine"
     levels: Mapping[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
     classifier: Classifier | None = None
+
+    @property
+    def has_unknown(self) -> bool:
+        """Whether a query has no class, or a gallery item that counts nowhere."""
+        ranking = self.ranking
+        if ranking.positive_grades is not None:
+            return False  # judgements say what is relevant, and labels say nothing
+        return not labelled(ranking.query_labels).all() or ranking.left_out > 0
+
+    @cached_property
+    def _labelled_query(self) -> EmbeddingSet:
+        """The queries that have a class: one object for all metrics, so that clusters are found once."""
+        return self.query.take(np.flatnonzero(labelled(self.ranking.query_labels)))
+
+    def of_labelled(self, with_gallery: bool = True) -> Evidence:
+        """Return what is left without the queries that have no class and the gallery items that count nowhere.
+
+        Args:
+            with_gallery: whether gallery items are taken out of the gallery, too, so that positions change. Otherwise
+                they are only taken out of the lists of neighbours.
+        """
+        ranking = self.ranking
+        rows = np.flatnonzero(labelled(ranking.query_labels))
+        query, gallery, places = self._labelled_query, self.gallery, None
+        if with_gallery:
+            counted = labelled(ranking.gallery_labels) if ranking.left_out else np.ones(len(gallery), bool)
+            places = np.flatnonzero(counted)
+            same = self.gallery is self.query and len(places) == len(rows)
+            gallery = query if same else gallery.take(places)
+        levels = {
+            name: (of[rows], theirs if places is None else theirs[places]) for name, (of, theirs) in self.levels.items()
+        }
+        return replace(self, ranking=ranking.part(rows, places), query=query, gallery=gallery, levels=levels)
 
 
 @dataclass(frozen=True)

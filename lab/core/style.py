@@ -20,7 +20,7 @@ COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK, GREY)
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid", "dash")
 MARKERS = ("circle", "x", "square", "triangle-up", "diamond", "cross", "star", "pentagon")
 
-RIGHT, WRONG = "✓", "✗"
+RIGHT, WRONG, UNSURE = "✓", "✗", "?"
 
 DIVERGING = ((0.0, VERMILLION), (0.5, "#F7F7F7"), (1.0, BLUE))
 """Colour scale for signed quantities; centre it with zmid=0."""

@@ -17,7 +17,7 @@ from lab.core.arrays import Names
 from lab.core.catalog import name_of
 from lab.core.formats import counted, visible
 from lab.core.knobs import HasKnobs, knob
-from lab.core.results import Relevance
+from lab.core.results import Relevance, labelled, names_at, no_class
 from lab.data._corrections import classes_of, found, moved, read_corrections
 from lab.data._noise import NoiseKnobs, kept_classes, long_tail, relabelled, replaced
 from lab.data._splits import Split, few, fold_of
@@ -29,10 +29,10 @@ class ImageRecords:
     """What the reader of one data set found; the order of its lists is the order of the images.
 
     keys: the name of each image, unique, for files the path below the root with forward slashes.
-    labels: int64 [n], 0..c-1.
+    labels: int64 [n], 0..c-1; below 0, or that of an empty name, for an image without a class.
     class_names: c names.
     splits: by name; classes of `test` occur in no other split of a class-disjoint set.
-    super_labels: int64 [n], 0..s-1, or None; super_names: s names.
+    super_labels: int64 [n], as labels, 0..s-1, or None; super_names: s names.
     attributes: name to array of str [n], for instance the vendor.
     problems: one sentence for each image that was left out.
     relevance: for splits where labels cannot say what is relevant to a query (Revisited Oxford/Paris); positions are
@@ -48,6 +48,15 @@ class ImageRecords:
     attributes: Mapping[str, np.ndarray] = field(default_factory=dict)
     problems: Sequence[str] = ()
     relevance: Mapping[str, Relevance] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        labels, names = _classes(self.labels, [visible(str(name)) for name in self.class_names])
+        object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "class_names", names)
+        if self.super_labels is not None:
+            labels, names = _classes(self.super_labels, list(map(str, self.super_names)))
+            object.__setattr__(self, "super_labels", labels)
+            object.__setattr__(self, "super_names", names)
 
 
 class SplitKnobs(NoiseKnobs):
@@ -96,6 +105,8 @@ class BundledSplitKnobs(SplitKnobs):
 class ImageSet(HasKnobs):
     """Labelled images with splits. An entry of the catalogue declares its knobs and defines `_read`.
 
+    An image may have no class: `labelled` says which have one. The others train nothing and count in no score.
+
     Attributes are those of `ImageRecords`, made plain: `keys` list of str, `labels` int64 [n], `class_names`,
     `super_labels` int64 [n] or None, `super_names`, `attributes`, `splits`, `problems`, `relevance`; and `name`,
     `root` (a folder, or None when the images are not files of a folder), `knobs`, `class_disjoint` (False for sets
@@ -121,6 +132,9 @@ class ImageSet(HasKnobs):
 
     def __post_init__(self) -> None:
         self._hold(self._read())
+        if "train" in self.splits and not self.labelled.all():
+            items = self.splits["train"].items
+            self.splits["train"] = Split(items[self.labelled[items]])
         chosen = self.knobs
         if not isinstance(self, SplitKnobs):
             return
@@ -145,11 +159,9 @@ class ImageSet(HasKnobs):
     def _hold(self, records: ImageRecords) -> None:
         # Names that are made when they are asked for stay so: a hundred million of them would not fit.
         self.keys = records.keys if isinstance(records.keys, Names) else list(records.keys)
-        self.labels = np.asarray(records.labels, dtype=np.int64)
-        self.class_names = [visible(str(name)) for name in records.class_names]
+        self.labels, self.class_names = records.labels, list(records.class_names)
         self.splits = dict(records.splits)
-        self.super_labels = None if records.super_labels is None else np.asarray(records.super_labels, dtype=np.int64)
-        self.super_names = list(records.super_names)
+        self.super_labels, self.super_names = records.super_labels, list(records.super_names)
         self.attributes = dict(records.attributes)
         self.problems = list(records.problems)
         self.relevance = dict(records.relevance)
@@ -225,6 +237,28 @@ class ImageSet(HasKnobs):
             self.splits[name] = Split(items[np.isin(self.labels[items], classes)])
 
     @property
+    def labelled(self) -> np.ndarray:
+        """bool [n]: which of the images have a class."""
+        return labelled(self.labels)
+
+    @property
+    def unlabelled_sentence(self) -> str:
+        """Say how many images have no class and train nothing; empty where all have one."""
+        without = int((~self.labelled).sum())
+        if not without:
+            return ""
+        told = "has no class, so nothing is trained on it" if without == 1 else "have no class, so they train nothing"
+        return f"{without:,} of {len(self):,} images {told}."
+
+    def class_name(self, label: int) -> str:
+        """Return the name of a class; the label of an image without a class gives an empty text."""
+        return str(self.class_names[label]) if label >= 0 else ""
+
+    def names_of(self, labels: np.ndarray) -> np.ndarray:
+        """Return the names of the classes of some labels, str [n]; empty for an image without a class."""
+        return names_at(self.class_names, labels)
+
+    @property
     def levels(self) -> dict[str, np.ndarray]:
         """Coarser labels, int64 [n], by level from finer to coarser; empty for a set without super-classes."""
         labels = {level: self.level(name) for level, name in self.level_attributes.items()}
@@ -241,7 +275,9 @@ class ImageSet(HasKnobs):
         if attribute not in self.attributes:
             known = [*self.attributes, *(["super_class"] if self.super_labels is not None else [])]
             raise ValueError(f"{self.name} has no attribute {attribute!r}; it has {', '.join(known) or 'none'}.")
-        return np.unique(self.attributes[attribute], return_inverse=True)[1]
+        values = self.attributes[attribute]
+        codes = np.unique(values, return_inverse=True)[1]
+        return np.where(values != "", codes, no_class(np.arange(len(values))))
 
     def _read(self) -> ImageRecords:
         """Find the images, their labels and splits; may set `root`."""
@@ -371,7 +407,7 @@ class ImageSet(HasKnobs):
 
 
 class Unlabelled(ImageSet):
-    """Pictures from files and from memory, in the order given, without classes: every label is -1.
+    """Pictures from files and from memory, in the order given, without classes.
 
     Args:
         pictures: files, PIL images, uint8 arrays [h w 3] or uint8 tensors [3 h w].
@@ -439,6 +475,21 @@ def file_digest(path: Path) -> int:
         return content_digest(path.read_bytes())
     except OSError:
         return 0
+
+
+def _classes(labels: Any, names: list[str]) -> tuple[np.ndarray, list[str]]:
+    """Labels int64 [n] in which an image of no class, or of one without a name, has `no_class`; and the names.
+
+    Version 0.2 wrote one class without a name for each such image, behind all others. These names are dropped.
+    """
+    numbers = np.asarray(labels, np.int64)
+    nameless = np.array([not name.strip() for name in names], bool)
+    if not nameless.any() and numbers.min(initial=0) >= 0:
+        return numbers, names
+    unknown = np.append(nameless, True)[np.where(numbers < 0, len(names), numbers)]
+    while names and not names[-1].strip():
+        names.pop()
+    return np.where(unknown, no_class(np.arange(len(numbers))), numbers), names
 
 
 def _as_others(column: np.ndarray, like: Mapping[int, np.ndarray]) -> np.ndarray:

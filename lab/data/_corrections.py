@@ -11,6 +11,7 @@ import numpy as np
 from lab.core import tables
 from lab.core.explain import quoted
 from lab.core.formats import plain_cell
+from lab.core.results import labelled
 from lab.data._splits import Split
 
 
@@ -85,7 +86,8 @@ def moved(
     """The splits without the images that are left out.
 
     Where no class is in two splits, a relabelled image of a split moves to the one that holds its new class, so that
-    none is in two splits afterwards either; where a split has queries and gallery, it moves to the gallery.
+    none is in two splits afterwards either. An image that had no class, and was in no split, comes there, too. Where a
+    split has queries and gallery, it moves to the gallery.
 
     Args:
         labels: int64 [n], before the corrections. out: int64 [m], items. relabelled: item to its new class.
@@ -94,6 +96,7 @@ def moved(
     home = dict(homes) if len({label for label, _ in homes}) == len(homes) else {}
     changing = np.array(list(relabelled), np.int64)
     inside = {int(item): name for name, split in splits.items() for item in np.intersect1d(split.items, changing)}
+    inside |= {item: "" for item in relabelled if item not in inside and not labelled(labels[item])}  # in no split yet
     goes = {item: home[relabelled[item]] for item, name in inside.items() if home.get(relabelled[item], name) != name}
     changed = {}
     for name, split in splits.items():

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lab.core.results import labelled
+
 
 @dataclass(frozen=True)
 class Split:
@@ -43,14 +45,15 @@ class Split:
 
     def by_class(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The classes of its images, int64 [c] ascending, and how many each has; `labels` [n] are the data set's."""
-        return np.unique(labels[self.items], return_counts=True)
+        mine = labels[self.items]
+        return np.unique(mine[labelled(mine)], return_counts=True)
 
     def __len__(self) -> int:
         return len(self.items)
 
 
 def class_disjoint(labels: np.ndarray, seed: int, test: float = 0.5, validation: float = 0.5) -> dict[str, Split]:
-    """Share the classes out by seed.
+    """Share the classes out by seed. An image without a class is in no split.
 
     Args:
         labels: int64 [n].
@@ -60,7 +63,7 @@ def class_disjoint(labels: np.ndarray, seed: int, test: float = 0.5, validation:
     Returns:
         `train`, `validation` (absent when its fraction rounds to no class) and `test`.
     """
-    classes = np.unique(labels)
+    classes = np.unique(labels[labelled(labels)])
     shuffled = classes[np.random.default_rng(seed).permutation(len(classes))]
     seen = len(classes) - round(test * len(classes))
     train = seen - round(validation * seen)
@@ -87,6 +90,7 @@ def by_image(labels: np.ndarray, items: np.ndarray, seed: int, share: float) -> 
         labels: int64 [n] of the whole set. items: int64 [m], the images to share. share: of each class, held out.
     """
     kept, held = [], []
+    items = items[labelled(labels[items])]
     for label in np.unique(labels[items]):
         mine = np.random.default_rng((seed, label)).permutation(items[labels[items] == label])
         out = round(share * len(mine))
@@ -116,6 +120,7 @@ def few(labels: np.ndarray, items: np.ndarray, shots: int, seed: int) -> np.ndar
         labels: int64 [n] of the whole set.
         items: int64 [t], the images to draw from.
     """
+    items = items[labelled(labels[items])]
     kept = [
         np.random.default_rng((seed, label)).permutation(items[labels[items] == label])[:shots]
         for label in np.unique(labels[items])

@@ -12,6 +12,7 @@ import lab.metrics
 import lab.search
 from lab.core.results import EmbeddingSet, Evidence, Ranking
 from lab.data import ImageSet
+from lab.evaluation.scores import left_out_sentence
 
 DEPTH = 480
 """Neighbours kept for the query on screen: what its pages can show. Ranks of positives are known at any depth."""
@@ -64,6 +65,7 @@ class Collection:
     gallery: `query` itself when images are searched among each other.
     stored: per-query columns float64 [q] that the run's evaluation kept.
     device: where to search.
+    distractors: whether gallery images without a class count as wrong answers, as in the run's evaluation.
     """
 
     images: ImageSet
@@ -72,6 +74,7 @@ class Collection:
     similarity: str = "cosine"
     stored: Mapping[str, np.ndarray] = field(default_factory=dict)
     device: str = "cpu"
+    distractors: bool = False
 
     @property
     def same_source(self) -> bool:
@@ -80,9 +83,15 @@ class Collection:
     @cached_property
     def judged(self) -> bool:
         """Whether any query has a true match."""
+        asked = self.query.labels[self.query.labelled]
         if self.same_source:
-            return len(np.unique(self.query.labels)) < len(self.query)
-        return bool(np.isin(self.query.labels, self.gallery.labels).any())
+            return len(np.unique(asked)) < len(asked)
+        return bool(np.isin(asked, self.gallery.labels).any())
+
+    @cached_property
+    def left_out(self) -> str:
+        """Which gallery images have no class, and what becomes of them, in a sentence; empty where all have one."""
+        return left_out_sentence(int((~self.gallery.labelled).sum()), len(self.gallery), self.distractors)
 
     def exact(self, k: int) -> lab.search.Index:
         """An exact index of the gallery that keeps at most k neighbours."""
@@ -146,7 +155,11 @@ class Collection:
         query, index = self.one(item), self._deep_index if deep else self._index
         if vectors is not None:
             query = replace(query, vectors=vectors)
-        return Evidence(index.rank(query, same_source=self.same_source), query, self.gallery)
+        return Evidence(self.rank(index, query), query, self.gallery)
+
+    def rank(self, index: lab.search.Index, query: EmbeddingSet) -> Ranking:
+        """Rank the gallery, as an index of it does, for some queries of this split."""
+        return index.rank(query, same_source=self.same_source, distractors=self.distractors)
 
     def vectors_of(self, items: Sequence[int]) -> np.ndarray:
         """float32 [n d]: the embeddings of some images of the gallery, in their order; others are left out."""
@@ -172,7 +185,7 @@ class Collection:
         split. Takes seconds to a minute; memory as exact search, a few tiles."""
         if self._kept:
             return dict(self.stored)
-        ranking = self.exact(1).rank(self.query, same_source=self.same_source)
+        ranking = self.rank(self.exact(1), self.query)
         return per_query(Evidence(ranking, self.query, self.gallery))
 
 
@@ -190,6 +203,6 @@ def per_query(evidence: Evidence) -> dict[str, np.ndarray]:
 
 
 def first_wrong(ranking: Ranking, query: int = 0) -> int | None:
-    """1-based rank of the first wrong neighbour of a query, or None when none of the kept ones is wrong."""
-    wrong = np.flatnonzero(~ranking.hits[query] & (ranking.neighbours[query] >= 0))
-    return int(wrong[0]) + 1 if len(wrong) else None
+    """1-based rank of the first neighbour of a query that is known to be of another class; None without one."""
+    wrong = np.flatnonzero(ranking.misses[query])
+    return int(ranking.neighbour_ranks[query, wrong[0]]) if len(wrong) else None

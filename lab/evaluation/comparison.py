@@ -70,7 +70,7 @@ def reranked(method: str, whole: Collection) -> OtherRanking:
             "compare runs that were evaluated on a smaller split."
         )
     depth = min(DEPTH, max(1, ROOM // len(whole.query)))
-    ranking = whole.exact(depth).rank(whole.query, same_source=whole.same_source)
+    ranking = whole.rank(whole.exact(depth), whole.query)
     with _one:
         ranking = lab.reranking.create(method, device=whole.device).rerank(ranking, whole.query, whole.gallery)
 
@@ -101,8 +101,10 @@ def ranks(evidence: Evidence) -> dict[int, int]:
     ranking, items = evidence.ranking, evidence.gallery.items
     positions, place = ranking.positives(0)
     known = dict(zip(items[positions].tolist(), place.tolist(), strict=True))
-    kept = ranking.neighbours[0][ranking.neighbours[0] >= 0]
-    return known | {item: rank for rank, item in enumerate(items[kept].tolist(), start=1)}
+    place = ranking.neighbour_ranks[0]
+    counted = np.flatnonzero(place)
+    kept = items[ranking.neighbours[0, counted]].tolist()
+    return known | dict(zip(kept, place[counted].tolist(), strict=True))
 
 
 def on_common_images(

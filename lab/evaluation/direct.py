@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lab.core.explain import names_arguments
-from lab.core.results import EmbeddingSet, as_array, parts_of
+from lab.core.results import EmbeddingSet, as_array, label_column, labelled, no_class, parts_of
 from lab.core.streams import result_of
 from lab.evaluation.scores import Evaluation, refuse_what_needs_more
 from lab.evaluation.scores import evaluate as _evaluate
@@ -31,6 +31,7 @@ def evaluate(
     k: int = 100,
     similarity: str = "cosine",
     device: str = "auto",
+    distractors: bool = False,
 ) -> Evaluation:
     """Rank every vector among the others, or among a gallery, and measure. `lab.evaluate` is this function.
 
@@ -39,7 +40,8 @@ def evaluate(
     Args:
         vectors: float [q d]: a numpy array, a tensor on any device, or lists; or a `lab.EmbeddingSet` with its labels.
             Cosine needs no unit length.
-        labels: [q], whole numbers or names.
+        labels: [q], whole numbers or names. None, NaN and an empty text stand for no class: such a vector counts in no
+            score as a query and is left out of the gallery. A negative number is a class like any other.
         metrics: names of `lab.metrics`, metrics made with knobs (`lab.metrics.create("hit_rate_at_k", k=(1,))`), or a
             mapping from a name of yours to a metric.
         gallery, gallery_labels: [g d] and [g], or one `lab.EmbeddingSet`; without them each vector is left out of its
@@ -47,6 +49,7 @@ def evaluate(
         k: how many neighbours of each query are kept in the ranking; ranks of all positives are always known.
         similarity: cosine or euclidean.
         device: where it searches: cpu, cuda, cuda:1, or auto, a GPU when there is one.
+        distractors: keep gallery vectors without a class, as wrong answers to every query.
 
     Returns:
         `values`, a number from 0 to 1 by column; `per_query`, float64 [q] by column, NaN for queries without a
@@ -69,13 +72,16 @@ def evaluate(
     if (gallery is None) != (gallery_labels is None):
         raise ValueError("evaluate needs gallery and gallery_labels together; give both, or neither.")
     refuse_what_needs_more(chosen, "measure it with lab.evaluation.scores.evaluate, which takes them")
-    names = [_labels(labels, "labels")]
+    columns = [label_column(labels)]
+    if not labelled(columns[0]).any():
+        raise ValueError("None of the labels names a class, so nothing can be right or wrong; give the classes.")
     if gallery is not None:
-        names.append(_labels(gallery_labels, "gallery_labels"))
-    numbers = numbered(names)
+        columns.append(label_column(gallery_labels, "gallery_labels"))
+    numbers = _numbered(columns)
     query = _set(vectors, numbers[0], 0)
     searched = None if gallery is None else _set(gallery, numbers[1], len(query.labels))
-    return result_of(_evaluate(query, searched, chosen, k=k, similarity=similarity, device=device))
+    found = _evaluate(query, searched, chosen, k=k, similarity=similarity, device=device, distractors=distractors)
+    return result_of(found)
 
 
 def metrics_of(metrics: Any) -> dict[str, Metric]:
@@ -94,43 +100,23 @@ def metrics_of(metrics: Any) -> dict[str, Metric]:
     return named
 
 
-GAPS = ("None", "nan", "NaT", "<NA>")
-"""How values that say nothing read, of which all would be one class."""
+def _numbered(columns: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Number the classes of several columns of labels alike, int64 [n] each; what has no class keeps none."""
+    if any(column.dtype.kind == "U" for column in columns):
+        columns = [_names(column) for column in columns]
+    number: dict[Any, int] = {}
+    numbered = []
+    for column in columns:
+        classes, place = np.unique(column, return_inverse=True)
+        # Plain Python numbers are equal exactly where they are the same, whatever the types of the columns.
+        of_class = np.array([number.setdefault(one, len(number)) for one in classes.tolist()], np.int64)
+        numbered.append(np.where(labelled(column), of_class[place], no_class(np.arange(len(column)))))
+    return numbered
 
 
-def _labels(labels: Any, what: str) -> np.ndarray:
-    array = as_array(labels, what)
-    if array.ndim != 1 or array.dtype.kind not in "iubUSO":
-        raise ValueError(f"{what} must be a list [n] of whole numbers or names, got {array.dtype} {list(array.shape)}.")
-    if array.dtype.kind in "iu":
-        return array
-    lacking = next((row for row, one in enumerate(labels) if not isinstance(one, str) and str(one) in GAPS), None)
-    if lacking is not None:
-        raise ValueError(f"Row {lacking} of {what} has no class; leave it out, or name its class.")
-    return array.astype(str)
-
-
-def numbered(sides: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Number the classes of several arrays of labels together: int64 arrays of the same lengths.
-
-    Whole numbers of any type are compared exactly: 2**60 (uint64) and 2**60 + 1 (int64) are two classes.
-
-    Raises:
-        ValueError: some arrays hold whole numbers and others names.
-
-    Example:
-        >>> import numpy as np
-        >>> numbered([np.array([2**60, 7], np.uint64), np.array([7, 2**60 + 1])])
-        [array([1, 0]), array([0, 2])]
-    """
-    if len({side.dtype.kind in "iu" for side in sides}) == 2:
-        raise ValueError(
-            "labels and gallery_labels are names on one side and whole numbers on the other; give one kind."
-        )
-    found = [np.unique(side, return_inverse=True) for side in sides]
-    classes = sorted({value for values, _ in found for value in values.tolist()})  # of Python, so no type is widened
-    number_of = {value: number for number, value in enumerate(classes)}
-    return [np.array([number_of[value] for value in values.tolist()], np.int64)[places] for values, places in found]
+def _names(column: np.ndarray) -> np.ndarray:
+    """The labels [n] of a column as names."""
+    return column if column.dtype.kind == "U" else np.where(labelled(column), column.astype(str), "")
 
 
 def _set(vectors: Any, labels: np.ndarray, first: int) -> EmbeddingSet:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lab.core.formats import beside
+from lab.core.results import names_at
 from lab.data import ImageSet
 
 CLASS, SUPER = "class", "super-class"
@@ -79,9 +80,9 @@ def _columns(images: ImageSet) -> dict[str, str]:
 def column(images: ImageSet, name: str, items: np.ndarray) -> np.ndarray:
     """str [n]: one field of some images."""
     if name == CLASS:
-        return np.asarray(images.class_names, str)[images.labels[items]]
+        return names_at(images.class_names, images.labels[items])
     if name == SUPER and images.super_labels is not None:
-        return np.asarray(images.super_names, str)[images.super_labels[items]]
+        return names_at(images.super_names, images.super_labels[items])
     return np.asarray(images.attributes[_columns(images)[name]])[items].astype(str)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lab.core.records import Searching
-from lab.core.results import Classifier, EmbeddingSet, Evidence, Measurement, Ranking
+from lab.core.results import Classifier, EmbeddingSet, Evidence, Measurement, Ranking, labelled
 from lab.core.streams import ReportProgress, followed
 
 if TYPE_CHECKING:
@@ -49,6 +49,16 @@ class Evaluation:
         return int((self.ranking.num_positives == 0).sum())
 
     @property
+    def left_out(self) -> int:
+        """Gallery images without a class, which are left out of every ranking."""
+        return self.ranking.left_out
+
+    @property
+    def unlabelled(self) -> int:
+        """Queries without a class; they are among the excluded."""
+        return int((~labelled(self.ranking.query_labels)).sum())
+
+    @property
     def first_tied(self) -> float:
         """Share of the queries whose first place is shared by an item of another class: chance decides such a place."""
         return float(self.ranking.first_tied.mean())
@@ -63,7 +73,7 @@ class Evaluation:
                 "neighbour. A hash orders equal scores, so such a first place is chance."
             )
         classes = np.union1d(self.ranking.query_labels, self.ranking.gallery_labels)
-        if len(classes) == 1:
+        if len(classes[labelled(classes)]) == 1:
             found.append("All items are of one class, so these scores say nothing about the model.")
         return found
 
@@ -94,8 +104,11 @@ def evaluate(
     what: str = "queries",
     search: str = "exact",
     classifier: Classifier | None = None,
+    distractors: bool = False,
 ) -> Generator[Searching, None, Evaluation]:
     """Search `query` in `gallery` (None: among each other), and measure; yields progress.
+
+    Images without a class count in no score: as queries they are excluded, and in the gallery they are left out.
 
     Args:
         metrics: name to metric; those that need anchors or a classifier are left out when there are none.
@@ -105,6 +118,7 @@ def evaluate(
         device: where to search; auto takes a GPU when there is one.
         search: `exact`, or `two_stage` by the anchors (003).
         classifier: of a model that was trained with one.
+        distractors: count gallery images without a class as wrong answers instead.
 
     Raises:
         ValueError: the embeddings cannot be searched, see `lab.search`; or a metric needs levels and there are none; or
@@ -119,8 +133,9 @@ def evaluate(
     index = lab.search.create(search, device=device, k=k, similarity=similarity, ties="shuffled")
     of_index = {"anchors": anchors} if search == "two_stage" else {}
     index.build(query if gallery is None else gallery, **of_index)
+    same_source = gallery is None
     ranking = yield from _followed(
-        what, lambda progress: index.rank(query, same_source=gallery is None, relevant=relevant, progress=progress)
+        what, lambda progress: index.rank(query, same_source, relevant, progress, distractors)
     )
     searched = query if gallery is None else gallery
     if reranker is not None:
@@ -142,6 +157,7 @@ def evaluate_streamed(
     same_source: bool = False,
     relevant: Relevance | None = None,
     what: str = "queries",
+    distractors: bool = False,
 ) -> Generator[Searching, None, Evaluation]:
     """Measure n queries against a gallery of m items that may lie on disk; yields progress.
 
@@ -153,6 +169,7 @@ def evaluate_streamed(
         gallery: in shards (`lab.galleries`), memory-mapped, or in memory.
         metrics: name to metric, as for `evaluate`.
         same_source: whether the queries are images of the gallery; each is then left out of its own ranking.
+        distractors: as for `evaluate`.
 
     Raises:
         ValueError: a metric reads all of the gallery's vectors or needs more than vectors; or they cannot be searched.
@@ -177,7 +194,9 @@ def evaluate_streamed(
         )
     refuse_what_needs_more(metrics, "measure it with `lab evaluate`")
     index: Any = lab.search.create("streamed", k=k, similarity=similarity, ties="shuffled").build(gallery)
-    ranking = yield from _followed(what, lambda progress: index.rank(query, same_source, relevant, progress))
+    ranking = yield from _followed(
+        what, lambda progress: index.rank(query, same_source, relevant, progress, distractors)
+    )
     return _measured(Evidence(ranking, query, gallery, similarity=similarity), metrics, started)
 
 
@@ -188,6 +207,20 @@ def _followed(what: str, search: Callable[[ReportProgress], Ranking]) -> Generat
 def _measured(evidence: Evidence, metrics: Mapping[str, Metric], started: float) -> Evaluation:
     measurements = {name: metric(evidence) for name, metric in metrics.items()}
     return Evaluation(evidence.ranking, measurements, time.perf_counter() - started)
+
+
+def left_out_sentence(count: int, of: int, distractors: bool = False) -> str:
+    """Say how many of the gallery's images have no class, and what becomes of them; empty where all have one.
+
+    Example:
+        >>> from lab.evaluation.scores import left_out_sentence
+        >>> left_out_sentence(749, 997)
+        '749 of 997 gallery images have no class; they are left out of every score.'
+    """
+    if not count:
+        return ""
+    told = "they count as wrong answers" if distractors else "they are left out of every score"
+    return f"{count:,} of {of:,} gallery images {'has' if count == 1 else 'have'} no class; {told}."
 
 
 BESIDE = {"anchors": "class anchors", "classifier": "a classifier", "levels": "super-classes"}

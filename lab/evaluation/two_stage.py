@@ -32,6 +32,7 @@ class Anchors:
     @classmethod
     def means(cls, gallery: EmbeddingSet) -> Anchors:
         """The mean of each class of a gallery, for models that learnt no anchors."""
+        gallery = gallery.take(np.flatnonzero(gallery.labelled))
         labels, at = np.unique(gallery.labels, return_inverse=True)
         sums = np.zeros((len(labels), gallery.vectors.shape[1]))
         np.add.at(sums, at, gallery.vectors)
@@ -110,7 +111,7 @@ class InvertedGallery:
         Raises:
             ValueError: `probes` is not between 1 and the number of anchors.
         """
-        return self._index.with_probes(probes).rank(query, same_source=self.collection.same_source)
+        return self.collection.rank(self._index.with_probes(probes), query)
 
     @cached_property
     def sizes(self) -> np.ndarray:
@@ -129,7 +130,7 @@ class InvertedGallery:
         """
         whole, query = self.collection, self.collection.one(item)
         index = self._index.with_probes(probes)
-        brute = self._exact.rank(query, same_source=whole.same_source)
+        brute = whole.rank(self._exact, query)
         fast = self.rank(query, probes)
         opened = self.order(item)[:probes]
         first = brute.neighbours[0, :k]
@@ -158,7 +159,7 @@ class InvertedGallery:
         """The exact ranking of the sample, its anchors in order [s c], and the place of each anchor in it [s c]."""
         whole, rows = self.collection, self.sample
         query = whole.query.take(rows)
-        ranking = self._exact.rank(query, same_source=whole.same_source)
+        ranking = whole.rank(self._exact, query)
         order = self._index.nearest_anchors(query.vectors, self.count)
         place = np.empty_like(order)
         np.put_along_axis(place, order, np.broadcast_to(np.arange(self.count), order.shape), axis=1)

@@ -66,9 +66,9 @@ def rows_of(
     labels = np.concatenate([one.labels for *_, one in by_split])
     return ExportRows(
         vectors=np.concatenate([one.vectors for *_, one in by_split]),
-        labels=labels,
+        labels=np.maximum(labels, -1),  # -1: no class
         keys=[images.keys[i] for i in items],
-        classes=[images.class_names[i] for i in labels],
+        classes=images.names_of(labels).tolist(),
         splits=[split for split, _, one in by_split for _ in range(len(one))],
         parts=[part for _, part, one in by_split for _ in range(len(one))],
         places=_places(run, by_split, len(images)),

@@ -12,6 +12,7 @@ from lab.core import yaml_reader
 from lab.core.estimates import over_groups
 from lab.core.files import write_json
 from lab.core.knobs import knob
+from lab.core.results import labelled
 from lab.exporters._hub import layout_of, modeling, write_weights
 from lab.exporters._model_card import card
 from lab.exporters._program import EncoderExporter
@@ -133,6 +134,6 @@ def scores_of(run: Run) -> dict[str, dict[str, Any]]:
             estimate = None if measured is None else over_groups(measured, labels)
             fits = estimate is not None and value is not None and np.isclose(estimate.mean, value, atol=1e-6)
             values[column] = (value, estimate.half if fits and estimate is not None else None)
-        counts = {"queries": scores.get("queries", len(labels)), "classes": len(np.unique(labels))}
+        counts = {"queries": scores.get("queries", len(labels)), "classes": len(np.unique(labels[labelled(labels)]))}
         by_split[split] = {"origin": run.origin(split, "scores").words, **counts, "values": values}
     return by_split

@@ -5,13 +5,18 @@ Frames and signs differ in form, too, so that a grey print still tells them apar
 
 import io
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from lab.core.results import UNRANKED, Evidence
+from lab.core.results import OTHER, SAME, UNKNOWN, UNRANKED, Evidence, compared
 from lab.core.style import BLUE, GREY, VERMILLION
+
+Right = bool | Literal["unknown"] | None
+"""Whether a neighbour is of the query's class, or that nobody knows; None draws no sign."""
+
+RIGHT: dict[int, Right] = {SAME: True, OTHER: False, UNKNOWN: "unknown"}
 
 WIDTH, DPI = 17.0, 300
 """Width of a page's text in centimetres, and dots an inch."""
@@ -68,12 +73,13 @@ def ranked_figure(
     if not 0 <= query < len(ranking):
         raise ValueError(f"The ranking has queries 0 to {len(ranking) - 1}, got {query}.")
     places = [at for at in range(min(k, ranking.neighbours.shape[1])) if ranking.neighbours[query, at] >= 0]
-    sheet = _Print(len(places), per_line, width, dpi, judged)
+    verdicts = ranking.verdicts[query, places]
+    sheet = _Print(len(places), per_line, width, dpi, judged, unknown=bool((verdicts == UNKNOWN).any()))
     label = int(ranking.query_labels[query])
     sheet.put(0, 0, load(int(evidence.query.items[query])), "query", _name(names, label), None)
     for number, place in enumerate(places):
         position = int(ranking.neighbours[query, place])
-        right = bool(ranking.hits[query, place]) if judged else None
+        right = RIGHT[int(verdicts[number])] if judged else None
         caption = f"{place + 1} · {ranking.scores[query, place]:.2f}"
         # The class that the data gives it, whatever a person said of it.
         name = _name(names, int(evidence.gallery.labels[position]))
@@ -149,7 +155,7 @@ def contact_sheet(
             neighbour = int(ranking.neighbours[row, place])
             if neighbour < 0:
                 continue
-            right = bool(ranking.gallery_labels[neighbour] == label)
+            right = RIGHT[int(compared(ranking.gallery_labels[neighbour], label))]
             picture = load(int(evidence.gallery.items[neighbour]))
             caption = f"{place + 1}:  {_short(float(ranking.scores[row, place]))}"
             _tile(sheet, draw, 2 * GAP + (1 + place) * cell_width, top, size, picture, right, caption)
@@ -170,7 +176,7 @@ def _short(score: float) -> str:
 
 def _tile(
     sheet: Image.Image, draw: ImageDraw.ImageDraw, left: int, top: int, size: int, picture: Image.Image,
-    right: bool | None, caption: str,
+    right: Right, caption: str,
 ) -> None:  # fmt: skip
     """A picture of a sheet with its frame, sign and caption."""
     picture = picture.convert("RGB")
@@ -189,7 +195,7 @@ def _tile(
 class _Print:
     """The figure of a paper while it is drawn."""
 
-    def __init__(self, count: int, per_line: int, width: float, dpi: int, judged: bool):
+    def __init__(self, count: int, per_line: int, width: float, dpi: int, judged: bool, unknown: bool):
         self.gap = max(2, round(0.012 * width / 2.54 * dpi))
         columns = 1 + max(1, min(count, per_line))
         across = round(width / 2.54 * dpi)
@@ -207,9 +213,9 @@ class _Print:
         self.draw = ImageDraw.Draw(self.picture)
         self.stroke = max(2, round(dpi / 75))
         if judged:
-            self._legend(height - self.line - self.gap)
+            self._legend(height - self.line - self.gap, unknown)
 
-    def put(self, column: int, line: int, picture: Image.Image, caption: str, name: str, right: bool | None) -> None:
+    def put(self, column: int, line: int, picture: Image.Image, caption: str, name: str, right: Right) -> None:
         """A picture with its frame, sign and captions; column 0 is the query's."""
         left = self.gap + column * (self.side + self.gap) + self.gap * (column > 0)
         top = self.gap + line * self.row
@@ -230,33 +236,42 @@ class _Print:
             fitted = _fitted(self.draw, words, self.side, self.font)
             self.draw.text((left, box[3] + self.gap // 2 + number * self.line), fitted, "black", self.font)
 
-    def _legend(self, top: int) -> None:
+    def _legend(self, top: int, unknown: bool) -> None:
         left, radius = self.gap, round(0.42 * self.line)
-        for right, words in ((True, "right: of the query's class"), (False, "wrong: of another class")):
+        lines: dict[Right, str] = {True: "right: of the query's class", False: "wrong: of another class"}
+        if unknown:
+            lines["unknown"] = "class not known"
+        for right, words in lines.items():
             _sign(self.draw, left + round(1.25 * radius), top + self.line // 2, radius, right)
             left += 3 * radius
             self.draw.text((left, top), words, "black", self.font)
             left += round(self.draw.textlength(words, self.font)) + 3 * self.gap
 
 
-def _frame(draw: ImageDraw.ImageDraw, box: tuple[int, int, int, int], right: bool, stroke: int) -> None:
-    """Solid and blue where a neighbour is right, dashed and vermillion where it is wrong."""
-    if right:
+def _frame(draw: ImageDraw.ImageDraw, box: tuple[int, int, int, int], right: Right, stroke: int) -> None:
+    """Solid and blue where a neighbour is right, dashed and vermillion where it is wrong, dotted and grey where nobody
+    knows."""
+    if right is True:
         draw.rectangle(box, outline=BLUE, width=stroke)
         return
+    colour, dash = (VERMILLION, 4 * stroke) if right is False else (GREY, stroke)
     left, top, last, bottom = box
-    dash, half = 4 * stroke, stroke // 2
+    half = stroke // 2
     for start in range(left, last, 2 * dash):
         for y in (top + half, bottom - half):
-            draw.line((start, y, min(start + dash, last), y), VERMILLION, stroke)
+            draw.line((start, y, min(start + dash, last), y), colour, stroke)
     for start in range(top, bottom, 2 * dash):
         for x in (left + half, last - half):
-            draw.line((x, start, x, min(start + dash, bottom)), VERMILLION, stroke)
+            draw.line((x, start, x, min(start + dash, bottom)), colour, stroke)
 
 
-def _sign(draw: ImageDraw.ImageDraw, x: int, y: int, radius: int, right: bool) -> None:
-    """A check mark in a circle, or a cross in a diamond, around a point."""
+def _sign(draw: ImageDraw.ImageDraw, x: int, y: int, radius: int, right: Right) -> None:
+    """A check mark in a circle, a cross in a diamond, or a question mark in a square, around a point."""
     at, width = radius / 2, max(2, radius // 4)
+    if right == "unknown":
+        draw.rectangle((x - radius, y - radius, x + radius, y + radius), fill=GREY)
+        draw.text((x, y), "?", "white", ImageFont.load_default(1.6 * radius), anchor="mm")
+        return
     if right:
         draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=BLUE)
         draw.line([(x - at, y), (x - at / 3, y + at), (x + at, y - at)], "white", width, joint="curve")

@@ -46,11 +46,11 @@ def pictures(images: ImageSet | None, items: Iterable[int]) -> dict[int, str]:
 
 
 def names(images: ImageSet | None, items: Iterable[int]) -> dict[int, str]:
-    """Item -> the name of its class, or "item 17" without images."""
+    """Item -> the name of its class, its own name where it has no class, or "item 17" without images."""
     numbers = [int(item) for item in items]
     if images is None:
         return {item: f"item {item}" for item in numbers}
-    return {item: images.class_names[images.labels[item]] for item in numbers}
+    return {item: images.class_name(images.labels[item]) or str(images.keys[item]) for item in numbers}
 
 
 def lay(

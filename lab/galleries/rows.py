@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from lab.core.results import NO_CLASS, no_class
+
 BLOCK = 65_536
 """Rows that are read at once where all of them are looked at."""
 
@@ -67,3 +69,11 @@ class Rows:
         """All rows in order, a few at a time."""
         for start in range(0, len(self), BLOCK):
             yield self[start : start + BLOCK]
+
+
+class LabelRows(Rows):
+    """Labels of several arrays, addressed as one. A negative number, which shards write for no class, is `no_class`."""
+
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        labels = super().__getitem__(rows)
+        return np.where((labels < 0) & (labels > NO_CLASS), no_class(-1 - labels), labels)[()]

@@ -17,7 +17,7 @@ import numpy as np
 from lab.core import arrays
 from lab.core.files import write_json
 from lab.core.results import EmbeddingSet
-from lab.galleries.rows import Rows
+from lab.galleries.rows import LabelRows, Rows
 
 FILE = "gallery.json"
 """What the folder says of itself: the plan of who wrote it, rows of each shard, and whether it is complete."""
@@ -42,8 +42,8 @@ class Gallery(EmbeddingSet):
 
     def __init__(self, folder: Path, about: dict[str, Any]):
         parts = [arrays.mapped(folder / shard_name(number), COLUMNS) for number in range(len(about["shards"]))]
-        columns = {name: Rows([part[name] for part in parts]) for name in ("vectors", "labels", "items")}
-        super().__init__(**columns)
+        labels = LabelRows([part["labels"] for part in parts])
+        super().__init__(Rows([part["vectors"] for part in parts]), labels, Rows([part["items"] for part in parts]))
         object.__setattr__(self, "folder", folder)
         object.__setattr__(self, "about", about)
         object.__setattr__(self, "_names", [arrays.Names(part["names"], part["name_ends"]) for part in parts])
@@ -65,7 +65,7 @@ class Gallery(EmbeddingSet):
         raise IndexError(f"The gallery {self.folder} has no row {asked}; its rows are 0 to {len(self) - 1}.")
 
     def class_name(self, label: int) -> str:
-        """Its number where it has no name, and nothing for a label below 0, which stands for no class."""
+        """Its number where it has no name; nothing for the label of an image without a class."""
         names = self.about.get("class_names") or []
         return "" if label < 0 else names[label] if label < len(names) else str(label)
 
@@ -107,16 +107,14 @@ def open_gallery(folder: Path | str) -> Gallery:
 def in_memory(queries: Gallery, gallery: Gallery) -> EmbeddingSet:
     """All rows of a small gallery, with the label numbers of another one whose classes have the same names.
 
-    Rows without a class, and those of a class that the other has not, get labels that it does not use: nothing is
-    relevant to them.
+    Those of a class that the other has not get labels that it does not use: nothing is relevant to them.
     """
     number = {name: label for label, name in enumerate(gallery.about.get("class_names") or [])}
     names, labels = queries.about.get("class_names") or [], queries.labels[:]
-    strange = np.where(labels < 0, ABSENT - np.arange(len(labels)), labels)
     if names and number:
-        there = np.array([number.get(name, ABSENT + label + 1) for label, name in enumerate(names)], np.int64)
-        strange[labels >= 0] = there[labels[labels >= 0]]
-    return EmbeddingSet(queries.vectors[:], strange, queries.items[:])
+        there = np.array([number.get(name, ABSENT + label) for label, name in enumerate(names)], np.int64)
+        labels[labels >= 0] = there[labels[labels >= 0]]
+    return EmbeddingSet(queries.vectors[:], labels, queries.items[:])
 
 
 def is_gallery(folder: Path | str) -> bool:

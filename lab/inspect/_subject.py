@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.core.results import as_array, parts_of
+from lab.core.results import as_array, label_column, labelled, parts_of
 from lab.kernels import paths
 
 NEEDS = "The inspector needs a callable loss(embeddings [n d], labels [n]) that returns one number with a gradient"
@@ -22,6 +22,8 @@ _ONE = threading.RLock()
 def batch(embeddings: Any, labels: Any = None) -> tuple[Tensor, Tensor]:
     """Check a batch and bring it to float64 [n d] and int64 [n], on its CUDA device or on the CPU.
 
+    Every whole number is a class, a negative one, too.
+
     Raises:
         ValueError: wrong shapes, lengths or types, or a row that is not finite; names the first bad row.
     """
@@ -30,6 +32,7 @@ def batch(embeddings: Any, labels: Any = None) -> tuple[Tensor, Tensor]:
         raise ValueError(
             "The inspector needs the class of each embedding: give labels, or a set with labels of its own."
         )
+    labels = _numbers(labels)
     vectors, classes = _tensor(embeddings, "embeddings"), _tensor(labels, "labels")
     if vectors.ndim != 2 or not vectors.is_floating_point():
         raise ValueError(f"embeddings must be floats of shape [n d], got {vectors.dtype} {list(vectors.shape)}.")
@@ -54,6 +57,24 @@ def cosines(vectors: Tensor) -> np.ndarray:
     """float64 [n n] of rows [n d]."""
     units = vectors / vectors.norm(dim=1, keepdim=True)
     return (units @ units.T).cpu().numpy()
+
+
+def _numbers(labels: Any) -> Any:
+    """Labels as whole numbers, [n].
+
+    Raises:
+        ValueError: an embedding has no class; a loss compares classes.
+    """
+    if isinstance(labels, Tensor):
+        return labels
+    column = labels if isinstance(labels, np.ndarray) and labels.dtype.kind not in "OfUS" else label_column(labels)
+    known = labelled(column)
+    if not known.all():
+        raise ValueError(
+            f"Row {int(np.flatnonzero(~known)[0])} has no class, and a loss compares classes; leave such rows out: "
+            "with a set, images.take(images.labelled)."
+        )
+    return np.unique(column, return_inverse=True)[1] if column.dtype.kind == "U" else column
 
 
 def _tensor(values: Any, what: str) -> Tensor:

@@ -7,11 +7,11 @@ neighbours is all that is needed: no similarity matrix is made, whatever the num
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lab.core.results import Ranking
+from lab.core.results import Ranking, labelled
 
 SURE = 0.95
 """Share of all repetitions in which an interval of a class' score would hold its true mean."""
@@ -61,7 +61,7 @@ class SliceScores:
 
 
 def confusion(ranking: Ranking, k: int) -> Confusion:
-    """Which classes stand among the first k neighbours of which.
+    """Which classes stand among the first k neighbours of which. Images without a class are left out.
 
     Example (`ranking` of four images of two classes, the last of which looks like the first class):
         >>> import lab.search, numpy as np
@@ -72,18 +72,27 @@ def confusion(ranking: Ranking, k: int) -> Confusion:
         >>> found.label.tolist(), found.other.tolist(), found.count.tolist()
         ([1], [0], [1])
     """
-    near = ranking.neighbours[:, :k]
-    wrong = (near >= 0) & ~ranking.hits[:, :k]
+    ranking = known(ranking)
+    near, wrong = ranking.neighbours[:, :k], ranking.misses[:, :k]
     label = np.broadcast_to(ranking.query_labels[:, None], near.shape)[wrong]
     second = ranking.gallery_labels[near[wrong]]
     span = int(second.max(initial=0)) + 1
     pairs, counts = np.unique(label * span + second, return_counts=True)  # numbers sort much quicker than rows
     first, other = pairs // span, pairs % span
     labels, looked = np.unique(ranking.query_labels, return_inverse=True)
-    lists = np.bincount(looked, weights=(near >= 0).sum(1))
+    lists = np.bincount(looked, weights=(near >= 0).sum(1), minlength=len(labels))
     share = counts / lists[np.searchsorted(labels, first)]
     order = np.lexsort((-counts, -share))
     return Confusion(first[order], other[order], counts[order], share[order])
+
+
+def known(ranking: Ranking) -> Ranking:
+    """Return the ranking of the queries that have a class, whose lists show only images that have one."""
+    unknown = int((~labelled(ranking.gallery_labels)).sum())
+    rows = np.flatnonzero(labelled(ranking.query_labels))
+    if not unknown and len(rows) == len(ranking):
+        return ranking
+    return replace(ranking, left_out=unknown).part(rows)
 
 
 def worst_classes(confused: Confusion, most: int, around: Sequence[int] = ()) -> np.ndarray:
@@ -105,13 +114,15 @@ def worst_classes(confused: Confusion, most: int, around: Sequence[int] = ()) ->
 
 
 def confusion_matrix(ranking: Ranking, k: int, labels: np.ndarray) -> ConfusionMatrix:
-    """How often each of some classes stands among the first k neighbours of each; labels int64 [c], each once."""
-    order = np.argsort(labels)
-    place = np.full(int(max(ranking.query_labels.max(), ranking.gallery_labels.max(), labels.max())) + 1, -1)
+    """How often each of some classes stands among the first k neighbours of each; labels int64 [c], each once. Images
+    without a class are left out."""
+    ranking, order = known(ranking), np.argsort(labels)
+    greatest = (part.max(initial=-1) for part in (ranking.query_labels, ranking.gallery_labels, labels))
+    place = np.full(int(max(greatest)) + 1, -1)
     place[labels[order]] = order
     mine = np.flatnonzero(place[ranking.query_labels] >= 0)
     near, label = ranking.neighbours[mine, :k], place[ranking.query_labels[mine]]
-    rows, columns = np.nonzero(near >= 0)
+    rows, columns = np.nonzero(near >= 0)  # all of them have a class
     other = place[ranking.gallery_labels[near[rows, columns]]]
     looked = np.bincount(label[rows], minlength=len(labels))
     cells = label[rows[other >= 0]] * len(labels) + other[other >= 0]

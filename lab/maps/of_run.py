@@ -10,7 +10,7 @@ import numpy as np
 
 import lab.maps
 import lab.search
-from lab.core.results import EmbeddingSet
+from lab.core.results import EmbeddingSet, compared
 from lab.evaluation.collection import Places
 from lab.evaluation.identity import Joined
 from lab.inspect.spaces import turned
@@ -81,12 +81,12 @@ class Sheet:
 
     @cached_property
     def nearest_right(self) -> np.ndarray:
-        """bool [n]: whether the nearest other image of each shown one has its class."""
+        """int8 [n]: whether the nearest other image of each shown one has its class, as `compared` says it."""
         depth = min(2, len(self.whole))
         _, nearest = self._index.neighbours(self.on_map.vectors, depth)
         itself = nearest[:, 0] == self.rows
         first = np.where(itself, nearest[:, -1], nearest[:, 0])
-        return self.whole.labels[first] == self.on_map.labels
+        return compared(self.whole.labels[first], self.on_map.labels)
 
 
 @dataclass(frozen=True)

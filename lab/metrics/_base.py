@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from lab.core.knobs import HasKnobs
-from lab.core.results import EASY, HARD, UNRANKED, Evidence, Measurement, Ranking
+from lab.core.results import EASY, HARD, UNRANKED, Evidence, Measurement, Ranking, labelled
 
 Protocol = Literal["easy", "medium", "hard"]
 
@@ -44,7 +44,10 @@ class Metric(HasKnobs):
 
 
 def _of_evidence(measure: Callable[..., Measurement]) -> Callable[..., Measurement]:
-    """A metric's call that refuses what is no evidence, in one sentence."""
+    """Wrap a metric's call: it refuses what is no evidence, and measures only the images whose class is known.
+
+    Queries without a class get NaN in every column, and are excluded.
+    """
 
     @functools.wraps(measure)
     def checked(self: Metric, *evidence: Any) -> Measurement:
@@ -54,9 +57,30 @@ def _of_evidence(measure: Callable[..., Measurement]) -> Callable[..., Measureme
                 f"{' and '.join(type(one).__name__ for one in evidence) or 'nothing'}; give "
                 "lab.core.results.Evidence(ranking, query, gallery), or call lab.evaluate(vectors, labels, metrics)."
             )
-        return measure(self, *evidence)
+        whole = evidence[0]
+        if not whole.has_unknown:
+            return measure(self, whole)
+        rows = np.flatnonzero(labelled(whole.ranking.query_labels))
+        if not len(rows) or whole.ranking.left_out == len(whole.ranking.gallery_labels):
+            return _nothing(measure(self, whole), len(whole.ranking))
+        return _widened(measure(self, whole.of_labelled(self.reads_gallery)), rows, len(whole.ranking))
 
     return checked
+
+
+def _nothing(measured: Measurement, count: int) -> Measurement:
+    """Return the same columns for `count` queries of which none can be judged: NaN."""
+    values = dict.fromkeys(measured.values, float("nan"))
+    return Measurement(values, {column: np.full(count, np.nan) for column in measured.per_query}, count)
+
+
+def _widened(measured: Measurement, rows: np.ndarray, count: int) -> Measurement:
+    """Return what was measured on the queries at `rows` as the measurement of `count` queries."""
+    per_query = {}
+    for column, values in measured.per_query.items():
+        per_query[column] = np.full(count, np.nan)
+        per_query[column][rows] = values
+    return Measurement(measured.values, per_query, measured.excluded + count - len(rows))
 
 
 @dataclass(frozen=True)

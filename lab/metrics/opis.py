@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lab.core.knobs import knob
-from lab.core.results import Evidence, Measurement
+from lab.core.results import Evidence, Measurement, labelled
 from lab.metrics._base import Metric
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ class Opis(Metric):
     classes that do not. The thresholds are those at which the false accept rate of all pairs lies from `low` to `high`,
     evenly spaced in the distance, as the paper integrates over it: 0.002 between unit vectors. Classes without a pair
     count nowhere. 0: one threshold serves all classes alike. NaN where fewer than two classes have a pair, or where no
-    threshold has such a false accept rate, as with vectors that are all equal or with few pairs.
+    threshold has such a false accept rate, as with vectors that are all equal or with few pairs. A pair of which an
+    image has no class counts nowhere, also where such images are distractors.
 
     The formula and the range are those of Zhang et al., "Threshold-Consistent Margin Loss for Open-World Deep Metric
     Learning" (ICLR 2024), as later work restates them; distances are taken between unit vectors, which the restatement
@@ -51,6 +53,9 @@ class Opis(Metric):
     def __call__(self, evidence: Evidence) -> Measurement:
         from lab.kernels.pair_counts import count_pairs
 
+        unknown = int((~labelled(evidence.gallery.labels)).sum())
+        if unknown and evidence.ranking.positive_grades is None:
+            evidence = replace(evidence, ranking=replace(evidence.ranking, left_out=unknown)).of_labelled()
         ranking = evidence.ranking
         if ranking.positive_grades is not None:
             raise ValueError("opis compares classes, and these queries have judged images instead; leave it out.")

@@ -9,7 +9,7 @@ import numpy as np
 
 import lab.search
 from lab.core.estimates import Estimate
-from lab.core.results import EmbeddingSet, Evidence
+from lab.core.results import EmbeddingSet, Evidence, no_class
 from lab.data import ImageSet, read_corrections
 from lab.evaluation import identity
 from lab.evaluation.collection import per_query
@@ -150,7 +150,7 @@ def same_queries(runs: Sequence[Run], split: str = "test", ruler: ImageSet | Non
         galleries.append(_taken(gallery, items, labels, is_searched))
     pairs = [*zip(asked, queries, strict=True), *zip(searched, galleries, strict=True)]
     nothing_changed = not unlike and all(len(one) == len(new) for one, new in pairs)
-    if nothing_changed and all(run.scores(split) for run in runs):
+    if nothing_changed and all(run.scores(split) and not run.outdated(split) for run in runs):
         values = []
         for run, one, items in zip(runs, asked, joined.items, strict=False):
             rows = rows_of(one.items, items[is_query])
@@ -163,9 +163,10 @@ def same_queries(runs: Sequence[Run], split: str = "test", ruler: ImageSet | Non
         values = []
         alone = [one is of for one, of in zip(searched, asked, strict=True)]
         for run, query, gallery, same in zip(runs, queries, galleries, alone, strict=True):
-            similarity = run.config_of(split).similarity
-            index = lab.search.create("exact", k=1, similarity=similarity, ties="shuffled").build(gallery)
-            values.append(per_query(Evidence(index.rank(query, same_source=same), query, gallery)))
+            config = run.config_of(split)
+            index = lab.search.create("exact", k=1, similarity=config.similarity, ties="shuffled").build(gallery)
+            ranking = index.rank(query, same_source=same, distractors=config.evaluation.knobs.distractors)
+            values.append(per_query(Evidence(ranking, query, gallery)))
     columns = [name for name in values[0] if all(name in one for one in values)]
     return SameQueries(
         names=tuple(run.name for run in runs),
@@ -188,12 +189,12 @@ def _has_judgements(run: Run, split: str) -> bool:
 
 
 def _labels(classes: np.ndarray) -> tuple[list[str], np.ndarray]:
-    """Names of classes, and the label of each of n images, int64 [n]; an image without a class has a label of its
-    own."""
+    """Return the names of classes, and the label, int64 [n], of each of n images."""
     names, labels = np.unique(classes.astype(str), return_inverse=True)
-    nameless = np.flatnonzero(classes == "")
-    labels[nameless] = len(names) + np.arange(len(nameless))
-    return [*names.tolist(), *[""] * len(nameless)], labels.astype(np.int64)
+    nameless = classes == ""
+    if nameless.any():  # "" is the first in order
+        names, labels = names[1:], labels - 1
+    return names.tolist(), np.where(nameless, no_class(np.arange(len(labels))), labels).astype(np.int64)
 
 
 def _taken(one: EmbeddingSet, items: np.ndarray, labels: np.ndarray, chosen: np.ndarray) -> EmbeddingSet:

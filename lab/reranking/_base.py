@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ import numpy as np
 import torch
 
 from lab.core.knobs import HasKnobs, argument
-from lab.core.results import EmbeddingSet, Ranking
+from lab.core.results import EmbeddingSet, Evidence, Ranking, labelled
 from lab.kernels import sort_keys
 from lab.kernels.devices import device_of
 from lab.kernels.sort_keys import Space
@@ -128,6 +129,43 @@ def _ranks(ranking: Ranking, rows: slice, keys: torch.Tensor) -> np.ndarray:
     return (above[row, column] + 1).cpu().numpy()
 
 
+Reranking = Callable[[Any, Ranking, EmbeddingSet, EmbeddingSet], Ranking]
+
+
+def _of_labelled(rerank: Reranking) -> Reranking:
+    """Wrap a re-ranker's method, so that it sees only the images that count."""
+
+    @functools.wraps(rerank)
+    def of_labelled(self: Any, ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> Ranking:
+        rows = np.flatnonzero(labelled(ranking.query_labels))
+        if not ranking.left_out or not len(rows) or ranking.left_out == len(ranking.gallery_labels):
+            return rerank(self, ranking, query, gallery)
+        nodes(ranking, query, gallery, torch.device("cpu"))  # which refuses sets of other sizes
+        part = Evidence(ranking, query, gallery).of_labelled()
+        return _widened(ranking, rerank(self, part.ranking, part.query, part.gallery), rows)
+
+    return of_labelled
+
+
+def _widened(ranking: Ranking, part: Ranking, rows: np.ndarray) -> Ranking:
+    """A ranking in which the queries at `rows` are re-ranked among the gallery items that have a class."""
+    places = np.flatnonzero(labelled(ranking.gallery_labels))
+    neighbours, scores = ranking.neighbours.copy(), ranking.scores.copy()
+    neighbours[rows] = np.where(part.neighbours >= 0, places[part.neighbours], -1)
+    scores[rows] = part.scores
+    retrieved, comparisons = ranking.retrieved.copy(), ranking.comparisons.copy()
+    retrieved[rows], comparisons[rows] = part.retrieved, part.comparisons
+    return replace(
+        ranking,
+        neighbours=neighbours,
+        scores=scores,
+        positive_items=places[part.positive_items],  # a query without a class has none
+        positive_ranks=part.positive_ranks,
+        retrieved=retrieved,
+        comparisons=comparisons,
+    )
+
+
 class Reranker(HasKnobs):
     """Base of every re-ranker: orders the gallery anew by what the neighbours of the neighbours say.
 
@@ -140,8 +178,15 @@ class Reranker(HasKnobs):
     def __post_init__(self) -> None:
         self.device = device_of(self.device)
 
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "rerank" in vars(cls):
+            setattr(cls, "rerank", _of_labelled(cls.rerank))  # noqa: B010  # an entry's own, with a choice before it
+
     def rerank(self, ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> Ranking:
         """A new ranking of the whole gallery for the same queries.
+
+        Gallery items that have no class and count nowhere take no part, and a query without a class keeps its ranking.
 
         Args:
             ranking: says which image is each query itself and which are its positives; its order is not read.

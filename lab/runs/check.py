@@ -96,7 +96,9 @@ def _wrong_with(run: Run, split: str) -> str:
     except ValueError as error:
         return str(error)
     differ = [key for key in ("checkpoint", "step", "evaluation") if key in stored and stored[key] != scores.get(key)]
-    return f"does not belong to the scores beside it ({', '.join(differ)} differ)." if differ else ""
+    if differ:
+        return f"does not belong to the scores beside it ({', '.join(differ)} differ)."
+    return run.outdated(split)
 
 
 def _arrays(run: Run) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from lab.encoders.adapted import Adapted
 from lab.evaluation import identity
 from lab.evaluation.embedding import embed, rows_of
 from lab.evaluation.mixed_precision import MixedPrecision
-from lab.evaluation.scores import Evaluation, evaluate
+from lab.evaluation.scores import Evaluation, evaluate, left_out_sentence
 from lab.runs.building.fingerprints import fingerprint
 from lab.runs.building.on_features import features_state, measure_on_features
 from lab.runs.building.parts import check_search, device_of, metrics_of, reranker_of
@@ -134,6 +134,7 @@ def _measured(
     knobs, searched = config.evaluation.knobs, query if gallery is None else gallery
     about |= {"relevant": images.judged(name, query.items, searched.items), "reranker": reranker_of(config)}
     about |= {"k": knobs.k, "search": knobs.search, "device": config.training.knobs.device}
+    about |= {"distractors": knobs.distractors}
     return evaluate(query, gallery, metrics, similarity=config.similarity, what=f"{name} queries", **about)
 
 
@@ -245,11 +246,21 @@ def _keep(
     config = writer.run.config
     facts |= {"place": place_of(images, config), "numbers": identity.keys_digest(images)}
     facts["images"] = recorded(writer.run.name, embeddings, facts["place"]).digest
-    counts = len(evaluation.ranking), evaluation.excluded
-    result = Evaluated(name, evaluation.values, *counts, evaluation.seconds, tuple(evaluation.warnings))
+    result = Evaluated(
+        name,
+        evaluation.values,
+        queries=len(evaluation.ranking),
+        excluded=evaluation.excluded,
+        seconds=evaluation.seconds,
+        unlabelled=evaluation.unlabelled,
+        left_out=evaluation.left_out,
+        warnings=tuple(evaluation.warnings),
+    )
     scores = {key: value for key, value in result.as_json().items() if key not in ("kind", "split")}
     writer.evaluation(name, embeddings, evaluation.per_query, scores, facts)
     yield result
+    if told := left_out_sentence(evaluation.left_out, len(parts.get("gallery", parts["query"]))):
+        yield Note(f"{name.capitalize()}: {told}")
 
 
 def evaluator_of(run: Run, split: str = "test", encoder: Any = None) -> Evaluator:

@@ -337,6 +337,8 @@ class _Execution:
         self.writer.describe(meta(str(parts.device)))
         if dataset.problems:
             yield self._kept(Note(problems_sentence(dataset.problems)))
+        if dataset.unlabelled_sentence:
+            yield self._kept(Note(dataset.unlabelled_sentence))
 
         trainer = Trainer(parts, knobs, self.run.path / "checkpoints", self.processes, self.stop)
         done = trainer.resume()

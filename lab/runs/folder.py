@@ -36,7 +36,7 @@ import numpy as np
 from lab.core import arrays, files
 from lab.core.catalog import OUTSIDE
 from lab.core.files import write_text
-from lab.core.results import EmbeddingSet
+from lab.core.results import EmbeddingSet, no_class
 from lab.runs import lock
 from lab.runs.config import RunConfig, read_yaml
 from lab.runs.process import Sent, Worker
@@ -298,13 +298,28 @@ class Run:
         columns = self.stored("embeddings", split, names)
         if missing := set(names) - columns.keys():
             raise ValueError(f"{path} holds no {', '.join(sorted(missing))}; embed the split again with lab evaluate.")
-        return EmbeddingSet(*(columns[name] for name in names))
+        vectors, labels, items = (columns[name] for name in names)
+        return EmbeddingSet(vectors, self.without_nameless(labels, items), items)
 
     def pictures(self, split: str = "test", items: np.ndarray | None = None) -> Pictures:
         """Which images the numbers of a split stand for, by name and content; see `lab.runs.joined.pictures_of`."""
         from lab.runs.joined import pictures_of
 
         return pictures_of(self, split, items)
+
+    def without_nameless(self, labels: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """Return stored labels, int64 [n], as they are written now: an image without a class has `no_class`.
+
+        Version 0.2 gave every such image a class of its own without a name, behind all others.
+        """
+        last = labels.max(initial=-1)
+        if last < 0 or (labels == last).sum() > 1 or not (self.path / "images.json").is_file():
+            return labels  # the last class has several images, so it is no single image's own
+        names = read_json(self.path / "images.json").get("class_names", [])
+        named = np.array([bool(str(name).strip()) for name in names], bool)
+        if named.all() or last >= len(named):
+            return labels
+        return np.where((labels >= 0) & ~named[labels.clip(min=0)], no_class(items), labels)
 
     def anchors(self, split: str = "test") -> tuple[np.ndarray, np.ndarray] | None:
         """Class anchors float32 [c d] and their labels int64 [c], or None for models that have none."""
@@ -337,6 +352,20 @@ class Run:
             )
         read = read_json(self.path / "scores" / f"{split}.json")
         return read if "values" in read else None
+
+    def outdated(self, split: str = "test") -> str:
+        """Say that the stored scores count images without a class as wrong answers, as version 0.2 did; else empty."""
+        scores = self.scores(split)
+        if scores is None or "left_out" in scores:
+            return ""
+        searched = self.embeddings(split, "gallery") or self.embeddings(split)
+        unknown = int((~searched.labelled).sum())
+        if not unknown:
+            return ""
+        return (
+            f"The {split} scores count {unknown:,} images without a class as wrong answers, as version 0.2 did; to "
+            f"leave these out, run: lab evaluate {self.path}."
+        )
 
     def per_query(self, split: str = "test") -> dict[str, np.ndarray]:
         """Column to float64 [q], in the order of the split's query embeddings.

@@ -228,7 +228,8 @@ def save_corrections(root: Path, table: Mapping[str, str]) -> Path:
 
 def as_manifest(images: ImageSet, marks: Mapping[int, Mark]) -> str:
     """The corrected data set as a table with the columns path, label, split, which the data set `manifest` reads beside
-    the folder of the images, as do other programs. Images that marks drop, and those of no split, are not in it.
+    the folder of the images, as do other programs. Images that marks drop, those of no split and those without a class
+    are not in it.
 
     Raises:
         ValueError: the images are no files.
@@ -240,9 +241,10 @@ def as_manifest(images: ImageSet, marks: Mapping[int, Mark]) -> str:
     return _as_csv(
         ["path", "label", "split"],
         (
-            [f"./{key}" if plain_cell(key) != key else key, images.class_names[corrected.labels[item]], name]
+            [f"./{key}" if plain_cell(key) != key else key, images.class_name(corrected.labels[item]), name]
             for item, name in sorted(_homes(corrected).items())
             for key in [images.keys[item]]
+            if corrected.labels[item] >= 0
         ),
     )
 
@@ -252,7 +254,7 @@ def as_table(images: ImageSet, items: Iterable[int], marks: Mapping[int, Mark]) 
     homes, rows = _homes(images), []
     for item in items:
         mark, key = marks.get(item, Mark()), images.keys[item]
-        label, path = images.class_names[images.labels[item]], f"./{key}" if plain_cell(key) != key else key
+        label, path = images.class_name(images.labels[item]), f"./{key}" if plain_cell(key) != key else key
         rows.append([path, label, homes.get(item, ""), " | ".join(mark.tags), mark.answer])
     return _as_csv(["path", "label", "split", "tags", "answer"], rows)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from lab.core.knobs import HasKnobs
+from lab.core.results import label_column, labelled, no_class
 
 
 class Sampler(HasKnobs):
@@ -22,8 +23,8 @@ class Sampler(HasKnobs):
     processes give each `sampler.shared(rank, world)`, and keep accelerate and Lightning from sharing the batches out
     once more (`use_distributed_sampler=False`).
 
-    Attributes after `bind`: `labels` int64 [n], `images` (n), `seed`, `steps_per_epoch`. epoch: what the next iteration
-    shows.
+    Attributes after `bind`: `labels` int64 [n], `drawn` int64 [m], positions of the images that have a class, which
+    alone are drawn, `images` (m), `seed`, `steps_per_epoch`. epoch: what the next iteration shows.
 
     Example:
         >>> import lab, torch
@@ -38,8 +39,11 @@ class Sampler(HasKnobs):
     epoch = 0
     _share = (0, 1)
 
-    def bind(self, labels: np.ndarray, super_labels: np.ndarray | None = None, seed: int = 0) -> Self:
+    def bind(self, labels: Any, super_labels: np.ndarray | None = None, seed: int = 0) -> Self:
         """Take the labels [n] of the images to draw from; `super_labels` [n] for samplers that use a hierarchy.
+
+        Args:
+            labels: whole numbers or names. An image without a class (None, NaN, an empty text) is never drawn.
 
         Returns:
             the sampler itself.
@@ -47,10 +51,17 @@ class Sampler(HasKnobs):
         Raises:
             ValueError: no batch can be made of these labels; the sentence says why.
         """
-        self.labels, self.seed = np.asarray(labels, dtype=np.int64), seed
-        self.images = self.labels.size
-        if self.labels.ndim != 1 or not len(self.labels):
-            raise ValueError(f"{type(self).__name__} needs labels [n] with n > 0, got shape {self.labels.shape}.")
+        column = label_column(labels)
+        if column.dtype.kind == "U":
+            codes = np.unique(column, return_inverse=True)[1]
+            column = np.where(labelled(column), codes, no_class(np.arange(len(column))))
+        self.labels, self.seed = column.astype(np.int64), seed
+        self.drawn = np.flatnonzero(labelled(self.labels))
+        self.images = len(self.drawn)
+        if not self.images:
+            raise ValueError(
+                f"{type(self).__name__} needs labels [n] with n > 0, got {len(self.labels)} that name no class."
+            )
         if super_labels is not None and len(super_labels) != len(self.labels):
             raise ValueError(
                 f"{type(self).__name__} needs one super-label an image, got {len(super_labels)} for "
@@ -111,7 +122,7 @@ often as the next (repeat); or each is drawn from all of the class anew (with_re
 
 
 def members_by_class(labels: np.ndarray, per_class: int, short_classes: ShortClasses, who: str) -> list[np.ndarray]:
-    """Positions of the images of each usable class.
+    """Positions of the images of each usable class. An image without a class is in none.
 
     Args:
         labels: int64 [n].
@@ -122,7 +133,8 @@ def members_by_class(labels: np.ndarray, per_class: int, short_classes: ShortCla
     Raises:
         ValueError: there are such classes and `short_classes` is `refuse`.
     """
-    order = np.argsort(labels, kind="stable")
+    known = np.flatnonzero(labelled(labels))
+    order = known[np.argsort(labels[known], kind="stable")]
     groups = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
     enough = [group for group in groups if len(group) >= per_class]
     if short_classes == "refuse" and len(enough) < len(groups):

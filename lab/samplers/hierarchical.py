@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from lab.core.knobs import knob
+from lab.core.results import labelled
 from lab.samplers._base import Sampler, ShortClasses, draw, members_by_class
 
 
@@ -55,7 +56,8 @@ class Hierarchical(Sampler):
         if super_labels is None:
             raise ValueError("Hierarchical needs super-classes and this data set has none; use m_per_class instead.")
         self._classes_per_half = self.knobs.batch_size // (2 * self.knobs.per_class)
-        usable = members_by_class(self.labels, self.knobs.per_class, self.knobs.short_classes, "Hierarchical")
+        classes = members_by_class(self.labels, self.knobs.per_class, self.knobs.short_classes, "Hierarchical")
+        usable = [members for members in classes if labelled(super_labels[members]).all()]
         owners = [super_labels[members[0]] for members in usable]
         for members, owner in zip(usable, owners, strict=True):
             if (super_labels[members] != owner).any():

@@ -24,12 +24,12 @@ class Uniform(Sampler):
     batch_size: int = knob("Images in a batch.", default=128, ge=1, scale="log", unit="images")
 
     def _bound(self, super_labels: np.ndarray | None) -> None:
-        if len(self.labels) < self.knobs.batch_size:
+        if self.images < self.knobs.batch_size:
             raise ValueError(
-                f"Uniform: a batch of {self.knobs.batch_size} needs as many images, but there are {len(self.labels)}. "
-                f"Lower batch_size to at most {len(self.labels)}."
+                f"Uniform: a batch of {self.knobs.batch_size} needs as many images, but there are {self.images}. "
+                f"Lower batch_size to at most {self.images}."
             )
 
     def batch(self, step: int) -> np.ndarray:
         """Positions of the images of one step: int64 [batch_size]."""
-        return shuffled_lap(self.seed, step, len(self.labels), self.knobs.batch_size)
+        return self.drawn[shuffled_lap(self.seed, step, self.images, self.knobs.batch_size)]

@@ -170,15 +170,20 @@ class Index(HasKnobs):
         same_source: bool,
         relevant: Relevance | None = None,
         progress: ReportProgress | None = None,
+        distractors: bool = False,
     ) -> Ranking:
         """Rank the gallery for each query.
 
+        A gallery item without a class is listed among the neighbours, but left out of the ranks of the others, unless
+        it is a distractor. A query without a class is asked, and nothing is relevant to it.
+
         Args:
-            query: q embeddings of the gallery's dimension, a set or vectors, which match nothing without labels.
+            query: q embeddings of the gallery's dimension, a set, or vectors, which have no class.
             same_source: whether queries and gallery are images of one set; each query is then found in the gallery by
                 its `items` number and removed from its own ranking.
             relevant: judged relevance; by default an item is relevant to a query when their labels are equal.
             progress: called with (done, total).
+            distractors: count gallery items without a class as wrong answers.
 
         Raises:
             ValueError: no gallery yet, another dimension, NaN or infinity, nothing to rank, or judgements that do
@@ -189,7 +194,7 @@ class Index(HasKnobs):
         check_set(query, "query")
         if same_source and len(gallery) < 2:
             raise ValueError("The gallery holds only the query itself, so there is nothing to rank; give two images.")
-        return self._rank(task_of(query, gallery, same_source, relevant), query.vectors, progress)
+        return self._rank(task_of(query, gallery, same_source, relevant, distractors), query.vectors, progress)
 
     def _rank(self, task: Task, vectors: np.ndarray, progress: ReportProgress | None) -> Ranking:
         raise NotImplementedError

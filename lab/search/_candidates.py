@@ -99,6 +99,8 @@ class CandidateIndex(Index):
         size = len(self._built())
         itself = bool((task.self_index >= 0).any())
         depth = min(size, max(self.knobs.k, int(np.diff(task.offsets).max(initial=0))) + itself)
+        if task.left_out:  # as many more as may stand before the others and count nowhere
+            depth = min(size, depth + task.left_out)
         scores, positions = self._lists(vectors, depth)
         work = self._compared(self._engine_rows(vectors))
         if progress:

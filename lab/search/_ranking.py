@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from lab.core.results import UNRANKED, EmbeddingSet, Ranking, Relevance
+from lab.core.results import UNRANKED, EmbeddingSet, Ranking, Relevance, labelled
 from lab.core.streams import ReportProgress
 from lab.galleries.shards import Gallery
 from lab.kernels import sort_keys
@@ -34,6 +34,7 @@ class Task:
     self_index: int64 [q], own gallery position or -1.
     offsets, items, grades: each query's relevant gallery positions (self left out), as in `Relevance`; grades None
         when relevance is equality of labels.
+    left_out: how many gallery items have no class and count nowhere, neither for a query nor against it.
     """
 
     query_labels: np.ndarray
@@ -42,6 +43,26 @@ class Task:
     offsets: np.ndarray
     items: np.ndarray
     grades: np.ndarray | None
+    left_out: int = 0
+
+    def counts(self, columns: np.ndarray) -> np.ndarray:
+        """bool [b]: which gallery positions [b] count in the ranks of other items."""
+        if not self.left_out:
+            return np.ones(len(columns), bool)
+        return labelled(self.gallery_labels[columns])
+
+    def without_items(self) -> Task:
+        """Return the task of finding the nearest items alone: no item is relevant."""
+        nothing = np.zeros(0, np.int64)
+        grades = None if self.grades is None else nothing
+        return replace(self, offsets=np.zeros_like(self.offsets), items=nothing, grades=grades)
+
+    def among(self, places: np.ndarray) -> Task:
+        """Return the task on a part of the gallery: int64 [h], ascending, which holds every relevant item."""
+        place = np.full(len(self.gallery_labels) + 1, -1)  # the last one is that of -1, an absent query
+        place[places] = np.arange(len(places))
+        labels, own = self.gallery_labels[places], place[self.self_index]
+        return replace(self, gallery_labels=labels, self_index=own, items=place[self.items], left_out=0)
 
     @property
     def queries_of_items(self) -> np.ndarray:
@@ -49,8 +70,18 @@ class Task:
         return np.repeat(np.arange(len(self.query_labels)), np.diff(self.offsets))
 
 
-def task_of(query: EmbeddingSet, gallery: EmbeddingSet, same_source: bool, relevant: Relevance | None) -> Task:
+def task_of(
+    query: EmbeddingSet,
+    gallery: EmbeddingSet,
+    same_source: bool,
+    relevant: Relevance | None,
+    distractors: bool = False,
+) -> Task:
     """Find each query in the gallery and list its relevant items.
+
+    Args:
+        distractors: whether gallery items without a class count as wrong answers. Otherwise they count nowhere, unless
+            relevance is judged: then the judgements alone say what counts.
 
     Raises:
         ValueError: one image twice in the gallery of a same-source search, or judgements that do not fit.
@@ -64,7 +95,14 @@ def task_of(query: EmbeddingSet, gallery: EmbeddingSet, same_source: bool, relev
         judgements = (*same_label(query_labels, gallery_labels, self_index), None)
     else:
         judgements = judged(relevant, len(query), len(gallery), self_index)
-    return Task(query_labels, gallery_labels, self_index, *judgements)
+    left_out = 0 if distractors or relevant is not None else _without_class(gallery_labels)
+    return Task(query_labels, gallery_labels, self_index, *judgements, left_out)
+
+
+def _without_class(column: np.ndarray) -> int:
+    """How many labels of a column [g], read a few at a time, name no class."""
+    starts = range(0, len(column), COLUMN)
+    return sum(int((~labelled(column[start : start + COLUMN])).sum()) for start in starts)
 
 
 def find_self(query: EmbeddingSet, gallery: EmbeddingSet) -> np.ndarray:
@@ -92,7 +130,7 @@ def find_self(query: EmbeddingSet, gallery: EmbeddingSet) -> np.ndarray:
 
 def same_label(queries: np.ndarray, gallery: np.ndarray, self_index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Offsets [q+1] and positions [p] of the gallery items that share each query's label, self left out."""
-    places = among(gallery, np.unique(queries))
+    places = among(gallery, np.unique(queries[labelled(queries)]))
     labels = np.asarray(gallery[places])
     order = np.argsort(labels, kind="stable")
     ordered, order = labels[order], places[order]
@@ -193,7 +231,10 @@ class Ranker:
         row, column, which = _find(columns, places)
         keys[self._to(row), self._to(column)] = thresholds[self._to(row), self._to(which)]
         if thresholds.shape[1]:
-            counted = sort_keys.count_above(keys, thresholds).cpu().numpy()
+            counting = keys
+            if self.task.left_out:
+                counting = keys.masked_fill(~self._to(self.task.counts(columns)), sort_keys.NOTHING)
+            counted = sort_keys.count_above(counting, thresholds).cpu().numpy()
             self.above[owned[owned >= 0]] += counted[owned >= 0]
         mine = self._to(rows)
         self.best[mine] = sort_keys.best(torch.cat([self.best[mine], sort_keys.best(keys, self.k)], dim=1), self.k)
@@ -256,6 +297,7 @@ def _ranking(
         retrieved=retrieved,
         comparisons=comparisons,
         positive_grades=None if task.grades is None else task.grades[order],
+        left_out=task.left_out,
     )
 
 
@@ -289,12 +331,33 @@ def rank_all(
     return ranker.finish(retrieved, np.full(len(queries), len(items)))
 
 
+def rank_counted(
+    task: Task, space: Space, rank: Callable[[Task, Space], Ranking], nearest: Callable[[Task], Ranking]
+) -> Ranking:
+    """Return neighbours from the whole gallery, and ranks from the items that count.
+
+    Args:
+        rank: ranks a space that holds a part of the items. nearest: ranks all of them.
+    """
+    places = np.flatnonzero(task.counts(np.arange(len(space.items))))
+    items = space.items[torch.from_numpy(places).to(space.items.device)]
+    counted = rank(task.among(places), replace(space, items=items))
+    shown = nearest(task.without_items())
+    return replace(
+        shown,
+        offsets=counted.offsets,
+        positive_items=places[counted.positive_items],
+        positive_ranks=counted.positive_ranks,
+    )
+
+
 def from_lists(
     task: Task, space: Space, scores: np.ndarray, positions: np.ndarray, comparisons: np.ndarray, k: int
 ) -> Ranking:
     """A ranking from the ordered lists [q l] of a truncated search (-1 where a list is shorter)."""
+    counted = _drop_self(scores, _only_counted(task, positions), task.self_index)[1]
+    ranks = _ranks_in_lists(task, counted)
     scores, positions = _drop_self(scores, positions, task.self_index)
-    ranks = _ranks_in_lists(task, positions)
     order = np.lexsort((ranks, task.queries_of_items))
     pad = ((0, 0), (0, max(0, k - positions.shape[1])))
     shown = np.pad(positions[:, :k], pad, constant_values=-1)
@@ -303,11 +366,22 @@ def from_lists(
 
 
 def _drop_self(scores: np.ndarray, positions: np.ndarray, self_index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    scores = scores[:, : positions.shape[1]]
     is_self = (positions == self_index[:, None]) & (positions >= 0)
     order = np.argsort(is_self, axis=1, kind="stable")  # others keep their order, self goes last
     is_self = np.take_along_axis(is_self, order, 1)
     scores, positions = np.take_along_axis(scores, order, 1), np.take_along_axis(positions, order, 1)
     return np.where(is_self, np.nan, scores), np.where(is_self, -1, positions)
+
+
+def _only_counted(task: Task, positions: np.ndarray) -> np.ndarray:
+    """The lists [q l] without the items that count nowhere, as long as a search of the other items alone makes them."""
+    if not task.left_out:
+        return positions
+    counts = (positions >= 0) & task.counts(positions)
+    order = np.argsort(~counts, axis=1, kind="stable")
+    length = max(0, positions.shape[1] - task.left_out)
+    return np.take_along_axis(np.where(counts, positions, -1), order, 1)[:, :length]
 
 
 def _ranks_in_lists(task: Task, positions: np.ndarray) -> np.ndarray:

@@ -43,8 +43,16 @@ class Exact(Index):
 
     def _rank(self, task: Task, vectors: np.ndarray, progress: ReportProgress | None) -> Ranking:
         queries = self.space.queries(vectors)
-        rank_all = self._way(queries, self.space.items)
-        return rank_all(task, self.space, queries, min(self.knobs.k, len(self._built())), self.knobs.ties, progress)
+        k, ties = min(self.knobs.k, len(self._built())), self.knobs.ties
+        way = self._way(queries, self.space.items)
+        if task.left_out and len(task.items) and way is not _ranking.rank_all:  # compiled code counts every item
+            return _ranking.rank_counted(
+                task,
+                self.space,
+                lambda part, counted: way(part, counted, queries, 1, ties, None),
+                lambda whole: way(whole, self.space, queries, k, ties, progress),
+            )
+        return way(task, self.space, queries, k, ties, progress)
 
     def _way(self, queries: torch.Tensor, items: torch.Tensor) -> Callable[..., Ranking]:
         worth = len(queries) * len(items) >= WORTH_COMPILING

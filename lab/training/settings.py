@@ -135,6 +135,11 @@ class EvaluationKnobs(lab.core.knobs.Knobs):
     rerank_k: int | None = knob(
         "Number of neighbours for re-ranking; by default that of the method.", default=None, ge=2, scale="log"
     )
+    distractors: bool = knob(
+        "Count gallery images without a class as wrong answers; otherwise they are left out of every ranking that is "
+        "measured.",
+        default=False,
+    )
     splits: tuple[Literal["train", "validation", "test"], ...] = knob(
         "Splits to embed and measure after training, if the data has them; train shows how well the training "
         "classes are learnt.",

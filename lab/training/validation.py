@@ -126,8 +126,12 @@ class Validator:
 def similarities(embeddings: EmbeddingSet) -> dict[str, list[int]]:
     """Counts of positive and negative pairs over `BINS` equal bins of cosine on [-1, 1], of at most 1,024 images.
 
-    Whole classes are taken, spread evenly over the set, so that there are positive pairs to count.
+    Whole classes are taken, spread evenly over the set, so that there are positive pairs to count. An image without a
+    class is in no pair.
     """
+    embeddings = embeddings.take(np.flatnonzero(embeddings.labelled))
+    if not len(embeddings):
+        return {name: [0] * BINS for name in ("positive", "negative")}
     classes, counts = np.unique(embeddings.labels, return_counts=True)
     count = max(2, int(SAMPLE / counts.mean()))
     chosen = classes[np.unique(np.linspace(0, len(classes) - 1, count).astype(int))]
@@ -161,6 +165,7 @@ def _pins(query: EmbeddingSet, gallery: EmbeddingSet) -> np.ndarray:
     there are fewer classes than `PINNED`, further images spread evenly over the set."""
     _, codes, counts = np.unique(query.labels, return_inverse=True, return_counts=True)
     matched = counts[codes] > 1 if gallery is query else np.isin(query.labels, gallery.labels)
+    matched &= query.labelled
     rows = np.flatnonzero(matched) if matched.any() else np.arange(len(query))
     firsts = rows[np.unique(codes[rows], return_index=True)[1]]
     chosen = firsts[np.unique(np.linspace(0, len(firsts) - 1, PINNED).astype(int))]

@@ -14,6 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lab.core.results import labelled
+
 SAMPLE = 256
 """Validation images that are looked at, in whole classes: their similarities are a matrix of 0.3 MB."""
 ROWS = 64
@@ -36,8 +38,9 @@ def due(step: int) -> bool:
 
 
 def whole_classes(labels: np.ndarray, most: int) -> np.ndarray:
-    """Rows int64 [s] of at most `most` images: classes spread evenly over those with two images, or over all."""
-    classes, counts = np.unique(labels, return_counts=True)
+    """Rows int64 [s] of at most `most` images: classes spread evenly over those with two images, or over all. An image
+    without a class is not among them."""
+    classes, counts = np.unique(labels[labelled(labels)], return_counts=True)
     classes, counts = (classes[counts > 1], counts[counts > 1]) if (counts > 1).any() else (classes, counts)
     chosen = classes[np.unique(np.linspace(0, len(classes) - 1, max(2, int(most / counts.mean()))).astype(int))]
     return np.flatnonzero(np.isin(labels, chosen))[:most]

@@ -195,3 +195,24 @@ def test_the_command_tells_both(mine, root, capsys):
     assert told["split"] == "test" and [one.get("data") for one in told["scores"]] == [None, "other"]
     assert len(told["sentences"]) == 2 and told["scores"][0]["classes"] == 12
     assert lab.runs.open("by-command", root).config.loss.name == "contrastive"
+
+
+def test_vectors_without_a_class_train_nothing_and_change_nothing(mine, root):
+    rows, labels = vectors(slice(0, 8))
+    strangers = np.random.default_rng(5).normal(size=(300, 16)).astype(np.float32)
+    both = np.concatenate([rows, strangers])
+    source = lab.runs.from_embeddings(both, labels + [None] * 300, normalise=True, name="partly", runs=root)
+    told = []
+    partly, alone = (
+        lab.adapt(one, dim=4, runs=root, training={**QUICK, "steps": 5}, name=f"{one.name}-few", listen=told.append)
+        for one in (source, mine)
+    )
+    assert partly.run.scores()["values"] == alone.run.scores()["values"]
+    assert partly.comparison.before == alone.comparison.before
+    images = partly.run.dataset()
+    assert {name: len(split) for name, split in images.splits.items()} == {
+        name: len(split) for name, split in alone.run.dataset().splits.items()
+    }
+    assert all(images.labelled[split.items].all() for split in images.splits.values())
+    sentences = [record.sentence for record in told if record.kind == "note"]
+    assert "300 of 444 images have no class, so they train nothing." in sentences

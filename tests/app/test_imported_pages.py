@@ -27,6 +27,47 @@ def imported(no_runs, pictures, monkeypatch):
     return no_runs
 
 
+@pytest.fixture
+def partly(imported, pictures):
+    """A run of the same pictures, of which every third has no class."""
+    paths = sorted(pictures.glob("*/*.png"))
+    random = np.random.default_rng(0)
+    vectors = np.repeat(random.normal(size=(16, 12)), 4, axis=0) + 0.6 * random.normal(size=(64, 12))
+    labels = [None if row % 3 == 0 else path.parent.name for row, path in enumerate(paths)]
+    return lab.runs.from_embeddings(vectors, labels, paths, name="partly", normalise=True, runs=imported)
+
+
+@pytest.mark.parametrize("page", [*PAGES, "threshold"])
+def test_every_page_takes_images_without_a_class(partly, open_page, page):
+    seen = open_page(page, **{"watched" if page == "watch" else "run": "partly"})
+    assert seen.calm, seen.words()
+    if page in ("browse", "check"):
+        assert "22 of 64 gallery images have no class; they are left out of every score." in seen.words()
+
+
+def test_an_image_without_a_class_is_marked_unknown_and_has_no_rank(partly, open_page):
+    page = open_page("browse", run="partly", query="4")
+    cards = page.section("results", "neighbours")["cards"]
+    for card in cards:
+        assert (card["right"] == "unknown") == (card["rank"] is None) == (card["id"] % 3 == 0)
+    ranked = [card["rank"] for card in cards if card["rank"] is not None]
+    assert ranked == list(range(1, len(ranked) + 1))
+    page = open_page("browse", run="partly", query="3")
+    cards = page.section("results", "neighbours")["cards"]
+    assert {card["right"] for card in cards} == {"unknown"} and [card["rank"] for card in cards][:3] == [1, 2, 3]
+    page = open_page("map", run="partly", item="4")
+    assert {card["right"] for card in page.section("map images", "neighbours")["cards"]} <= {True, False, "unknown"}
+
+
+def test_check_confuses_and_doubts_images_with_a_class_alone(partly, open_page):
+    ranking = lab.inspect.data_checks.confusion
+    page = open_page("check", run="partly", show="pairs")
+    whole, embedded = partly.embeddings(), partly.embeddings()
+    searched = lab.search.create("exact", k=20).build(whole).rank(embedded, same_source=True)
+    assert f"{len(ranking(searched, 5).label):,} pairs of classes are confused" in page.words()
+    assert "" not in page.test.dataframe[0].value["class"].tolist()
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_every_page_takes_an_imported_run(imported, open_page, page):
     seen = open_page(page, **{"watched" if page == "watch" else "run": "bare"})

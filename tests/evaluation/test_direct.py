@@ -55,7 +55,7 @@ BAD = {
     "There is no metric 'map_at_x'": lambda v, y: lab.evaluate(v, y, "map_at_x"),
     "needs class anchors beside": lambda v, y: lab.evaluate(v, y, "nearest_anchor_accuracy"),
     "needs a classifier beside": lambda v, y: lab.evaluate(v, y, "classifier_accuracy"),
-    "Row 1 of labels has no class": lambda v, y: lab.evaluate(v, ["a", None, "b"] * 20),
+    "None of the labels names a class": lambda v, y: lab.evaluate(v, [None, "", float("nan")] * 20),
     "needs super-classes beside": lambda v, y: lab.evaluate(v, y, "hierarchical_ap"),
     "give both, or neither": lambda v, y: lab.evaluate(v, y, gallery=v),
 }

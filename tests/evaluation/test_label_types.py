@@ -45,10 +45,10 @@ def test_numbers_above_int64_stay_apart():
         EmbeddingSet(vectors, labels)
 
 
-def test_names_beside_numbers_are_refused():
+def test_names_beside_numbers_are_read_as_names():
     vectors = np.eye(2)
-    with pytest.raises(ValueError, match="names on one side and whole numbers on the other"):
-        lab.evaluate(vectors, [0, 1], gallery=vectors, gallery_labels=["0", "1"])
+    found = lab.evaluate(vectors, [0, 1], gallery=vectors, gallery_labels=["0", "2"], metrics="hit_rate_at_k")
+    assert found.ranking.num_positives.tolist() == [1, 0]
 
 
 def test_searches_compare_items_and_labels_of_unsigned_sets_exactly():

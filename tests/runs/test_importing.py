@@ -146,8 +146,45 @@ def test_what_has_no_class_is_no_true_match(tmp_path, vectors):
     labels = [None, "", float("nan"), *LABELS[3:]]
     run = imported(tmp_path, vectors, labels)
     assert run.scores()["excluded"] == 4  # and image 3, which is alone now
+    assert "3 rows without a class" in run.status["sentence"] and not check(run)
+    alone = imported(tmp_path, vectors[3:], LABELS[3:], name="alone")
+    assert run.scores()["values"] == alone.scores()["values"] and run.scores()["left_out"] == 3
+    images = run.dataset()
+    assert images.labelled.tolist() == [False] * 3 + [True] * 29 and images.class_name(images.labels[0]) == ""
+    assert run.embeddings().labelled.tolist() == images.labelled.tolist() and "" not in images.class_names
     numbers = imported(tmp_path, vectors, [-1, -1, *range(2, 32)], name="numbers")
-    assert len(set(numbers.embeddings().labels.tolist())) == 32 and numbers.scores() is None and not check(numbers)
+    assert len(numbers.dataset().class_names) == 30 and numbers.scores() is None and not check(numbers)
+    assert numbers.embeddings().labelled.sum() == 30
+
+
+def test_an_export_says_no_class_and_comes_back_with_none(tmp_path, vectors):
+    run = imported(tmp_path, vectors, [None, *LABELS[1:]])
+    for name, file in (("csv", "it.csv"), ("parquet", "it.parquet")):
+        path = lab.exporters.create(name).export(run, tmp_path / file)
+        back = lab.runs.from_embeddings(path, name=name, runs=tmp_path / "runs")
+        assert back.embeddings().labelled.tolist() == [False] + [True] * 31
+        assert back.scores()["values"] == pytest.approx(run.scores()["values"])
+
+
+def test_distractors_are_a_setting_of_the_evaluation(tmp_path, vectors):
+    labels = [None if row % 3 == 0 else label for row, label in enumerate(LABELS)]
+    run = imported(tmp_path, vectors, labels)
+    left_out = run.scores()["values"]
+    words = ["evaluate", str(run.path), "--evaluation.distractors", "--metrics", "map_at_r"]
+    assert main(words) == 0
+    kept = lab.evaluate(vectors, labels, "map_at_r", distractors=True).values
+    assert run.scores()["values"] == pytest.approx(kept) and run.scores()["left_out"] == 0
+    assert kept["MAP@R"] < left_out["MAP@R"]
+
+
+def test_the_command_says_what_is_left_out(tmp_path, vectors, capsys):
+    np.save(tmp_path / "v.npy", vectors)
+    lines = [f"{label if row % 2 else ''},{row}" for row, label in enumerate(LABELS)]
+    (tmp_path / "t.csv").write_text("\n".join(["label,row", *lines]))
+    words = ["import", str(tmp_path / "v.npy"), "--table", str(tmp_path / "t.csv"), "--runs", str(tmp_path)]
+    assert main(words) == 0
+    told = capsys.readouterr().out
+    assert "16 of 32 gallery images have no class; they are left out of every score." in told
 
 
 def test_lengths_are_kept_or_brought_to_one(tmp_path, vectors):

@@ -11,6 +11,8 @@ import pytest
 
 import lab.runs
 from lab.__main__ import main
+from lab.core import arrays
+from lab.runs.check import check
 from lab.runs.execute import execute
 
 KEPT = Path(__file__).parent.parent / "fixtures" / "v0_2"
@@ -80,3 +82,37 @@ def test_the_interrupted_one_goes_on_to_the_numbers_of_0_2(root):
     assert run.state == "interrupted" and len(run.metrics("stepped")) == 7
     list(execute(run))
     assert_as_0_2(run, near=0.01)  # processors differ: one query of 143 is 0.007 of a score
+
+
+def as_0_2_wrote_it(run: lab.runs.Run) -> None:
+    """Give each image without a class a class of its own without a name, as version 0.2 did."""
+    path = run.path / "images.json"
+    listed = json.loads(path.read_text())
+    for item, label in enumerate(listed["labels"]):
+        if label < 0:
+            listed["labels"][item] = len(listed["class_names"])
+            listed["class_names"].append("")
+    path.write_text(json.dumps(listed))
+    file = run.path / "embeddings" / "test.safetensors"
+    kept = arrays.read(file)
+    kept["query.labels"] = np.array(listed["labels"])[kept["query.items"]]
+    arrays.write(file, kept, arrays.header(file))
+    scores = run.path / "scores" / "test.json"
+    told = json.loads(scores.read_text())
+    scores.write_text(json.dumps({name: one for name, one in told.items() if name not in ("left_out", "unlabelled")}))
+
+
+def test_images_without_a_class_are_recognised_and_their_scores_are_told(tmp_path, capsys):
+    rows = np.random.default_rng(0).normal(size=(24, 6))
+    labels = [None if row % 4 == 0 else f"class {row % 3}" for row in range(24)]
+    run = lab.runs.from_embeddings(rows, labels, normalise=True, name="partly", runs=tmp_path)
+    wanted, names = run.scores()["values"], run.dataset().class_names
+    as_0_2_wrote_it(run)
+    images, embedded = run.dataset(), run.embeddings()
+    assert images.class_names == names and images.labelled.tolist() == [row % 4 != 0 for row in range(24)]
+    np.testing.assert_array_equal(embedded.labels, images.labels[embedded.items])
+    assert "count 6 images without a class as wrong answers" in run.outdated()
+    assert any("as version 0.2 did" in one.sentence for one in check(run))
+    assert main(["evaluate", str(run.path)]) == 0
+    assert run.scores()["values"] == pytest.approx(wanted) and not run.outdated() and not check(run)
+    assert "6 of 24 gallery images have no class" in capsys.readouterr().err

@@ -1,11 +1,12 @@
 """A gallery of result images as one component: sixty thumbnails cost a fifth of what sixty `st.image` calls do.
 
-Right is blue, a check mark and a solid border; wrong is vermillion, a cross and a dashed border: never colour alone.
+Right is blue, a check mark and a solid border; wrong is vermillion, a cross and a dashed border; unknown is grey, a
+question mark and a dotted border: never colour alone.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -32,7 +33,8 @@ class Bar:
 
 @dataclass(frozen=True)
 class Card:
-    """One image. `right` is None where there is no right or wrong; strings are shown as text.
+    """One image. `right` is None where there is no right or wrong, and "unknown" where the class of an image is not
+    known; strings are shown as text.
 
     src: a data URI, or an address of `app.served`. cut: the list is cut after this card (it stands at rank k).
     """
@@ -42,7 +44,7 @@ class Card:
     alt: str
     title: str
     rank: int | str | None = None
-    right: bool | None = None
+    right: bool | Literal["unknown"] | None = None
     value: str = ""
     subtitle: str = ""
     tooltip: str = ""

@@ -5,6 +5,7 @@
 
 const RIGHT = { className: "right", sign: "✓", word: "right" };
 const WRONG = { className: "wrong", sign: "✗", word: "wrong" };
+const UNKNOWN = { className: "unknown", sign: "?", word: "class not known" };
 
 function make(tag, className, text) {
   const element = document.createElement(tag);
@@ -24,6 +25,7 @@ function picture(card, className) {
 
 function verdict(card) {
   if (card.right === null || card.right === undefined) return null;
+  if (card.right === "unknown") return UNKNOWN;
   return card.right ? RIGHT : WRONG;
 }
 
@@ -207,7 +209,8 @@ function drawFacts(facts) {
   return list;
 }
 
-// Lines between the same images of two lists, one above the other: solid for right ones, dashed for wrong ones.
+// Lines between the same images of two lists, one above the other: solid for right ones, dashed for wrong ones, dotted
+// for those whose class is not known.
 // They lie under the cards and follow the width of the page; of the card under the hand the line is thick.
 function link(main) {
   const lines = document.createElementNS("http://www.w3.org/2000/svg", "svg");
@@ -217,7 +220,7 @@ function link(main) {
   const [above, below] = [...main.querySelectorAll(".section")].map((one) => [...one.querySelectorAll(".card")]);
   const twins = above.flatMap((card) => below.filter((other) => other.dataset.id === card.dataset.id).map((other) => {
     const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
-    line.classList.add(card.classList.contains("wrong") ? "wrong" : "right");
+    line.classList.add(["wrong", "unknown"].find((one) => card.classList.contains(one)) ?? "right");
     for (const one of [card, other]) for (const [on, way] of [["pointerenter", true], ["focus", true], ["pointerleave", false], ["blur", false]])
       one.addEventListener(on, () => [line, card, other].forEach((part) => part.classList.toggle("twin", way)));
     return lines.appendChild(line), [line, card, other];

@@ -64,6 +64,7 @@ def browse() -> None:
     if other is not None and other.view.run != view.run:
         about += f" · {other.view.run.name}: {other.view.provenance}"
     page_frame.say(about)
+    run_choice.say_left_out(view)
     selection.bar(view.run)
     tools = st.container(horizontal=True, vertical_alignment="bottom")
     with tools:

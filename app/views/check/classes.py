@@ -11,7 +11,7 @@ from app.components.gallery import CardSection, gallery
 from app.results import cache, cards
 from app.shared import background, page_frame
 from app.views.check.scene import DEPTH, ITEM, Scene, choose, neighbours
-from lab.core.results import Ranking
+from lab.core.results import Ranking, labelled
 from lab.evaluation.filters import CLASS, Filter, slicing_fields
 from lab.inspect import data_checks
 from lab.inspect.data_checks import Confusion
@@ -28,7 +28,7 @@ _GOAL = "matrix goal"
 
 def confused(scene: Scene) -> None:
     """The matrix of the worst classes, and below it the list of all pairs."""
-    ranking = background.or_wait(neighbours(scene.view))
+    ranking = data_checks.known(background.or_wait(neighbours(scene.view)))
     tools = st.container(horizontal=True, vertical_alignment="bottom")
     with tools:
         k = page_frame.slide("Neighbours per image", 1, DEPTH, key="check k", initial=5, link="k", width=280)
@@ -53,7 +53,8 @@ def confused(scene: Scene) -> None:
 
 
 def _matrix(scene: Scene, ranking: Ranking, confusion: Confusion, k: int, size: int, around: list[int]) -> None:
-    of = len({*ranking.query_labels.tolist(), *ranking.gallery_labels.tolist()})
+    classes = np.unique(np.concatenate([ranking.query_labels, ranking.gallery_labels]))
+    of = int(labelled(classes).sum())
     labels = data_checks.worst_classes(confusion, size, around)
     counted = data_checks.confusion_matrix(ranking, k, labels)
     which = "The chosen classes and those that they are confused with"

@@ -13,7 +13,7 @@ from app.results import cards, selection
 from app.results.cache import SplitView
 from app.shared import address, background, page_frame, settings
 from app.views.check.scene import ITEM, Scene
-from lab.core.results import EmbeddingSet
+from lab.core.results import OTHER, SAME, UNKNOWN, EmbeddingSet, compared
 from lab.runs import marks
 from lab.runs.marks import Mark
 
@@ -176,7 +176,7 @@ def _frames(scene: Scene, coming: Doubts) -> tuple[list[Frame], background.Job[b
     rows = [{NEAREST: near} for near in _nearest(whole, coming.items, ROW)]
     for row, item, suggested in zip(rows, coming.items, coming.suggested, strict=True):
         for label in (labels[item], suggested):
-            if label >= 0 and names[label]:
+            if label >= 0:
                 row[f"Examples of {names[label]}"] = _typical(whole, label, item)
     wanted = {item for row in rows[1:] for items in row.values() for item in items}
     reading = _pictures(scene.view, tuple(sorted(wanted)))
@@ -211,7 +211,8 @@ def _row(scene: Scene, judged: int, title: str, items: list[int]) -> CardSection
     labels, own = scene.view.images.labels, cards.named(scene.view.images, judged)
     if title != NEAREST:
         return CardSection(title, title, [cards.card(scene.view, one) for one in items], size="small quiet")
-    listed = [cards.card(scene.view, one, right=bool(labels[one] == labels[judged])) for one in items]
+    verdicts = cards.right(scene.view.images, compared(labels[items], labels[judged]))
+    listed = [cards.card(scene.view, one, right=right) for one, right in zip(items, verdicts, strict=True)]
     return CardSection(title, title, [replace(one, title=apart(one.title, own)) for one in listed], size="small")
 
 
@@ -219,9 +220,10 @@ def _card(scene: Scene, here: Doubts, row: int) -> Card:
     """A doubtful image in the list, or a pair of them."""
     images, item, other, where = scene.view.images, int(here.items[row]), int(here.others[row]), here.where[row]
     if other >= 0:
-        same = bool(images.labels[item] == images.labels[other])
-        said = f"{where} · {'same class' if same else 'different classes'}"
-        pair = cards.pair(scene.view, item, other, same, value=f"{here.shares[row]:.3f}", subtitle=said)
+        verdict = int(compared(images.labels[item], images.labels[other]))
+        words = {SAME: "same class", OTHER: "different classes", UNKNOWN: "class not known"}
+        said = f"{where} · {words[verdict]}"
+        pair = cards.pair(scene.view, item, other, verdict == SAME, value=f"{here.shares[row]:.3f}", subtitle=said)
         return replace(pair, id=item)
     name = apart(str(scene.names[here.suggested[row]]), cards.named(images, item))
     return cards.card(scene.view, item, value=f"{where} · {here.shares[row]:.0%}", subtitle=f"looks like {name}")

@@ -14,6 +14,7 @@ from app.views.check import classes
 from app.views.check.judging import ON_A_PAGE, Doubts, apart, judge, splits_of, undo_button
 from app.views.check.scene import Scene, alike, choose, effect
 from lab.core.formats import counted
+from lab.core.results import OTHER, compared
 from lab.inspect.label_errors import LabelErrors
 from lab.report import same_queries
 from lab.runs import marks
@@ -37,6 +38,7 @@ def check() -> None:
     if part in PARTS:
         view = run_choice.choose_split(run, film=True)
         page_frame.say(f"{run.summary} · {view.split}, {len(view.whole.query):,} images · {view.provenance}")
+        run_choice.say_left_out(view)
         run_choice.need_classes(view)
         PARTS[part][1](Scene(view))
     else:
@@ -117,7 +119,7 @@ def _pairs(scene: Scene, across: bool = False) -> Doubts:
     others, items = pairs[best].T
     where = np.array([a if a == b else f"{a} and {b}" for a, b in splits[best]], object)
     given = scene.view.images.labels
-    suggested = np.where(given[items] == given[others], -1, given[others])
+    suggested = np.where(compared(given[items], given[others]) == OTHER, given[others], -1)
     return Doubts(items, suggested, others, similarities[best], where)
 
 

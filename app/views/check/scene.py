@@ -45,7 +45,7 @@ def alike(view: SplitView, least: float, _whole: EmbeddingSet) -> tuple[np.ndarr
 @background.job("Looking for the neighbours of every image", keep=4)
 def neighbours(view: SplitView) -> Ranking:
     """The first `DEPTH` of the gallery for every query."""
-    return view.whole.exact(DEPTH).rank(view.whole.query, same_source=view.whole.same_source)
+    return view.whole.rank(view.whole.exact(DEPTH), view.whole.query)
 
 
 @background.job("Comparing with the run before the corrections", keep=8)

@@ -42,7 +42,7 @@ class Scene:
 
     def card(self, item: int, judged: bool) -> Card:
         """judged: whether the card says if the nearest neighbour is right."""
-        mark, right = self.said.get(item, Mark()), self.right[item]
+        mark = self.said.get(item, Mark())
         answer = f"{mark.answer} → {mark.label}" if mark.label else mark.answer
         words = [answer, *(f"#{tag}" for tag in mark.tags)]
         return cards.of_image(
@@ -50,10 +50,16 @@ class Scene:
             self.images,
             item,
             f"{served.pictures(self.run.name, self.run.stamp)}{item}",
-            right=bool(right) if judged and not np.isnan(right) else None,
+            right=self._verdict(item) if judged else None,
             value=str(self.split[item]),
             subtitle=" · ".join(filter(None, words)),
         )
+
+    def _verdict(self, item: int) -> cards.Right:
+        """Whether the nearest neighbour of an image is of its class."""
+        if not cards.has_class(self.images, item):
+            return "unknown" if self.images.class_names else None
+        return None if np.isnan(self.right[item]) else bool(self.right[item])
 
 
 @page_frame.page("Images", "All images of a data set: filter and sort them, select some, tag them.")
@@ -109,7 +115,7 @@ def _passing(scene: Scene, counts: dict[str, int]) -> np.ndarray:
 def _ordered(scene: Scene, items: np.ndarray, order: str) -> np.ndarray:
     images = scene.images
     if order == "class":
-        names = np.asarray(images.class_names, str)[images.labels[items]]
+        names = images.names_of(images.labels[items])
         return items[np.argsort(names, kind="stable")]
     if order == "name":
         return items[np.argsort(np.array([str(images.keys[item]) for item in items]), kind="stable")]

@@ -58,13 +58,21 @@ def _tell(found: Scene) -> None:
     high.view.link("Look closer at this search", query=str(item), rival=f"run:{low.view.run.name}")
 
 
+MARKS = {
+    True: ("✓", "right", "right"),
+    False: ("✗", "wrong", "wrong"),
+    "unknown": ("?", "unknown", "class not known"),
+    None: ("?", "unknown", "class not known"),
+}
+
+
 def _row(answer: Answer, item: int) -> str:
     evidence = answer.view.whole.ask(item)
     cells = []
     for card in cards.neighbours(answer.view, evidence, np.arange(min(ROW, evidence.ranking.neighbours.shape[1]))):
-        sign, word = ("✓", "right") if card.right else ("✗", "wrong")
-        alt = escape(f"{card.title}, {word}")
-        cells.append(f'<li class="{word}"><img src="{card.src}" alt="{alt}"><b aria-hidden="true">{sign}</b></li>')
+        sign, look, words = MARKS[card.right]
+        alt = escape(f"{card.title}, {words}")
+        cells.append(f'<li class="{look}"><img src="{card.src}" alt="{alt}"><b aria-hidden="true">{sign}</b></li>')
     return f"<ol>{''.join(cells)}</ol>"
 
 

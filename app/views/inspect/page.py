@@ -84,7 +84,8 @@ def inspect() -> None:
         part = page_frame.few("Show", PARTS, key="show", link="show")
     item = st.session_state.get("query")
     if code == batches.QUERY and view.whole.row(item) is None:
-        item = st.session_state["query"] = int(view.whole.query.items[0])
+        known = view.whole.query.items[view.whole.query.labelled]  # a query without a class asks no loss anything
+        item = st.session_state["query"] = int(known[0])
     draw = st.session_state.get("sampled", 0)
     batch = batches.read(folder, code, view.whole, draw, item)
     about = f"{code}/{view.split}/{draw if code == batches.DRAWN else ''}/{item if code == batches.QUERY else ''}"

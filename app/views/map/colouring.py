@@ -8,6 +8,7 @@ from app.results import cache
 from app.results.cache import SplitView
 from app.shared import background
 from app.views.map.scene import Scene
+from lab.core.results import OTHER, SAME, UNKNOWN
 from lab.data import ImageSet
 from lab.evaluation import filters
 from lab.evaluation.collection import Collection
@@ -32,7 +33,7 @@ def fields(collection: Collection) -> list[str]:
     images = collection.images
     named = filters.fields(images)
     first = [name for name in (filters.SUPER,) if name in named]
-    if not any(images.class_names):  # nothing is right or wrong
+    if not images.class_names:  # nothing is right or wrong
         return [*first, *(name for name in named if name not in (*first, filters.CLASS)), filters.CLASS]
     nearest = [NEAREST] if len(collection.gallery) <= KEPT_FROM else []
     if nearest and collection.judged and "mAP" in collection.columns:
@@ -48,7 +49,7 @@ def coded(
     items = _sheet.on_map.items
     if field == filters.CLASS:  # among numbers the same are found in a tenth of the time
         labels, codes = np.unique(_images.labels[items], return_inverse=True)
-        names, order = np.unique([str(_images.class_names[label]) for label in labels], return_inverse=True)
+        names, order = np.unique(_images.names_of(labels), return_inverse=True)
         return names.tolist(), order[codes]
     mine = filters.column(_images, field, items)
     if len(_images) <= LOOKED_AT:  # a value has its colour from all images, so that it is the same in every split
@@ -130,10 +131,13 @@ def scale(numbers: np.ndarray) -> tuple[list[Category], np.ndarray]:
 
 
 def verdicts(right: np.ndarray) -> tuple[list[Category], np.ndarray]:
-    """The legend for `NEAREST`: right and wrong, in the marks that say so everywhere."""
-    count = int(right.sum())
-    wrong = Category("✗ wrong", len(right) - count, "cross", "#D55E00")
-    return [Category("✓ right", count, "circle", "#0072B2"), wrong], np.where(right, 0, 1)
+    """The legend for `NEAREST`, int8 [n] as `compared` says it: right, wrong and unknown, in the marks that say so
+    everywhere."""
+    counts = [int((right == verdict).sum()) for verdict in (SAME, OTHER, UNKNOWN)]
+    lines = [Category("✓ right", counts[0], "circle", "#0072B2"), Category("✗ wrong", counts[1], "cross", "#D55E00")]
+    if counts[2]:
+        lines.append(Category("? class not known", counts[2], "square", "#999999"))
+    return lines, np.select([right == SAME, right == OTHER], [0, 1], 2)
 
 
 def categories(scene: Scene, selected: np.ndarray) -> tuple[list[Category], np.ndarray]:

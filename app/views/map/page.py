@@ -17,6 +17,8 @@ from app.views.map import colouring, pair
 from app.views.map import scene as scenes
 from app.views.map.scene import Scene
 from lab.core.explain import explain
+from lab.core.formats import counted
+from lab.core.results import SAME, UNKNOWN, labelled
 from lab.evaluation import filters
 from lab.maps.kept import Chart
 from lab.maps.of_run import BEHIND, LAID_OUT, MOST, NEAREST, OVER_TIME, Map
@@ -172,7 +174,7 @@ def _draw_images(scene: Scene, chosen: np.ndarray) -> None:
     selection.bar(scene.view.run)
     item, sections = scene.item, []
     if item is not None:
-        near = scenes.neighbours(scene.view, item, *scene.near[:2], [f"{score:.3f}" for score in scene.near[2]])
+        near = scenes.neighbours(scene.view, *scene.near[:2], [f"{score:.3f}" for score in scene.near[2]])
         note = f"in the full space, by {scene.sheet.similarity}; lines lead to them on the map"
         sections.append(CardSection("neighbours", f"The {len(near)} true neighbours", near, note))
     if len(chosen):
@@ -196,9 +198,12 @@ def _draw_images(scene: Scene, chosen: np.ndarray) -> None:
 
 def _selection(scene: Scene, chosen: np.ndarray) -> CardSection:
     labels, count = scene.view.images.labels[chosen], len(chosen)
+    classes, without = len(np.unique(labels[labelled(labels)])), int((~labelled(labels)).sum())
     here = page_frame.part("selection page", count, ON_A_PAGE)
     part = f", {here.start + 1:,} to {here.stop:,} shown" if count > ON_A_PAGE else ""
-    note = f"{count:,} image{'s' * (count > 1)} of {len(np.unique(labels)):,} classes, by class{part}"
+    lacking = f" ({without:,} without a class)" if without and classes else ""
+    of = f"of {counted(classes, 'class', 'classes')}{lacking}, by class" if classes else "without a class"
+    note = f"{counted(count, 'image')} {of}{part}"
     listed = chosen[np.argsort(labels, kind="stable")][here].tolist()
     shown = [cards.card(scene.view, one) for one in listed]
     return CardSection("selection", "Selected on the map", shown, note, current=scene.item)
@@ -208,7 +213,8 @@ def _picked(scene: Scene, item: int) -> Query:
     sheet, (others, right, _) = scene.sheet, scene.near
     facts = []
     if cards.has_class(scene.view.images, item):
-        facts.append(("same class", f"{right.sum()} of {len(others)}", "of its true neighbours"))
+        known = right != UNKNOWN
+        facts.append(("same class", f"{(right == SAME).sum()} of {known.sum()}", "of its true neighbours with a class"))
     at = np.flatnonzero(sheet.on_map.items == item)
     if len(at):
         far = sum((side - side[at[0]]) ** 2 for side in scene.flat.T)  # twenty times as fast as along the short axis

@@ -17,6 +17,7 @@ from app.results.run_choice import THE_END
 from app.shared import address, background, page_frame
 from app.views.map import colouring
 from app.views.map import scene as scenes
+from lab.core.results import compared
 from lab.evaluation import filters, identity
 from lab.inspect import spaces
 from lab.maps import of_run
@@ -64,9 +65,10 @@ class PairScene:
         return int(np.flatnonzero(self.two.items == self.item)[0])
 
     def near(self, space: int) -> tuple[np.ndarray, np.ndarray]:
-        """The k nearest of the clicked image in the first or second space, int64 [k], and which are of its class."""
+        """The k nearest of the clicked image in the first or second space, int64 [k], and whether they are of its
+        class, int8 [k] as `compared` says it."""
         rows = self.two.near[space][self.row, : self.k]
-        return self.two.items[rows], self.two.labels[rows] == self.two.labels[self.row]
+        return self.two.items[rows], compared(self.two.labels[rows], self.two.labels[self.row])
 
     def values(self, field: str) -> tuple[list[str], np.ndarray]:
         """The values of a field in order, and the place of each image's among them, int64 [n]."""
@@ -176,7 +178,7 @@ def _draw_images(scene: PairScene) -> None:
     sections, item, query = [], scene.item, None
     if item is not None:
         for at, name in enumerate(scene.names):
-            listed = scenes.neighbours(scene.view, item, *scene.near(at))
+            listed = scenes.neighbours(scene.view, *scene.near(at))
             sections.append(CardSection(name, f"Nearest in {name}", listed, "in the full space"))
         same = f"{scene.shares[scene.row] * scene.k:.0f} of {scene.k}"
         facts = [("same neighbours", same, "that are among the nearest in both spaces")]

@@ -13,6 +13,7 @@ from app.components.scatter import KEPT
 from app.results import cache, cards, selection
 from app.results.cache import SplitView
 from app.shared import address, background
+from lab.core.results import compared
 from lab.evaluation.collection import Collection
 from lab.maps import kept, of_run
 from lab.maps.of_run import Map, Sheet
@@ -43,11 +44,12 @@ class Scene:
 
     @cached_property
     def near(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The true neighbours of the clicked image, int64 [k], which of them are of its class, and how similar."""
+        """The true neighbours of the clicked image, int64 [k], whether they are of its class, int8 [k] as `compared`
+        says it, and how similar they are."""
         assert self.item is not None
         others, scores = self.sheet.neighbours(self.item, self.k)
-        label = self.sheet.label(self.item)
-        return others, np.array([self.sheet.label(other) == label for other in others.tolist()], bool), scores
+        labels = [self.sheet.label(other) for other in others.tolist()]
+        return others, compared(labels, self.sheet.label(self.item)), scores
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)
@@ -90,15 +92,13 @@ def pick(item: int) -> None:
     st.session_state["item"] = item
 
 
-def neighbours(
-    view: SplitView, item: int, others: np.ndarray, right: np.ndarray, values: Sequence[str] = ()
-) -> list[Card]:
-    """Cards of the nearest others int64 [k] of an image. right: bool [k], whether each is of its class, as far as that
-    is known. values: what each card says."""
-    known, values = cards.has_class(view.images, item), values or [""] * len(others)
+def neighbours(view: SplitView, others: np.ndarray, verdicts: np.ndarray, values: Sequence[str] = ()) -> list[Card]:
+    """Cards of the nearest others int64 [k] of an image. verdicts: int8 [k], whether each is of its class, as
+    `compared` says it. values: what each card says."""
+    said = zip(others, cards.right(view.images, verdicts), values or [""] * len(others), strict=True)
     return [
-        cards.card(view, other, rank=rank, right=bool(same) if known else None, value=value)
-        for rank, (other, same, value) in enumerate(zip(others, right, values, strict=True), 1)
+        cards.card(view, other, rank=rank, right=right, value=value)
+        for rank, (other, right, value) in enumerate(said, 1)
     ]
 
 

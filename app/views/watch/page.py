@@ -15,6 +15,7 @@ from app.shared import address, autoplay, charts, page_frame, queueing
 from app.views.watch import curves
 from app.views.watch.curves import Scene
 from lab.core.formats import time_of_day, zone_of
+from lab.core.results import SAME, UNKNOWN, compared
 from lab.report.curves import gaps, journal
 from lab.runs import Run
 from lab.runs.execute import check_at_hand
@@ -205,12 +206,15 @@ def _pinned(scene: Scene, moments: list[dict[str, Any]]) -> None:
     for at in sorted({round(at * (len(moments) - 1) / max(1, steps - 1)) for at in range(steps)}):
         strip = next((s for s in moments[at]["pinned"] if s["query"] == item), None)
         if strip:
-            right = [bool(images.labels[one] == images.labels[item]) for one in strip["neighbours"]]
+            verdicts = compared(images.labels[strip["neighbours"]], images.labels[item])
+            said = zip(strip["neighbours"], strip["scores"], cards.right(images, verdicts), strict=True)
             listed = [
-                cards.of_image(about, images, one, rank=rank, right=right[rank - 1], value=f"{score:.3f}")
-                for rank, (one, score) in enumerate(zip(strip["neighbours"], strip["scores"], strict=True), 1)
+                cards.of_image(about, images, one, rank=rank, right=right, value=f"{score:.3f}")
+                for rank, (one, score, right) in enumerate(said, 1)
             ]
-            note, step = f"{sum(right)} of the first {len(right)} right", moments[at]["step"]
+            known = int((verdicts != UNKNOWN).sum())
+            unknown = f"; the class of {len(verdicts) - known} is not known" if known < len(verdicts) else ""
+            note, step = f"{(verdicts == SAME).sum()} of the first {known} right{unknown}", moments[at]["step"]
             rows.append(CardSection(f"after {step}", f"After step {step:,}", listed, note, size="small"))
     pin = lambda section, one: st.session_state.update(pinned=one) if section == "pinned" else None  # noqa: E731
     gallery(rows, key="film", on_pick=pin)

@@ -42,7 +42,7 @@ class OfList(ImageSet):
         if self.root is not None:
             return super().load(i)
         known = (f"{name}: {values[i]}" for name, values in self.attributes.items() if values[i])
-        return text_card([self.class_names[self.labels[i]], self.keys[i], *known])
+        return text_card([self.class_name(self.labels[i]), self.keys[i], *known])
 
     def with_content(self, i: int) -> tuple[Image.Image, int]:
         """The i-th picture and the digest of its file; of what has none the content is unknown, 0."""
@@ -96,9 +96,9 @@ def to_list(images: ImageSet) -> dict[str, Any] | None:
         "root": None if images.root is None else str(images.root),
         "class_disjoint": bool(images.class_disjoint),
         "keys": images.keys,
-        "labels": images.labels.tolist(),
+        "labels": np.maximum(images.labels, -1).tolist(),  # -1: no class
         "class_names": images.class_names,
-        "super_labels": None if images.super_labels is None else images.super_labels.tolist(),
+        "super_labels": None if images.super_labels is None else np.maximum(images.super_labels, -1).tolist(),
         "super_names": images.super_names,
         "attributes": {name: values.tolist() for name, values in images.attributes.items()},
         "splits": {
@@ -143,8 +143,8 @@ def read_list(listed: dict[str, Any]) -> tuple[Path | None, ImageRecords]:
     keys, class_names = list(map(str, listed["keys"])), list(map(str, listed["class_names"]))
     super_names = list(map(str, listed["super_names"]))
     grouped = listed["super_labels"] is not None
-    labels = _within(listed["labels"], len(class_names))
-    super_labels = _within(listed["super_labels"], len(super_names)) if grouped else None
+    labels = _within(listed["labels"], len(class_names), least=-1)
+    super_labels = _within(listed["super_labels"], len(super_names), least=-1) if grouped else None
     attributes = {str(one): np.asarray(values, str) for one, values in listed["attributes"].items()}
     columns = [labels, *attributes.values(), *([] if super_labels is None else [super_labels])]
     if any(len(column) != len(keys) for column in columns):
@@ -164,9 +164,9 @@ def _leaves(key: str) -> bool:
     return key.startswith("/") or ".." in key.split("/")
 
 
-def _within(numbers: list[int], count: int) -> np.ndarray:
-    """int64 [n], each 0..count-1."""
+def _within(numbers: list[int], count: int, least: int = 0) -> np.ndarray:
+    """int64 [n], each least..count-1."""
     items = np.asarray(numbers, np.int64)
-    if items.ndim != 1 or (len(items) and not (items.min() >= 0 and items.max() < count)):
-        raise ValueError(f"a number outside 0..{count - 1}")
+    if items.ndim != 1 or (len(items) and not (items.min() >= least and items.max() < count)):
+        raise ValueError(f"a number outside {least}..{count - 1}")
     return items

@@ -28,6 +28,9 @@ class OneThreshold(_runs.RunFigure):
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
         stored = _runs.test_embeddings(runs[0], self.knobs.split)
+        stored = stored.take(np.flatnonzero(stored.labelled))
+        if not len(stored):
+            raise ValueError("OneThreshold: no image of this run has a class; give the images classes.")
         _, groups = np.unique(stored.labels, return_inverse=True)
         images = EmbeddingSet(stored.vectors, groups, stored.items)
         counts = count_pairs(images, images, "cosine", np.arange(len(images)), groups)

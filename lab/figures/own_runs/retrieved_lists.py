@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lab.core import style
-from lab.core.results import EmbeddingSet
+from lab.core.results import OTHER, SAME, UNKNOWN, EmbeddingSet, compared
 from lab.evaluation import identity
 from lab.figures import _bundled, _runs, _thumbnails
 from lab.figures._base import Numbers, PlotlyFigure, knob
@@ -43,7 +43,7 @@ class RetrievedLists(_runs.RunFigure):
             raise ValueError(f"RetrievedLists: query must be below {len(queries)}, got {self.knobs.query}.")
         image = int(queries[self.knobs.query])
         rows = [self._row(run, image, *parts) for run, parts in zip(runs, numbered, strict=True)]
-        hits = [set(row["items"][row["right"]].tolist()) for row in rows]
+        hits = [set(row["items"][row["right"] == SAME].tolist()) for row in rows]
         for row, row_hits in zip(rows, hits, strict=True):
             row["alone"] = np.array(
                 [item in row_hits and sum(item in hit for hit in hits) == 1 for item in row["items"]]
@@ -80,7 +80,7 @@ class RetrievedLists(_runs.RunFigure):
         order = np.argsort(-scores, kind="stable")[: min(self.knobs.k, len(scores) - (gallery is query))]
         return {
             "name": run.name, "items": gallery.items[order], "scores": scores[order],
-            "right": gallery.labels[order] == query.labels[at[0]],
+            "right": compared(gallery.labels[order], query.labels[at[0]]),
             "item": image,
         }  # fmt: skip
 
@@ -89,7 +89,7 @@ class RetrievedLists(_runs.RunFigure):
         width = max(len(row["items"]) for row in rows)
         figure = self.canvas(
             f"query “{names[rows[0]['item']]}”: {_found(numbers)} · solid frame and {style.RIGHT} same label, dashed "
-            f"and {style.WRONG} another label, ★ found by this run alone",
+            f"and {style.WRONG} another label, {_unsure(rows)}★ found by this run alone",
             x="rank in the list, with the cosine to the query",
             height=190 + 130 * len(rows),
             y="run",
@@ -99,12 +99,12 @@ class RetrievedLists(_runs.RunFigure):
             _thumbnails.lay(figure, pictures.get(row["item"]), QUERY, line, SIZE, "query")
             for place, item in enumerate(row["items"].tolist(), 1):
                 _thumbnails.lay(figure, pictures.get(item), place, line, SIZE, names[item])
-                frames.append(_frame(place, line, bool(row["right"][place - 1])))
+                frames.append(_frame(place, line, int(row["right"][place - 1])))
             self._add_captions(figure, row, line, names, width)
         figure.update_layout(shapes=frames)
         figure.update_yaxes(
             range=[len(rows) - 0.4, -0.5], tickvals=list(range(len(rows))), showgrid=False, zeroline=False,
-            ticktext=[f"{row['name'].replace(': ', ':<br>')}<br>{row['right'].sum()} right" for row in rows],
+            ticktext=[f"{row['name'].replace(': ', ':<br>')}<br>{(row['right'] == SAME).sum()} right" for row in rows],
         )  # fmt: skip
         return figure.update_xaxes(
             range=[QUERY - 0.5, width + 0.5], tickvals=[QUERY, *range(1, width + 1)], showgrid=False, zeroline=False,
@@ -114,21 +114,21 @@ class RetrievedLists(_runs.RunFigure):
     @staticmethod
     def _add_captions(figure: PlotlyFigure, row: Numbers, line: int, names: dict[int, str], width: int) -> None:
         """Mark and score below each image, and its name when it is pointed at."""
-        marks = [style.RIGHT if right else style.WRONG for right in row["right"]]
+        marks = [LOOKS[int(verdict)][0] for verdict in row["right"]]
         between = "<br>" if width > 10 else " "
         scores = [f"{between}{score:.2f}" if width <= 16 else "" for score in row["scores"]]
         stars = [" ★" if alone else "" for alone in row["alone"]]
         figure.add_scatter(
             x=np.arange(1, len(marks) + 1), y=np.full(len(marks), line + 0.46), mode="text", showlegend=False,
             text=["".join(parts) for parts in zip(marks, scores, stars, strict=True)],
-            textfont={"color": [style.BLUE if right else style.VERMILLION for right in row["right"]]},
+            textfont={"color": [LOOKS[int(verdict)][1] for verdict in row["right"]]},
             customdata=[names[item] for item in row["items"].tolist()],
             hovertemplate="%{customdata}, rank %{x}<br>%{text}<extra>" + row["name"] + "</extra>",
         )  # fmt: skip
 
     def alt(self, numbers: Numbers) -> str:
         rows, alone = numbers["rows"], _found(numbers)
-        values = "; ".join(f"{row['name']} {int(row['right'].sum())} of {len(row['items'])} right" for row in rows)
+        values = "; ".join(f"{row['name']} {(row['right'] == SAME).sum()} of {len(row['items'])} right" for row in rows)
         return (
             f"The list of the query {numbers['names'][rows[0]['item']]} under {len(rows)} runs: {values}. "
             f"{alone[0].upper()}{alone[1:]}."
@@ -143,8 +143,22 @@ def _found(numbers: Numbers) -> str:
     return "images that one run alone finds: " + ", ".join(finders)
 
 
-def _frame(x: float, y: float, right: bool) -> dict:
-    """Around a picture: solid blue for the query's label, dashed vermillion for another."""
-    colour, dash = (style.BLUE, "solid") if right else (style.VERMILLION, "dash")
+LOOKS = {
+    SAME: (style.RIGHT, style.BLUE, "solid"),
+    OTHER: (style.WRONG, style.VERMILLION, "dash"),
+    UNKNOWN: (style.UNSURE, style.GREY, "dot"),
+}
+"""Sign, colour and line of a picture of the query's label, of another, and where a label is not known."""
+
+
+def _unsure(rows: list[dict[str, Any]]) -> str:
+    """The words for pictures without a label, where there are any."""
+    there = any((row["right"] == UNKNOWN).any() for row in rows)
+    return f"dotted and {style.UNSURE} label not known, " if there else ""
+
+
+def _frame(x: float, y: float, verdict: int) -> dict:
+    """Around a picture: solid blue for the query's label, dashed vermillion for another, dotted grey where unknown."""
+    _, colour, dash = LOOKS[verdict]
     line = {"color": colour, "width": 3, "dash": dash}
     return {"type": "rect", "x0": x - 0.4, "x1": x + 0.4, "y0": y - 0.36, "y1": y + 0.36, "line": line}

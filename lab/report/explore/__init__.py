@@ -129,7 +129,7 @@ def _gathered(
     if column is None:
         raise ValueError("These runs have no score of single queries in common.")
     arrays, told, precision = zip(*(numbers_of(run, table.split, column) for run in runs), strict=True)
-    kinds, labels = _classes(tables, places)
+    kinds, labels = _classes(tables)
     owner, kind_of = np.empty(len(united), np.int64), np.empty(len(united), np.int64)
     for at in reversed(range(len(runs))):  # the first run that has an image is written last
         owner[places[at]], kind_of[places[at]] = at, labels[at]
@@ -161,16 +161,15 @@ def _gathered(
     return about, parts
 
 
-def _classes(tables: Sequence[Pictures], places: Sequence[np.ndarray]) -> tuple[list[str], list[np.ndarray]]:
-    """The names of all classes of several runs, joined by name, and of each run the label of each image, int64 [m]. An
-    image without a class is of its own, without a name."""
+def _classes(tables: Sequence[Pictures]) -> tuple[list[str], list[np.ndarray]]:
+    """Return the names of all classes of several runs, joined by name, and the label of each image of each run.
+
+    The last name is empty: it is the label, int64 [m], of every image without a class.
+    """
     names = sorted({name for table in tables for name in table.classes.tolist() if name})
     number = {name: at for at, name in enumerate(names)}
-    nameless: dict[int, int] = {}
     labels = []
-    for table, place in zip(tables, places, strict=True):
-        of_run = np.empty(len(table), np.int64)
-        for row, (name, image) in enumerate(zip(table.classes.tolist(), place.tolist(), strict=True)):
-            of_run[row] = number[name] if name else nameless.setdefault(image, len(names) + len(nameless))
-        labels.append(of_run)
-    return names + [""] * len(nameless), labels
+    for table in tables:
+        of_run = [number.get(name, len(names)) for name in table.classes.tolist()]
+        labels.append(np.array(of_run, np.int64))
+    return [*names, ""], labels

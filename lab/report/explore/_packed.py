@@ -55,7 +55,11 @@ def numbers_of(run: Run, split: str, column: str) -> tuple[dict[str, np.ndarray]
     drawn = umap or kept.pca_map(run, split)
     flat = drawn.flat[-1] - drawn.flat[-1].min(0)
     score, nearest = np.full(len(whole), np.nan, np.float32), np.full(len(whole), -1, np.int32)
-    score[rows], nearest[rows] = run.per_query(split)[column], np.where(found[:, 0] < 0, -1, there[found[:, 0]])
+    score[rows] = run.per_query(split)[column]
+    classed = there[whole.labelled[there]]  # an image without a class makes no query right or wrong
+    if len(classed):
+        first = page.nearest(query, whole.take(classed), 1, similarity)[:, 0]
+        nearest[rows] = np.where(first < 0, -1, classed[first])
     arrays = {
         "vectors": codes, "scales": scales, "asked": np.isin(whole.items, query.items).astype(np.uint8),
         "searched": searched.astype(np.uint8), "score": score, "nearest": nearest,

@@ -1,10 +1,14 @@
 // What stands beside the map: what each run finds for the query, and lists of queries, classes and confused classes.
 
-import { about, kindName, make, picture, positives, RIGHT, UNKNOWN, WRONG } from "./store.js";
+import { about, kindName, make, picture, positives, RIGHT, UNKNOWN, verdict, WRONG } from "./store.js";
+
+const SIGNS = { [RIGHT]: "✓", [WRONG]: "✗", [UNKNOWN]: "?" };
+const LOOKS = { [RIGHT]: "right", [WRONG]: "wrong", [UNKNOWN]: "unknown" };
+const WORDS = { [RIGHT]: "right", [WRONG]: "wrong", [UNKNOWN]: "class not known" };
 
 const percent = (share) => (Number.isFinite(share) ? `${(100 * share).toFixed(0)} %` : "-");
 
-/** An entry of a list: a button, whose data say what a click means. look: right, wrong, or line, which is wide. */
+/** An entry of a list: a button, whose data say what a click means. look: right, wrong, unknown, or line, which is wide. */
 function entry(look, data, ...parts) {
   const [item, button] = [make("li", look), make("button")];
   Object.assign(button.dataset, data);
@@ -13,9 +17,10 @@ function entry(look, data, ...parts) {
   return item;
 }
 
-function card(image, kind, right, alt, ...lines) {
-  const name = make("b", "", `${right ? "✓" : "✗"} ${kindName(kind)}`);
-  return entry(right ? "right" : "wrong", { image }, picture(image, alt), name, ...lines);
+/** answer: RIGHT, WRONG or UNKNOWN. */
+function card(image, kind, answer, alt, ...lines) {
+  const name = make("b", "", `${SIGNS[answer]} ${kindName(kind)}`);
+  return entry(LOOKS[answer], { image }, picture(image, alt), name, ...lines);
 }
 
 const scoreOf = (run, image) => (run.row[image] < 0 ? NaN : run.score[run.row[image]]);
@@ -38,12 +43,12 @@ export function drawAnswer(run, answer, other, many) {
   const kind = run.labels[row];
   const ranks = other && new Map(Array.from(other.answer.rows, (at, rank) => [other.run.images[at], rank + 1]));
   const cardOf = (at) => {
-    const right = run.labels[rows[at]] === kind;
+    const answer = verdict(run.labels[rows[at]], kind);
     const image = run.images[rows[at]];
     const lines = [`${at + 1} · ${Number(scores[at].toPrecision(3))}`];
     if (ranks && ranks.get(image) !== at + 1) lines.push(`beside: ${ranks.get(image) ?? "-"}`);
-    const words = `Rank ${at + 1}, ${right ? "right" : "wrong"}: ${kindName(run.labels[rows[at]])}`;
-    return card(image, run.labels[rows[at]], right, words, ...lines);
+    const words = `Rank ${at + 1}, ${WORDS[answer]}: ${kindName(run.labels[rows[at]])}`;
+    return card(image, run.labels[rows[at]], answer, words, ...lines);
   };
   const cards = (tag, words, places) => {
     const list = make(tag, "cards");
@@ -53,7 +58,7 @@ export function drawAnswer(run, answer, other, many) {
   };
   const wanted = positives(run, row);
   const places = [...rows.keys()];
-  const missed = places.slice(wanted).filter((at) => run.labels[rows[at]] === kind);
+  const missed = places.slice(wanted).filter((at) => verdict(run.labels[rows[at]], kind) === RIGHT);
   const section = make("section", "answer");
   section.append(make("h3", "", run.name), cards("ol", "Nearest images", places.slice(0, many)));
   if (missed.length) {
@@ -83,10 +88,9 @@ export function ordered(run, rival, rows, order) {
 }
 
 export function queryCard(run, rival, row) {
-  const right = run.answer[row] === RIGHT;
-  const words = `${kindName(run.labels[row])}, nearest image ${right ? "right" : "wrong"}`;
+  const words = `${kindName(run.labels[row])}, nearest image ${WORDS[run.answer[row]]}`;
   const then = rival ? ` → ${percent(scoreOf(rival, run.images[row]))}` : "";
-  return card(run.images[row], run.labels[row], right, words, percent(run.score[row]) + then);
+  return card(run.images[row], run.labels[row], run.answer[row], words, percent(run.score[row]) + then);
 }
 
 /** Classes of a name, and of how many of their queries the nearest image is right; the hardest first. */

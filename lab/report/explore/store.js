@@ -33,17 +33,23 @@ function prepared(run) {
   run.row = new Int32Array(about.names.length).fill(-1);
   run.images.forEach((image, row) => (run.row[image] = row));
   run.sizes = new Int32Array(about.kinds.length);
-  run.labels.forEach((kind, row) => (run.sizes[kind] += run.searched[row]));
+  run.labels.forEach((kind, row) => (run.sizes[kind] += isKnown(kind) ? run.searched[row] : 0));
   run.answer = Uint8Array.from(run.labels, (kind, row) => {
     if (!run.asked[row] || run.nearest[row] < 0 || !positives(run, row)) return UNKNOWN;
-    return run.labels[run.nearest[row]] === kind ? RIGHT : WRONG;
+    return verdict(run.labels[run.nearest[row]], kind);
   });
   run.queries = [...run.answer.keys()].filter((row) => run.answer[row] !== UNKNOWN);
   return run;
 }
 
 /** How many images there are to be found for a query. */
-export const positives = (run, row) => run.sizes[run.labels[row]] - run.searched[row];
+export const positives = (run, row) => (isKnown(run.labels[row]) ? run.sizes[run.labels[row]] - run.searched[row] : 0);
+
+/** Whether a kind is a class; the last one is of images without a class, which make nothing right or wrong. */
+export const isKnown = (kind) => about.kinds[kind] !== "";
+
+/** RIGHT, WRONG or UNKNOWN: what two kinds say of two images. */
+export const verdict = (one, other) => (isKnown(one) && isKnown(other) ? (one === other ? RIGHT : WRONG) : UNKNOWN);
 
 export const kindName = (kind) => about.kinds[kind] || "no class";
 

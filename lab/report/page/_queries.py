@@ -8,12 +8,14 @@ import numpy as np
 import lab.search
 from lab.core import web_page
 from lab.core.explain import explain
-from lab.core.results import EmbeddingSet
+from lab.core.results import OTHER, SAME, UNKNOWN, EmbeddingSet, compared
 from lab.data import ImageSet
 from lab.runs.folder import Run
 
 EACH, FOUND, SIDE = 4, 7, 96
 """Queries of each kind, pictures found for one, and the longest side of a picture in pixels."""
+
+VERDICTS = {SAME: "right", OTHER: "wrong", UNKNOWN: "unknown"}
 
 PREFERRED = ("MAP@R", "mAP", "R-precision", "MRR", "r@1")
 """Scores of a single query, the finest first."""
@@ -38,7 +40,8 @@ def of(run: Run, split: str, images_of: Callable[[Run], ImageSet]) -> str:
             sections.append(f"<h3>{title} by {escape(column)}</h3>{''.join(rows)}")
     except (OSError, ValueError, IndexError) as error:
         return f"<p>The pictures cannot be shown: {escape(explain(error))}</p>"
-    legend = "The query first, then the nearest images: ✓ of its class, ✗ (dashed) of another."
+    legend = "The query first, then the nearest images: ✓ of its class, ✗ (dashed) of another"
+    legend += "." if images.labelled.all() else ", ? (dotted) of unknown class."
     return f"<p>{legend}</p>{''.join(sections)}"
 
 
@@ -58,17 +61,17 @@ def drawn(run: Run, split: str, images: ImageSet, rows: np.ndarray, values: np.n
     searched = run.embeddings(split, "gallery") or query
     found = nearest(query.take(rows), searched, FOUND, run.config_of(split).similarity)
     for row, places in zip(rows, found, strict=True):
-        name = str(images.class_names[query.labels[row]])
+        name = images.class_name(query.labels[row])
         cells = [_cell(images, int(query.items[row]), "", f"query {100 * values[row]:.0f} %", f"Query: {name}")]
         for rank, place in enumerate(places[places >= 0], start=1):
-            called = str(images.class_names[searched.labels[place]])
-            verdict = "right" if searched.labels[place] == query.labels[row] else "wrong"
+            called = images.class_name(searched.labels[place])
+            verdict = VERDICTS[int(compared(searched.labels[place], query.labels[row]))]
             alt = f"Rank {rank}, {verdict}: {called}"
             cells.append(_cell(images, int(searched.items[place]), verdict, called, alt))
         yield f'<ul class="row" aria-label="{escape(name)}">{"".join(cells)}</ul>'
 
 
 def _cell(images: ImageSet, item: int, verdict: str, words: str, alt: str) -> str:
-    mark = {"right": "<b>✓</b> ", "wrong": "<b>✗</b> "}.get(verdict, "")
+    mark = {"right": "<b>✓</b> ", "wrong": "<b>✗</b> ", "unknown": "<b>?</b> "}.get(verdict, "")
     picture = f'<img src="{web_page.thumbnail(images.load(item), SIDE)}" alt="{escape(alt)}">'
     return f'<li class="{verdict or "query"}">{picture}{mark}{escape(words[:60])}</li>'

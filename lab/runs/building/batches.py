@@ -35,7 +35,8 @@ def frame(path: Path) -> EmbeddingSet:
         ValueError: the file is damaged.
     """
     arrays = tensors(path)
-    return EmbeddingSet(arrays["vectors"], arrays["labels"], arrays["items"])
+    labels = Run(path.parent.parent).without_nameless(arrays["labels"], arrays["items"])
+    return EmbeddingSet(arrays["vectors"], labels, arrays["items"])
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,9 @@ def _list_of(collection: Collection, item: int | None) -> InspectedBatch:
     near = evidence.ranking.neighbours[0][:NEAREST]
     near = near[near >= 0]
     late = positions[ranks > len(near)][:LATE]
+    if not evidence.query.labelled.all():
+        raise ValueError("The class of this query is not known, so no loss can be asked of it; choose another query.")
+    near = near[collection.gallery.labelled[near]]
     near_and_late = collection.gallery.take(np.concatenate([near, late]))
     pairs = zip(vars(evidence.query).values(), vars(near_and_late).values(), strict=True)
     embedded = EmbeddingSet(*(np.concatenate(pair) for pair in pairs))
@@ -126,7 +130,7 @@ def _kept(path: Path) -> InspectedBatch:
     arrays, stored = tensors(path), header(path)
     whole = EmbeddingSet(arrays["embeddings"], arrays["labels"], arrays["items"])
     finite = np.isfinite(whole.vectors).all(1)
-    rows = np.flatnonzero(finite)
+    rows = np.flatnonzero(finite & whole.labelled)
     notes = [] if stored.get("loss") is None else [f"The loss of this step was {stored['loss']:.4g}."]
     notes += filter(None, [stored.get("sentence")])
     if len(rows) > LARGEST:  # class after class, in the order in which classes first appear

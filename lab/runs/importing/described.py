@@ -13,7 +13,7 @@ import numpy as np
 from lab.core import tables
 from lab.core.files import whole
 from lab.core.formats import counted
-from lab.core.results import as_array
+from lab.core.results import as_array, no_class
 from lab.data import ImageRecords, Split
 from lab.data.images.reading import ImageError, size_of
 
@@ -147,20 +147,19 @@ def in_words(row_facts: Mapping[str, Any], images: Any, like: str = "") -> str:
 def labelled(labels: Sequence[Any] | None, count: int) -> tuple[np.ndarray, list[str]]:
     """Labels int64 [n] and the names of their classes.
 
-    What has no class (None, NaN, an empty text, a negative number) becomes a class of its own, without a name: nothing
-    is a true match of it, so no metric of rankings counts it. A text "-1" is a name.
+    What names no class (None, NaN, an empty text, a negative number) has a label below 0: see `lab.core.results`. A
+    text "-1" is a name.
     """
     words = [""] * count if labels is None else tables.names(_without_negative(labels), "labels")
     numbers: dict[str, int] = {}
     for word in words:
         if word:
             numbers.setdefault(word, len(numbers))
-    names, class_of_row = list(numbers), np.empty(count, np.int64)
+    class_of_row = no_class(np.arange(count))
     for row, word in enumerate(words):
-        if not word:
-            names.append("")
-        class_of_row[row] = numbers[word] if word else len(names) - 1
-    return class_of_row, names
+        if word:
+            class_of_row[row] = numbers[word]
+    return class_of_row, list(numbers)
 
 
 def _without_negative(labels: Any) -> Any:

@@ -17,7 +17,8 @@ from lab.core import tables
 from lab.core.catalog import OUTSIDE
 from lab.core.explain import quoted
 from lab.core.files import write_json, write_text
-from lab.core.results import parts_of
+from lab.core.formats import counted
+from lab.core.results import labelled, parts_of
 from lab.runs.config import RunConfig
 from lab.runs.execute import new_folder, write_status
 from lab.runs.folder import FINISHED, Run, write_images
@@ -293,10 +294,23 @@ def _write(brought: Brought, words: str, config: RunConfig, normalise: bool | No
             about = {"checkpoint": OUTSIDE, "step": 0, "evaluation": config.evaluation.as_dict()}
             arrays.write(folder / "embeddings" / f"{split}.safetensors", values, about)
         write_json(folder / "meta.json", {"versions": versions(), "started": time.time()})
-        classes = len(set(brought.images.class_names) - {""})
-        made = f"{count:,} vectors of {width} numbers of {classes:,} classes, made elsewhere"
+        made = f"{count:,} vectors of {width} numbers of {_classes_of(brought)}, made elsewhere"
         write_status(folder, FINISHED, "finished", 0, f"{made}; {words}." if words else f"{made}.")
     return Run(root / name)
+
+
+def _classes_of(brought: Brought) -> str:
+    """How many classes the rows have, and how many rows have none."""
+    items = np.unique(np.concatenate([items for parts in brought.items.values() for items in parts.values()]))
+    without = int((~brought.images.labelled[items]).sum())
+    words = counted(len(brought.images.class_names), "class", "classes")
+    return f"{words}, {counted(without, 'row')} without a class" if without else words
+
+
+def has_match(labels: np.ndarray) -> bool:
+    """Whether any class has two of the images with these labels, int64 [n]."""
+    classes = labels[labelled(labels)]
+    return len(np.unique(classes)) < len(classes)
 
 
 def _measured(run: Run, brought: Brought, measure: bool | None) -> Run:
@@ -305,7 +319,7 @@ def _measured(run: Run, brought: Brought, measure: bool | None) -> Run:
 
     pairs = {name: len(of["query"]) * len(of.get("gallery", of["query"])) for name, of in brought.rows.items()}
     splits = tuple(name for name, count in pairs.items() if measure or count <= PAIRS)
-    judged = np.bincount(brought.images.labels).max() > 1
+    judged = has_match(brought.images.labels)
     if measure is False or not splits or not judged:
         return run
     try:

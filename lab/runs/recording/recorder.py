@@ -27,7 +27,7 @@ from lab.runs.execute import new_folder, write_status
 from lab.runs.folder import FAILED, FINISHED, RUNNING, STOPPED, Run, write_images
 from lab.runs.importing import described
 from lab.runs.importing.described import as_rows, checked_rows
-from lab.runs.importing.run import PAIRS, brought_of, outside_config
+from lab.runs.importing.run import PAIRS, brought_of, has_match, outside_config
 from lab.runs.store import check_name, default_root, free_name, open_run
 from lab.runs.writer import Writer
 from lab.verdict import Finding
@@ -142,7 +142,7 @@ class Recorder:
         for old in (self.run.path / "scores").glob(f"{self.split}.*"):
             old.unlink()  # they are of other embeddings
         self._writer.arrays("embeddings", self.split, {f"query.{name}": value for name, value in kept.items()}, about)
-        judged = np.bincount(kept["labels"]).max() > 1
+        judged = has_match(kept["labels"])
         if measure or (measure is None and judged and len(rows) ** 2 <= PAIRS):
             from lab.runs.evaluate import evaluate_run  # torch and what it loads, for those who measure
 

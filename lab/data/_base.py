@@ -361,10 +361,7 @@ class Unlabelled(ImageSet):
             return open_rgb(Path(one), least=self.least)
         if not isinstance(one, Image.Image | np.ndarray):  # a tensor; torch is not loaded for files alone
             one = one.permute(1, 2, 0).cpu().numpy()
-        try:
-            return as_rgb(one if isinstance(one, Image.Image) else Image.fromarray(one))
-        except (OSError, SyntaxError, ValueError) as error:  # a file that Pillow has opened is read only now
-            raise ImageError(f"{self.keys[i]} is damaged and cannot be decoded: {error}.") from None
+        return as_rgb(one if isinstance(one, Image.Image) else Image.fromarray(one), self.keys[i])
 
 
 def below(folder: Path | str) -> Unlabelled:

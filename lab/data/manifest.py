@@ -7,7 +7,8 @@ from pathlib import Path
 from lab.core.knobs import knob
 from lab.data._base import ImageRecords, ImageSet, SplitKnobs
 from lab.data._lists import csv_columns
-from lab.data._table import SPLITS, Table, personal
+from lab.data._table import Table, leave_out_unreadable, personal
+from lab.data.images.folders import SPLITS
 
 _ROLES = ("query", "gallery")
 
@@ -52,7 +53,9 @@ class Manifest(SplitKnobs, ImageSet):
         if not file.is_file():
             raise ValueError(f"There is no file {file}; give a CSV or Parquet file with the columns path and label.")
         columns = _parquet(file) if file.suffix.lower() in (".parquet", ".pq") else csv_columns(file)
-        return personal(self, _table(columns, file), self.root)
+        table = _table(columns, file)
+        leave_out_unreadable(table, self.root)
+        return personal(self, table)
 
 
 def _parquet(file: Path) -> dict[str, list[str]]:

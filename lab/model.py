@@ -33,10 +33,12 @@ import lab.inspect
 import lab.search
 import lab.threshold
 from lab.core.explain import names_arguments
+from lab.core.formats import counted
 from lab.core.results import EmbeddingSet, as_array
 from lab.core.streams import result_of
 from lab.data import ImageSet, OfFolder, Unlabelled, below
 from lab.data.images.folders import problems_sentence
+from lab.data.images.paths import place_finder
 from lab.data.images.reading import as_rgb
 from lab.galleries import shards
 from lab.galleries.maker import Maker
@@ -152,7 +154,7 @@ class Model:
     def images(self) -> ImageSet:
         """The pictures that are searched: the run's own, or those that were given."""
         given = self.run if self._given is None else self._given
-        return given.dataset() if isinstance(given, Run) else _collected(given)
+        return given.dataset() if isinstance(given, Run) else _gallery_of(given)
 
     @property
     def from_folder(self) -> bool:
@@ -514,6 +516,22 @@ def _collected(pictures: Pictures) -> ImageSet:
     if isinstance(pictures, str | Path) and not Path(pictures).exists():
         raise ValueError(f"There is no picture or folder {pictures}.")
     return Unlabelled(_several(pictures, files=True))
+
+
+def _gallery_of(gallery: Any) -> ImageSet:
+    """Pictures to search, in which each file of a list comes once, whatever its path is spelt like."""
+    if not isinstance(gallery, list | tuple):
+        return _collected(gallery)
+    place_of = place_finder()
+    first: dict[Any, Any] = {}
+    for number, one in enumerate(gallery):
+        first.setdefault(place_of(Path(one)) if isinstance(one, str | Path) else number, one)
+    images = _collected(list(first.values()))
+    if repeats := len(gallery) - len(first):
+        images.problems.append(
+            f"{counted(repeats, 'file')} of the gallery {'is' if repeats == 1 else 'are'} given twice."
+        )
+    return images
 
 
 def _several(source: Any, files: bool = False) -> list[Any]:

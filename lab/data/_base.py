@@ -17,7 +17,7 @@ from lab.core.catalog import name_of
 from lab.core.formats import visible
 from lab.core.knobs import HasKnobs, knob
 from lab.core.results import Relevance
-from lab.data._corrections import classes_of, found, moved, read_corrections
+from lab.data._corrections import classes_of, found, moved, read_corrections, respelt
 from lab.data._noise import NoiseKnobs, kept_classes, long_tail, relabelled, replaced
 from lab.data._splits import Split, few, fold_of
 from lab.data.images.folders import classes_sentence, folder_classes, list_images
@@ -163,6 +163,8 @@ class ImageSet(HasKnobs):
         Raises:
             ValueError: they name no image or class of this set, or an image whose relevance was judged.
         """
+        if self.root is not None:
+            corrections = respelt(corrections, source, self.keys, self.root)
         table = found(corrections, source, self.keys)
         relabelled = classes_of(table, source, self.class_names)
         for name in self.relevance:

@@ -528,9 +528,7 @@ def _gallery_of(gallery: Any) -> ImageSet:
         first.setdefault(place_of(Path(one)) if isinstance(one, str | Path) else number, one)
     images = _collected(list(first.values()))
     if repeats := len(gallery) - len(first):
-        images.problems.append(
-            f"{counted(repeats, 'file')} of the gallery {'is' if repeats == 1 else 'are'} given twice."
-        )
+        images.problems.append(f"{counted(repeats, 'further spelling')} of files that the gallery holds already.")
     return images
 
 

@@ -58,6 +58,7 @@ def features_of(encoder: Adapted, config: RunConfig, images: ImageSet, root: Pat
         return _usable(_stored(encoder, images))
     network = encoder.backbone
     seen = f"{config.testing.as_dict()} {config.augmentation.knobs.size or encoder.input_size}"
+    seen += f" {encoder.preprocessing}"
     path = place(root, f"{fingerprint(network)} {seen}", images)
     device = device_of(config.training.knobs.device)
     threads = torch.get_num_threads() if device.type == "cpu" else 1

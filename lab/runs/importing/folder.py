@@ -170,7 +170,7 @@ def embedder_of(
         allocator.keep_freed_memory()
     refuse_unknown(word, [run.name for run in list_runs(runs)])
     encoder = encoder_of(word, weights, seen or Seen()).to(where)
-    transform = transforms.testing(encoder.input_size, mean=encoder.mean, std=encoder.std)
+    transform = transforms.testing(encoder.input_size, encoder.mean, encoder.std, own=encoder.preprocessing)
     images.least = 5 * encoder.input_size // 2  # twice what the resizing leaves, so that nobody sees it
     threads = torch.get_num_threads() if where.type == "cpu" else 1
     if workers is None:  # none where processes are started anew instead of forked, which takes seconds
@@ -183,6 +183,7 @@ def embedder_of(
         lambda items: embed(encoder, loader, items, **knobs),
         Maker(word, fingerprint(encoder)),
         loader,
-        f"weights {weights}, {encoder.input_size} pixels, {encoder.mean}, {encoder.std}, {at_once} at once",
+        f"weights {weights}, {encoder.input_size} pixels, {encoder.mean}, {encoder.std}, {encoder.preprocessing}, "
+        f"{at_once} at once",
         is_untrained(word),
     )

@@ -71,7 +71,8 @@ class Geometry:
             ValueError: it pads images or interpolates in a way that no exported program does.
         """
         resize, crop, *_ = transform.geometry.transforms
-        interpolation = getattr(getattr(resize, "interpolation", None), "value", "")
+        given = getattr(resize, "interpolation", "")
+        interpolation = str(getattr(given, "value", given))  # torchvision keeps its default as a text
         if interpolation not in KERNELS:
             raise ValueError(
                 "The encoder's own configuration resizes images in a way that cannot be exported; evaluate the run "

@@ -113,7 +113,7 @@ def list_images(folder: Path | str, deep: bool = True) -> Listing:
         if reason is None:
             broken.append(problem)
         else:
-            left[reason].append(str(file))
+            left[reason].append(key)
     return Listing(keys, broken, dict(left), folders)
 
 

@@ -150,7 +150,7 @@ def test_pipes_do_not_block_and_empty_files_are_named(tmp_path):
     (tmp_path / "a" / "cut.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     listing = list_images(tmp_path)
     assert listing.keys == ["a/1.png"] and len(listing.broken) == 2
-    assert any("empty.jpg is empty" in one for one in listing.problems)
+    assert any("empty.jpg is not an image: it is empty" in one for one in listing.problems)
     assert any("1 pipe, socket or device is left out" in one for one in listing.problems)
 
 

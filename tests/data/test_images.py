@@ -148,7 +148,7 @@ def test_further_modes_become_rgb(mode):
     ("content", "sentence"),
     [
         (None, "is missing"),
-        (b"", "is empty, so it is not an image"),
+        (b"", "is not an image: it is empty"),
         (b"hello", "is not an image"),
         (bomb(20_000, 20_000), "pixels"),
         (bomb(100_000, 100_000), "pixels"),

@@ -15,7 +15,11 @@ from lab.core.streams import result_of
 from lab.runs.importing.shards import embed_shards
 from tests.data import photo_folder
 
-NAMED = ("text.jpg is not an image", "empty.png is empty", "cut.jpg is damaged and cannot be decoded")
+NAMED = (
+    "text.jpg is not an image",
+    "empty.png is not an image: it is empty",
+    "cut.jpg is damaged and cannot be decoded",
+)
 COUNTED = ("1 file that is no image", "1 HEIC photo", "hidden files and folders", "links to what is listed already")
 
 

@@ -199,7 +199,7 @@ class Streamed:
 
     def _with_stand_ins(self, part: _Part, pixels: torch.Tensor | None, failed: dict[int, str]) -> torch.Tensor:
         """All images of a part, from those that could be decoded; uint8 [k 3 h w]."""
-        decoded = iter([] if pixels is None else pixels)
+        decoded: Iterator[torch.Tensor] = iter([] if pixels is None else pixels.unbind())
         items = part.whole[part.positions].tolist()
         return torch.stack([self._stand_in(item) if item in failed else next(decoded) for item in items])
 

@@ -291,7 +291,7 @@ def _unidentified(source: Path | bytes) -> str:
     """What is said of a file that is no image."""
     head = _bytes_of(source, HEAD)
     if not head:
-        return "is empty, so it is not an image"
+        return "is not an image: it is empty"
     if is_heic(head):
         return f"is none of the formats that can be read; {CONVERT}"
     return f"is not an image of a known format ({', '.join(FORMATS)})"

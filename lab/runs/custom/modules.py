@@ -13,8 +13,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from lab.core.explain import explain
-from lab.encoders._timm import IMAGENET
-from lab.encoders.foreign import SIDE, ForeignEncoder, Seen, made_by
+from lab.encoders.foreign import IMAGENET, SIDE, ForeignEncoder, Seen, made_by
 from lab.runs.config import RunConfig
 
 PROBED = 4

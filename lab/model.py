@@ -36,7 +36,9 @@ from lab.core.explain import names_arguments
 from lab.core.formats import counted
 from lab.core.results import EmbeddingSet, as_array
 from lab.core.streams import result_of
-from lab.data import ImageSet, Unlabelled, below
+from lab.data import ImageSet, OfFolder, Unlabelled, below
+from lab.data.images.folders import problems_sentence
+from lab.data.images.paths import place_finder
 from lab.data.images.reading import as_rgb
 from lab.galleries import shards
 from lab.galleries.maker import Maker
@@ -44,7 +46,7 @@ from lab.inspect import AlikeRegions
 from lab.runs.building.fingerprints import maker_of_run, recorded
 from lab.runs.building.parts import testing_transform
 from lab.runs.building.trained import FromPixels
-from lab.runs.evaluate import Evaluator, evaluator_of, problems_sentence
+from lab.runs.evaluate import Evaluator, evaluator_of
 from lab.runs.folder import FINISHED, Run
 from lab.runs.store import open_run
 
@@ -130,7 +132,8 @@ class Model:
         run: the run.
         encoder: the encoder as a `torch.nn.Module` with its own preprocessing, in evaluation mode on the run's device;
             see `FromPictures`.
-        problems: one sentence for each picture of a gallery that could not be read.
+        problems: what was left out of a gallery of pictures: one sentence for each that could not be read, and one with
+            the number for each other reason.
     """
 
     def __init__(
@@ -151,7 +154,12 @@ class Model:
     def images(self) -> ImageSet:
         """The pictures that are searched: the run's own, or those that were given."""
         given = self.run if self._given is None else self._given
-        return given.dataset() if isinstance(given, Run) else _collected(given)
+        return given.dataset() if isinstance(given, Run) else _gallery_of(given)
+
+    @property
+    def from_folder(self) -> bool:
+        """Whether a folder of pictures is searched, whose classes are its folders."""
+        return isinstance(self._given, str | Path) and isinstance(self.images, OfFolder)
 
     @property
     def gallery(self) -> EmbeddingSet:
@@ -192,10 +200,8 @@ class Model:
         what = f"images of {given}" if isinstance(given, str | Path) else "given images"
         loader = self._evaluator.trained.loader_of(images)
         vectors = yield from self._evaluator.embed(loader, np.arange(len(images)), what)
-        self.problems = list(images.problems)
-        if lost := len(images) - len(vectors):
-            self.problems.append(f"Left out, since no image could be read: {counted(lost, 'file')}.")
-        self._searched = self._indexed(vectors, _rows_of(images, vectors), f"the {what}", classes=False)
+        self.problems = [*images.problems, *loader.problems]
+        self._searched = self._indexed(vectors, _rows_of(images, vectors), f"the {what}", bool(images.class_names))
 
     def _of_run(self, run: Run) -> Searched:
         split = self.split if run is self.run or self.split in run.splits else "test"
@@ -286,8 +292,9 @@ class Model:
         with torch.inference_mode():
             for batch in loader.split(np.arange(len(collected)), size):
                 rows.append(self._evaluator.rows(batch.images.to(self._evaluator.device)).cpu().numpy())
-        if loader.problems:  # a row less would put every later one beside the wrong picture
-            raise ValueError(problems_sentence(loader.problems))
+        broken = [*getattr(collected, "broken", ()), *loader.problems]
+        if broken:  # a row less would put every later one beside the wrong picture
+            raise ValueError(problems_sentence(broken))
         return np.concatenate(rows)
 
     def embed_text(self, texts: str | Sequence[str]) -> np.ndarray:
@@ -509,6 +516,20 @@ def _collected(pictures: Pictures) -> ImageSet:
     if isinstance(pictures, str | Path) and not Path(pictures).exists():
         raise ValueError(f"There is no picture or folder {pictures}.")
     return Unlabelled(_several(pictures, files=True))
+
+
+def _gallery_of(gallery: Any) -> ImageSet:
+    """Pictures to search, in which each file of a list comes once, whatever its path is spelt like."""
+    if not isinstance(gallery, list | tuple):
+        return _collected(gallery)
+    place_of = place_finder()
+    first: dict[Any, Any] = {}
+    for number, one in enumerate(gallery):
+        first.setdefault(place_of(Path(one)) if isinstance(one, str | Path) else number, one)
+    images = _collected(list(first.values()))
+    if repeats := len(gallery) - len(first):
+        images.problems.append(f"{counted(repeats, 'further spelling')} of files that the gallery holds already.")
+    return images
 
 
 def _several(source: Any, files: bool = False) -> list[Any]:

@@ -18,9 +18,7 @@ def picture(data: bytes) -> Image.Image:
     Raises:
         ValueError: no image, too many pixels, or damaged; the sentence says which.
     """
-    image = open_rgb(data, "The picture", most=MAX_PIXELS)
-    image.info = {}
-    return image
+    return open_rgb(data, "The picture", most=MAX_PIXELS)
 
 
 def side_by_side(left: Image.Image, right: Image.Image) -> str:

@@ -117,14 +117,17 @@ def model_of(arguments: argparse.Namespace) -> Model:
     import lab.search
     from lab.cli import _flags
     from lab.cli._progress import drain
+    from lab.data.images.folders import problems_sentence
 
     name = arguments.search or "exact"
     knobs = _flags.collect(arguments, "search", lab.search.get(name).Knobs)
     index = Path(arguments.index) if arguments.index else name
     model = lab.load(run, arguments.split, arguments.gallery, arguments.runs, arguments.encoder, index, **knobs)
     drain(model.embedding(), arguments.quiet)
-    for problem in model.problems:
-        say(problem)
+    if model.from_folder:
+        say(model.images.classes_sentence)
+    if model.problems:
+        say(problems_sentence(model.problems))
     return model
 
 

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lab.core.knobs import knob
-    from lab.data._base import ImageRecords, ImageSet, SplitKnobs, Unlabelled, below
+    from lab.data._base import ImageRecords, ImageSet, OfFolder, SplitKnobs, Unlabelled, below
     from lab.data._check import Problem
     from lab.data._corrections import read_corrections
     from lab.data._download import Progress
     from lab.data._splits import Split, class_disjoint
 
 __all__ = [
-    "ImageSet", "ImageRecords", "Problem", "Progress", "Split", "SplitKnobs", "Unlabelled", "add",
+    "ImageSet", "ImageRecords", "OfFolder", "Problem", "Progress", "Split", "SplitKnobs", "Unlabelled", "add",
     "below", "broken", "check", "checking", "class_disjoint", "create", "entries", "download", "get", "knob", "names",
     "read_corrections",
 ]  # fmt: skip

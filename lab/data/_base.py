@@ -15,13 +15,14 @@ from pydantic import model_validator
 
 from lab.core.arrays import Names
 from lab.core.catalog import name_of
-from lab.core.formats import counted, visible
+from lab.core.formats import visible
 from lab.core.knobs import HasKnobs, knob
 from lab.core.results import Relevance, labelled, names_at, no_class
-from lab.data._corrections import classes_of, found, moved, read_corrections
+from lab.data._corrections import classes_of, found, moved, read_corrections, respelt
 from lab.data._noise import NoiseKnobs, kept_classes, long_tail, relabelled, replaced
 from lab.data._splits import Split, few, fold_of
-from lab.data.images.reading import CONVERT, EXTENSIONS, HEIC, ImageError, as_rgb, nameable, open_rgb
+from lab.data.images.folders import classes_sentence, folder_classes, list_images
+from lab.data.images.reading import as_rgb, open_rgb
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,8 @@ class ImageSet(HasKnobs):
         Raises:
             ValueError: they name no image or class of this set, or an image whose relevance was judged.
         """
+        if self.root is not None:
+            corrections = respelt(corrections, source, self.keys, self.root)
         table = found(corrections, source, self.keys)
         relabelled = classes_of(table, source, self.class_names)
         for name in self.relevance:
@@ -215,7 +218,8 @@ class ImageSet(HasKnobs):
             return self
         seen, items = copy.copy(self), self.splits["train"].items
         seen.labels = relabelled(self.labels, items, knobs.label_noise, knobs.noise_seed)
-        seen.foreign = replaced(items, knobs.noise_folder, knobs.image_noise, knobs.noise_seed)
+        seen.foreign, problems = replaced(items, knobs.noise_folder, knobs.image_noise, knobs.noise_seed)
+        seen.problems = [*self.problems, *problems]
         return seen
 
     def _take_fold(self, folds: int, fold: int, seed: int) -> None:
@@ -292,6 +296,11 @@ class ImageSet(HasKnobs):
     def called(self) -> str:
         """What messages call it."""
         return self.name
+
+    @property
+    def classes_sentence(self) -> str:
+        """What became a class, where that is to be said: which folders; else empty."""
+        return ""
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -437,28 +446,52 @@ class Unlabelled(ImageSet):
             return open_rgb(Path(one), least=self.least)
         if not isinstance(one, Image.Image | np.ndarray):  # a tensor; torch is not loaded for files alone
             one = one.permute(1, 2, 0).cpu().numpy()
+        return as_rgb(one if isinstance(one, Image.Image) else Image.fromarray(one), self.keys[i])
+
+
+class OfFolder(Unlabelled):
+    """The images below a folder, with the classes that their folders say, as `class_folders` reads them.
+
+    The label of an image that lies in no class folder is -1. broken: a sentence for each image that cannot be read.
+    unclear: why the folders say no classes, where they could be splits or classes.
+
+    Raises:
+        ValueError: there is no image.
+    """
+
+    def __init__(self, folder: Path | str):
+        self.folder, self.unclear = Path(folder), ""
+        super().__init__(())
+
+    def _read(self) -> ImageRecords:
+        listing = list_images(self.folder)
+        self.broken, problems = listing.broken, listing.problems
+        if not listing.keys:
+            raise ValueError(f"{self.folder} holds no image that can be read. {' '.join(problems[:3])}".strip())
         try:
-            return as_rgb(one if isinstance(one, Image.Image) else Image.fromarray(one))
-        except (OSError, SyntaxError, ValueError) as error:  # a file that Pillow has opened is read only now
-            raise ImageError(f"{self.keys[i]} is damaged and cannot be decoded: {error}.") from None
+            names = folder_classes(listing).names
+        except ValueError as error:  # images are embedded and searched without classes, too
+            self.unclear = f"No image has a class. {error}"
+            names = [""] * len(listing.keys)
+        class_names = list(dict.fromkeys(filter(None, names)))
+        number = {name: label for label, name in enumerate(class_names)}
+        self._pictures = [self.folder / key for key in listing.keys]
+        keys = [path.as_posix() for path in self._pictures]
+        labels = np.array([number.get(name, -1) for name in names], np.int64)
+        return ImageRecords(keys=keys, labels=labels, class_names=class_names, splits={}, problems=problems)
+
+    @property
+    def classes_sentence(self) -> str:
+        return self.unclear or classes_sentence(self.class_names, self.labels)
 
 
-def below(folder: Path | str) -> Unlabelled:
-    """Every image file below a folder, in the order of their paths; `problems` tells what is left out for its name.
+def below(folder: Path | str) -> OfFolder:
+    """List every image below a folder, in the order of their paths; `problems` tells what is left out, and why.
 
     Raises:
         ValueError: there is none.
     """
-    files = [path for path in Path(folder).rglob("*") if path.suffix.lower() in EXTENSIONS | HEIC and path.is_file()]
-    paths = sorted(path for path in files if path.suffix.lower() in EXTENSIONS)
-    if not paths:
-        photos = f" {CONVERT}." if files else ""
-        raise ValueError(f"{folder} holds no image file ({' '.join(sorted(EXTENSIONS))}).{photos}")
-    images = Unlabelled([path for path in paths if nameable(path.as_posix())])
-    if lost := len(paths) - len(images):
-        odd = next(path.as_posix() for path in paths if not nameable(path.as_posix()))
-        images.problems = [f"Left out, since such names cannot be written down: {counted(lost, 'file')}, {ascii(odd)}."]
-    return images
+    return OfFolder(folder)
 
 
 def content_digest(content: bytes | np.ndarray) -> int:

@@ -13,6 +13,7 @@ from lab.core.explain import quoted
 from lab.core.formats import plain_cell
 from lab.core.results import labelled
 from lab.data._splits import Split
+from lab.data.images.paths import key_of
 
 
 def read_corrections(file: Path) -> dict[str, str]:
@@ -35,6 +36,22 @@ def read_corrections(file: Path) -> dict[str, str]:
     images = columns["image"]
     labels = [""] * len(images) if "mark" in columns else columns.get("label", [""] * len(images))
     return {image: label for image, label in zip(images, labels, strict=True) if image}
+
+
+def respelt(table: Mapping[str, str], source: str, keys: Sequence[str], root: Path) -> dict[str, str]:
+    """The table with the keys of the images that it names by another spelling of their paths.
+
+    Raises:
+        ValueError: it says two things of one image.
+    """
+    known, said = set(keys), dict[str, str]()
+    for name, label in table.items():
+        spelling = name if name in known else key_of(name, root)
+        key = spelling if spelling in known else name
+        if said.setdefault(key, label) != label:
+            both = " and ".join(f"{one!r}" if one else "left out" for one in (said[key], label))
+            raise ValueError(f"{source} names {key} under two spellings, with two labels: {both}. Keep one row.")
+    return said
 
 
 def found(table: Mapping[str, str], source: str, keys: Sequence[str]) -> dict[int, str]:

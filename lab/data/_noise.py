@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from lab.core.knobs import HasKnobs, knob
-from lab.data.images.reading import EXTENSIONS
+from lab.data.images.folders import list_images
 
 
 class NoiseKnobs(HasKnobs):
@@ -86,21 +86,25 @@ def relabelled(labels: np.ndarray, items: np.ndarray, share: float, seed: int) -
     return relabelled
 
 
-def replaced(items: np.ndarray, folder: str | None, share: float, seed: int) -> dict[int, Path]:
-    """Positions of that share of `items`, and the foreign image that stands for each; none twice until all were taken.
+def replaced(items: np.ndarray, folder: str | None, share: float, seed: int) -> tuple[dict[int, Path], list[str]]:
+    """Choose foreign images for that share of `items`; none is chosen twice until all were.
+
+    Returns:
+        position to the image that stands for it; and what was left out of the folder, a sentence each.
 
     Raises:
         ValueError: there is no such folder, or no image in it.
     """
     if not share:
-        return {}
+        return {}, []
     if folder is None:
         raise ValueError("data.image_noise needs a folder of foreign images; name it in data.noise_folder.")
     root = Path(folder).expanduser()
-    files = sorted(path for path in root.rglob("*") if path.suffix.lower() in EXTENSIONS)
-    if not files:
+    listing = list_images(root)
+    if not listing.keys:
         raise ValueError(f"There is no image in {root}; name a folder of foreign images in data.noise_folder.")
     random = np.random.default_rng((seed, 4))
-    order, places = random.permutation(items), random.permutation(len(files))
+    order, places = random.permutation(items), random.permutation(len(listing.keys))
     chosen = order[: round(share * len(items))]
-    return {int(item): files[places[at % len(files)]] for at, item in enumerate(chosen)}
+    files = {int(item): root / listing.keys[places[at % len(places)]] for at, item in enumerate(chosen)}
+    return files, listing.problems

@@ -15,9 +15,6 @@ from lab.data._base import ImageRecords, ImageSet
 from lab.data._splits import Split
 from lab.data.images.reading import problems_of, size_of
 
-SPLITS = {"train": "train", "validation": "validation", "val": "validation", "valid": "validation", "test": "test"}
-"""What people call a split, to its name here."""
-
 
 @dataclass
 class Table:
@@ -57,8 +54,8 @@ class Table:
         self.attributes = {name: list(compress(values, kept)) for name, values in self.attributes.items()}
 
 
-def personal(images: ImageSet, table: Table, root: Path) -> ImageRecords:
-    """Records of somebody's files, which nobody has published: those that are missing or no images are left out.
+def leave_out_unreadable(table: Table, root: Path) -> None:
+    """Leave out the images of a table that are missing or cannot be read, and name them.
 
     Raises:
         ValueError: not one file is an image.
@@ -74,8 +71,12 @@ def personal(images: ImageSet, table: Table, root: Path) -> ImageRecords:
     left = set(table.label)
     table.problems += bad
     table.problems += [f"Class {name!r} has no readable image and is left out." for name in before if name not in left]
+
+
+def personal(images: ImageSet, table: Table) -> ImageRecords:
+    """Return the records of somebody's own images, which nobody has published a split of."""
     pairs = set(zip(table.label, table.split or [], strict=False))
-    images.class_disjoint = not any((name, "train") in pairs and (name, "test") in pairs for name in left)
+    images.class_disjoint = not any((name, "train") in pairs and (name, "test") in pairs for name in set(table.label))
     return assemble(table, images.knobs.split_seed, images.knobs.validation, images.knobs.test)
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from lab.core import tables
+from lab.core.formats import counted
 from lab.core.knobs import knob
 from lab.data._base import ImageRecords, ImageSet, SplitKnobs
-from lab.data._table import SPLITS, Table, personal
+from lab.data._table import Table, leave_out_unreadable, personal
+from lab.data.images.folders import SPLITS
+from lab.data.images.paths import key_of, place_finder
 
 NAMES = ("path", "label", "super_class")
 """Columns in which two names must never become one."""
@@ -26,6 +29,9 @@ class Manifest(SplitKnobs, ImageSet):
     query_gallery (optional): query or gallery, for splits that search one part in the other.
     super_class (optional): name of the super-class, for the hierarchical sampler.
     Any other column becomes an attribute.
+
+    A file is one image under every spelling of its path (`1.png`, `./1.png`, its absolute path, a link to it): rows
+    that repeat one are left out.
 
     Without a split column the classes are shared out by seed, and no class is in two splits. Unreadable images are
     named in `problems` and left out.
@@ -57,10 +63,12 @@ class Manifest(SplitKnobs, ImageSet):
         columns = {}
         for name, values in tables.read(file).items():
             columns[name] = tables.names(values, f"values of {name} in {file}", exact=name in NAMES)
-        return personal(self, _table(columns, file), self.root)
+        table = _table(columns, file, self.root)
+        leave_out_unreadable(table, self.root)
+        return personal(self, table)
 
 
-def _table(columns: dict[str, list[str]], file: Path) -> Table:
+def _table(columns: dict[str, list[str]], file: Path, root: Path) -> Table:
     for name in ("path", "label"):
         if name not in columns:
             raise ValueError(f"{file} has no column {name!r}; its columns: {', '.join(columns) or 'none'}.")
@@ -70,7 +78,7 @@ def _table(columns: dict[str, list[str]], file: Path) -> Table:
         if "" in columns.get(name, ()):
             raise ValueError(f"{file}, row {columns[name].index('') + 1}: {name} is empty.")
     table = Table(
-        key=[path.replace("\\", "/") for path in columns.pop("path")],
+        key=[key_of(path, root) for path in columns.pop("path")],
         label=columns.pop("label"),
         split=_known(columns.pop("split", None), (*SPLITS, *_ROLES), "split", file),
         role=_known(columns.pop("query_gallery", None), (*_ROLES, ""), "query_gallery", file),
@@ -87,7 +95,7 @@ def _table(columns: dict[str, list[str]], file: Path) -> Table:
             )
         table.role = short if any(short) else table.role
         table.split = ["test" if value in _ROLES else SPLITS[value] for value in table.split]
-    _leave_out_repeats(table, file)
+    _leave_out_repeats(table, file, root)
     return table
 
 
@@ -103,16 +111,28 @@ def _known(values: list[str] | None, legal: tuple[str, ...], name: str, file: Pa
     return values and [value.lower() for value in values]
 
 
-def _leave_out_repeats(table: Table, file: Path) -> None:
-    """Each image once, unless it has two labels: that is a ValueError."""
+def _leave_out_repeats(table: Table, file: Path, root: Path) -> None:
+    """Keep each image once, whatever its path is spelt like; links are followed.
+
+    Raises:
+        ValueError: an image has two labels.
+    """
+    place_of = place_finder()
+    places = [place_of(root / key) for key in table.key]
     first: dict[str, int] = {}
-    for row, key in enumerate(table.key):
-        earlier = first.setdefault(key, row)
+    repeats = []
+    for row, place in enumerate(places):
+        earlier = first.setdefault(place, row)
         if table.label[earlier] != table.label[row]:
             raise ValueError(
-                f"{file}, row {row + 1}: {' '.join(key.split())} has the label {table.label[row]!r}, but "
+                f"{file}, row {row + 1}: {' '.join(table.key[row].split())} has the label {table.label[row]!r}, but "
                 f"{table.label[earlier]!r} in row {earlier + 1}."
             )
         if earlier < row:
-            table.problems.append(f"{key} is listed again in row {row + 1}, which is left out.")
-    table.keep([first[key] == row for row, key in enumerate(table.key)])
+            repeats.append(f"row {row + 1} repeats row {earlier + 1}, {table.key[row]}")
+    if repeats:
+        table.problems.append(
+            f"{counted(len(repeats), 'row')} of {file.name} {'names' if len(repeats) == 1 else 'name'} an image that "
+            f"is listed before, and {'is' if len(repeats) == 1 else 'are'} left out, for instance {repeats[0]}."
+        )
+    table.keep([first[place] == row for row, place in enumerate(places)])

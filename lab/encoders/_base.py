@@ -13,6 +13,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from lab.core.knobs import HasKnobs, knob
+from lab.core.preprocessing import Preprocessing
 
 Triple = tuple[float, float, float]
 Pooling = Literal["avg", "max", "mixed", "gem"]
@@ -147,6 +148,7 @@ class Encoder(HasKnobs, nn.Module):
         dim: width of the embedding; trained_dim: of what the loss is given, that of a projector where there is one.
         input_size: side in pixels of the square images it was made for.
         mean, std: three numbers each that its input is to be normalised with.
+        preprocessing: how it wants its images resized and cropped; None where it does not say.
         backbone: module, images [n 3 h w] to a feature map [n c h' w'].
         head: module, feature map to embeddings [n d] of any length.
 
@@ -196,6 +198,7 @@ class Encoder(HasKnobs, nn.Module):
     mean = (0.5, 0.5, 0.5)
     std = (0.5, 0.5, 0.5)
     input_size = 224
+    preprocessing: Preprocessing | None = None
 
     def _assemble(self, backbone: nn.Module, pool: nn.Module, width: int, pretrained: bool) -> None:
         """Join a backbone, the pooling of its features and the embedding head; `width` is that of pooled features."""

@@ -59,6 +59,7 @@ class Adapted(Encoder):
         else:
             backbone = base.requires_grad_(False)
             self.input_size, self.mean, self.std = base.input_size, tuple(base.mean), tuple(base.std)
+            self.preprocessing = base.preprocessing
             width = _timm.width(backbone, self.input_size, str(self.knobs.base))
         self.width = width
         self._assemble(backbone, nn.Identity(), width, pretrained=False)

@@ -11,6 +11,7 @@ from torch import nn
 
 from lab.core.explain import need
 from lab.core.knobs import knob
+from lab.core.preprocessing import Preprocessing
 from lab.encoders import _timm
 from lab.encoders._base import Encoder, Pool
 
@@ -34,6 +35,7 @@ class EfficientNetLite0(Encoder):
         model: Any = _timm.create("tf_efficientnet_lite0", pretrained=False, weights=None, pooled=False)
         if self.knobs.pretrained:
             load_weights(model)
+        self.preprocessing = Preprocessing.of(model.pretrained_cfg)
         _timm.freeze(model, self.knobs.frozen_blocks)
         self._assemble(
             _timm.FeatureMap(model), Pool(self.knobs.pooling), model.num_features, pretrained=self.knobs.pretrained

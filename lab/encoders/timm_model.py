@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from lab.core.knobs import knob
+from lab.core.preprocessing import Preprocessing
 from lab.encoders import _timm
 from lab.encoders._base import Encoder, Pool
 
@@ -66,6 +67,7 @@ class TimmModel(Encoder):
         model: Any = make(self.knobs.backbone, self.knobs.pretrained, self.knobs.weights, pooled=native)
         config = model.pretrained_cfg
         self.mean, self.std = tuple(config["mean"]), tuple(config["std"])
+        self.preprocessing = Preprocessing.of(config)
         if self.knobs.normalised_as == "imagenet":
             self.mean, self.std = _timm.IMAGENET
         elif self.knobs.normalised_as == "none":

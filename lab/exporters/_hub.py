@@ -55,7 +55,8 @@ def write_weights(folder: Path, encoder: Any, layout: dict[str, Any] | None, geo
     from timm.models._hub import save_for_hf
 
     size, squash = geometry.size, "squash" if geometry.squash else "center"
-    prepared = {"input_size": (3, size, size), "mean": encoder.mean, "std": encoder.std, "interpolation": "bilinear"}
+    prepared = {"input_size": (3, size, size), "mean": encoder.mean, "std": encoder.std}
+    prepared |= {"interpolation": geometry.interpolation}
     prepared |= {"crop_pct": size / (geometry.resize + 0.01), "crop_mode": squash}  # timm rounds down
     arguments = {"img_size": layout["image_size"]} if layout["image_size"] else {}
     if layout["pooling"] != "native":

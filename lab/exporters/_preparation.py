@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from PIL import Image
 from torch import nn
 
 from lab.data.images.transforms import SLENDER, Transform
@@ -14,8 +15,8 @@ RAW = """pictures = [np.array(upright(name)).transpose(2, 0, 1)[None] for name i
 vectors = np.concatenate([embed(picture) for picture in pictures])"""
 
 CROPPED = """
-def prepare(picture):  # bilinear, {how}; then the middle square
-    {short}picture = picture.resize({sides}, Image.Resampling.BILINEAR)
+def prepare(picture):  # {interpolation}, {how}; then the middle square
+    {short}picture = picture.resize({sides}, Image.Resampling.{resampling})
     left, top = (round((side - {size}) / 2) for side in picture.size)
     return np.asarray(picture.crop((left, top, left + {size}, top + {size}))).transpose(2, 0, 1)
 
@@ -37,21 +38,48 @@ def upright(name):
 """
 
 
+def _triangle(distance: torch.Tensor) -> torch.Tensor:
+    return (1 - distance).clamp_min(0)
+
+
+def _cubic(distance: torch.Tensor) -> torch.Tensor:
+    """Pillow's cubic of distances in steps (Keys 1981, a = -1/2)."""
+    near = (1.5 * distance - 2.5) * distance**2 + 1
+    far = ((-0.5 * distance + 2.5) * distance - 4) * distance + 2
+    return torch.where(distance < 1, near, torch.where(distance < 2, far, torch.zeros_like(distance)))
+
+
+KERNELS = {"bilinear": _triangle, "bicubic": _cubic}
+"""How much each place adds to a new pixel, by their distance in steps of the smaller image."""
+
+
 @dataclass(frozen=True)
 class Geometry:
     """How a run prepares its test images: the shorter side, or both, to `resize` pixels, then the middle `size` x
-    `size`."""
+    `size`. interpolation: `bilinear` or `bicubic`."""
 
     size: int
     resize: int
     squash: bool
+    interpolation: str = "bilinear"
 
     @classmethod
     def of(cls, transform: Transform) -> Geometry:
-        """That of a testing transform."""
+        """Read that of a testing transform.
+
+        Raises:
+            ValueError: it pads images or interpolates in a way that no exported program does.
+        """
         resize, crop, *_ = transform.geometry.transforms
+        given = getattr(resize, "interpolation", "")
+        interpolation = str(getattr(given, "value", given))  # torchvision keeps its default as a text
+        if interpolation not in KERNELS:
+            raise ValueError(
+                "The encoder's own configuration resizes images in a way that cannot be exported; evaluate the run "
+                "with --testing.preprocessing protocol first."
+            )
         sides = [resize.size] if isinstance(resize.size, int) else list(resize.size)
-        return cls(int(crop.size[0]), int(sides[0]), len(sides) == 2)
+        return cls(int(crop.size[0]), int(sides[0]), len(sides) == 2, interpolation)
 
     def lines(self, opened: str, imports: str, raw: bool) -> str:
         """Python that embeds files with a program, `opened` by these lines as a function `embed` of uint8 [n 3 h w].
@@ -62,7 +90,8 @@ class Geometry:
         short = "" if self.squash else "short = min(picture.size)\n    "
         sides = f"({resize}, {resize})" if self.squash else f"[{resize} * side // short for side in picture.size]"
         how = f"{'both sides' if self.squash else 'the shorter side'} {resize} pixels"
-        rest = RAW if raw else CROPPED.format(size=size, short=short, sides=sides, how=how)
+        kernel = {"interpolation": self.interpolation, "resampling": self.interpolation.upper()}
+        rest = RAW if raw else CROPPED.format(size=size, short=short, sides=sides, how=how, **kernel)
         return LINES.format(imports=imports, opened=opened, rest=rest)
 
     def as_processor(self, encoder: Any) -> dict[str, Any]:
@@ -72,7 +101,7 @@ class Geometry:
             "do_convert_rgb": True,
             "do_resize": True,
             "size": {"height": self.resize, "width": self.resize} if self.squash else {"shortest_edge": self.resize},
-            "resample": 2,  # bilinear
+            "resample": int(Image.Resampling[self.interpolation.upper()]),
             "do_center_crop": True,
             "crop_size": {"height": self.size, "width": self.size},
             "do_rescale": True,
@@ -86,8 +115,8 @@ class Geometry:
 class Preparation(nn.Module):
     """Pictures uint8 [n 3 h w] of any size to the pixels [n 3 s s] that the encoder sees, whole numbers 0 to 255.
 
-    It is Pillow's bilinear resizing (a triangle as wide as the step, rounded after each direction) and the crop of the
-    middle, as two products with matrices. Sizes are tensors here, so that an exported program takes any.
+    It is Pillow's resizing (a triangle or a cubic as wide as the step, rounded after each direction) and the crop of
+    the middle, as two products with matrices. Sizes are tensors here, so that an exported program takes any.
     """
 
     def __init__(self, geometry: Geometry):
@@ -98,7 +127,7 @@ class Preparation(nn.Module):
         rows, columns = (torch.arange(pictures.shape[side], device=pictures.device).float() for side in (2, 3))
         shorter = torch.minimum(rows[-1], columns[-1]) + 1
         across = self._weights(columns, shorter)
-        pixels = torch.floor(pictures.float() @ across.T + 0.5)
+        pixels = torch.floor(pictures.float() @ across.T + 0.5).clamp(0, 255)
         return torch.floor(self._weights(rows, shorter) @ pixels + 0.5).clamp(0, 255)
 
     def _weights(self, places: torch.Tensor, shorter: torch.Tensor) -> torch.Tensor:
@@ -115,6 +144,6 @@ class Preparation(nn.Module):
         step = used / resized
         first = torch.round((resized - size) / 2)
         centres = (torch.arange(size, device=places.device) + first + 0.5) * step + start
-        weights = (1 - (places + 0.5 - centres[:, None]).abs() / step.clamp_min(1)).clamp_min(0)
+        weights = KERNELS[self.geometry.interpolation]((places + 0.5 - centres[:, None]).abs() / step.clamp_min(1))
         weights = weights * ((places >= start) & (places < start + used))
         return weights / weights.sum(1, keepdim=True)

@@ -10,6 +10,7 @@ import torch
 
 from lab.core.records import Evaluated, Note, Record
 from lab.core.results import Classifier, EmbeddingSet
+from lab.data.images.folders import problems_sentence
 from lab.encoders.adapted import Adapted
 from lab.evaluation import identity
 from lab.evaluation.embedding import embed, rows_of
@@ -279,9 +280,3 @@ def evaluator_of(run: Run, split: str = "test", encoder: Any = None) -> Evaluato
             f"checkpoint of step {trained.step:,} now; embed them again: lab evaluate {run.path} --split {split}."
         )
     return Evaluator(trained)
-
-
-def problems_sentence(problems: list[str]) -> str:
-    """How what was wrong with the data is told."""
-    listed = "; ".join(problem.rstrip(".") for problem in problems[:5]) + ("; ..." if len(problems) > 5 else ".")
-    return f"{len(problems)} problem{'s' * (len(problems) > 1)} in the data, left out of it: {listed}"

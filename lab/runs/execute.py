@@ -321,10 +321,11 @@ class _Execution:
         self.run, self.writer, self.stop, self.processes, self.custom = run, writer, stop, processes, custom
 
     def records(self) -> Iterator[Record]:
+        from lab.data.images.folders import problems_sentence
         from lab.install.environment import meta
         from lab.runs.building.on_features import on_features, start_from_whitening
         from lab.runs.building.parts import parts_of
-        from lab.runs.evaluate import evaluate_run, problems_sentence
+        from lab.runs.evaluate import evaluate_run
         from lab.training.loop import Trainer
 
         config = self.run.config
@@ -335,6 +336,8 @@ class _Execution:
         self.writer.images(dataset)
         parts = yield from on_features(parts_of(config, dataset, self.custom), config, dataset, self.run.path.parent)
         self.writer.describe(meta(str(parts.device)))
+        if dataset.classes_sentence:
+            yield self._kept(Note(dataset.classes_sentence))
         if dataset.problems:
             yield self._kept(Note(problems_sentence(dataset.problems)))
         if dataset.unlabelled_sentence:
@@ -372,7 +375,7 @@ class _Execution:
         if self.stop():
             self.writer.status(STOPPED, phase="stopped", sentence="Stopped during the evaluation.")
             return
-        problems = list(dict.fromkeys([*dataset.problems, *parts.loader.problems]))
+        problems = list(dict.fromkeys([*parts.loader.image_set.problems, *parts.loader.problems]))
         if problems:  # said again here: what was said before hours of training is out of sight
             yield self._kept(Note(problems_sentence(problems)))
         self.writer.status(FINISHED, phase="finished", scores=scores, sentence="", eta_seconds=None)

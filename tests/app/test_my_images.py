@@ -46,7 +46,7 @@ def test_a_folder_of_42_classes_is_found_and_queued(photos, open_page, no_worker
     assert page.section("my sample", "sample")["title"] == "42 classes, 145 images"
     assert len(page.section("my sample", "sample")["cards"]) == 12
     labels = [one.label for one in page.test.expander]
-    assert "From 2 images (kind 0) to 5 (kind 7) in a class" in labels and "1 item left out" in labels
+    assert "From 2 images (kind 0) to 5 (kind 7) in a class" in labels and "What was left out, and why" in labels
     assert "17 training classes" in page.words(), "what was chosen is said in a line"
     assert page.test.query_params == {"images": "folder", "folder": str(photos)}, "a reload shows the same"
     assert len([b for b in page.test.button if b.proto.type == "primary"]) == 1

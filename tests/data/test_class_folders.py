@@ -52,20 +52,21 @@ def test_one_class_in_train_and_test_is_said(tmp_path, image_file):
 def test_broken_files_are_named_counted_and_left_out(folders):
     (folders / "ant" / "0.png").write_bytes(b"no image")
     (folders / "bee" / "notes.txt").write_text("hello")
-    (folders / "bee" / ".DS_Store").write_text("hidden files are nobody's business")
+    (folders / "bee" / ".DS_Store").write_text("a hidden file is counted")
     (folders / "empty").mkdir()
     for i in range(3):
         (folders / "dog" / f"{i}.png").write_bytes(b"")
     found = create(folders)
     assert len(found) == 8 and found.class_names == ["ant", "bee", "cat"]
     said = "\n".join(found.problems)
-    assert len(found.problems) == 7
+    assert len(found.problems) == 8
     for word in (
         "ant/0.png is not an image",
         "dog/2.png",
         "notes.txt",
-        "'empty' has no image",
+        "'empty' has no readable image",
         "'dog' has no readable",
+        "1 hidden file or folder is left out, for instance bee/.DS_Store.",
     ):
         assert word in said
 
@@ -92,7 +93,10 @@ def test_an_image_that_fails_only_when_decoded_is_left_out_of_its_batch(folders,
         (lambda root, image: None, "holds no images"),
         (lambda root, image: image(root / "loose.png"), "holds no images"),
         (lambda root, image: (root / "a").mkdir(), "holds no images"),
-        (lambda root, image: image(root / "a" / "x.png").write_bytes(b"no"), "None of the 1 images"),
+        (
+            lambda root, image: image(root / "a" / "x.png").write_bytes(b"no"),
+            r"holds no images in class folders.*x\.png is not an image",
+        ),
     ],
 )
 def test_a_folder_without_usable_images_is_refused(tmp_path, image_file, make, sentence):
@@ -131,9 +135,11 @@ def test_photos_of_phones_are_named_with_what_to_do(tmp_path):
         photo = tmp_path / "cats" / f"{at}.HEIC"
         photo.parent.mkdir(exist_ok=True)
         photo.write_bytes(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic")
-    with pytest.raises(ValueError, match="no images in class folders.* 2 left out, .*HEIC: HEIC photos.* to JPEG"):
+    with pytest.raises(
+        ValueError, match="no images in class folders.* 2 HEIC photos are left out, .*HEIC; HEIC photos.* to JPEG"
+    ):
         lab.data.create("class_folders", root=str(tmp_path))
-    with pytest.raises(ValueError, match=r"no image file \(.*\)\. HEIC photos .* to JPEG"):
+    with pytest.raises(ValueError, match=r"no image that can be read\. 2 HEIC photos .* to JPEG"):
         below(tmp_path)
     with pytest.raises(ImageError, match="HEIC photos cannot be read here: convert them to JPEG"):
         open_rgb(tmp_path / "cats" / "0.HEIC")

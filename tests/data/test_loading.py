@@ -73,6 +73,23 @@ def test_an_image_that_vanished_is_named_once_also_by_workers(folders):
         assert kept == [11, 11, 11] and len(loader.problems) == 1 and "bee/2.png is missing" in loader.problems[0]
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_broken_image_ends_no_streamed_batch(folders, workers):
+    image_set = lab.data.create("class_folders", root=str(folders))
+    items = np.arange(12)
+    (whole,) = loading.Loader(image_set, transforms.training(16)).batches([items])
+    broken = image_set.keys.index("bee/1.png")
+    (folders / "bee" / "1.png").write_bytes(b"gone bad")
+    loader = loading.Loader(image_set, transforms.training(16), workers=workers)
+    (streamed,) = loader.streamed([items])
+    first, second = (torch.cat(list(streamed.images.parts(streamed.images.split(3)))) for _ in range(2))
+    assert torch.equal(first, second) and len(first) == 12
+    others = items != broken
+    assert torch.equal(first[others], whole.images[others])
+    assert torch.equal(first[broken], whole.images[image_set.keys.index("bee/0.png")])
+    assert len(loader.problems) == 1 and "bee/1.png is not an image" in loader.problems[0]
+
+
 def test_a_batch_of_emoji_is_cut_from_decoded_pixels_in_one_go(emoji, monkeypatch):
     """What makes it quick."""
     opened, cut, crop = [], [], crops.Crops.__call__

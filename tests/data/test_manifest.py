@@ -1,6 +1,9 @@
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import lab
+from tests.data.conftest import write_image
 
 ROWS = [
     ("a/1.png", "ant", "train"),
@@ -91,7 +94,68 @@ def test_absent_and_broken_images_are_named(write, tmp_path):
 
 def test_an_image_listed_twice_counts_once(write):
     found = create(write("path,label\na.png,x\na.png,x\nb.png,y\n"))
-    assert len(found) == 2 and "a.png is listed again in row 2" in found.problems[0]
+    assert len(found) == 2 and len(found.problems) == 1
+    assert "1 row of list.csv names an image that is listed before, and is left out" in found.problems[0]
+    assert found.problems[0].endswith("for instance row 2 repeats row 1, a.png.")
+
+
+SPELLINGS = [
+    "{}",
+    "./{}",
+    ".//{}",
+    "sub/../{}",
+    "./././{}",
+    "{root}/{}",
+    "{root}/./{}",
+    "{root}/sub/../{}",
+    "../{name}/{}",
+]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.sampled_from([*SPELLINGS, "to-{}", "linked/{}"])), min_size=1, max_size=12)
+)
+def test_a_file_is_one_image_under_every_spelling(tmp_path_factory, rows):
+    root = tmp_path_factory.mktemp("spelt")
+    (root / "sub").mkdir()
+    (root / "linked").symlink_to(".")
+    for at in range(4):
+        write_image(root / f"{at}.png", (at, 0, 0))
+        (root / f"to-{at}.png").symlink_to(f"{at}.png")
+    lines = [f"{form.format(f'{at}.png', root=root, name=root.name)},class {at}" for at, form in rows]
+    (root / "list.csv").write_text("\n".join(["path,label", *lines]))
+    found = create(str(root / "list.csv"), test=0, validation=0)
+    images = list(dict.fromkeys(at for at, _ in rows))
+    assert len(found) == len(images) and [found.load(i).getpixel((0, 0))[0] for i in range(len(found))] == images
+    repeats = len(rows) - len(images)
+    assert (f"{repeats} row" in " ".join(found.problems)) == (repeats > 0)
+    for key, (at, form) in zip(found.keys, [rows[[at for at, _ in rows].index(one)] for one in images], strict=True):
+        assert key == f"{at}.png" if form in SPELLINGS else key.endswith(f"{at}.png")
+
+
+def test_two_labels_under_two_spellings_are_both_said(tmp_path, image_file):
+    image_file(tmp_path / "a.png")
+    (tmp_path / "list.csv").write_text(f"path,label\na.png,x\n{tmp_path}/a.png,y\n")
+    with pytest.raises(ValueError, match="row 2: a.png has the label 'y', but 'x' in row 1"):
+        create(str(tmp_path / "list.csv"))
+
+
+def test_a_backslash_separates_folders_unless_a_file_is_called_so(tmp_path, image_file):
+    for name in ("a/1.png", "b\\1.png"):
+        image_file(tmp_path / name)
+    (tmp_path / "list.csv").write_text("path,label\na\\1.png,x\nb\\1.png,y\n")
+    assert create(str(tmp_path / "list.csv"), test=0, validation=0).keys == ["a/1.png", "b\\1.png"]
+
+
+def test_corrections_know_an_image_under_every_spelling(write, tmp_path):
+    path = write(table("path", "label"))
+    (tmp_path / "own.csv").write_text(f"image,label\n./a/1.png,\n{tmp_path}/a/2.png,bee\n")
+    found = create(path, test=0, validation=0, corrections=str(tmp_path / "own.csv"))
+    assert found.splits["train"].items.tolist() == [1, 2, 3, 4] and found.labels[1] == 1
+    (tmp_path / "own.csv").write_text("image,label\na/1.png,bee\n./a/1.png,cat\n")
+    with pytest.raises(ValueError, match="a/1.png under two spellings, with two labels: 'bee' and 'cat'"):
+        create(path, test=0, validation=0, corrections=str(tmp_path / "own.csv"))
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,8 @@ def test_a_link_to_an_image_outside_the_allowed_folders_is_not_shown(tmp_path, m
     (tmp_path / "mine" / "a" / "2.png").symlink_to("1.png")
     monkeypatch.setenv(settings.DATA, str(tmp_path / "mine"))
     inside = lab.data.create("class_folders", root=str(tmp_path / "mine"))
-    assert len(settings.confine_images(inside)) == 2, "a link that stays inside is none of our business"
+    assert len(settings.confine_images(inside)) == 1, "a link to an image that is listed is the same image"
+    assert inside.problems == ["1 link to what is listed already is left out, for instance a/2.png, which is a/1.png."]
     (tmp_path / "mine" / "a" / "3.png").symlink_to("../../secret.png")
     with pytest.raises(ValueError, match=r"3\.png is a link .*may read"):
         settings.confine_images(lab.data.create("class_folders", root=str(tmp_path / "mine")))

@@ -23,7 +23,7 @@ ENCODERS = {
     "mixed": {**BACKBONE, "pooling": "mixed", "normalise": False},
     "gem": {**BACKBONE, "pooling": "gem", "layer_norm": True, "projector": True, "projector_width": 16},
     "features": {**BACKBONE, "dim": None, "unit_features": True},
-    "transformer": {**BACKBONE, "backbone": "test_vit", "pooling": "avg", "image_size": 64, "lora": 2},
+    "transformer": {**BACKBONE, "backbone": "test_vit", "pooling": "avg", "image_size": 96, "lora": 2},
 }
 
 

@@ -125,7 +125,9 @@ def test_a_trained_run_embeds_as_it_did(tmp_path, tiny, pictures, capsys):
     (folder / "class00" / "broken.png").write_bytes(b"no picture")
     assert main(["embed", str(folder), "--encoder", "trained", "--name", "again", "--runs", str(tmp_path)]) == 0
     told = capsys.readouterr()
-    assert "Left out, since no image could be read: 1 file" in told.err + told.out
+    said = told.err + told.out
+    assert "Left out of the data: " in said and "broken.png is not an image" in said
+    assert "Classes are the folders class00, class01," in said
     assert main(["embed", str(folder), "--encoder", "trained", "--size", "8", "--runs", str(tmp_path)]) == 2
     assert "as it was trained to; leave out weights, size" in capsys.readouterr().err
     run, stored = lab.runs.open("again", tmp_path), trained.embeddings()

@@ -61,7 +61,7 @@ def test_files_that_cannot_be_used_are_counted_by_reason_and_listed(pictures, tm
     first = next(checks)
     checks.close()
     assert (first.name, first.verdict) == ("data", CAREFUL) and "training classes" in first.sentence
-    assert "3 problems in the data, left out of it: " in first.sentence
+    assert "Left out of the data: " in first.sentence
     assert len(first.values["problems"]) == 3
 
 

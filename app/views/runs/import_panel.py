@@ -11,6 +11,7 @@ import lab.runs
 from app.forms import folder_picker
 from app.results.run_choice import Library
 from app.shared import background, page_frame, settings
+from lab.core.records import Note, Record
 from lab.core.streams import result_of
 from lab.runs.importing import reading
 
@@ -88,14 +89,20 @@ def _vectors(folder: Path) -> tuple[Any, ...] | None:
 
 
 @background.job("Importing", keep=8)
-def _made(request: tuple[Any, ...], times: int) -> tuple[str, str]:
-    """The name of the run, and what was taken for what."""
+def _made(request: tuple[Any, ...], times: int) -> tuple[str, list[str]]:
+    """The name of the run, and what is to be said of it: what was taken for what, and what was left out."""
     kind, path, word, normalise, name, root = request
+    notes = list[str]()
+
+    def listen(record: Record) -> None:
+        if isinstance(record, Note):
+            notes.append(record.sentence)
+
     if kind == "vectors":
         run = lab.runs.from_embeddings(path, metadata=word, normalise=normalise, name=name or None, runs=root)
     else:
-        run = result_of(lab.runs.embed_folder(path, word, name=name or None, runs=root))
-    return run.name, str(run.status.get("sentence", ""))
+        run = result_of(lab.runs.embed_folder(path, word, name=name or None, runs=root), listen)
+    return run.name, [str(run.status.get("sentence", "")), *notes]
 
 
 def _show(request: tuple[Any, ...], times: int) -> None:
@@ -106,6 +113,8 @@ def _show(request: tuple[Any, ...], times: int) -> None:
         page_frame.say_error(error)
         return
     if made is not None:
-        name, sentence = made
+        name, (sentence, *notes) = made
         st.success(page_frame.as_text(f"The run {name} is ready. {sentence}"))
+        for note in notes:
+            st.caption(page_frame.as_text(note))
         page_frame.link_to("browse", "Browse it", {"run": name})

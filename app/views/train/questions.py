@@ -20,7 +20,8 @@ from lab.adaptation import Plan
 from lab.core.formats import counted
 from lab.core.knobs.labels import entry_in_words
 from lab.data.images import zipped
-from lab.data.images.reading import EXTENSIONS, ImageError, open_rgb
+from lab.data.images.folders import list_images
+from lab.data.images.reading import ImageError, open_rgb
 from lab.runs import RunConfig
 from lab.runs.building import overrides, user_images
 from lab.runs.building.user_images import Fitted, Survey
@@ -205,10 +206,10 @@ def _folder(folder: Path) -> Survey | None:
     note = f"one image of {'each class' if len(cards) == len(survey.images) else 'some classes'}"
     words = f"{counted(len(survey.images), 'class', 'classes')}, {counted(sum(survey.images.values()), 'image')}"
     gallery([CardSection("sample", words, cards, note, size="small")], key="my sample", on_pick=lambda *_: None)
+    st.caption(page_frame.as_text(survey.classes))
     _tell_counts(survey)
     if survey.problems:
-        words = f"{counted(len(survey.problems), 'item')} left out"
-        with page_frame.fold(words, link="left-out", icon=":material/warning:"):
+        with page_frame.fold("What was left out, and why", link="left-out", icon=":material/warning:"):
             st.text("\n".join(Counter(survey.problems[:SHOWN])))
             if len(survey.problems) > SHOWN:
                 st.caption(f"The first {SHOWN} are listed.")
@@ -238,7 +239,7 @@ def _looked_at(folder: str, state: tuple[tuple[str, int], ...]) -> tuple[Survey,
 
 def _offer_without_classes(folder: Path) -> None:
     """The way for a folder whose pictures lie in it without a class: they can be looked at, but not trained on."""
-    count = sum(one.suffix.lower() in EXTENSIONS for one in folder.iterdir()) if folder.is_dir() else 0
+    count = len(list_images(folder, deep=False).keys) if folder.is_dir() else 0
     if not count:
         return
     st.markdown(

@@ -189,19 +189,38 @@ class Streamed:
     def parts(self, places: Sequence[slice]) -> Iterator[torch.Tensor]:
         """The images of each part, float32 [k 3 h w], loaded ahead by the loader's workers.
 
+        An image that cannot be decoded is named in the loader's `problems`, and another one stands for it: leaving it
+        out would change the batch after its labels were given.
+
         Raises:
-            ImageError: one of them cannot be decoded; leaving it out would change the batch between two passes.
+            ImageError: not one image of the batch can be decoded.
         """
         loader = self.loader.limited(len(places))
-        parts = (loader._part(self.step, self.whole, self.positions[place]) for place in places)
-        for _, pixels, _, failed, _ in loader._loaded(parts):
+        parts = [loader._part(self.step, self.whole, self.positions[place]) for place in places]
+        for part, (_, pixels, _, failed, _) in zip(parts, loader._loaded(iter(parts)), strict=True):
             if failed:
-                raise ImageError(
-                    f"{next(iter(failed.values()))} A batch that is loaded part by part cannot leave it out; take the "
-                    "image out of the data (`lab list data` names all such images)."
-                )
+                told = "Another image of its class stands for it in a batch."
+                loader._failed.update({item: f"{sentence} {told}" for item, sentence in failed.items()})
+                pixels = self._with_stand_ins(part, pixels, failed)
             assert pixels is not None, "nothing was left out"
             yield loader.transform.finish(pixels)
+
+    def _with_stand_ins(self, part: _Part, pixels: torch.Tensor | None, failed: dict[int, str]) -> torch.Tensor:
+        """All images of a part, from those that could be decoded; uint8 [k 3 h w]."""
+        decoded: Iterator[torch.Tensor] = iter([] if pixels is None else pixels.unbind())
+        items = part.whole[part.positions].tolist()
+        return torch.stack([self._stand_in(item) if item in failed else next(decoded) for item in items])
+
+    def _stand_in(self, broken: int) -> torch.Tensor:
+        """The first image of the batch that can be decoded, of the same class if there is one; the same each time."""
+        labels = self.loader.image_set.labels[self.whole]
+        same_first = np.argsort(labels != self.loader.image_set.labels[broken], kind="stable")
+        read = _Pixels(self.loader.image_set, self.loader.transform, self.loader.seed)
+        for position in same_first.tolist():
+            _, pixels, _, failed, _ = read[_Part(self.step, self.whole, np.array([position]))]
+            if pixels is not None:
+                return pixels[0]
+        raise ImageError(f"No image of step {self.step} can be decoded; the first: {next(iter(failed.values()))}")
 
 
 @dataclass(frozen=True)

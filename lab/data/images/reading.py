@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import io
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
 
 from lab.core.files import other_kind
+from lab.data.images.metadata import TURNS, orientation_of, without_metadata
 
 MAX_PIXELS = 100_000_000
 """Images with more pixels than this are refused before they are decoded (a decompression bomb fits in a few kB)."""
@@ -20,7 +23,16 @@ MAX_PIXELS = 100_000_000
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 """What a file may be, whatever its name says. Pillow's further formats are old or, as PostScript, start a program."""
 
-EXTENSIONS = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm"})
+_OF_JPEG = (".jpg", ".jpeg", ".jpe", ".jif", ".jfif", ".pjpeg", ".mpo")
+EXTENSIONS = frozenset(
+    {*_OF_JPEG, ".png", ".apng", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm"}
+)
+"""Suffixes of those formats. A file without one may be an image, too: `has_signature` decides."""
+
+HEAD = 16
+"""Bytes at the beginning of a file that say what it is."""
+_OF_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+_SIGNATURES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF87a", b"GIF89a", b"BM", *_OF_TIFF)
 
 AT_ONCE = 128
 """Files that one thread looks at before the next task: a task a file would take longer than the looking."""
@@ -36,6 +48,13 @@ def is_heic(head: bytes) -> bool:
     return head[4:8] == b"ftyp" and head[8:12] in _HEIC_BRANDS
 
 
+def has_signature(head: bytes) -> bool:
+    """Whether a file that begins with these bytes (`HEAD` of them) is of one of `FORMATS`, whatever its name says."""
+    if head[:1] == b"P" and head[1:2] in b"123456" and head[2:3].isspace():
+        return True
+    return head.startswith(_SIGNATURES) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP")
+
+
 def nameable(key: str) -> bool:
     """Whether a file's name can be written down; bytes that are no UTF-8 fit in no JSON and no log."""
     return key.encode(errors="ignore").decode() == key
@@ -48,6 +67,10 @@ class ImageError(ValueError):
 def open_rgb(source: Path | bytes, name: str = "", least: int | None = None, most: int = MAX_PIXELS) -> Image.Image:
     """Decode one image, turned upright by its EXIF orientation, transparent parts on white, as RGB.
 
+    Greys of 16 bits keep their scale: 65,535 becomes 255 (v / 257). Greys of 32 bits and of floating numbers, which
+    have no scale of their own, are stretched from their smallest to their largest value. Metadata never decide whether
+    an image is read: only the orientation is used.
+
     Args:
         source: a file, or the bytes of one.
         name: what messages call the image; by default the path.
@@ -56,37 +79,117 @@ def open_rgb(source: Path | bytes, name: str = "", least: int | None = None, mos
         most: pixels that it may have.
 
     Raises:
-        ImageError: missing, not an image, truncated, or more than `most` pixels.
+        ImageError: missing, not an image, truncated, damaged in any way, or more than `most` pixels.
         MemoryError: there is too little of it to decode the image, which may be a good one.
     """
-    with _opened(source, name, most) as image:
+    called = name or str(source if isinstance(source, Path) else "the image")
+    with _quiet, _opened(source, called, most) as image:
+        size = image.size
         try:
-            if least is not None:
-                image.draft(None, (least, least))  # of other formats it does nothing
-            image.load()
-            return as_rgb(image)
-        except (OSError, SyntaxError, ValueError, IndexError, MemoryError, EOFError) as error:
-            called = name or str(source)
-            if isinstance(error, MemoryError) or "out of memory" in str(error):
-                raise MemoryError(f"{called} could not be decoded for lack of memory") from None
-            raise ImageError(f"{called} is damaged and cannot be decoded: {error}.") from None
+            return _decoded(image, least)
+        except Exception as error:  # decoders raise a dozen unrelated kinds
+            failure = error
+        if (isinstance(failure, MemoryError) or "out of memory" in str(failure)) and not _fits_memory(size):
+            raise MemoryError(f"{called} could not be decoded for lack of memory") from None
+        bare = without_metadata(_bytes_of(source))
+        if bare is not None:
+            with suppress(Exception), Image.open(io.BytesIO(bare), formats=FORMATS) as image:
+                return _decoded(image, least)
+    raise _damaged(called, failure)
 
 
-def as_rgb(image: Image.Image) -> Image.Image:
-    """A decoded image turned upright by its EXIF orientation, transparent parts on white, as RGB.
+def _decoded(image: Image.Image, least: int | None) -> Image.Image:
+    """Decode an image that was just opened."""
+    orientation = None
+    if image.format == "TIFF":
+        # Pillow turns a TIFF while it loads it, and raises where another tag is odd: it is given no EXIF to read.
+        orientation = orientation_of(image)
+        unread: Any = Image.Exif()
+        unread._loaded = True
+        image._exif = unread
+    if least is not None:
+        image.draft(None, (least, least))  # of other formats it does nothing
+    return _upright_rgb(image, orientation)
+
+
+def _fits_memory(size: tuple[int, int]) -> bool:
+    """Whether so many pixels can be decoded here, so that a lack of memory is the file's own fault."""
+    import psutil
+
+    return 40 * size[0] * size[1] < psutil.virtual_memory().available
+
+
+def as_rgb(image: Image.Image, name: str = "the image") -> Image.Image:
+    """Return an image that Pillow opened, in the form that `open_rgb` describes; the image itself stays as it is.
+
+    Args:
+        name: what messages call the image.
+
+    Raises:
+        ImageError: it was not decoded before, and cannot be; or it has pixels that are no finite number.
+    """
+    try:
+        with _quiet:
+            return _upright_rgb(image)
+    except Exception as error:  # a file that was opened before is read only now
+        raise _damaged(name, error) from None
+
+
+def _damaged(name: str, error: Exception) -> ImageError:
+    reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    return ImageError(f"{name} is damaged and cannot be decoded: {reason}.")
+
+
+def _upright_rgb(image: Image.Image, orientation: int | None = None) -> Image.Image:
+    """Decode an image; orientation: 1 to 8, by default what the image says."""
+    image.load()
+    kind, info = image.format, image.info
+    turn = TURNS.get(orientation_of(image) if orientation is None else orientation)
+    upright = image if turn is None else image.transpose(turn)
+    # The depth first: what follows knows 8 bits alone.
+    if upright.mode.startswith("I;16") or (upright.mode == "I" and kind in ("PNG", "PPM")):
+        upright = _of_16_bits(upright, info.get("transparency"))
+    elif upright.mode in ("I", "F"):
+        upright = _stretched(upright)
+    elif upright.mode in ("RGBA", "RGBa", "LA", "La", "PA") or "transparency" in upright.info:
+        upright = _on_white(upright)
+    rgb = upright.convert("RGB")
+    rgb.info = {}
+    return rgb
+
+
+def _of_16_bits(image: Image.Image, transparent: Any) -> Image.Image:
+    """Return greys of 16 bits as 8 bits, v / 257. transparent: the value that a PNG calls so, which becomes white."""
+    values = np.asarray(image).astype(np.int64)
+    grey = (values.clip(0, 65535) + 128) // 257
+    if isinstance(transparent, int):
+        grey[values == transparent] = 255
+    return Image.fromarray(grey.astype(np.uint8))
+
+
+def _stretched(image: Image.Image) -> Image.Image:
+    """Return greys of 32 bits or of floating numbers, scaled to their own range; Pillow would clip them at 255.
 
     Raises:
         ValueError: it has pixels that are no finite number.
     """
-    upright = ImageOps.exif_transpose(image)
-    if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info:
-        layer = upright.convert("RGBA")
-        upright = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
-    elif upright.mode == "F" and not np.isfinite(np.asarray(upright)).all():
+    if image.mode == "F" and not np.isfinite(np.asarray(image)).all():
         raise ValueError("it has pixels that are no finite number")
-    elif upright.mode.startswith("I") or upright.mode == "F":
-        upright = _eight_bits(upright)
-    return upright.convert("RGB")
+    low, high = cast(tuple[float, float], image.getextrema())  # greys have one band
+    scale = 255 / (high - low) if high > low else 0
+    return image.convert("F").point(lambda value: value * scale - low * scale).convert("L")
+
+
+def _on_white(image: Image.Image) -> Image.Image:
+    """Return an image with its transparent parts laid on white; one whose transparency makes no sense as it is."""
+    try:
+        straight = image.convert({"La": "LA", "RGBa": "RGBA"}.get(image.mode, image.mode))  # from premultiplied
+        layer = straight.convert("RGBA")
+    except (ValueError, TypeError, KeyError):
+        opaque = image.copy()
+        opaque.info = {}
+        return opaque
+    return Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
 
 
 def size_of(source: Path) -> tuple[int, int]:
@@ -95,7 +198,7 @@ def size_of(source: Path) -> tuple[int, int]:
     Raises:
         ImageError: missing, empty, not an image, or more than `MAX_PIXELS` pixels.
     """
-    with _opened(source, "") as image:
+    with _opened(source, str(source)) as image:
         return image.size
 
 
@@ -122,7 +225,7 @@ def check_whole(source: Path) -> None:
     Raises:
         ImageError: as `size_of`, or truncated or damaged.
     """
-    with _opened(source, "") as image:
+    with _opened(source, str(source)) as image:
         end = _ENDS.get(image.format or "")
     with source.open("rb") as file:
         file.seek(max(0, source.stat().st_size - 32))
@@ -134,24 +237,23 @@ _ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}
 
 
 def _opened(source: Path | bytes, name: str, most: int = MAX_PIXELS) -> Image.Image:
-    name = name or str(source if isinstance(source, Path) else "the image")
+    """Read the head of an image file.
+
+    Raises:
+        ImageError: missing, empty, not an image, or more than `most` pixels.
+    """
     if isinstance(source, Path) and (kind := other_kind(source)):
         raise ImageError(f"{name} is {kind}, not an image.")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            image = Image.open(io.BytesIO(source) if isinstance(source, bytes) else source, formats=FORMATS)
+        with _quiet:
+            image = _head_of(source)
     except FileNotFoundError:
         raise ImageError(f"{name} is missing.") from None
     except Image.DecompressionBombError:
         raise ImageError(f"{name} has more than {MAX_PIXELS:,} pixels.") from None
     except UnidentifiedImageError:
-        with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
-            heic = is_heic(file.read(12))
-        if heic:
-            raise ImageError(f"{name} is none of the formats that can be read; {CONVERT}.") from None
-        raise ImageError(f"{name} is not an image of a known format ({', '.join(FORMATS)}).") from None
-    except (OSError, SyntaxError, ValueError) as error:
+        raise ImageError(f"{name} {_unidentified(source)}.") from None
+    except Exception as error:  # parsers of heads raise many kinds
         raise ImageError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
     if image.width * image.height > most:
         image.close()
@@ -159,8 +261,66 @@ def _opened(source: Path | bytes, name: str, most: int = MAX_PIXELS) -> Image.Im
     return image
 
 
-def _eight_bits(image: Image.Image) -> Image.Image:
-    """16-bit and floating greys, scaled to their own range; Pillow would clip them at 255."""
-    low, high = cast(tuple[float, float], image.getextrema())  # greys have one band
-    scale = 255 / (high - low) if high > low else 0
-    return image.convert("F").point(lambda value: value * scale - low * scale).convert("L")
+def _head_of(source: Path | bytes) -> Image.Image:
+    """Open an image with Pillow, without its metadata where these are what Pillow trips over."""
+    try:
+        return Image.open(io.BytesIO(source) if isinstance(source, bytes) else source, formats=FORMATS)
+    except (OSError, Image.DecompressionBombError) as error:
+        if not isinstance(error, UnidentifiedImageError):
+            raise
+        failure: Exception = error
+    except Exception as error:
+        failure = error
+    bare = without_metadata(_bytes_of(source)) if has_signature(_bytes_of(source, HEAD)) else None
+    if bare is None:
+        raise failure
+    try:
+        return Image.open(io.BytesIO(bare), formats=FORMATS)
+    except Exception:
+        raise failure from None
+
+
+def _bytes_of(source: Path | bytes, count: int = -1) -> bytes:
+    if isinstance(source, bytes):
+        return source if count < 0 else source[:count]
+    with source.open("rb") as file:
+        return file.read(count)
+
+
+def _unidentified(source: Path | bytes) -> str:
+    """What is said of a file that is no image."""
+    head = _bytes_of(source, HEAD)
+    if not head:
+        return "is not an image: it is empty"
+    if is_heic(head):
+        return f"is none of the formats that can be read; {CONVERT}"
+    return f"is not an image of a known format ({', '.join(FORMATS)})"
+
+
+class _Quiet:
+    """Keep Pillow's warnings of odd metadata from the terminal while any thread reads an image.
+
+    `warnings.catch_warnings` changes what the whole process shows, and threads that leave it in another order than they
+    entered it would keep it changed; so the first thread enters it, and the last leaves it.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.readers = threading.RLock(), 0
+        self.before: Any = None
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if not self.readers:
+                self.before = warnings.catch_warnings()
+                self.before.__enter__()
+                warnings.filterwarnings("ignore", module=r"PIL\.")
+            self.readers += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self.lock:
+            self.readers -= 1
+            if not self.readers:
+                self.before.__exit__(*error)
+
+
+_quiet = _Quiet()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import model_validator
 
 from lab.core.knobs import Knobs, knob
 
@@ -65,9 +68,17 @@ class AugmentationKnobs(Knobs):
 class TestingKnobs(Knobs):
     """What `testing` can be told."""
 
+    preprocessing: Literal["encoder", "protocol"] = knob(
+        "What says how images are resized and cropped where `resize` and `squash` do not: the encoder's own "
+        "configuration, as timm's (crop, interpolation), or the protocol: 256/227 of the crop, bilinear. The protocol "
+        "counts, too, for an encoder without such a configuration.",
+        default="encoder",
+        source="DML deck, protocol",
+    )
+
     size: int | None = knob("Side of the crop; by default the encoder's own size.", default=None, ge=8, unit="pixels")
     resize: int | None = knob(
-        "Shorter side before the crop; by default 256/227 of the crop.",
+        "Shorter side before the crop, bilinear; by default as `preprocessing` says.",
         default=None,
         ge=8,
         unit="pixels",
@@ -77,3 +88,10 @@ class TestingKnobs(Knobs):
         "Resize both sides to `resize` without keeping the proportions, as the code of ROADMAP does on SOP.",
         default=False,
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_version_0_2(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Keep the meaning of a configuration that version 0.2 stored: it names these three, and knew no other way."""
+        is_stored = {"size", "resize", "squash"} <= set(values)
+        return {"preprocessing": "protocol", **values} if is_stored else dict(values)

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 from PIL import Image
-from torchvision.transforms import v2
+from torchvision.transforms import InterpolationMode, v2
 from torchvision.transforms.v2 import functional as F
 
+from lab.core.preprocessing import Preprocessing
 from lab.data.images.crops import Crops
 from lab.data.images.transform_knobs import AugmentationKnobs, TestingKnobs
 
@@ -99,19 +100,42 @@ def training(size: int, mean: Triple = HALF, std: Triple = HALF, **knobs: Any) -
     return Transform(v2.Compose(steps), mean, std, random=True, ragged=chosen.crop == "whole", crops=crops)
 
 
-def testing(size: int, mean: Triple = HALF, std: Triple = HALF, **knobs: Any) -> Transform:
+def testing(
+    size: int, mean: Triple = HALF, std: Triple = HALF, own: Preprocessing | None = None, **knobs: Any
+) -> Transform:
     """Resize the shorter side (or both), then crop the centre square of `size` (002, data augmentation).
+
+    Args:
+        own: how the encoder wants its images; it counts unless a knob says otherwise.
 
     Raises:
         ValueError: a knob of `TestingKnobs` is out of range, or `resize` is smaller than `size`.
     """
     chosen = TestingKnobs(size=size, **knobs)
+    if own is not None and chosen.preprocessing == "encoder" and chosen.resize is None and not chosen.squash:
+        return _own(size, mean, std, own)
     resize = chosen.resize or round(size * 256 / 227)
     if resize < size:
         raise ValueError(f"resize must be at least the size of the crop, got {resize} for a crop of {size}.")
     sides = (resize, resize) if chosen.squash else resize
     geometry = v2.Compose([_Resize(sides, antialias=True), v2.CenterCrop(size), v2.PILToTensor()])
     return Transform(geometry, mean, std, random=False)
+
+
+def _own(size: int, mean: Triple, std: Triple, own: Preprocessing) -> Transform:
+    """Prepare images as the encoder's own configuration says: the same steps as `timm.data.create_transform`."""
+    resize, how = own.resize(size), InterpolationMode(own.interpolation)
+    steps: list[Any]
+    if own.crop_mode == "border":
+        from timm.data.transforms import CenterCropOrPad, ResizeKeepRatio
+
+        fill = [round(255 * value) for value in mean]
+        longest = ResizeKeepRatio((resize, resize), interpolation=own.interpolation, longest=1.0)
+        steps = [v2.ToPILImage(), longest, CenterCropOrPad(size, fill=fill)]
+    else:
+        sides = (resize, resize) if own.crop_mode == "squash" else resize
+        steps = [_Resize(sides, interpolation=how, antialias=True), v2.CenterCrop(size)]
+    return Transform(v2.Compose([*steps, v2.PILToTensor()]), mean, std, random=False)
 
 
 def whole(longest: int, mean: Triple = HALF, std: Triple = HALF) -> Transform:

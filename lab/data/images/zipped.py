@@ -5,12 +5,14 @@ from __future__ import annotations
 import tempfile
 import zipfile
 import zlib
+from collections import defaultdict
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from lab.core.files import check_allowed
 from lab.core.formats import GB, size
-from lab.data.images.reading import EXTENSIONS
+from lab.data.images.folders import HIDDEN, NO_IMAGE, PHOTO, LeftOut, is_hidden, sentences
+from lab.data.images.reading import EXTENSIONS, HEAD, has_signature, is_heic
 
 MOST_BYTES, MOST_IMAGES = 4 * GB, 200_000
 """What may be unpacked of one file."""
@@ -27,11 +29,12 @@ def unpack(file: BinaryIO, folder: Path) -> tuple[Path, str]:
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
         with zipfile.ZipFile(file) as archive, tempfile.TemporaryDirectory(dir=folder.parent, prefix=".") as part:
-            files = [one for one in archive.infolist() if not one.is_dir() and "__MACOSX" not in one.filename]
-            images = [one for one in files if _is_image(PurePosixPath(one.filename))]
+            files = [one for one in archive.infolist() if not one.is_dir()]
+            left_out: LeftOut = defaultdict(list)
+            images = [one for one in files if _is_image(archive, one, left_out)]
             total = sum(one.file_size for one in images)  # no more than this is read of any
             if not images:
-                raise ValueError(f"This ZIP holds no image that ends in {' '.join(sorted(EXTENSIONS))}.")
+                raise ValueError(f"This ZIP holds no image. {' '.join(sentences(left_out))}".strip())
             if total > MOST_BYTES or len(images) > MOST_IMAGES:
                 raise ValueError(
                     f"This ZIP holds {len(images):,} images of {size(total)}; at most {MOST_IMAGES:,} images of "
@@ -44,11 +47,18 @@ def unpack(file: BinaryIO, folder: Path) -> tuple[Path, str]:
         raise ValueError(f"This file cannot be unpacked as a ZIP ({error}).") from None
     while len(inside := list(folder.iterdir())) == 1 and any(one.is_dir() for one in inside[0].iterdir()):
         folder = inside[0]  # the folder of the classes was packed with them
-    left = len(files) - len(images)
-    return folder, f"{left:,} of {len(files):,} files in the ZIP are no images and were left out." if left else ""
+    return folder, " ".join(sentences(left_out))
 
 
-def _is_image(path: PurePosixPath) -> bool:
-    """Whether a member has an image's name, and one that leads nowhere else."""
-    hidden = path.is_absolute() or any(part.startswith(".") for part in path.parts)
-    return not hidden and path.suffix.lower() in EXTENSIONS
+def _is_image(archive: zipfile.ZipFile, member: zipfile.ZipInfo, left_out: LeftOut) -> bool:
+    """Whether a member is an image by its first bytes or its name, and leads nowhere else; says why it is not."""
+    path = PurePosixPath(member.filename)
+    if path.is_absolute() or any(is_hidden(part) for part in path.parts):
+        left_out[HIDDEN].append(member.filename)
+        return False
+    with archive.open(member) as opened:
+        head = opened.read(HEAD)
+    if has_signature(head) or path.suffix.lower() in EXTENSIONS:  # a broken one is named when the folder is read
+        return True
+    left_out[PHOTO if is_heic(head) else NO_IMAGE].append(member.filename)
+    return False

@@ -8,7 +8,7 @@ import importlib
 import sys
 import warnings
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from torch import nn
 
 import lab.encoders
 from lab.core.explain import need
+from lab.core.preprocessing import Preprocessing
 from lab.encoders._timm import IMAGENET
 
 WEIGHTS = (".pth", ".safetensors", ".bin", ".ckpt")
@@ -51,13 +52,18 @@ class Seen:
 class ForeignEncoder(nn.Module):
     """Any callable from normalised images float32 [n 3 h w] to features [n d], at unit length.
 
-    Attributes: `input_size`, `mean`, `std` are what `seen` says, else the model, else ImageNet's at 224 pixels.
+    Attributes: `input_size`, `mean`, `std` are what `seen` says, else the model, else its configuration if it is one of
+    timm's, else ImageNet's at 224 pixels. `preprocessing` is what that configuration says, or None.
     """
 
     def __init__(self, model: Any, seen: Seen = Seen()):
         super().__init__()
         self.model = model
-        says: dict[str, Any] = {name: getattr(model, name, None) for name in ("input_size", "mean", "std")}
+        config = getattr(model, "pretrained_cfg", None)  # of a model of timm that a function made
+        config = config if isinstance(config, Mapping) else {}
+        self.preprocessing = Preprocessing.of(config) if config else None
+        of_timm = {**config, "input_size": config["input_size"][-1]} if "input_size" in config else config
+        says = {name: getattr(model, name, None) or of_timm.get(name) for name in ("input_size", "mean", "std")}
         self.input_size = int(seen.size or says["input_size"] or SIDE)
         self.mean = tuple(seen.mean or says["mean"] or IMAGENET[0])
         self.std = tuple(seen.std or says["std"] or IMAGENET[1])

@@ -87,7 +87,7 @@ def source_of(encoder: Adapted, config: RunConfig) -> str:
         run = Run(encoder.knobs.vectors)
         return " ".join(arrays.stamp(run.path / "embeddings" / f"{split}.safetensors") for split in run.splits)
     seen = f"{config.testing.as_dict()} {config.augmentation.knobs.size or encoder.input_size}"
-    return f"{fingerprint(encoder.backbone)} {seen}"
+    return f"{fingerprint(encoder.backbone)} {seen} {encoder.preprocessing}"
 
 
 def features_state(encoder: Adapted, config: RunConfig, images: ImageSet) -> str:
@@ -147,8 +147,8 @@ def on_features(parts: Parts, config: RunConfig, images: ImageSet, root: Path) -
     _start(parts.encoder, rows, config.training.knobs.seed)
     validator = parts.validator
     if validator is not None:
-        validator = replace(validator, loader=cast("Loader", FeatureLoader(features, images)))
-    loader = cast("Loader", FeatureLoader(features, images.as_trained))
+        validator = replace(validator, loader=cast("Loader", _loader_of(features, images, parts.encoder)))
+    loader = cast("Loader", _loader_of(features, images.as_trained, parts.encoder))
     return replace(parts, loader=loader, validator=validator)
 
 
@@ -184,7 +184,16 @@ def measure_on_features(trained: Trained) -> Generator[Record, None, None]:
     if twice:
         raise ValueError("Vectors have no mirror image and no size: leave out evaluation.flip and evaluation.scales.")
     features = yield from features_of(encoder, trained.config, trained.dataset, trained.run.path.parent)
-    trained.loader = cast("Loader", FeatureLoader(features, trained.dataset))
+    trained.loader = cast("Loader", _loader_of(features, trained.dataset, encoder))
+
+
+def _loader_of(features: EmbeddingSet, images: ImageSet, encoder: Adapted) -> FeatureLoader:
+    """Load features in the place of images, and name the images that could not be read when they were embedded."""
+    loader = FeatureLoader(features, images)
+    if encoder.knobs.base is not None:
+        lost = np.setdiff1d(np.arange(len(images)), features.items)
+        loader.problems = [f"{images.keys[item]} cannot be decoded." for item in lost]
+    return loader
 
 
 @torch.no_grad()

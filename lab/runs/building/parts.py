@@ -50,7 +50,7 @@ def testing_transform(config: RunConfig, encoder: Encoder) -> transforms.Transfo
     """Makes of an image what the encoder wants to see outside training."""
     knobs = config.testing.values
     size = knobs.pop("size") or config.augmentation.knobs.size or encoder.input_size
-    return transforms.testing(size, mean=encoder.mean, std=encoder.std, **knobs)
+    return transforms.testing(size, mean=encoder.mean, std=encoder.std, own=encoder.preprocessing, **knobs)
 
 
 def testing_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder, with_contents: bool = False) -> Loader:

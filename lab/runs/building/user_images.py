@@ -42,7 +42,7 @@ class Survey:
 
     root: the folder. images: class to its number of images, in all. trained: the same for a folder that names its own
     `train` images, else None. sample: class to the path of one of its images, for some classes. side: shorter side of
-    a typical one, in pixels. problems: a sentence for everything that is left out.
+    a typical one, in pixels. problems: a sentence for everything that is left out. classes: which folders are classes.
     """
 
     root: str
@@ -51,6 +51,7 @@ class Survey:
     sample: Mapping[str, str] = field(default_factory=dict)
     side: int = 224
     problems: Sequence[str] = field(default_factory=tuple)
+    classes: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,7 @@ def survey(root: str) -> Survey:
         sample={name: str(path) for name, path in sample.items()},
         side=int(np.median([min(size_of(path)) for path in sample.values()])),
         problems=tuple(images.problems),
+        classes=images.classes_sentence,
     )
 
 

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from lab.core.explain import explain
-from lab.encoders.foreign import SIDE, ForeignEncoder, Seen, made_by
+from lab.encoders.foreign import IMAGENET, SIDE, ForeignEncoder, Seen, made_by
 from lab.runs.config import RunConfig
 
 PROBED = 4
@@ -40,7 +40,10 @@ class CustomEncoder(ForeignEncoder):
     """
 
     def __init__(self, module: nn.Module, size: int, normalise: bool):
-        super().__init__(module, Seen(size=size))
+        mean, std = (
+            getattr(module, name, None) or usual for name, usual in zip(("mean", "std"), IMAGENET, strict=True)
+        )
+        super().__init__(module, Seen(size=size, mean=mean, std=std))
         self.normalise = normalise
         self.knobs = SimpleNamespace(normalise=normalise)  # where ours say it, too
         device = next((p.device for p in module.parameters()), torch.device("cpu"))

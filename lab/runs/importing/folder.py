@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lab.core.files import whole
-from lab.core.formats import counted
 from lab.core.records import Note, Record
 from lab.data import below
+from lab.data.images.folders import problems_sentence
 from lab.galleries.maker import Maker
 from lab.runs.building.fingerprints import fingerprint, maker_of_run
 from lab.runs.building.published import HUB
@@ -24,6 +24,8 @@ from lab.runs.writer import Writer
 
 if TYPE_CHECKING:
     from lab.core.results import EmbeddingSet
+    from lab.data import OfFolder
+    from lab.data.images.loading import Loader
     from lab.encoders.foreign import Seen
 
 
@@ -33,7 +35,9 @@ def embed_folder(
 ) -> Generator[Record, None, Run]:  # fmt: skip
     """Embed every picture below a folder; yields progress, returns a run.
 
-    Where pictures lie in folders of the folder, these are their classes. Pictures that cannot be read are left out.
+    Classes are the folders that the pictures lie in, by the rule of the data set `class_folders`: the outermost folder,
+    or the one below where the outermost are called train and test. It is said what became a class, and what was left
+    out: pictures that cannot be read by name, all else by number and reason.
 
     Args:
         encoder: the name or folder of a trained run, or what `lab.encoders.foreign.encoder_of` takes.
@@ -65,17 +69,13 @@ def embed_folder(
     check_available(root, name)  # before the work, not after
     images = below(folder)
     embedder = embedder_of(images, encoder, weights, seen, device, batch_size, workers, runs)
-    yield from map(Note, images.problems)
-    if embedder.untrained:
-        yield Note(untrained_sentence(encoder))
+    yield from notes_on(images, embedder)
     rows: EmbeddingSet = yield from embedder.embed(np.arange(len(images)))
-    paths = [images.keys[item] for item in rows.items]
-    keys = [Path(path).relative_to(folder).as_posix() for path in paths]
-    if len(rows) < len(images):
-        lost = np.setdiff1d(np.arange(len(images)), rows.items)
-        named = ", ".join(Path(images.keys[i]).name for i in lost[:5]) + (", ..." if len(lost) > 5 else "")
-        yield Note(f"Left out, since no image could be read: {counted(len(lost), 'file')}, {named}.")
-    labels = [key.rpartition("/")[0] for key in keys] if any("/" in key for key in keys) else None
+    if embedder.loader.problems:
+        yield Note(problems_sentence(embedder.loader.problems))
+    keys = [Path(images.keys[item]).relative_to(folder).as_posix() for item in rows.items]
+    names = [images.class_names[label] if label >= 0 else "" for label in images.labels[rows.items]]
+    labels = names if any(names) else None
     # Unit vectors need nothing; a run's lengths may mean something.
     unit = None if np.allclose(np.linalg.norm(rows.vectors, axis=1), 1, atol=1e-3) else False
     run = from_embeddings(
@@ -86,16 +86,24 @@ def embed_folder(
     return run
 
 
+def notes_on(images: OfFolder, embedder: Embedder) -> Iterator[Note]:
+    """Say what is embedded: what became a class, what was left out, and whether the encoder has learnt anything."""
+    yield Note(images.classes_sentence)
+    if images.problems:
+        yield Note(problems_sentence(images.problems))
+    if embedder.untrained:
+        who = embedder.maker.words
+        yield Note(
+            f"{who} comes without trained weights, so its vectors are of random ones: good for a first look only."
+        )
+
+
 ABREAST = 4
 """Pieces for each thread of torch that are embedded side by side. Two threads that share a batch wait for each other at
 every layer, and take half as much again of the processor for the same pictures."""
 
 MANY = 500
 """Pictures from which a process that reads ahead is worth its start."""
-
-
-def untrained_sentence(encoder: str) -> str:
-    return f"{encoder} comes without trained weights, so these vectors are of random ones: good for a first look only."
 
 
 Embedding = Callable[[np.ndarray], "Generator[Record, None, EmbeddingSet]"]
@@ -105,12 +113,14 @@ Embedding = Callable[[np.ndarray], "Generator[Record, None, EmbeddingSet]"]
 class Embedder:
     """What embeds pictures.
 
-    embed: takes positions int64 [n] of some pictures. maker: the encoder, and how it sees them.
+    embed: takes positions int64 [n] of some pictures. maker: the encoder, and how it sees them. loader: reads the
+    pictures, and names those that it cannot decode in its `problems`.
     settings: what else its vectors depend on, in words. untrained: its weights are random.
     """
 
     embed: Embedding
     maker: Maker
+    loader: Loader
     settings: str = ""
     untrained: bool = False
 
@@ -139,7 +149,7 @@ def embedder_of(
 
         trained = open_trained(run, config=run.config_of())
         evaluator, loader = Evaluator(trained), trained.loader_of(images)
-        return Embedder(lambda items: evaluator.embed(loader, items, "pictures"), maker_of_run(trained))
+        return Embedder(lambda items: evaluator.embed(loader, items, "pictures"), maker_of_run(trained), loader)
     import torch
 
     from lab.data.images import transforms
@@ -160,7 +170,7 @@ def embedder_of(
         allocator.keep_freed_memory()
     refuse_unknown(word, [run.name for run in list_runs(runs)])
     encoder = encoder_of(word, weights, seen or Seen()).to(where)
-    transform = transforms.testing(encoder.input_size, mean=encoder.mean, std=encoder.std)
+    transform = transforms.testing(encoder.input_size, encoder.mean, encoder.std, own=encoder.preprocessing)
     images.least = 5 * encoder.input_size // 2  # twice what the resizing leaves, so that nobody sees it
     threads = torch.get_num_threads() if where.type == "cpu" else 1
     if workers is None:  # none where processes are started anew instead of forked, which takes seconds
@@ -172,6 +182,8 @@ def embedder_of(
     return Embedder(
         lambda items: embed(encoder, loader, items, **knobs),
         Maker(word, fingerprint(encoder)),
-        f"weights {weights}, {encoder.input_size} pixels, {encoder.mean}, {encoder.std}, {at_once} at once",
+        loader,
+        f"weights {weights}, {encoder.input_size} pixels, {encoder.mean}, {encoder.std}, {encoder.preprocessing}, "
+        f"{at_once} at once",
         is_untrained(word),
     )

@@ -14,9 +14,10 @@ from lab.core.formats import counted
 from lab.core.records import Note, Record
 from lab.core.results import EmbeddingSet
 from lab.data import below
+from lab.data.images.folders import problems_sentence
 from lab.evaluation.embedding import NothingEmbedded
 from lab.galleries.shards import SHARD, Gallery, Writer, open_gallery
-from lab.runs.importing.folder import Embedding, embedder_of, untrained_sentence
+from lab.runs.importing.folder import Embedding, embedder_of, notes_on
 
 if TYPE_CHECKING:
     from lab.encoders.foreign import Seen
@@ -57,34 +58,27 @@ def embed_shards(
     if rows < 1:
         raise ValueError(f"A shard needs at least one picture, got {rows}.")
     images = below(folder)
-    names, labels = _classes([Path(key).relative_to(folder).parent.as_posix() for key in images.keys])
+    # Below 0 is no class: another number for each such picture, so that nothing is a true match of it.
+    labels = np.where(images.labels < 0, -1 - np.arange(len(images)), images.labels)
     embedder = embedder_of(images, encoder, weights, seen, device, batch_size, workers, runs)
     listed = hashlib.sha256("\0".join(images.keys).encode()).hexdigest()[:16]
     plan = {
         "encoder": embedder.maker.words, "weights": embedder.maker.weights, "settings": embedder.settings,
         "pictures": listed, "rows of a shard": rows,
     }  # fmt: skip
-    writer = Writer(shards, plan, names)
+    writer = Writer(shards, plan, images.class_names)
     if writer.complete:
         return open_gallery(shards)
-    yield from map(Note, images.problems)
-    if embedder.untrained:
-        yield Note(untrained_sentence(encoder))
+    yield from notes_on(images, embedder)
     if writer.seen:
         yield Note(f"{writer.seen:,} of {len(images):,} pictures were embedded before; it goes on behind them.")
     while writer.seen < len(images):
         yield from _next_shard(writer, images.keys, labels, embedder.embed, rows)
     if lost := len(images) - sum(writer.about["shards"]):
-        yield Note(f"Left out, since no image could be read: {counted(lost, 'file')}.")
+        yield Note(f"{counted(lost, 'picture')} cannot be decoded and {'is' if lost == 1 else 'are'} left out.")
+    if embedder.loader.problems:  # those of an embedding that was interrupted were told by that one
+        yield Note(problems_sentence(embedder.loader.problems))
     return writer.finish()
-
-
-def _classes(folders: Sequence[str]) -> tuple[list[str], np.ndarray]:
-    """Names of the classes, and the label of each picture by its folder; below 0, another for each, where that is the
-    outermost one: such a picture has no class, and nothing is a true match of it."""
-    names = sorted(set(folders) - {"."})
-    number = {name: label for label, name in enumerate(names)}
-    return names, np.array([number.get(one, -1 - place) for place, one in enumerate(folders)], np.int64)
 
 
 def _next_shard(

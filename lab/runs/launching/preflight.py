@@ -22,12 +22,12 @@ import torch
 from lab.core.explain import explain
 from lab.core.formats import GB, duration, size
 from lab.core.records import Stepped
+from lab.data.images.folders import problems_sentence
 from lab.data.images.loading import Streamed
 from lab.evaluation.mixed_precision import MixedPrecision
 from lab.kernels.memory import Forecast, chunk_that_fits
 from lab.runs.building.parts import parts_of
 from lab.runs.config import RunConfig
-from lab.runs.evaluate import problems_sentence
 from lab.training.forecast import of_step
 from lab.training.loop import Parts, Trainer
 
@@ -80,6 +80,8 @@ def _data(config: RunConfig, dataset: ImageSet, parts: Parts, seconds: float) ->
     sizes = {name: len(split) for name, split in dataset.splits.items()}
     counts = ", ".join(f"{count:,} images in {name}" for name, count in sizes.items())
     counts = f"{counts}; {len(parts.classes):,} training classes"
+    if dataset.classes_sentence:
+        counts = f"{dataset.classes_sentence.rstrip('.')}; {counts}"
     values = {"images": sizes, "training classes": len(parts.classes), "left out": len(dataset.problems)}
     if dataset.problems:
         values["problems"] = list(dataset.problems[:LISTED])

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab.core import records
+from lab.core import ownership, records
 from lab.core.explain import explain
 from lab.core.files import to_disk, write_json, write_text
 from lab.core.formats import counted
@@ -53,7 +53,7 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
     Example (`config` and `root` are those of `lab.runs`):
         >>> fresh = lab.runs.create(config, root, "second")
         >>> fresh.state, sorted(path.name for path in fresh.path.iterdir())
-        ('queued', ['.lock', 'config.yaml', 'status.json'])
+        ('queued', ['.lock', 'config.yaml', 'owner.json', 'status.json'])
     """
     if config.training.knobs.class_weights == "sharded":
         from lab.runs.building.loss import check_sharded  # brings torch
@@ -63,8 +63,10 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
     if name is None:
         name = free_name(root, f"{time.strftime('%Y%m%d-%H%M%S')}-{config.loss.name}-{config.data.name}")
     with new_folder(root, name) as half_made:
-        fill(half_made, config)
-    return Run(root / name)
+        config = fill(half_made, config)
+    run = Run(root / name)
+    run.config = config  # as a person typed it, so that this process may run a program that it names
+    return run
 
 
 @contextmanager
@@ -111,8 +113,8 @@ def check_available(root: Path | str, name: str) -> None:
         raise ValueError(f"There is a run {name!r} in {root} already; choose another name or resume that one.")
 
 
-def fill(folder: Path, config: RunConfig) -> None:
-    """Write into a new folder what a queued run has."""
+def fill(folder: Path, config: RunConfig) -> RunConfig:
+    """Write into a new folder what a queued run has; return its configuration, whose paths hold from anywhere."""
     write_status(folder, QUEUED, "waiting", config.training.knobs.steps)
     config = findable(config)
     if config.training.knobs.precision == "auto":
@@ -121,6 +123,8 @@ def fill(folder: Path, config: RunConfig) -> None:
 
         config = config.changed("training.precision", chosen("auto", device_or_cpu(config.training.knobs.device)))
     write_text(folder / "config.yaml", config.as_yaml())
+    ownership.sign(folder, "config.yaml")
+    return config
 
 
 def write_status(folder: Path, state: str, phase: str, steps: int, sentence: str = "") -> None:
@@ -196,7 +200,7 @@ def go_by_checkpoint(run: Run) -> str:
         stored = None
     if stored is None:  # of version 0.2 or before
         return ""
-    config = RunConfig.of(stored, stored=True)
+    config = RunConfig.of(stored, stored=True, rights=run.rights())
     goes_on = "the training goes on by the checkpoint, and it is written anew"
     try:
         written = run.config

@@ -25,7 +25,10 @@ class TimmModel(Encoder):
     """
 
     _backbone: str = knob(
-        "Name of the backbone in timm, for instance resnet50.a1_in1k.", default="resnet50", alias="backbone", network=True
+        "Name of the backbone in timm, for instance resnet50.a1_in1k.",
+        default="resnet50",
+        alias="backbone",
+        network=True,
     )
     pretrained: bool = knob("Start from timm's pretrained weights.", default=True)
     drop_distillation: bool = knob(

@@ -30,7 +30,7 @@ ALLOW = {PATH: PATHS, DOWNLOAD: DOWNLOADS, ADDRESS: "addresses"}
 
 EVERYTHING = frozenset(ALLOW.values())
 
-roots: Callable[[], "tuple[Path, ...] | None"] = lambda: None
+roots: Callable[[], tuple[Path, ...] | None] = type(None)
 """The folders that every stored path must lie below; None outside the dashboard, which sets this function."""
 
 
@@ -138,9 +138,10 @@ def named(
             yield knob, ADDRESS if is_address(value) else PATH, value
         elif declared.network and values.get("network") is None:
             yield from _of_network(knob, value)
-    if downloads and hasattr(entry, "download") and values.get("network") is None:
-        if fetched := entry.download(values):
-            yield f"{section}.pretrained", DOWNLOAD, fetched
+    if not downloads or values.get("network") is not None:
+        return
+    if fetched := getattr(entry, "download", lambda _: "")(values):
+        yield f"{section}.pretrained", DOWNLOAD, fetched
 
 
 def _of_network(knob: str, value: str) -> Iterator[tuple[str, str, str]]:

@@ -166,9 +166,7 @@ class Choice:
         plain = {k: list(v) if isinstance(v, tuple) else v for k, v in self.values.items()}
         return {"name": self.name, **plain} if self.name else plain
 
-    def named(
-        self, instead: Mapping[str, Any] | None = None, downloads: bool = True
-    ) -> Iterator[tuple[str, str, str]]:
+    def named(self, instead: Mapping[str, Any] | None = None, downloads: bool = True) -> Iterator[tuple[str, str, str]]:
         """Find what its words name outside the catalogues, as `boundary.named` does. instead: as `create` takes it."""
         if not (self.outside or isinstance(self.knobs, Unchecked)):
             entry = SECTIONS[self.section].knobs_of(self.name)

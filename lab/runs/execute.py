@@ -16,6 +16,7 @@ from lab.core.explain import explain
 from lab.core.files import to_disk, write_json, write_text
 from lab.core.formats import counted
 from lab.core.records import Batched, Evaluated, Note, Record, Saving, Stepped, Validated
+from lab.core.words import PROGRAM
 from lab.runs import lock
 from lab.runs.config import RunConfig, difference
 from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
@@ -249,6 +250,35 @@ def take_config(run: Run, config: RunConfig) -> None:
         writer.log("The training goes on by the configuration given with --config.")
 
 
+def take_over(run: Run) -> None:
+    """Make a run this account's own, after a person has allowed all that its files name: its training may then go on in
+    the queue, which has no flags.
+
+    Raises:
+        ValueError: its files name something that was not allowed.
+    """
+    run.rights().check(one for one in run.references() if one.kind != PROGRAM)
+    for name in ("config.yaml", "images.json"):
+        if (run.path / name).is_file():
+            ownership.sign(run.path, name)
+
+
+def check_elsewhere(program: str) -> None:
+    """Refuse to let another process train with a program that a person named in this one.
+
+    Args:
+        program: "" for none.
+
+    Raises:
+        ValueError: there is one.
+    """
+    if program:
+        raise ValueError(
+            f"The encoder is made by the program {program}, which only the process that is given it may run; train "
+            "here, without a queue or a launcher."
+        )
+
+
 def check_at_hand(run: Run, custom: Custom | None = None) -> None:
     """Refuse to train what a run's folder does not hold and nobody has given again; the run stays as it is.
 
@@ -271,6 +301,14 @@ def check_at_hand(run: Run, custom: Custom | None = None) -> None:
         for name in ("encoder", "loss")
         if getattr(config, name).outside and getattr(custom, name, None) is None
     }
+    if config.program and config.rights is not None and getattr(custom, "encoder", None) is None:
+        missing["encoder"] = config.program
+    if list(missing) == ["encoder"]:
+        raise ValueError(
+            f"Run {run.name} was trained with an encoder of your own ({missing['encoder']}), which its folder does not "
+            f"hold, and no program is run because a file names it; give it again: lab train --resume {run.name} "
+            f"--encoder MODULE:FUNCTION, or lab.resume({run.name!r}, encoder=...)."
+        )
     if missing:
         called = " and ".join(f"{'an' if name == 'encoder' else 'a'} {name} ({what})" for name, what in missing.items())
         again = ", ".join(f"{name}=..." for name in missing)
@@ -338,7 +376,7 @@ class _Execution:
         dataset = self.run.dataset()
         self.writer.images(dataset)
         parts = yield from on_features(parts_of(config, dataset, self.custom), config, dataset, self.run.path.parent)
-        self.writer.describe(meta(str(parts.device)))
+        self.writer.describe(meta(str(parts.device)) | self._program(config))
         if dataset.problems:
             yield self._kept(Note(problems_sentence(dataset.problems)))
 
@@ -378,6 +416,15 @@ class _Execution:
         if problems:  # said again here: what was said before hours of training is out of sight
             yield self._kept(Note(problems_sentence(problems)))
         self.writer.status(FINISHED, phase="finished", scores=scores, sentence="", eta_seconds=None)
+
+    def _program(self, config: RunConfig) -> dict[str, Any]:
+        """What meta.json keeps of the program that makes the network: its words and its digest."""
+        given = self.custom and self.custom.program
+        if given is None and config.program and config.rights is None:
+            from lab.encoders.foreign import program_record
+
+            given = program_record(config.program)
+        return {} if given is None else {"program": dict(given)}
 
     def _trained(self, trainer: Trainer) -> Iterator[Record]:
         from lab import kernels

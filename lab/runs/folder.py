@@ -162,6 +162,12 @@ class Run:
         if not is_run(self.path):
             raise ValueError(f"{self.path} is no run: it holds no config.yaml.")
 
+    def with_rights(self, allow: Iterable[str] | str) -> Run:
+        """Return this run with further rights; itself where it has them."""
+        if boundary.chosen(allow) <= self.allow:
+            return self
+        return Run(self.path, self.allow | boundary.chosen(allow))
+
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
 
@@ -240,6 +246,15 @@ class Run:
             status |= {"state": INTERRUPTED, "sentence": "The process that had sent it to a cluster has ended."}
         place = Sent(sent["launcher"], sent.get("address"), sent.get("knobs") or {}) if sent.get("launcher") else None
         return Snapshot(status, written, meta, worker, launched, sender, place, sent.get("job"))
+
+    @property
+    def sent_to(self) -> Sent | None:
+        """The cluster that it was handed to the last time, to be handed to again; None for an address that another
+        account wrote."""
+        place = self.snapshot().place
+        if place is None or place.address is None:
+            return place
+        return place if self.rights(SENT).reference("sent.address", ADDRESS, place.address).allowed else None
 
     @property
     def status(self) -> dict[str, Any]:

@@ -26,8 +26,10 @@ def default_root(given: Path | str | None = None) -> Path:
     return Path(setting("runs") or "runs" if given is None else given)
 
 
-def open_run(path: Path | str, root: Path | str | None = None, allow: Iterable[str] | str = ()) -> Run:
+def open_run(path: Run | Path | str, root: Path | str | None = None, allow: Iterable[str] | str = ()) -> Run:
     """The run at a path, or of that name below `root`; or a published model, its folder or hf://OWNER/NAME.
+
+    A run that is open already is handed back, with these rights besides its own.
 
     Args:
         allow: what a run that another account wrote may name outside its folder: `paths`, `downloads`, `addresses`.
@@ -39,6 +41,8 @@ def open_run(path: Path | str, root: Path | str | None = None, allow: Iterable[s
         >>> lab.runs.open("first", root).config.loss.name
         'recall_at_k'
     """
+    if isinstance(path, Run):
+        return path.with_rights(allow)
     from lab.runs.building.published import HUB, fetched
 
     if str(path).startswith(HUB):

@@ -49,9 +49,9 @@ def knob(
     to be given.
 
     `ge gt le lt` bound the value, or each element of a tuple; `scale` says how a slider should move; `source` names
-    paper and equation. `path` marks a file or folder, `network` the word of a network, which may be a program. `catalog` names a catalogued package, for instance
-    `lab.reranking`, whose names the knob can take besides its default. `alias` is its name, where the class has
-    another attribute of that name.
+    paper and equation. `path` marks a file or folder, `network` the word of a network, which may be a program.
+    `catalog` names a catalogued package, for instance `lab.reranking`, whose names the knob can take besides its
+    default. `alias` is its name, where the class has another attribute of that name.
     """
     extra: Any = {"ge": ge, "gt": gt, "le": le, "lt": lt, "alias": alias}
     extra |= {"scale": scale, "unit": unit, "source": source, "path": path, "catalog": catalog}

@@ -82,7 +82,10 @@ def _measured_before(config: RunConfig, root: Path) -> Run | None:
     """A finished run of this very network on these images."""
     wanted = findable(config).as_dict()
     finished = (run for run in list_runs(root) if run.name.partition(f"-{BASELINE}")[1] and run.state == FINISHED)
-    return next((run for run in finished if run.config_dict == wanted), None)
+    found = next((run for run in finished if run.config_dict == wanted), None)
+    if found is not None:
+        found.config = config  # a person has typed the same again, so this process may run a program that it names
+    return found
 
 
 def adapt(

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     measure = "compute the metrics, or not (default: up to 1,000,000,000 pairs)"
     flag("--measure", action=argparse.BooleanOptionalAction, help=measure)
     flag("--name", help="name of the run (default: that of the file)")
-    add_flags(parser, "runs", "json")
+    add_flags(parser, "runs", "json", "allow")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
         metadata=arguments.table,
         columns={name: value for name in COLUMNS if (value := getattr(arguments, name))},
         root=arguments.root,
-        like=arguments.like,
+        like=arguments.like and lab.runs.open(arguments.like, arguments.runs, arguments.allow),
         encoder=arguments.encoder,
         normalise=arguments.normalise,
         measure=arguments.measure,

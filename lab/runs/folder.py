@@ -17,6 +17,7 @@
     remarks.json, marks.json what people wrote of the run, and of single images
     relevance.json        of version 0.2: which images people found right or wrong for which query
     threshold.json        which similarity means the same; see `lab.threshold`
+    owner.json            which files this account wrote; see `lab.core.ownership`
 
 Reading imports no torch, except for `dataset`; `lab.runs.building.trained` reads the weights.
 """
@@ -26,6 +27,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -33,11 +35,13 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from lab.core import arrays, files
+from lab.core import arrays, files, ownership
 from lab.core.catalog import OUTSIDE
 from lab.core.files import write_text
 from lab.core.results import EmbeddingSet
-from lab.runs import lock
+from lab.core.words import ADDRESS, PATH
+from lab.runs import boundary, lock
+from lab.runs.boundary import Reference, Rights
 from lab.runs.config import RunConfig, read_yaml
 from lab.runs.process import Sent, Worker
 
@@ -138,8 +142,11 @@ def is_run(folder: Path) -> bool:
 class Run:
     """One run folder. Every property reads the disk anew, except the configuration.
 
+    Args:
+        allow: what the words of its files may name, though another account wrote them: some of `boundary.EVERYTHING`.
+
     Raises:
-        ValueError: the folder is no run: it has no config.yaml.
+        ValueError: the folder is no run: it has no config.yaml; or there is no such right.
 
     Example (`run` is that of `lab.runs`):
         >>> run.state, len(run.metrics("stepped"))
@@ -150,10 +157,16 @@ class Run:
         True
     """
 
-    def __init__(self, path: Path | str):
-        self.path = Path(path)
+    def __init__(self, path: Path | str, allow: Iterable[str] | str = ()):
+        self.path, self.allow = Path(path), boundary.chosen(allow)
         if not is_run(self.path):
             raise ValueError(f"{self.path} is no run: it holds no config.yaml.")
+
+    def with_rights(self, allow: Iterable[str] | str) -> Run:
+        """Return this run with further rights; itself where it has them."""
+        if boundary.chosen(allow) <= self.allow:
+            return self
+        return Run(self.path, self.allow | boundary.chosen(allow))
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
@@ -176,7 +189,33 @@ class Run:
         Raises:
             ValueError: the file asks for something else that this version does not know.
         """
-        return RunConfig.of(self.config_dict, stored=True)
+        return RunConfig.of(self.config_dict, stored=True, rights=self.rights())
+
+    def rights(self, name: str = "config.yaml") -> Rights:
+        """What the words of one of its files may name: everything but programs where this account wrote that file."""
+        what, roots = f"Run {self.name}", boundary.roots()
+        if roots is not None:
+            return Rights(what, self.path, below=roots)
+        own = ownership.is_own(self.path, name)
+        return Rights(what, self.path, boundary.EVERYTHING if own else self.allow)
+
+    def references(self) -> tuple[Reference, ...]:
+        """List what its files name outside the catalogues, and whether that may be read; nothing of it is read.
+
+        Raises:
+            ValueError: its configuration cannot be read.
+        """
+        found = list(self.config.references(self.rights()))
+        if isinstance(root := read_json(self.path / "images.json").get("root"), str):
+            found.append(self._images_root(root))
+        if isinstance(address := read_json(self.path / SENT).get("address"), str):
+            found.append(self.rights(SENT).reference("sent.address", ADDRESS, address))
+        return tuple(found)
+
+    def _images_root(self, root: str) -> Reference:
+        """The folder that its list of images names."""
+        root = str(self.path.resolve() / PICTURES) if root == PICTURES else root
+        return self.rights("images.json").reference("images.root", PATH, root)
 
     def config_of(self, split: str = "test") -> RunConfig:
         """The configuration that the stored embeddings of a split were made with; `lab evaluate` may change it."""
@@ -207,6 +246,15 @@ class Run:
             status |= {"state": INTERRUPTED, "sentence": "The process that had sent it to a cluster has ended."}
         place = Sent(sent["launcher"], sent.get("address"), sent.get("knobs") or {}) if sent.get("launcher") else None
         return Snapshot(status, written, meta, worker, launched, sender, place, sent.get("job"))
+
+    @property
+    def sent_to(self) -> Sent | None:
+        """The cluster that it was handed to the last time, to be handed to again; None for an address that another
+        account wrote."""
+        place = self.snapshot().place
+        if place is None or place.address is None:
+            return place
+        return place if self.rights(SENT).reference("sent.address", ADDRESS, place.address).allowed else None
 
     @property
     def status(self) -> dict[str, Any]:
@@ -347,8 +395,11 @@ class Run:
         self.write_config(config)
 
     def write_config(self, config: RunConfig) -> None:
-        """Replace config.yaml."""
+        """Replace config.yaml. It is this account's own where the old one was, or where a person typed the new one."""
+        own = config.rights is None or ownership.is_own(self.path, "config.yaml")
         write_text(self.path / "config.yaml", config.as_yaml())
+        if own:
+            ownership.sign(self.path, "config.yaml")
         self.config, self.config_dict = config, config.as_dict()
 
     def batches(self) -> dict[int, Path]:
@@ -368,7 +419,8 @@ class Run:
         """The images that the run was made with: those of its list, or read again where there is none.
 
         Raises:
-            ValueError: they are not where they were, or cannot be read, or their list is damaged.
+            ValueError: they are not where they were, or cannot be read, or their list is damaged; or another account
+                wrote that they lie outside the run's folder.
         """
         choice, path = self.config.data, self.path / "images.json"
         try:
@@ -378,13 +430,21 @@ class Run:
         written = {
             "corrections" if name == "leave_out" else name: one for name, one in (kept or {}).get("data", {}).items()
         }
+        choice.check()
         if kept is None or written != choice.as_dict():  # version 0.2 called corrections `leave_out`
-            return choice.create()
-        from lab.data.images import listing
+            rights, images = self.rights(), choice.create()
+        else:
+            from lab.data.images import listing
 
-        if kept.get("root") == PICTURES:  # its own, which move with it
-            kept = {**kept, "root": str(self.path.resolve() / PICTURES)}
-        return listing.from_list(choice.name, choice.values, kept)
+            rights = self.rights("images.json")
+            if kept.get("root") is not None:
+                root = self._images_root(str(kept["root"]))
+                rights.check([root])
+                kept = {**kept, "root": root.value}  # its own pictures move with it
+            images = listing.from_list(choice.name, choice.values, kept)
+        if boundary.PATHS not in rights.allow:
+            boundary.check_images(images, rights)
+        return images
 
     def _arrays(self, folder: str, split: str) -> dict[str, np.ndarray]:
         path = self.path / folder / f"{split}.safetensors"
@@ -412,6 +472,7 @@ def write_images(folder: Path, images: ImageSet, config: RunConfig) -> None:
 
     if (listed := listing.to_list(images)) is not None:
         files.write_json(folder / "images.json", {"data": config.data.as_dict(), **listed}, indent=None)
+        ownership.sign(folder, "images.json")
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -220,7 +220,7 @@ def _write(
     brought: Brought, words: str, encoder: str, normalise: bool | None, root: Path, name: str | None, stem: str
 ) -> Run:
     """Make the whole folder, or none."""
-    from lab.core import arrays
+    from lab.core import arrays, ownership
     from lab.install.environment import versions
 
     like = brought.like
@@ -230,6 +230,7 @@ def _write(
     config = outside_config(data, {"what": encoder, "dim": int(width), "normalise": normalise is not False})
     with new_folder(root, name) as folder:
         write_text(folder / "config.yaml", config.as_yaml())
+        ownership.sign(folder, "config.yaml")
         write_images(folder, brought.images, config)
         for split, parts in brought.rows.items():
             values: dict[str, Any] = {}

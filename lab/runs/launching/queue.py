@@ -17,6 +17,7 @@ from filelock import FileLock
 
 from lab.core.explain import explain
 from lab.core.files import write_json
+from lab.runs.execute import check_elsewhere
 from lab.runs.folder import FAILED, FINISHED, QUEUED, SENT, Run, read_json
 from lab.runs.launching import stop_request
 from lab.runs.launching.detached import launch, reconcile, start, working
@@ -60,10 +61,12 @@ class Queue:
         """Let a run wait, last or at a position from 0; `device` changes its configuration first.
 
         Raises:
-            ValueError: the run is of another folder, waits already, is at work or is finished.
+            ValueError: the run is of another folder, waits already, is at work or is finished, or needs a program.
         """
         if run.path.resolve().parent != self.root.resolve():
             raise ValueError(f"Run {run.name} is not in {self.root}, so it cannot be added to that folder's queue.")
+        with suppress(OSError):
+            check_elsewhere(run.config.program)
         found = run.snapshot()
         if found.place and found.under_way:
             raise ValueError(f"Run {run.name} is in the hands of {found.place.words}; stop it there first.")

@@ -166,8 +166,8 @@ def parse_json(content: bytes) -> dict[str, Any]:
     """The JSON object that a text holds, less the checksum that version 0.2 wrote into it.
 
     Raises:
-        ValueError: it is none; it holds what `write_json` does not write (NaN, infinity, a name twice in an object, half
-            a letter, a number of thousands of digits), or is nested more than `DEEPEST` times.
+        ValueError: it is none; or it holds what `write_json` does not write: NaN, infinity, a name twice in an object,
+            half a letter, a number of thousands of digits, more than `DEEPEST` levels.
 
     Example:
         >>> parse_json(b'{"step": 8, "crc32": "44763b9e"}')
@@ -196,7 +196,14 @@ def parse_json(content: bytes) -> dict[str, Any]:
     return value
 
 
-JSON_KINDS = {list: "a list", str: "a text", int: "a number", float: "a number", bool: "true or false", type(None): "null"}
+JSON_KINDS = {
+    list: "a list",
+    str: "a text",
+    int: "a number",
+    float: "a number",
+    bool: "true or false",
+    type(None): "null",
+}
 """Type of Python to what JSON calls such a value."""
 
 

@@ -75,12 +75,12 @@ def read(path: Path, kind: type[T], most: int = MOST_BYTES) -> T:
     return parse(content, kind, str(path))
 
 
-def find(path: Path, kind: type[T]) -> T | None:
-    """Return what `read` returns; None where there is no file, or one that does not fit its schema."""
+def find(path: Path, kind: Any, most: int = MOST_BYTES) -> dict[str, Any]:
+    """Return what `read` returns; an empty object where there is no file, or one that does not fit its schema."""
     try:
-        return read(path, kind)
+        return read(path, kind, most)
     except (OSError, ValueError):
-        return None
+        return {}
 
 
 def parse(content: bytes | str, kind: type[T], name: str) -> T:

@@ -8,16 +8,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lab.core import arrays
-from lab.core.files import read_json
+from lab.core import arrays, stored
+from lab.core.image_list import ImageList
+from lab.core.stored import Stored
 from lab.runs.execute import go_by_checkpoint
 from lab.runs.folder import DAMAGED, SENT, Run, stored_record
+from lab.runs.schemas import Meta, Process, Remarks, ScoresFile, SentFile
 
 ANEW = "`lab evaluate RUN` makes embeddings and scores of this split anew from the checkpoint"
 RESUME = "`lab train --resume RUN` writes it anew"
 MOVE = "move it away; nothing else needs it"
-PEOPLES = ("remarks.json", "marks.json", "relevance.json", "threshold.json")
-JSON = ("meta.json", "images.json", "launch.json", SENT, *PEOPLES)
+SMALL: dict[str, Any] = {
+    "meta.json": Meta,
+    "images.json": ImageList,
+    "launch.json": Process,
+    SENT: SentFile,
+    "remarks.json": Remarks,
+    "relevance.json": Stored,
+    "threshold.json": Stored,
+    "owner.json": Stored,
+    "marks.json": Stored,
+}
+"""The small files of a run, and their schemas; `Stored` of those that others read."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +68,12 @@ def _small_files(run: Run) -> Iterator[Finding]:
         yield Finding("config.yaml", changed)
     if (run.path / "config.yaml").exists() and run.state == DAMAGED:
         yield Finding("status.json", "says nothing sensible; the run can still be resumed.", RESUME)
-    for name in JSON:
-        if wrong := _refused(read_json, run.path / name):
+    for name, kind in SMALL.items():
+        if wrong := _refused(lambda path, kind=kind: stored.read(path, kind, stored.MOST_LISTED), run.path / name):
             yield Finding(name, wrong, MOVE)
+    for path in sorted((run.path / "scores").glob("*.json")):
+        if wrong := _refused(lambda path: stored.read(path, ScoresFile), path):
+            yield Finding(f"scores/{path.name}", wrong)
     records = run.path / "metrics.jsonl"
     *lines, _ = records.read_bytes().split(b"\n") if records.is_file() else [b""]  # a kill tears the last
     if broken := [number for number, line in enumerate(lines, 1) if stored_record(line) is None]:

@@ -35,15 +35,19 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from lab.core import arrays, files, ownership
+from lab.core import arrays, ownership, stored
 from lab.core.catalog import OUTSIDE
-from lab.core.files import write_text
+from lab.core.explain import quoted
+from lab.core.files import parse_json, write_json, write_text
+from lab.core.image_list import ImageList
 from lab.core.results import EmbeddingSet
+from lab.core.stored import MOST_LISTED
 from lab.core.words import ADDRESS, PATH
 from lab.runs import boundary, lock
 from lab.runs.boundary import Reference, Rights
-from lab.runs.config import RunConfig, read_yaml
+from lab.runs.config import SECTIONS, RunConfig, read_yaml
 from lab.runs.process import Sent, Worker
+from lab.runs.schemas import Measured, Meta, Process, ScoresFile, SentFile, Status, record_of
 
 if TYPE_CHECKING:
     from lab.data import ImageSet
@@ -64,6 +68,9 @@ PUBLISHED = "published"
 
 PICTURES = "pictures"
 """The folder of a run's own pictures; a list with this root means the one in the run folder, wherever that lies."""
+
+EMBEDDED = {"vectors": "float n d", "labels": "int n", "items": "int n"}
+"""Arrays of a file of embeddings, as `arrays.check_shapes` reads it."""
 
 STALE = 120.0
 """Seconds without a sign of life after which a run of another host, whose lock may not be seen, is interrupted."""
@@ -177,10 +184,14 @@ class Run:
 
     @cached_property
     def config_dict(self) -> dict[str, Any]:
-        """config.yaml, unchecked; needs no torch."""
+        """config.yaml: section to its knobs, or to a list of entries with their knobs; needs no torch.
+
+        Raises:
+            ValueError: it is no such file. Names and values are not checked here.
+        """
         if not (self.path / "config.yaml").exists():
             raise ValueError(f"{self.path} lost its config.yaml; `lab train --resume {self.name}` writes it anew.")
-        return read_yaml(self.path / "config.yaml")
+        return _sections(read_yaml(self.path / "config.yaml"), self.path / "config.yaml")
 
     @cached_property
     def config(self) -> RunConfig:
@@ -206,9 +217,9 @@ class Run:
             ValueError: its configuration cannot be read.
         """
         found = list(self.config.references(self.rights()))
-        if isinstance(root := read_json(self.path / "images.json").get("root"), str):
+        if root := stored.find(self.path / "images.json", ImageList, MOST_LISTED).get("root"):
             found.append(self._images_root(root))
-        if isinstance(address := read_json(self.path / SENT).get("address"), str):
+        if address := stored.find(self.path / SENT, SentFile).get("address"):
             found.append(self.rights(SENT).reference("sent.address", ADDRESS, address))
         return tuple(found)
 
@@ -219,18 +230,21 @@ class Run:
 
     def config_of(self, split: str = "test") -> RunConfig:
         """The configuration that the stored embeddings of a split were made with; `lab evaluate` may change it."""
-        stored = self._header(split).get("evaluation") or (self.scores(split) or {}).get("evaluation")
-        return self.config if stored is None else self.config.changed("evaluation", stored)
+        made_by = self._header(split).get("evaluation") or (self.scores(split) or {}).get("evaluation")
+        return self.config if made_by is None else self.config.changed("evaluation", made_by)
 
     def _header(self, split: str) -> dict[str, Any]:
         """What stands beside the stored embeddings of a split; empty without any."""
         path = self.path / "embeddings" / f"{split}.safetensors"
-        return arrays.header(path) if NAME.fullmatch(str(split)) and path.is_file() else {}
+        if not NAME.fullmatch(str(split)) or not path.is_file():
+            return {}
+        return arrays.header(path, Measured)
 
     def snapshot(self) -> Snapshot:
         """What the small files say now; to be passed on where several of its values are needed."""
         status, meta, launch, sent = (
-            read_json(self.path / name) for name in ("status.json", "meta.json", "launch.json", SENT)
+            stored.find(self.path / name, kind)
+            for name, kind in (("status.json", Status), ("meta.json", Meta), ("launch.json", Process), (SENT, SentFile))
         )
         worker, launched, sender = map(self._worker_here, (meta.get("worker"), launch, sent))
         written = status.get("state")
@@ -269,12 +283,12 @@ class Run:
     @property
     def written_state(self) -> str | None:
         """The state as status.json has it, whatever became of the process."""
-        return read_json(self.path / "status.json").get("state")
+        return stored.find(self.path / "status.json", Status).get("state")
 
     @property
     def meta(self) -> dict[str, Any]:
         """meta.json; empty while there is none."""
-        return read_json(self.path / "meta.json")
+        return stored.find(self.path / "meta.json", Meta)
 
     @property
     def begun(self) -> bool:
@@ -340,17 +354,23 @@ class Run:
         if part != "query" and path.is_file() and f"{part}.vectors" not in arrays.names(path):
             return None  # not worth reading a file of gigabytes
         columns = self._arrays("embeddings", split)
-        return EmbeddingSet(*(columns[f"{part}.{field}"] for field in ("vectors", "labels", "items")))
+        shapes = {f"{part}.{field}": words for field, words in EMBEDDED.items()}
+        arrays.check_shapes(path, columns, shapes)
+        return EmbeddingSet(*(columns[name] for name in shapes))
 
     def anchors(self, split: str = "test") -> tuple[np.ndarray, np.ndarray] | None:
         """Class anchors float32 [c d] and their labels int64 [c], or None for models that have none."""
         kept = self._arrays("embeddings", split)
-        return (kept["anchors"], kept["anchor_labels"]) if {"anchors", "anchor_labels"} <= kept.keys() else None
+        if "anchors" not in kept:
+            return None
+        path = self.path / "embeddings" / f"{split}.safetensors"
+        arrays.check_shapes(path, kept, {"anchors": "float c d", "anchor_labels": "int c"})
+        return kept["anchors"], kept["anchor_labels"]
 
     def origin(self, split: str = "test", of: Literal["embeddings", "scores"] = "embeddings") -> Origin:
         """Which checkpoint and step the stored embeddings or scores of a split are of."""
-        stored = (self.scores(split) or {}) if of == "scores" else self._header(split)
-        return Origin(stored.get("checkpoint"), stored.get("step", 0), self.status.get("steps"))
+        kept = (self.scores(split) or {}) if of == "scores" else self._header(split)
+        return Origin(kept.get("checkpoint"), kept.get("step", 0), self.status.get("steps"))
 
     def scores(self, split: str | None = None) -> dict[str, Any] | None:
         """scores/SPLIT.json: `values`, `queries`, `excluded`, `checkpoint`, `step`, `evaluation`, ...; or None.
@@ -371,8 +391,7 @@ class Run:
             raise ValueError(
                 f"Run {self.name} has no split {split!r}; scores are there of: {', '.join(there) or 'none'}."
             )
-        read = read_json(self.path / "scores" / f"{split}.json")
-        return read if "values" in read else None
+        return stored.find(self.path / "scores" / f"{split}.json", ScoresFile) or None
 
     def per_query(self, split: str = "test") -> dict[str, np.ndarray]:
         """Column to float64 [q], in the order of the split's query embeddings.
@@ -380,9 +399,14 @@ class Run:
         Raises:
             ValueError: the split has not been evaluated.
         """
-        if self.scores(split) is None:
+        scores = self.scores(split)
+        if scores is None:
             raise ValueError(self._lacking("scores", split))  # of an evaluation that was killed
-        return self._arrays("scores", split)
+        columns = self._arrays("scores", split)
+        queries = scores.get("queries", "q")
+        path = self.path / "scores" / f"{split}.safetensors"
+        arrays.check_shapes(path, columns, {name: f"float {queries}" for name in columns})
+        return columns
 
     def reconfigure(self, config: RunConfig) -> None:
         """Replace config.yaml of a run that has not begun.
@@ -423,15 +447,17 @@ class Run:
                 wrote that they lie outside the run's folder.
         """
         choice, path = self.config.data, self.path / "images.json"
-        try:
-            kept = files.read_json(path) if path.exists() else None
-        except ValueError as error:
-            raise ValueError(f"{error} Delete it, to read the images anew.") from None
-        written = {
-            "corrections" if name == "leave_out" else name: one for name, one in (kept or {}).get("data", {}).items()
-        }
+        kept: Any = None
+        if path.exists():
+            try:
+                kept = stored.read(path, ImageList, MOST_LISTED)
+            except ValueError as error:
+                raise ValueError(f"{error} Move it away, to read the images anew.") from None
+        written = dict((kept or {}).get("data", {}))
+        if "leave_out" in written:  # as version 0.2 called corrections
+            written["corrections"] = written.pop("leave_out")
         choice.check()
-        if kept is None or written != choice.as_dict():  # version 0.2 called corrections `leave_out`
+        if kept is None or written != choice.as_dict():
             rights, images = self.rights(), choice.create()
         else:
             from lab.data.images import listing
@@ -461,6 +487,25 @@ class Run:
         return f"Run {self.name} holds no {folder} of split {split!r} (it has {known}); run: lab evaluate {self.path}."
 
 
+def _sections(read: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Check what a configuration consists of; the name of an entry stands for a mapping with that name.
+
+    Raises:
+        ValueError: a section is something else; names it.
+    """
+    sections = {}
+    for name, value in read.items():
+        values = value if isinstance(value, list) else [value]
+        entries = [{"name": one} if isinstance(one, str) else one for one in values if one is not None]
+        many = name in SECTIONS and SECTIONS[name].many
+        if not all(isinstance(one, dict) for one in entries) or (value is not None and many != isinstance(value, list)):
+            kind = "a list of names or mappings" if many else "a name or a mapping of knobs"
+            raise ValueError(f"{path}: {quoted(name)} must be {kind}, got {quoted(value)}.")
+        if value is not None:
+            sections[str(name)] = entries if many else entries[0]
+    return sections
+
+
 def numbered(folder: Path) -> dict[int, Path]:
     by_step = {int(p.stem.rpartition("_")[2]): p for p in folder.glob("step_*.safetensors") if p.stem[5:].isdigit()}
     return dict(sorted(by_step.items()))
@@ -471,16 +516,8 @@ def write_images(folder: Path, images: ImageSet, config: RunConfig) -> None:
     from lab.data.images import listing
 
     if (listed := listing.to_list(images)) is not None:
-        files.write_json(folder / "images.json", {"data": config.data.as_dict(), **listed}, indent=None)
+        write_json(folder / "images.json", {"data": config.data.as_dict(), **listed}, indent=None)
         ownership.sign(folder, "images.json")
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; empty where there is none that can be read."""
-    try:
-        return files.read_json(path)
-    except (OSError, ValueError):
-        return {}
 
 
 def lost_sentence(status: dict[str, Any]) -> str:
@@ -498,7 +535,6 @@ def reports_from_elsewhere(status: dict[str, Any], worker: Worker | None) -> boo
 def stored_record(line: bytes) -> dict[str, Any] | None:
     """The record that a line of metrics.jsonl holds; None for a line that is none."""
     try:
-        record = files.parse_json(line)
+        return record_of(parse_json(line))
     except ValueError:
         return None
-    return record if "kind" in record else None

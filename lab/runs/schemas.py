@@ -5,10 +5,9 @@ Files of version 0.2 fit, too. Fields that no schema names stay as they are: lat
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Required
 
 from pydantic import BeforeValidator, Field
-from typing_extensions import Required
 
 from lab.core.stored import Count, Few, Fields, Flag, Number, Numbers, Scores, Stored, Text, Texts, Time, check
 
@@ -80,11 +79,16 @@ class Remarks(Stored, total=False):
 
 
 class Measured(Stored, total=False):
-    """What is kept with embeddings, in their header, and with scores: which weights they are of."""
+    """What is kept with arrays, in their header, and with scores: which weights they are of.
+
+    loss, sentence: of a batch that was kept, and why a training stopped at it.
+    """
 
     checkpoint: Text | None
     step: Count
     evaluation: Fields
+    loss: Number | None
+    sentence: Text
 
 
 class ScoresFile(Measured, total=False):

@@ -258,7 +258,10 @@ def make(folder: Path) -> Folders:
         words = ["export", "run", "--to", name, "--runs", str(root), "--output", str(folder / output), "-q"]
         with contextlib.redirect_stdout(io.StringIO()):
             assert command(words) == 0
-    writer, found = Writer(folder / "gallery", {"encoder": "run", "rows": 8}, images.class_names), run.embeddings("test")
+    writer, found = (
+        Writer(folder / "gallery", {"encoder": "run", "rows": 8}, images.class_names),
+        run.embeddings("test"),
+    )
     for rows in (range(8), range(8, 16)):
         writer.add(found.take(np.array(rows)), [f"{row}.png" for row in rows])
     writer.finish()
@@ -368,7 +371,10 @@ def readers(folders: Folders, file: Path) -> dict[str, Callable[[], Any]]:
             "check": lambda: _said("runs", "check", str(folders.model)),
         }
     if file.is_relative_to(folders.gallery):
-        return {"gallery": gallery, "query": lambda: _said("query", str(folders.run), str(folders.picture), "--gallery", str(folders.gallery))}
+        return {
+            "gallery": gallery,
+            "query": lambda: _said("query", str(folders.run), str(folders.picture), "--gallery", str(folders.gallery)),
+        }
     if file.is_relative_to(folders.index):
         return {"index": lambda: FaissFile(folders.index).neighbours(np.ones((1, 8), np.float32), 2)}
     return readers_of_run(folders)
@@ -389,7 +395,11 @@ def trouble(read: Callable[[], Any]) -> str:
         read()
     except (ValueError, OSError) as error:
         said = str(error)
-        if isinstance(error, UnicodeError) or type(error).__module__ not in ("builtins", "lab.core.arrays", "lab.data.images.reading"):
+        if isinstance(error, UnicodeError) or type(error).__module__ not in (
+            "builtins",
+            "lab.core.arrays",
+            "lab.data.images.reading",
+        ):
             return f"{type(error).__name__}: {said[:200]}"
     except SystemExit as end:
         said = str(end)

@@ -15,13 +15,15 @@ from typing import Any
 
 from filelock import FileLock
 
+from lab.core import stored
 from lab.core.explain import explain
 from lab.core.files import write_json
 from lab.runs.execute import check_elsewhere
-from lab.runs.folder import FAILED, FINISHED, QUEUED, SENT, Run, read_json
+from lab.runs.folder import FAILED, FINISHED, QUEUED, SENT, Run
 from lab.runs.launching import stop_request
 from lab.runs.launching.detached import launch, reconcile, start, working
 from lab.runs.process import Worker
+from lab.runs.schemas import QueueFile
 from lab.runs.store import list_runs
 from lab.runs.writer import Writer
 
@@ -190,7 +192,7 @@ class Queue:
                 write_json(self._file, state)
 
     def _read(self) -> dict[str, Any]:
-        return {"waiting": [], "paused": False, "worker": None, **read_json(self._file)}
+        return {"waiting": [], "paused": False, "worker": None, **stored.find(self._file, QueueFile)}
 
 
 def _take_out(waiting: list[str], name: str) -> None:

@@ -138,7 +138,8 @@ def _opened(arguments: argparse.Namespace) -> Run:
     """The run to go on with, or a new one."""
     import lab.runs
     from lab.cli import _config, _launching
-    from lab.runs.execute import check_at_hand, check_elsewhere, take_config, take_over
+    from lab.runs.boundary import check_elsewhere
+    from lab.runs.execute import check_at_hand, take_config, take_over
 
     elsewhere = arguments.queue or arguments.on != _launching.HERE
     if arguments.resume:

@@ -35,13 +35,17 @@ def sign(folder: Path, name: str) -> None:
     write_json(folder / FILE, {**_signatures(folder), name: _signature(folder, name)})
 
 
-def is_own(folder: Path, name: str) -> bool:
-    """Return whether this account wrote the file `name` of a folder as it is now; False without such a file."""
+def is_own(folder: Path, name: str, content: bytes | None = None) -> bool:
+    """Return whether this account wrote the file `name` of a folder as it is now; False without such a file.
+
+    Args:
+        content: what the file held or will hold, instead of what it holds now.
+    """
     signature = _signatures(folder).get(name)
     if not isinstance(signature, str) or not signature.isascii():
         return False
     try:
-        return hmac.compare_digest(signature, _signature(folder, name))
+        return hmac.compare_digest(signature, _signature(folder, name, content))
     except (OSError, ValueError):  # it is gone, or is a pipe or a device
         return False
 
@@ -53,8 +57,11 @@ def _signatures(folder: Path) -> dict[str, object]:
         return {}
 
 
-def _signature(folder: Path, name: str) -> str:
+def _signature(folder: Path, name: str, content: bytes | None = None) -> str:
     signature = hmac.new(_key(), name.encode() + b"\0", hashlib.sha256)
+    if content is not None:
+        signature.update(content)
+        return signature.hexdigest()
     with open(checked(folder / name), "rb") as file:
         while piece := file.read(_PIECE):
             signature.update(piece)

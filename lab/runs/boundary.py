@@ -171,3 +171,19 @@ def check_images(images: ImageSet, rights: Rights) -> None:
         paths = [images.path(i) for i in range(len(images))]
         places = sorted({path.parent for path in paths}) + [path for path in paths if path.is_symlink()]
     rights.check(rights.reference("images", PATH, str(place)) for place in places)
+
+
+def check_elsewhere(program: str) -> None:
+    """Refuse to let another process train with a program that a person named in this one.
+
+    Args:
+        program: "" for none.
+
+    Raises:
+        ValueError: there is one.
+    """
+    if program:
+        raise ValueError(
+            f"The encoder is made by the program {program}, which only the process that is given it may run; train "
+            "here, without a queue or a launcher."
+        )

@@ -206,7 +206,7 @@ def go_by_checkpoint(run: Run) -> str:
     try:
         written = run.config
     except (ValueError, OSError) as error:
-        run.config = config
+        run.config = _restored(run, config)
         return f"config.yaml cannot be used ({explain(error).rstrip('.')}); {goes_on}."
     movable = {path for path, _ in config.paths()} | {"training.device", "training.workers"}
     changed = difference(config, written)
@@ -214,11 +214,18 @@ def go_by_checkpoint(run: Run) -> str:
         section, _, name = knob.partition(".")
         if name in (run.config_dict.get(section) or {}):
             config = config.changed(knob, changed.pop(knob)[1])
-    run.config = config
+    run.config = _restored(run, config)
     facts = ", ".join(
         f"{knob} is {there} there and {kept} in the checkpoint" for knob, (kept, there) in changed.items()
     )
     return f"config.yaml was changed: {facts}; {goes_on}. --config FILE takes a change." if facts else ""
+
+
+def _restored(run: Run, config: RunConfig) -> RunConfig:
+    """The configuration of a checkpoint, with the rights of config.yaml as it is now or as this writes it anew."""
+    if not ownership.is_own(run.path, "config.yaml"):
+        return config.with_rights(run.rights(content=config.as_yaml().encode()))
+    return config
 
 
 def take_config(run: Run, config: RunConfig) -> None:
@@ -261,22 +268,6 @@ def take_over(run: Run) -> None:
     for name in ("config.yaml", "images.json"):
         if (run.path / name).is_file():
             ownership.sign(run.path, name)
-
-
-def check_elsewhere(program: str) -> None:
-    """Refuse to let another process train with a program that a person named in this one.
-
-    Args:
-        program: "" for none.
-
-    Raises:
-        ValueError: there is one.
-    """
-    if program:
-        raise ValueError(
-            f"The encoder is made by the program {program}, which only the process that is given it may run; train "
-            "here, without a queue or a launcher."
-        )
 
 
 def check_at_hand(run: Run, custom: Custom | None = None) -> None:

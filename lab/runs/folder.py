@@ -202,12 +202,16 @@ class Run:
         """
         return RunConfig.of(self.config_dict, stored=True, rights=self.rights())
 
-    def rights(self, name: str = "config.yaml") -> Rights:
-        """What the words of one of its files may name: everything but programs where this account wrote that file."""
+    def rights(self, name: str = "config.yaml", content: bytes | None = None) -> Rights:
+        """What the words of one of its files may name: everything but programs where this account wrote that file.
+
+        Args:
+            content: what the file held, instead of what it holds now.
+        """
         what, roots = f"Run {self.name}", boundary.roots()
         if roots is not None:
             return Rights(what, self.path, below=roots)
-        own = ownership.is_own(self.path, name)
+        own = ownership.is_own(self.path, name, content)
         return Rights(what, self.path, boundary.EVERYTHING if own else self.allow)
 
     def references(self) -> tuple[Reference, ...]:

@@ -11,8 +11,9 @@ import lab.runs
 from lab.core.explain import quoted
 from lab.core.files import read_json, write_json
 from lab.core.records import Note, Record
+from lab.runs.boundary import check_elsewhere
 from lab.runs.config import RunConfig, difference
-from lab.runs.execute import check_elsewhere, findable
+from lab.runs.execute import findable
 from lab.runs.folder import FINISHED, Run
 
 

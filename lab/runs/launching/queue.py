@@ -18,7 +18,7 @@ from filelock import FileLock
 from lab.core import stored
 from lab.core.explain import explain
 from lab.core.files import write_json
-from lab.runs.execute import check_elsewhere
+from lab.runs.boundary import check_elsewhere
 from lab.runs.folder import FAILED, FINISHED, QUEUED, SENT, Run
 from lab.runs.launching import stop_request
 from lab.runs.launching.detached import launch, reconcile, start, working

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Required
 
-from pydantic import BeforeValidator, FailFast, Field
+from pydantic import BeforeValidator, Field
 
 from lab.core.stored import Count, Few, Fields, Flag, Stored, Text, Texts
 
@@ -15,9 +15,9 @@ def _plain(value: Any) -> Any:
     return value
 
 
-Items = Annotated[list[Count], FailFast()]
+Items = Annotated[list[Count], Field(fail_fast=True)]
 """Numbers of images, or of classes, from 0."""
-Attribute = Annotated[list[Annotated[Any, BeforeValidator(_plain)]], FailFast()]
+Attribute = Annotated[list[Annotated[Any, BeforeValidator(_plain)]], Field(fail_fast=True)]
 
 
 class ImageList(Stored, total=False):

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BeforeValidator, ConfigDict, FailFast, Field, Strict, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from lab.core.explain import quoted
@@ -42,9 +42,9 @@ Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 Time = Annotated[float, Strict(), Field(ge=0, le=2e11, allow_inf_nan=False)]
 """Seconds since 1970, before the year 8000: dates end at 9999."""
 Few = BeforeValidator(_few)
-Texts = Annotated[list[Text], FailFast()]
-Wholes = Annotated[list[Whole], FailFast()]
-Numbers = Annotated[list[Number | None], FailFast()]
+Texts = Annotated[list[Text], Field(fail_fast=True)]
+Wholes = Annotated[list[Whole], Field(fail_fast=True)]
+Numbers = Annotated[list[Number | None], Field(fail_fast=True)]
 """None stands for NaN, which JSON lacks."""
 Scores = Annotated[dict[Text, Number | None], Few]
 """Column to value."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Required
 
 import numpy as np
-from pydantic import FailFast
+from pydantic import Field
 
 from lab.core import arrays, stored
 from lab.core.files import write_json
@@ -236,7 +236,7 @@ class GalleryFile(Stored, total=False):
 
     plan: Required[Fields]
     class_names: Texts
-    shards: Required[Annotated[list[Count], FailFast()]]
+    shards: Required[Annotated[list[Count], Field(fail_fast=True)]]
     seen: Count
     unit: Flag
     complete: Flag

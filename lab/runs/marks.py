@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from filelock import FileLock
-from pydantic import FailFast
+from pydantic import Field
 
 from lab.core import files, stored
 from lab.core.formats import counted, plain_cell
@@ -78,7 +78,7 @@ class _Entry:
 class MarkFile(Stored):
     """The file of marks."""
 
-    marks: Annotated[list[_Entry], FailFast()]
+    marks: Annotated[list[_Entry], Field(fail_fast=True)]
 
 
 _digests: WeakKeyDictionary[ImageSet, dict[int, str]] = WeakKeyDictionary()

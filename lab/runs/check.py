@@ -11,8 +11,9 @@ from typing import Any
 from lab.core import arrays, stored
 from lab.core.image_list import ImageList
 from lab.core.stored import Stored
+from lab.runs.building.published import state_of
 from lab.runs.execute import go_by_checkpoint
-from lab.runs.folder import DAMAGED, SENT, Run, stored_record
+from lab.runs.folder import DAMAGED, PUBLISHED, SENT, Run, stored_record
 from lab.runs.schemas import Meta, Process, Remarks, ScoresFile, SentFile
 
 ANEW = "`lab evaluate RUN` makes embeddings and scores of this split anew from the checkpoint"
@@ -20,7 +21,6 @@ RESUME = "`lab train --resume RUN` writes it anew"
 MOVE = "move it away; nothing else needs it"
 SMALL: dict[str, Any] = {
     "meta.json": Meta,
-    "images.json": ImageList,
     "launch.json": Process,
     SENT: SentFile,
     "remarks.json": Remarks,
@@ -34,11 +34,13 @@ SMALL: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Finding:
-    """Something damaged. advice: what to do about it, empty where nothing can be done."""
+    """Something damaged. advice: what to do about it, empty where nothing can be done. changed: the file is whole, and
+    somebody has edited it."""
 
     file: str
     sentence: str
     advice: str = ""
+    changed: bool = False
 
 
 def check(run: Run) -> list[Finding]:
@@ -57,6 +59,16 @@ def _refused(read: Callable[[Path], Any], path: Path) -> str:
     return ""
 
 
+def _listed(path: Path) -> None:
+    from lab.data.images import listing
+
+    kept = stored.read(path, ImageList, stored.MOST_LISTED)
+    try:
+        listing.read_list(kept)
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}.") from None
+
+
 def _small_files(run: Run) -> Iterator[Finding]:
     changed = ""
     with suppress(ValueError):  # of a version that knows more
@@ -65,12 +77,17 @@ def _small_files(run: Run) -> Iterator[Finding]:
         advice = RESUME if changed else ""
         yield Finding("config.yaml", f"cannot be used: {wrong} Images and embeddings can still be read.", advice)
     elif changed:
-        yield Finding("config.yaml", changed)
-    if (run.path / "config.yaml").exists() and run.state == DAMAGED:
+        yield Finding("config.yaml", changed, changed=True)
+    if published := run.checkpoint(PUBLISHED):
+        if wrong := _refused(lambda _: state_of(run), published):
+            yield Finding(published.name, wrong)
+    elif (run.path / "config.yaml").exists() and run.state == DAMAGED:
         yield Finding("status.json", "says nothing sensible; the run can still be resumed.", RESUME)
     for name, kind in SMALL.items():
         if wrong := _refused(lambda path, kind=kind: stored.read(path, kind, stored.MOST_LISTED), run.path / name):
             yield Finding(name, wrong, MOVE)
+    if wrong := _refused(_listed, run.path / "images.json"):
+        yield Finding("images.json", wrong, MOVE)
     for path in sorted((run.path / "scores").glob("*.json")):
         if wrong := _refused(lambda path: stored.read(path, ScoresFile), path):
             yield Finding(f"scores/{path.name}", wrong)

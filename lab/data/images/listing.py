@@ -122,8 +122,6 @@ def from_list(name: str, knobs: dict[str, Any], listed: ImageList) -> ImageSet:
     try:
         root, records = read_list(listed)
         images = kind.of_records(records, settings, root, listed["class_disjoint"])
-        if root is not None and (outside := next(filter(_leaves, images.keys), None)):
-            raise ValueError(f"{outside!r} is not below the images' folder")
     except ValueError as error:
         raise ValueError(
             f"The list of the images is damaged ({error}); move images.json away to read them anew."
@@ -137,7 +135,7 @@ def read_list(listed: ImageList) -> tuple[Path | None, ImageRecords]:
     """Root and records of a list.
 
     Raises:
-        ValueError: its columns differ in length, or a number in it is of no image or class.
+        ValueError: its columns differ in length, a number in it is of no image or class, or an image lies outside root.
     """
     keys, class_names, super_names = listed["keys"], listed["class_names"], listed["super_names"]
     labels = _within(listed["labels"], len(class_names))
@@ -146,6 +144,9 @@ def read_list(listed: ImageList) -> tuple[Path | None, ImageRecords]:
     columns = [labels, *attributes.values(), *([] if super_labels is None else [super_labels])]
     if any(len(column) != len(keys) for column in columns):
         raise ValueError("columns differ in length")
+    root = None if listed["root"] is None else Path(listed["root"])
+    if root is not None and (outside := next(filter(_leaves, keys), None)):
+        raise ValueError(f"{outside!r} is not below the images' folder")
 
     def places(part: Any) -> Any:
         return None if part is None else _within(part, len(keys))
@@ -155,7 +156,6 @@ def read_list(listed: ImageList) -> tuple[Path | None, ImageRecords]:
         if query is None:
             raise ValueError(f"the split {split!r} has no queries")
         splits[split] = Split(_within(query, len(keys)), places(gallery))
-    root = None if listed["root"] is None else Path(listed["root"])
     return root, ImageRecords(
         keys, labels, class_names, splits, super_labels, super_names, attributes, listed["problems"]
     )

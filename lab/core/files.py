@@ -7,6 +7,7 @@ the file. No torch here.
 
 from __future__ import annotations
 
+import errno
 import glob
 import json
 import math
@@ -99,12 +100,31 @@ def replacing(path: Path) -> Iterator[Path]:
     # No name that can be guessed: in a folder from elsewhere a link could lie in wait under it.
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        yield temporary
+        with _naming_a_full_disk(path):
+            yield temporary
         to_disk(temporary)
         os.replace(temporary, path)
         to_disk(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+FULL = re.compile(r"os error (27|28|122)\b|No space left on device|File too large")
+LEAST = 65_536
+"""Bytes of free space below which a library that failed has met a full disk, whatever it says of that."""
+
+
+@contextmanager
+def _naming_a_full_disk(path: Path) -> Iterator[None]:
+    """Raise an OSError where a library met a full disk: those that write from C++ or Rust raise kinds of their own."""
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:
+        if FULL.search(str(error)) or shutil.disk_usage(path.parent).free < LEAST:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
+        raise
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -122,7 +142,8 @@ def making(folder: Path) -> Iterator[Path]:
     temporary = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}.tmp")  # a killed one may have left its own
     temporary.mkdir()
     try:
-        yield temporary
+        with _naming_a_full_disk(folder):
+            yield temporary
         os.rename(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

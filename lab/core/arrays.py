@@ -166,7 +166,8 @@ def opened(path: Path, framework: str = "numpy") -> Iterator[Any]:
     except Damaged:
         raise
     except (SafetensorError, OSError, ValueError) as error:
-        raise Damaged(path, error) from None
+        deep = "recursion" in str(error)
+        raise Damaged(path, "its head is nested too deeply" if deep else error) from None
     except (TypeError, KeyError, AttributeError, RecursionError):
         raise Damaged(path, "its head is not one that safetensors writes") from None
 

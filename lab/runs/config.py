@@ -466,8 +466,8 @@ def read_yaml(path: Path | str) -> dict[str, Any]:
             f"The configuration {path} cannot be read: {error.strerror}. Presets: {', '.join(presets())}; "
             "`lab list recipes` lists the recipes."
         ) from None
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no valid YAML: {error}.") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is no valid YAML: it is no UTF-8 text.") from None
 
 
 def given_yaml(path: Path | str, typed: Collection[str] = ()) -> dict[str, Any]:

@@ -130,8 +130,10 @@ def _entries(root: Path) -> list[_Entry]:
     try:
         return stored.read(path, MarkFile, stored.MOST_LISTED)["marks"]
     except ValueError as error:
+        why = str(error).removeprefix(f"{path} ").removeprefix("is damaged: ").rstrip(".")
         raise ValueError(
-            f"{error} So no mark is read or written. Bring back a copy of it, or move it away to begin anew."
+            f"{path} is damaged ({why}), so no mark is read or written. Bring back a copy of it, or move it away to "
+            "begin anew."
         ) from None
 
 

@@ -209,6 +209,8 @@ def record_of(value: dict[str, Any]) -> dict[str, Any]:
         ValueError: it does not fit.
     """
     kind = value.get("kind")
+    if isinstance(kind, str) and kind in ("validated", "evaluated"):
+        value = {"values": {}, **value}  # a loop of somebody's making may measure nothing
     return check(value, RECORDS.get(kind, Record) if isinstance(kind, str) else Record, "the record")
 
 

@@ -216,10 +216,9 @@ def _check(folder: Path, archive: Path) -> list[str]:
         if not is_run(folder):
             raise ValueError("it holds no run")
         found = check(Run(folder))
-        damaged = [f"{one.file}: {one.sentence}" for one in found if not one.changed]
-        if damaged:
-            more = f" (and {counted(len(damaged) - 1, 'other')})" if len(damaged) > 1 else ""
-            raise ValueError(f"{damaged[0]}{more}")
+        for one in found:
+            if not one.changed:
+                raise ValueError(one.sentence if one.file in one.sentence else f"{one.file}: {one.sentence}")
         return [one.sentence for one in found]
     except ValueError as error:
         shown = str(error).replace(f"{folder}/", "").replace(str(folder), "the folder")

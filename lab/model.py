@@ -53,7 +53,6 @@ from lab.runs.store import open_run
 if TYPE_CHECKING:
     from lab.core.records import Record
     from lab.data.images.transforms import Transform
-    from lab.runs.custom.modules import CustomEncoder
     from lab.search import Together
 
 Picture: TypeAlias = "str | Path | Image.Image | np.ndarray | torch.Tensor"
@@ -137,7 +136,7 @@ class Model:
     """
 
     def __init__(
-        self, run: Run, split: str, gallery: Any = None, custom: CustomEncoder | None = None,
+        self, run: Run, split: str, gallery: Any = None, custom: Any = None,
         index: str | Path = "exact", knobs: Mapping[str, Any] | None = None,
     ):  # fmt: skip
         self.run, self.split = run, split
@@ -440,6 +439,7 @@ def load(
     runs: str | Path | None = None,
     encoder: nn.Module | str | None = None,
     index: str | Path = "exact",
+    allow: Iterable[str] | str = (),
     **knobs: Any,
 ) -> Model:
     """Open a trained run for use.
@@ -451,10 +451,11 @@ def load(
         gallery: what to look through instead: a folder of pictures or a list of files or images; the folder of a
             gallery in shards (`lab embed --shards`); or a run that the same encoder made, its folder or its name.
         runs: the folder of runs, for a name (by default $LAB_RUNS, else runs).
-        encoder: the module that `lab.train` was given, for a run that was trained with it, or `module:function` that
-            makes it; it gets the run's weights.
+        encoder: the program, for a run that was trained with one: the module that `lab.train` was given,
+            `module:function` that makes it, or its file; it gets the run's weights.
         index: a name in `lab.search`, with its knobs; or a file or folder that holds an index, which is searched
             instead of a gallery. Beside shards an index is kept, and found again the next time.
+        allow: what a run that another account wrote may read outside its folder: `paths`, `downloads`, `addresses`.
 
     Raises:
         ValueError: there is no such run, or it has no trained encoder.
@@ -468,7 +469,7 @@ def load(
         >>> len(lab.load(run, index="faiss_ivf", lists=4).search(model.gallery.vectors[0], k=5))
         5
     """
-    opened = run if isinstance(run, Run) else open_run(run, runs)
+    opened = open_run(run, runs, allow)
     if opened.used_checkpoint() is None and (opened.config.outside or opened.state == FINISHED):
         raise ValueError(
             f"Run {opened.name} holds embeddings but no encoder, so it cannot embed pictures; search its vectors with "
@@ -480,11 +481,11 @@ def load(
     if encoder is not None:
         from lab.runs.custom.modules import again
 
-        custom = again(encoder, opened.config)
-    return Model(opened, split, _place(gallery, runs), custom, index, knobs)
+        custom = again(encoder, opened)
+    return Model(opened, split, _place(gallery, runs, opened.allow), custom, index, knobs)
 
 
-def _place(gallery: Any, runs: str | Path | None) -> Any:
+def _place(gallery: Any, runs: str | Path | None, allow: Iterable[str]) -> Any:
     """The run or the gallery in shards that a path or a name stands for; pictures as they were given."""
     if not isinstance(gallery, str | Path):
         return gallery
@@ -494,7 +495,7 @@ def _place(gallery: Any, runs: str | Path | None) -> Any:
     if path.is_file() or (path.is_dir() and not (path / "config.yaml").is_file()):
         return path
     try:
-        return open_run(gallery, runs)
+        return open_run(gallery, runs, allow)
     except ValueError:
         raise ValueError(f"{gallery} is neither a folder of images nor a run.") from None
 

@@ -19,16 +19,18 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from lab.core import files
 from lab.core.results import EmbeddingSet
+from lab.core.stored import Count, Number, Numbers, Text, read
 from lab.evaluation.paired import shares
 from lab.kernels.pair_counts import PairCounts, count_pairs
 from lab.metrics.opis import inconsistency, utilities
-from lab.runs.folder import Run, read_json
+from lab.runs.folder import Run
 
 FILE = "threshold.json"
 """In a run's folder."""
@@ -181,18 +183,22 @@ class Threshold:
     many. x, y: the probability of "same", see `Pairs.probability`.
     """
 
-    value: float
-    similarity: str
-    split: str
-    checkpoint: str | None
-    step: int
-    rates: dict[str, list[float | None]]
-    same: int
-    other: int
-    queries: int
-    classes: int
-    x: list[float]
-    y: list[float]
+    value: Number
+    similarity: Literal["cosine", "euclidean"]
+    split: Text
+    checkpoint: Text | None
+    step: Count
+    rates: dict[Text, Annotated[Numbers, Field(min_length=3, max_length=3)]]
+    same: Count
+    other: Count
+    queries: Count
+    classes: Count
+    x: Annotated[list[Number], Field(min_length=1)]
+    y: list[Number]
+
+    def __post_init__(self) -> None:
+        if len(self.x) != len(self.y):
+            raise ValueError("must have as many x as y")
 
     @property
     def words(self) -> str:
@@ -280,10 +286,12 @@ def stored(run: Run) -> Threshold:
         ValueError: there is none, or the run has been trained or evaluated anew since.
     """
     told = f"run: lab threshold {run.path}."
+    if not (run.path / FILE).exists():
+        raise ValueError(f"Run {run.name} has no threshold yet, so nothing can be unknown; {told}")
     try:
-        kept = Threshold(**read_json(run.path / FILE))
-    except TypeError:
-        raise ValueError(f"Run {run.name} has no threshold yet, so nothing can be unknown; {told}") from None
+        kept = read(run.path / FILE, Threshold)
+    except ValueError as error:
+        raise ValueError(f"{error} To choose it anew, {told}") from None
     now = run.origin(kept.split)
     if (kept.checkpoint, kept.step) != (now.checkpoint, now.step):
         raise ValueError(f"The threshold of {run.name} is of other embeddings than those stored now; {told}")

@@ -103,7 +103,10 @@ def _measured_before(plan: Plan, root: Path) -> Run | None:
         return None
     encoder, _ = encoder_and_loss(plan.baseline, num_classes=2)
     now = features_state(cast(Adapted, encoder), plan.baseline, plan.images)
-    return next((run for run in alike if _states(run) == {now}), None)
+    found = next((run for run in alike if _states(run) == {now}), None)
+    if found is not None:
+        found.config = plan.baseline  # a person has typed the same again, so this process may run a program it names
+    return found
 
 
 def adapt(

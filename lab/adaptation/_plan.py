@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 import time
 import timeit
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,13 @@ import torch
 
 import lab.data
 from lab.core.files import whole
+from lab.core.words import NAME, kind_of
 from lab.data import ImageSet
+from lab.encoders.adapted import Adapted
 from lab.encoders.foreign import encoder_of
 from lab.runs.building.fingerprints import fingerprint
 from lab.runs.building.parts import encoder_and_loss, testing_transform
+from lab.runs.building.trained import without_fetching
 from lab.runs.building.user_images import shares
 from lab.runs.config import RunConfig, merged
 from lab.runs.folder import Run
@@ -53,7 +57,8 @@ class Plan:
 
 def plan_head(
     source: Run | Path | str, *, encoder: str | None = None, weights: str | None = None, loss: Any = "recall_at_k",
-    head: str = "linear", dim: int | None = None, runs: Path | str | None = None, **sections: Any,
+    head: str = "linear", dim: int | None = None, runs: Path | str | None = None,
+    allow: Iterable[str] | str = (), **sections: Any,
 ) -> Plan:  # fmt: skip
     """What is trained and measured for a source.
 
@@ -64,14 +69,15 @@ def plan_head(
         loss: of the catalogue, a name or a mapping with its knobs.
         head: one of `HEADS`. dim: width of the embedding, by default 512, or 128 to whiten, at
             most that of the features.
-        runs: the folder of runs. sections: further ones of a configuration, which win over what is chosen here.
+        runs: the folder of runs. allow: what a run that another account wrote may read outside its folder, as
+            `lab.load` takes it. sections: further ones of a configuration, which win over what is chosen here.
 
     Raises:
         ValueError: there is no such source or network; or no class, fewer than two, or none of two images to train on.
     """
     if head not in HEADS:
         raise ValueError(f"There is no head {head!r}; the heads are {', '.join(HEADS)}.")
-    data, network, stem = _source(source, encoder, weights, runs)
+    data, network, stem = _source(source, encoder, weights, runs, allow)
     section, images = _shared_out(data)
     labels = _training_labels(images, stem)
     counts = np.unique(labels, return_counts=True)[1]
@@ -113,18 +119,23 @@ def plan_head(
 
 
 def _source(
-    source: Run | Path | str, encoder: str | None, weights: str | None, runs: Path | str | None
+    source: Run | Path | str,
+    encoder: str | None,
+    weights: str | None,
+    runs: Path | str | None,
+    allow: Iterable[str] | str,
 ) -> tuple[dict[str, Any], dict[str, Any], str]:
     """Data, knobs of the network, and what it is called."""
     if isinstance(source, str) and source in lab.data.names():
         return {"name": source}, _named(encoder, weights), source
     try:
-        run = source if isinstance(source, Run) else open_run(source, runs)
+        run = open_run(source, runs, allow)
     except ValueError as no_run:
         folder = whole(str(source))
         if not folder.is_dir():
             raise ValueError(f"{source} is no run, no folder of class folders and no data set. ({no_run})") from None
         return {"name": "class_folders", "root": str(folder)}, _named(encoder, weights), folder.name
+    run.config.data.check()  # from here on these are words of the person who adapts the run
     data = run.config.data.as_dict()
     if run.config.data.outside:
         data = {"name": "imported", "root": str(run.path.resolve())}
@@ -143,24 +154,32 @@ def _of_run(run: Run, pictured: bool) -> dict[str, Any]:
     """The network of a run where it can be built here; else the vectors that it stored."""
     choice = run.config.encoder
     if choice.name == "adapted":
+        choice.check()
         of_network = ("base", "pretrained", "weights", "vectors", "width", "image_size")
         kept = {name: choice.values[name] for name in of_network}
         return kept | ({} if kept["base"] else {"features": kept["width"]})
     if not choice.outside and (used := run.used_checkpoint()) is not None:
+        choice.check(without_fetching(choice))
         path = run.checkpoint(used)
-        return {"base": json.dumps(choice.as_dict()), "weights": str(Path(str(path)).resolve())}
+        return {
+            "base": json.dumps(choice.as_dict() | without_fetching(choice)),
+            "weights": str(Path(str(path)).resolve()),
+        }
     made_by = run.meta.get("made_by")
-    if pictured and isinstance(made_by, dict):
-        try:
-            if fingerprint(encoder_of(str(made_by["words"]))) == made_by["weights"]:
-                return {"base": str(made_by["words"])}
-        except ValueError:  # its file or its weights are not here
-            pass
+    if pictured and isinstance(made_by, dict) and _is_at_hand(word := str(made_by.get("words"))):
+        with suppress(ValueError):  # there is no such network
+            if fingerprint(encoder_of(word)) == made_by.get("weights"):
+                return {"base": word}
     width = int(run.embeddings(run.splits[0]).vectors.shape[1]) if run.splits else 0
     if not width:
         raise ValueError(f"Run {run.name} holds neither a network nor vectors; train it, or name another one.")
     unit = choice.values.get("normalise", True)
     return {"vectors": str(run.path.resolve()), "width": width, "features": width, "normalise": unit}
+
+
+def _is_at_hand(word: str) -> bool:
+    """Whether a word of a file names a network that can be built without a download; a program is none."""
+    return kind_of(word) == NAME and not Adapted.download({"base": word})
 
 
 def _shared_out(data: dict[str, Any]) -> tuple[dict[str, Any], ImageSet]:

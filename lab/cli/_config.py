@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lab.cli import _flags
 from lab.cli._kept import kept
 from lab.core.knobs import Knob, describe
-from lab.runs.config import SECTIONS, RunConfig, Section, derived_knobs, read_yaml, without_followed_lengths
+from lab.runs.config import SECTIONS, RunConfig, Section, derived_knobs, given_yaml, read_yaml, without_followed_lengths
+
+if TYPE_CHECKING:
+    from lab.runs.folder import Run
 
 
 def add_sections(parser: argparse.ArgumentParser, words: list[str], sections: Sequence[str] = tuple(SECTIONS)) -> None:
@@ -21,7 +24,8 @@ def add_sections(parser: argparse.ArgumentParser, words: list[str], sections: Se
         ValueError: an unknown name was chosen, or the YAML file cannot be read.
     """
     named = [SECTIONS[name] for name in sections if SECTIONS[name].package]
-    chosen = merged(_flags.early(words, config="store", **{s.name: "extend" if s.many else "store" for s in named}))
+    early = _flags.early(words, config="store", **{s.name: "extend" if s.many else "store" for s in named})
+    chosen = merged(early, read=read_yaml)
     help = "YAML file that holds any of the sections below, or the name of a recipe (see `lab list recipes`)"
     parser.add_argument("--config", metavar="FILE", help=help)
     for name in sections:
@@ -62,23 +66,32 @@ def _knobs_of(section: Section, choice: str | None) -> list[Knob]:
     return described()
 
 
-def config_of(arguments: argparse.Namespace, base: dict[str, Any] | None = None) -> RunConfig:
-    """The configuration that the flags ask for: over the YAML file, over `base`, over the defaults.
+def config_of(arguments: argparse.Namespace, run: Run | None = None) -> RunConfig:
+    """The configuration that the flags ask for: over the YAML file, over that of a run, over the defaults.
 
     Raises:
         ValueError: an unknown section, name or knob, or a value out of range.
     """
-    return RunConfig.of(merged(arguments, base), stored=base is not None)
+    if run is None:
+        return RunConfig.of(merged(arguments))
+    return RunConfig.of(merged(arguments, run.config_dict), stored=True, rights=run.rights())
 
 
-def merged(arguments: argparse.Namespace, base: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Nested sections from dotted flags; naming another entry of a section drops the knobs of the one before."""
+def merged(
+    arguments: argparse.Namespace,
+    base: dict[str, Any] | None = None,
+    read: Callable[[str], dict[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """Nested sections from dotted flags; naming another entry of a section drops the knobs of the one before.
+
+    read: reads the file of --config; by default one that may name no program.
+    """
     blank = next((name for name in ("config", *SECTIONS) if getattr(arguments, name, None) == ""), None)
     if blank:
         raise ValueError(f"--{blank} is empty; leave it out, or name one.")
     config = dict(base or {})
     if arguments.config:
-        config |= read_yaml(arguments.config)
+        config |= read(arguments.config) if read else given_yaml(arguments.config, vars(arguments))
     if getattr(arguments, "loss", None):
         config = without_followed_lengths(config)
     for section in SECTIONS.values():

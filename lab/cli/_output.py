@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lab.core.formats import finite, visible
+from lab.runs.boundary import EVERYTHING
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +28,20 @@ COMMON: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "encoder": (
         "--encoder",
-        {"metavar": "MODULE:FUNCTION", "help": "a function that makes the encoder, for a run of your own encoder"},
+        {
+            "metavar": "MODULE:FUNCTION",
+            "help": "the function or the program file that makes the encoder, for a run that was trained with one",
+        },
+    ),
+    "allow": (
+        "--allow",
+        {
+            "nargs": "+",
+            "action": "extend",
+            "default": [],
+            "choices": sorted(EVERYTHING),
+            "help": "what a run that somebody else sent may read outside its folder: addresses, downloads, paths",
+        },
     ),
 }
 """Arguments that several commands have."""

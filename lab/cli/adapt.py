@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
     flag("--dim", type=int, help="width of the embedding (default 512, or 128 to whiten; at most that of the features)")
     flag("--also", nargs="+", action="extend", default=[], metavar="DATA", help="other data to measure both on")
     flag("--name", help="name of the run (default after the source and the head)")
-    add_flags(parser, "runs", "json")
+    add_flags(parser, "runs", "json", "allow")
     _config.add_sections(parser, words, SECTIONS)
 
 
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     sections = _config.merged(arguments)
     plan = plan_head(
         arguments.source, encoder=arguments.encoder, weights=arguments.weights, head=arguments.head,
-        dim=arguments.dim, runs=arguments.runs, **sections,
+        dim=arguments.dim, runs=arguments.runs, allow=arguments.allow, **sections,
     )  # fmt: skip
     with StopOnSignal() as stop:
         made = result_of(adapt_steps(plan, arguments.also, arguments.name, arguments.runs, stop), arguments.quiet)

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag("--name", help="name of the run (default: that of the folder)")
     flag("--shards", metavar="FOLDER", help="write shards into this folder instead of making a run")
     flag("--shard-rows", type=int, help="pictures in a shard (default 100,000)")
-    add_flags(parser, "runs", "json")
+    add_flags(parser, "runs", "json", "allow")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -56,6 +56,7 @@ def run(arguments: argparse.Namespace) -> None:
         batch_size=arguments.batch_size,
         workers=arguments.workers,
         runs=arguments.runs,
+        allow=arguments.allow,
     )
     if arguments.shards is not None:
         _shards(arguments, made)

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
     from lab.cli import _config
 
     flag = parser.add_argument
-    add_flags(parser, "run", "runs", "json")
+    add_flags(parser, "run", "runs", "json", "allow")
     splits = "train, validation or test, one or several (default as configured)"
     flag("--split", nargs="+", action="extend", metavar="NAME", help=splits)
     flag("--device", help="device to embed on (default that of the run)")
@@ -49,18 +49,18 @@ def run(arguments: argparse.Namespace) -> None:
         raise ValueError(f"{', '.join(given)} is for folders of shards; name the other one with --gallery FOLDER.")
     import lab.runs
 
-    run = lab.runs.open(arguments.run, arguments.runs)  # before what takes seconds to load
+    run = lab.runs.open(arguments.run, arguments.runs, arguments.allow)  # before what takes seconds to load
     from lab.cli import _config
     from lab.cli._progress import drain
     from lab.cli._scores import show_scores
     from lab.runs.custom.modules import again
     from lab.runs.evaluate import evaluate_run
 
-    config = _config.config_of(arguments, run.config_dict)
+    config = _config.config_of(arguments, run)
     if arguments.device:
         config = config.changed("training.device", arguments.device)
     splits = tuple(arguments.split) if arguments.split else None
-    encoder = None if arguments.encoder is None else again(arguments.encoder, run.config)
+    encoder = None if arguments.encoder is None else again(arguments.encoder, run)
     with lab.runs.Writer(run) as writer:
         writer.sign()
         drain(evaluate_run(run, writer, config, splits, encoder=encoder), quiet=arguments.quiet)

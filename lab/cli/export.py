@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     from lab.core.knobs import describe
 
     flag = parser.add_argument
-    add_flags(parser, "run", "runs", "json", "encoder")
+    add_flags(parser, "run", "runs", "json", "encoder", "allow")
     to = f"what to write, one or several: {', '.join(exporters.names())}"
     flag("--to", required=True, nargs="+", metavar="NAME", help=to)
     flag("--output", metavar="PATH", help="where to write one (default here, named after the run)")
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> None:
     from lab import exporters
     from lab.cli import _flags
 
-    run = lab.runs.open(arguments.run, arguments.runs)
+    run = lab.runs.open(arguments.run, arguments.runs, arguments.allow)
     if len(arguments.to) > 1 and arguments.output:
         raise ValueError("--output is for one file or folder; leave it out, and each is named after the run.")
     if arguments.push:

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     measure = "compute the metrics, or not (default: up to 1,000,000,000 pairs)"
     flag("--measure", action=argparse.BooleanOptionalAction, help=measure)
     flag("--name", help="name of the run (default: that of the file)")
-    add_flags(parser, "runs", "json")
+    add_flags(parser, "runs", "json", "allow")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
         columns=columns,
         split=split,
         root=arguments.root,
-        like=arguments.like,
+        like=arguments.like and lab.runs.open(arguments.like, arguments.runs, arguments.allow),
         encoder=arguments.encoder,
         method=arguments.method,
         seed=arguments.seed,

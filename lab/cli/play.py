@@ -16,7 +16,7 @@ HEADING, PLACE = "See and learn", 33
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", nargs="?", help="take images of this run, by default the bundled emoji")
-    add_flags(parser, "runs")
+    add_flags(parser, "runs", "allow")
     parser.add_argument("--split", default="test", help="split whose images are taken (default test)")
     parser.add_argument("--output", default="playground.html", help="file to write (default playground.html)")
     parser.add_argument("--no-browser", action="store_true", help="write the file and do not open it")
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.run:
         from lab import runs
 
-        chosen = runs.open(arguments.run, arguments.runs)
+        chosen = runs.open(arguments.run, arguments.runs, arguments.allow)
         html = playground.of_batch(chosen.embeddings(arguments.split), chosen.dataset())
     else:
         html = playground.page()

@@ -28,7 +28,7 @@ HEADING, PLACE = "Search and exchange", 20
 
 def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     flag = parser.add_argument
-    add_flags(parser, "run", "runs", "json", "encoder")
+    add_flags(parser, "run", "runs", "json", "encoder", "allow")
     flag("image", nargs="*", help="image files; - reads one from standard input")
     flag("--text", metavar="WORDS", help="search with words, if the run's encoder embeds words, too")
     together = "one search with all images, by their mean or by the best match of any"
@@ -109,7 +109,7 @@ def model_of(arguments: argparse.Namespace) -> Model:
     """
     import lab.runs
 
-    run = lab.runs.open(arguments.run, arguments.runs)  # before what takes seconds to load
+    run = lab.runs.open(arguments.run, arguments.runs, arguments.allow)  # before what takes seconds to load
     for flag, value in (("--gallery", arguments.gallery), ("--search", arguments.search)):
         if arguments.index and value:
             raise ValueError(f"--index names what is searched and how; leave out {flag} {value}.")

@@ -28,7 +28,7 @@ LOCAL = ("127.0.0.1", "localhost", "::1")
 
 def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     flag = parser.add_argument
-    add_flags(parser, "run", "runs", "encoder")
+    add_flags(parser, "run", "runs", "encoder", "allow")
     query.add_gallery(parser, words)
     flag("--port", type=int, default=8600, help="port to listen on (default 8600)")
     flag("--address", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")

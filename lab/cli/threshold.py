@@ -17,7 +17,7 @@ HEADING, PLACE = "Search and exchange", 21
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument
-    add_flags(parser, "run", "runs", "json")
+    add_flags(parser, "run", "runs", "json", "allow")
     far = "most of the pairs of two classes that may be let through, as a share (default 0.01)"
     flag("--far", type=float, metavar="SHARE", help=far)
     flag("--at", type=float, metavar="SIMILARITY", help="use this similarity instead")
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     import lab.runs
 
-    run = lab.runs.open(arguments.run, arguments.runs)  # before what takes seconds to load
+    run = lab.runs.open(arguments.run, arguments.runs, arguments.allow)  # before what takes seconds to load
     if arguments.far is not None and arguments.at is not None:
         raise ValueError("Give --far or --at, not both: each of them sets the threshold.")
     from lab import threshold

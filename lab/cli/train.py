@@ -19,12 +19,16 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Self
 
+from lab.cli import _flags
 from lab.cli._output import add_flags, print_json, say, show
+from lab.core.words import PROGRAM, kind_of
+from lab.runs.config import SECTIONS
 
 if TYPE_CHECKING:
     from lab.exporters import Curves
     from lab.launchers import Launcher
     from lab.runs import Run
+    from lab.runs.custom.modules import Custom
     from lab.training.distributed import Processes
 
 HEADING, PLACE = "Train and measure", 10
@@ -40,6 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
 
     flag = parser.add_argument
     flag("--resume", metavar="RUN", help="continue an interrupted run (a name or a folder)")
+    again = _program_again(words)
+    if again:
+        program = "the function or the program file that makes the encoder, for a run that was trained with one"
+        flag("--encoder", metavar="MODULE:FUNCTION", dest="program", help=program)
+    parser.set_defaults(program=None)
     flag("--name", help="name of the run's folder (default date-loss-data)")
     flag("--seeds", type=int, help="number of runs, with consecutive seeds; needs --on")
     _launching.add_on(parser, words)
@@ -48,8 +57,14 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
     flag("--print-config", action="store_true", help=printing)
     curves = "also write the curves while training, for instance tensorboard"
     flag("--export", nargs="+", default=[], metavar="NAME", help=curves)
-    add_flags(parser, "runs", "json")
-    _config.add_sections(parser, words)
+    add_flags(parser, "runs", "json", "allow")
+    _config.add_sections(parser, words, [name for name in SECTIONS if not (again and name == "encoder")])
+
+
+def _program_again(words: Sequence[str]) -> bool:
+    """Whether a run goes on with a program that is given again, so that --encoder names no entry of the catalogue."""
+    given = _flags.early(words, resume="store", encoder="store")
+    return bool(given.resume and given.encoder and kind_of(given.encoder) == PROGRAM)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -64,8 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
     import lab.runs
 
     exporters = _live(arguments)
-    resumed = lab.runs.open(arguments.resume, arguments.runs) if arguments.resume else None
-    before = resumed.snapshot().place if resumed else None  # where the run was sent to the last time
+    resumed = lab.runs.open(arguments.resume, arguments.runs, arguments.allow) if arguments.resume else None
+    before = resumed.sent_to if resumed else None  # where the run was sent to the last time
     if (launcher := _launching.launcher_of(arguments, before)) is not None:
         return _launched(arguments, launcher)
     if arguments.seeds is not None:
@@ -73,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     if _alone():
         run = _begun(arguments) or _opened(arguments)  # torchrun may be left with one process
         if not arguments.queue:
-            return _go(run, arguments, exporters)
+            return _go(run, arguments, exporters, custom=_custom(run, arguments))
         from lab.runs.launching.queue import Queue
 
         queue = Queue(run.path.parent)
@@ -122,20 +137,38 @@ def _begun(arguments: argparse.Namespace) -> Run | None:
 def _opened(arguments: argparse.Namespace) -> Run:
     """The run to go on with, or a new one."""
     import lab.runs
-    from lab.cli import _config
-    from lab.runs.execute import check_at_hand, take_config
+    from lab.cli import _config, _launching
+    from lab.runs.boundary import check_elsewhere
+    from lab.runs.execute import check_at_hand, take_config, take_over
 
+    elsewhere = arguments.queue or arguments.on != _launching.HERE
     if arguments.resume:
         flags = [flag for flag in _config.given_flags(arguments) if flag != "--config"]
         if flags or arguments.name:
             left_out = ", ".join(flags) or "--name"
             raise ValueError(f"A resumed run keeps its configuration; leave out {left_out}, or give --config FILE.")
-        run = lab.runs.open(arguments.resume, arguments.runs)
+        run = lab.runs.open(arguments.resume, arguments.runs, arguments.allow)
         if arguments.config:
             take_config(run, _config.config_of(arguments))
-        check_at_hand(run)  # before it is put into the queue, where nobody would hear
+        if elsewhere:
+            check_elsewhere(arguments.program or run.config.program)
+        check_at_hand(run, _custom(run, arguments))  # before it is put into the queue, where nobody would hear
+        if arguments.allow:
+            take_over(run)
         return run
-    return lab.runs.create(_config.config_of(arguments), arguments.runs, arguments.name)
+    config = _config.config_of(arguments)
+    if elsewhere:
+        check_elsewhere(config.program)
+    return lab.runs.create(config, arguments.runs, arguments.name)
+
+
+def _custom(run: Run, arguments: argparse.Namespace) -> Custom | None:
+    """The encoder of a run that goes on, where its program is given again."""
+    if arguments.program is None:
+        return None
+    from lab.runs.custom.modules import Custom, again
+
+    return Custom(again(arguments.program, run))
 
 
 def _launched(arguments: argparse.Namespace, launcher: Launcher) -> int:
@@ -189,7 +222,11 @@ def _live(arguments: argparse.Namespace) -> list:
 
 
 def _go(
-    run: Run, arguments: argparse.Namespace, exporters: Sequence[Curves] = (), processes: Processes | None = None
+    run: Run,
+    arguments: argparse.Namespace,
+    exporters: Sequence[Curves] = (),
+    processes: Processes | None = None,
+    custom: Custom | None = None,
 ) -> int:
     """Train; a new run that was refused before its first step leaves no folder, for the sentence on the screen is all
     that is to know of it."""
@@ -201,7 +238,7 @@ def _go(
     first = processes is None or processes.first
     try:
         with StopOnSignal() as stop:
-            records = lab.runs.execute(run, stop, processes)
+            records = lab.runs.execute(run, stop, processes, custom)
             if exporters and first:
                 from lab.exporters import following
 

@@ -6,17 +6,20 @@ Files without checksums (version 0.1) are read as they are. Imports no torch.
 from __future__ import annotations
 
 import json
+import math
 import os
 import struct
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
-from lab.core.files import write_bytes
+from lab.core.files import parse_json, write_bytes
+from lab.core.stored import Count, Stored, check, parse
 
 CHECKSUMS = "crc32"
 
@@ -33,7 +36,7 @@ STILL = {
     "last": "training cannot go on from it; the best checkpoint may still be evaluated, with "
     "`lab evaluate RUN --evaluation.checkpoint best`",
     "best": "the last one may still be used: `lab evaluate RUN --evaluation.checkpoint last`",
-    "shard": "delete the folder that it lies in, and `lab embed --shards` writes the gallery anew",
+    "shard": "move the folder that it lies in away, and `lab embed --shards` writes the gallery anew",
 }
 """What can be done about a damaged file, by its folder's name or the beginning of its own."""
 
@@ -44,7 +47,7 @@ class Damaged(ValueError):
     def __init__(self, path: Path, reason: object):
         path = Path(path)
         name = path.stem.partition(".")[0] if path.parent.name == "checkpoints" else path.parent.name
-        still = STILL.get("shard" if path.name.startswith("shard-") else name, "delete it, nothing else needs it")
+        still = STILL.get("shard" if path.name.startswith("shard-") else name, "move it away, nothing else needs it")
         why = " ".join(str(reason).split()).rstrip(".")  # a damaged header is quoted with its line breaks
         super().__init__(f"{path} cannot be read, it is damaged ({why}); {still}.")
 
@@ -87,14 +90,47 @@ def names(path: Path) -> set[str]:
         return set(file.keys())
 
 
-def header(path: Path) -> dict[str, Any]:
-    """What was written beside the arrays.
+def header(path: Path, kind: Any = Stored) -> dict[str, Any]:
+    """What was written beside the arrays, checked by its schema; see `lab.core.stored`.
 
     Raises:
         ValueError: as `read`.
     """
     with opened(path) as file:
-        return json.loads((file.metadata() or {}).get("header", "{}"))
+        return parse((file.metadata() or {}).get("header", "{}"), kind, "its header")
+
+
+def check_shapes(path: Path, arrays: Mapping[str, np.ndarray], shapes: Mapping[str, str]) -> None:
+    """Check types and shapes of arrays that were read from a file.
+
+    Args:
+        shapes: name to a type (`float`, `int`) and its dimensions, for instance `float n d`. A letter stands for the
+            same number in all of them; a number stands for itself.
+
+    Raises:
+        Damaged: an array is missing, or is another one; names it.
+
+    Example:
+        >>> import numpy as np
+        >>> check_shapes("x", {"vectors": np.zeros((2, 3)), "labels": np.zeros(3, int)}, {"vectors": "float n d"})
+    """
+    known: dict[str, int] = {}
+    for name, words in shapes.items():
+        kind, *dimensions = words.split()
+        array = arrays.get(name)
+        if array is None:
+            raise Damaged(path, f"it lacks {name}")
+        expected = [int(letter) if letter.isdigit() else known.get(letter, letter) for letter in dimensions]
+        fits = array.dtype.kind in NUMBERS[kind] and array.ndim == len(dimensions)
+        for letter, length in zip(dimensions, array.shape, strict=False):
+            fits = fits and length == (int(letter) if letter.isdigit() else known.setdefault(letter, length))
+        if not fits:
+            wanted = ", ".join(map(str, expected))
+            raise Damaged(path, f"{name} is {array.dtype} {list(array.shape)} in place of {kind} [{wanted}]")
+
+
+NUMBERS = {"float": "f", "int": "iu"}
+"""Word for a type of numbers to numpy's letters."""
 
 
 def stamp(path: Path) -> str:
@@ -105,6 +141,14 @@ def stamp(path: Path) -> str:
     """
     with opened(path) as file:
         return str((file.metadata() or {}).get(CHECKSUMS))
+
+
+class ArrayHead(Stored):
+    """What the head of a safetensors file says of one array."""
+
+    dtype: Literal["F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL"]
+    shape: Annotated[list[Count], Field(max_length=8)]
+    data_offsets: tuple[Count, Count]
 
 
 @contextmanager
@@ -125,8 +169,11 @@ def opened(path: Path, framework: str = "numpy") -> Iterator[Any]:
             yield file
     except Damaged:
         raise
-    except (SafetensorError, OSError, TypeError, KeyError, ValueError, AttributeError, RecursionError) as error:
-        raise Damaged(path, error) from None
+    except (SafetensorError, OSError, ValueError) as error:
+        deep = "recursion" in str(error)
+        raise Damaged(path, "its head is nested too deeply" if deep else error) from None
+    except (TypeError, KeyError, AttributeError, RecursionError):
+        raise Damaged(path, "its head is not one that safetensors writes") from None
 
 
 def mapped(path: Path, names: Collection[str]) -> dict[str, np.ndarray]:
@@ -141,17 +188,23 @@ def mapped(path: Path, names: Collection[str]) -> dict[str, np.ndarray]:
     try:
         with open(path, "rb") as file:
             (size,) = struct.unpack("<Q", file.read(8))
-            if size > path.stat().st_size:
+            whole = path.stat().st_size
+            if size > whole:
                 raise ValueError("its head is longer than the file")
-            head = json.loads(file.read(size))
+            head = parse_json(file.read(size))
         arrays, kinds = {}, {word: np.dtype(kind) for kind, word in TYPES.items()}
         for name in names:
-            (first, last), shape = head[name]["data_offsets"], tuple(head[name]["shape"])
-            kind, begin = kinds[head[name]["dtype"]], 8 + size + first
+            entry = check(head.get(name), ArrayHead, f"its head of {name}")
+            (first, last), shape = entry["data_offsets"], tuple(entry["shape"])
+            kind, begin = kinds[entry["dtype"]], 8 + size + first
+            if kind.itemsize * math.prod(shape) != last - first or 8 + size + last > whole:
+                raise ValueError(f"{name} has another size than its place in the file")
             arrays[name] = np.memmap(path, kind, "c", begin, shape) if first < last else np.empty(shape, kind)
         return arrays
-    except (OSError, ValueError, KeyError, TypeError, struct.error) as error:
+    except (OSError, ValueError) as error:
         raise Damaged(path, error) from None
+    except struct.error:
+        raise Damaged(path, "it is cut short") from None
 
 
 def checksums(arrays: Mapping[str, np.ndarray]) -> str:
@@ -166,10 +219,10 @@ def verify(path: Path, metadata: Mapping[str, str], arrays: Mapping[str, np.ndar
         Damaged: they differ; names the array.
     """
     try:
-        written = json.loads(metadata.get(CHECKSUMS, "{}"))
-        changed = next((name for name, values in arrays.items() if written and written[name] != _crc(values)), None)
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        written = parse_json(metadata.get(CHECKSUMS, "{}").encode())
+    except ValueError as error:
         raise Damaged(path, error) from None
+    changed = next((name for name, values in arrays.items() if written and written.get(name) != _crc(values)), None)
     if changed:
         raise Damaged(path, f"{changed} has changed since it was written")
 
@@ -197,7 +250,7 @@ class Names(Sequence[str]):
         if isinstance(row, slice):
             return [self[i] for i in range(*row.indices(len(self)))]
         row = range(len(self))[row]
-        return bytes(self.joined[self.ends[row - 1] if row else 0 : self.ends[row]]).decode()
+        return bytes(self.joined[self.ends[row - 1] if row else 0 : self.ends[row]]).decode(errors="replace")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Names):

@@ -7,9 +7,12 @@ the file. No torch here.
 
 from __future__ import annotations
 
+import errno
 import glob
 import json
+import math
 import os
+import re
 import secrets
 import shutil
 import threading
@@ -97,12 +100,31 @@ def replacing(path: Path) -> Iterator[Path]:
     # No name that can be guessed: in a folder from elsewhere a link could lie in wait under it.
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        yield temporary
+        with _naming_a_full_disk(path):
+            yield temporary
         to_disk(temporary)
         os.replace(temporary, path)
         to_disk(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+FULL = re.compile(r"os error (27|28|122)\b|No space left on device|File too large")
+LEAST = 65_536
+"""Bytes of free space below which a library that failed has met a full disk, whatever it says of that."""
+
+
+@contextmanager
+def _naming_a_full_disk(path: Path) -> Iterator[None]:
+    """Raise an OSError where a library met a full disk: those that write from C++ or Rust raise kinds of their own."""
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:
+        if FULL.search(str(error)) or shutil.disk_usage(path.parent).free < LEAST:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
+        raise
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -120,7 +142,8 @@ def making(folder: Path) -> Iterator[Path]:
     temporary = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}.tmp")  # a killed one may have left its own
     temporary.mkdir()
     try:
-        yield temporary
+        with _naming_a_full_disk(folder):
+            yield temporary
         os.rename(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -156,28 +179,89 @@ def read_json(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} is no JSON object: {error}.") from None
 
 
+DEEPEST = 64
+"""How deeply objects and lists may be nested in a file: what reads them would run out of Python's own stack."""
+
+
 def parse_json(content: bytes) -> dict[str, Any]:
     """The JSON object that a text holds, less the checksum that version 0.2 wrote into it.
 
     Raises:
-        ValueError: it is none, or holds NaN or infinity, which `write_json` does not write.
+        ValueError: it is none; or it holds what `write_json` does not write: NaN, infinity, a name twice in an object,
+            half a letter, a number of thousands of digits, more than `DEEPEST` levels.
 
     Example:
         >>> parse_json(b'{"step": 8, "crc32": "44763b9e"}')
         {'step': 8}
     """
     try:
-        value = json.loads(content.decode("utf-8"), parse_constant=_refuse)
+        text = content.decode("utf-8")
+        large = _finite if _LARGE.search(content) else None  # else the parser's own, which is quicker
+        value = json.loads(text, parse_constant=_refuse, parse_float=large, object_pairs_hook=_named_once)
+        if "\\ud" in text.lower():  # the half of a letter that JSON may write and no text may hold
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeError:
+        raise ValueError("it is no UTF-8 text") from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{error.msg.rstrip('.')} in line {error.lineno}, column {error.colno}") from None
+    except ValueError as error:
+        own = isinstance(error, _Refused)
+        raise ValueError(str(error) if own else "it holds a number of thousands of digits") from None
     if not isinstance(value, dict):
-        raise ValueError(f"it holds a {type(value).__name__}")
+        raise ValueError(f"it holds {JSON_KINDS[type(value)]}")
+    if content.count(b"[") + content.count(b"{") > DEEPEST and _deep(value):
+        raise ValueError("it is nested too deeply")
     value.pop("crc32", None)
     return value
 
 
+JSON_KINDS = {
+    list: "a list",
+    str: "a text",
+    int: "a number",
+    float: "a number",
+    bool: "true or false",
+    type(None): "null",
+}
+"""Type of Python to what JSON calls such a value."""
+
+
+class _Refused(ValueError):
+    """Something that is JSON, and that we do not write."""
+
+
 def _refuse(constant: str) -> None:
-    raise ValueError(f"it holds {constant}")
+    raise _Refused(f"it holds {constant}")
+
+
+_LARGE = re.compile(rb"[eE]\+?\d{3}")
+"""How a number ends that may be beyond the largest float."""
+
+
+def _finite(digits: str) -> float:
+    if math.isinf(number := float(digits)):
+        raise _Refused(f"it holds {digits[:20]}, which is infinite here")
+    return number
+
+
+def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _Refused(f"it names {twice[:100]!r} twice")
+    return fields
+
+
+def _deep(value: Any) -> bool:
+    """Whether a JSON value has more than `DEEPEST` levels of objects and lists."""
+    level = [value]
+    for _ in range(DEEPEST):
+        inside = [outer.values() if isinstance(outer, dict) else outer for outer in level]
+        level = [inner for values in inside for inner in values if isinstance(inner, dict | list)]
+    return bool(level)
 
 
 def appending(path: Path) -> BinaryIO:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from lab.core.files import read_json
+from lab.core import stored
+from lab.core.explain import explain
+from lab.core.image_list import ImageList
 from lab.core.knobs import knob
 from lab.data._base import BundledSplitKnobs, ImageRecords
 from lab.data._splits import class_disjoint
@@ -25,11 +27,11 @@ class Imported(BundledSplitKnobs, OfList):
     def _read(self) -> ImageRecords:
         folder = Path(self.knobs.root).expanduser()
         try:
-            self.root, records = read_list(read_json(folder / "images.json"))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            self.root, records = read_list(stored.read(folder / "images.json", ImageList, stored.MOST_LISTED))
+        except (OSError, ValueError) as error:
             raise ValueError(
-                f"{folder} is no run that lists its images (images.json: {error}); name one that `lab import` or "
-                "`lab embed` made."
+                f"{folder} is no run that lists its images (images.json: {explain(error)}); name one that `lab import` "
+                "or `lab embed` made."
             ) from None
         if "train" in records.splits:
             return records

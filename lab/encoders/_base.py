@@ -200,6 +200,14 @@ class Encoder(HasKnobs, nn.Module):
     input_size = 224
     preprocessing: Preprocessing | None = None
 
+    @classmethod
+    def download(cls, values: Mapping[str, Any]) -> str:
+        """Return the name of the pretrained weights that an encoder with these knobs fetches; "" for none.
+
+        Weights that are on this machine already are not fetched.
+        """
+        return ""
+
     def _assemble(self, backbone: nn.Module, pool: nn.Module, width: int, pretrained: bool) -> None:
         """Join a backbone, the pooling of its features and the embedding head; `width` is that of pooled features."""
         knobs, self.backbone = self.knobs, backbone

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -176,11 +177,8 @@ def _ask_for_weights(name: str) -> None:
     config: Any = timm.get_pretrained_cfg(name)
     if not (config and (config.hf_hub_id or config.url)):
         raise ValueError(f"timm has no pretrained weights for {name!r}; name a file of weights ({FLAGS}).")
-    if not config.hf_hub_id:
+    if not config.hf_hub_id or _cached(config):
         return
-    for file in ("model.safetensors", "pytorch_model.bin"):
-        if isinstance(huggingface_hub.try_to_load_from_cache(config.hf_hub_id, file), str):
-            return
     if huggingface_hub.constants.HF_HUB_OFFLINE:
         raise ValueError(_where_to_put_weights(name, "HF_HUB_OFFLINE is set"))
     try:
@@ -189,6 +187,31 @@ def _ask_for_weights(name: str) -> None:
         pass  # it answers
     except OSError as error:
         raise ValueError(_where_to_put_weights(name, _first_line(error))) from None
+
+
+def download(values: Mapping[str, Any]) -> str:
+    """Return the name of the model whose pretrained weights these knobs ask for and this machine lacks; "" for none.
+
+    Args:
+        values: the knobs backbone, pretrained (by default true) and weights.
+    """
+    import timm
+
+    name = str(values.get("backbone", "resnet50"))
+    if not values.get("pretrained", True) or values.get("weights") or not timm.is_model(name):
+        return ""
+    return "" if _cached(timm.get_pretrained_cfg(name)) else name
+
+
+def _cached(config: Any) -> bool:
+    """Whether the weights that a configuration of timm names are on this machine."""
+    import huggingface_hub
+
+    if config is not None and config.hf_hub_id:
+        files = ("model.safetensors", "pytorch_model.bin")
+        kept = (huggingface_hub.try_to_load_from_cache(config.hf_hub_id, file) for file in files)
+        return any(isinstance(path, str) for path in kept)
+    return bool(config and config.url) and Path(torch.hub.get_dir(), "checkpoints", Path(config.url).name).is_file()
 
 
 def _where_to_put_weights(name: str, why: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -10,8 +11,9 @@ import torch
 from torch import nn
 
 import lab.encoders
-from lab.core.explain import last_line
-from lab.core.knobs import knob
+from lab.core.explain import last_line, quoted
+from lab.core.knobs import argument, knob
+from lab.core.words import NAME, kind_of
 from lab.encoders import _timm, foreign
 from lab.encoders._base import Encoder
 
@@ -30,6 +32,7 @@ class Adapted(Encoder):
         "Network that makes the features, as `lab embed --encoder` takes it, or the encoder of a run as JSON; none for "
         "vectors that were made elsewhere.",
         default=None,
+        network=True,
     )
     pretrained: bool = knob("Start from the pretrained weights of the network.", default=True)
     weights: str | None = knob(
@@ -50,10 +53,14 @@ class Adapted(Encoder):
     )
     hidden: int = knob("Width between the two maps of the head mlp.", default=512, ge=2, scale="log")
 
+    network: Any = argument("The network itself, instead of the one that base names.", default=None)
+
     input_size = foreign.SIDE
 
     def __post_init__(self) -> None:
-        base = None if self.knobs.base is None else _network(self.knobs)
+        base, self.network = self.network, None  # it is the backbone, and no second part of this module
+        if base is None and self.knobs.base is not None:
+            base = _network(self.knobs)
         if base is None:
             backbone, width = nn.Identity(), self.knobs.width
         else:
@@ -67,6 +74,12 @@ class Adapted(Encoder):
             hidden = self.knobs.hidden
             maps = nn.Sequential(nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, self.knobs.dim))
             self.head.embed = maps  # type: ignore[assignment]  # of this head only
+
+    @classmethod
+    def download(cls, values: Mapping[str, Any]) -> str:
+        base = values.get("base") or ""
+        named = kind_of(base) == NAME and not base.startswith("{") and base not in lab.encoders.names()
+        return _timm.download({**values, "backbone": base}) if named else ""
 
     def raw(self, images: torch.Tensor) -> torch.Tensor:
         """Embeddings [n d] of normalised images [n 3 h w], or of their features [n w], before they get unit length.
@@ -95,10 +108,8 @@ def _network(knobs: Any) -> Any:
     if not knobs.base.startswith("{"):
         seen = foreign.Seen(size=knobs.image_size)
         return foreign.encoder_of(knobs.base, knobs.weights, seen, pretrained=knobs.pretrained)
-    choice = json.loads(knobs.base)
-    kind = lab.encoders.get(choice.pop("name"))
-    fetching = {"pretrained": False, "weights": None}
-    made = kind(**choice | {name: value for name, value in fetching.items() if name in kind.Knobs.model_fields})
+    kind, values = encoder_in(knobs.base)
+    made = kind(**values)
     if knobs.weights:
         path = Path(knobs.weights).expanduser()
         state = _timm.read_weights(path)
@@ -109,3 +120,18 @@ def _network(knobs: Any) -> Any:
             raise ValueError(f"The weights in {path} do not fit {knobs.base}: {last_line(error)}") from None
     made.input_size = knobs.image_size or made.input_size
     return made.eval()
+
+
+def encoder_in(text: str) -> tuple[Any, dict[str, Any]]:
+    """Read an encoder as JSON: its class and its knobs, without pretrained weights, which those of a run replace.
+
+    Raises:
+        ValueError: it is no encoder as JSON, or there is no such encoder.
+    """
+    try:
+        choice = json.loads(text)
+        kind = lab.encoders.get(choice.pop("name"))
+    except (json.JSONDecodeError, RecursionError, AttributeError, KeyError, TypeError):
+        raise ValueError(f'{quoted(text)} is no encoder as JSON, such as {{"name": "small_cnn"}}.') from None
+    fetching = {"pretrained": False, "weights": None}
+    return kind, choice | {name: value for name, value in fetching.items() if name in kind.Knobs.model_fields}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import torch
@@ -25,7 +26,10 @@ class TimmModel(Encoder):
     """
 
     _backbone: str = knob(
-        "Name of the backbone in timm, for instance resnet50.a1_in1k.", default="resnet50", alias="backbone"
+        "Name of the backbone in timm, for instance resnet50.a1_in1k.",
+        default="resnet50",
+        alias="backbone",
+        network=True,
     )
     pretrained: bool = knob("Start from timm's pretrained weights.", default=True)
     drop_distillation: bool = knob(
@@ -82,6 +86,10 @@ class TimmModel(Encoder):
         pool, width = Pool(self.knobs.pooling), _timm.width(backbone, self.input_size, self.knobs.backbone)
         pretrained = self.knobs.pretrained or bool(self.knobs.weights)
         self._assemble(backbone, nn.Identity() if native else pool, width, pretrained)
+
+    @classmethod
+    def download(cls, values: Mapping[str, Any]) -> str:
+        return _timm.download(values)
 
     def parts(self, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
         if self.knobs.pooling != "native":

@@ -104,7 +104,7 @@ class EncoderExporter(Exporter):
         Args:
             encoder: the module that `lab.train` was given for this run, or `module:function` that makes it.
         """
-        self.given = None if encoder is None else again(encoder, run.config)
+        self.given = None if encoder is None else again(encoder, run)
         return super().export(run, path)
 
     def program(self, run: Run, raw: bool = False) -> Program:

@@ -10,13 +10,15 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Required
 
 import numpy as np
+from pydantic import Field
 
-from lab.core import arrays
+from lab.core import arrays, stored
 from lab.core.files import write_json
 from lab.core.results import EmbeddingSet
+from lab.core.stored import Count, Fields, Flag, Stored, Texts
 from lab.galleries.rows import LabelRows, Rows
 
 FILE = "gallery.json"
@@ -41,7 +43,7 @@ class Gallery(EmbeddingSet):
     """
 
     def __init__(self, folder: Path, about: dict[str, Any]):
-        parts = [arrays.mapped(folder / shard_name(number), COLUMNS) for number in range(len(about["shards"]))]
+        parts = [_shard(folder / shard_name(number), rows) for number, rows in enumerate(about["shards"])]
         labels = LabelRows([part["labels"] for part in parts])
         super().__init__(Rows([part["vectors"] for part in parts]), labels, Rows([part["items"] for part in parts]))
         object.__setattr__(self, "folder", folder)
@@ -76,7 +78,7 @@ class Gallery(EmbeddingSet):
     @property
     def unit(self) -> bool:
         """Whether every row is of unit length, as its writer found."""
-        return bool(self.about["unit"])
+        return bool(self.about.get("unit"))
 
     @property
     def digest(self) -> str:
@@ -117,6 +119,21 @@ def in_memory(queries: Gallery, gallery: Gallery) -> EmbeddingSet:
     return EmbeddingSet(queries.vectors[:], labels, queries.items[:])
 
 
+def _shard(path: Path, rows: int) -> dict[str, np.ndarray]:
+    """The arrays of a shard of so many rows, by memory map.
+
+    Raises:
+        ValueError: the file is damaged, or is of another gallery.
+    """
+    part = arrays.mapped(path, COLUMNS)
+    columns = {"vectors": f"float {rows} d", "labels": f"int {rows}", "items": f"int {rows}"}
+    arrays.check_shapes(path, part, {**columns, "names": "int b", "name_ends": f"int {rows}"})
+    ends = part["name_ends"]
+    if rows and not (int(ends[0]) >= 0 and (np.diff(ends) >= 0).all() and int(ends[-1]) <= len(part["names"])):
+        raise arrays.Damaged(path, "its names do not end where they should")
+    return part
+
+
 def is_gallery(folder: Path | str) -> bool:
     return (Path(folder).expanduser() / FILE).is_file()
 
@@ -149,8 +166,7 @@ class Writer:
         for what, planned in json.loads(json.dumps(self.about["plan"])).items():
             if there["plan"].get(what) != planned:
                 raise ValueError(
-                    f"{self.folder} holds a gallery that was made otherwise ({what} differs); name another folder, or "
-                    "delete this one."
+                    f"{self.folder} holds a gallery that was made otherwise ({what} differs); name another folder."
                 )
         self.about = there
 
@@ -213,14 +229,22 @@ class Writer:
         write_json(self.folder / FILE, self.about)
 
 
-def _about(folder: Path) -> dict[str, Any] | None:
+class GalleryFile(Stored, total=False):
+    """What the folder says of itself. shards: rows of each. seen: images that are dealt with. unit: see `Gallery`."""
+
+    plan: Required[Fields]
+    class_names: Texts
+    shards: Required[Annotated[list[Count], Field(fail_fast=True)]]
+    seen: Count
+    unit: Flag
+    complete: Flag
+
+
+def _about(folder: Path) -> Any:
     path = folder / FILE
     if not path.is_file():
         return None
     try:
-        about = json.loads(path.read_text())
-        if isinstance(about["plan"], dict) and all(type(rows) is int for rows in about["shards"]):
-            return about
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    raise ValueError(f"{path} cannot be read; delete the folder and write the gallery anew.")
+        return stored.read(path, GalleryFile, stored.MOST_LISTED)
+    except ValueError as error:
+        raise ValueError(f"{error} Move the folder away, and write the gallery anew.") from None

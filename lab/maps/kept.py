@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import json
 import os
 import subprocess
 import sys
@@ -23,7 +22,7 @@ import numpy as np
 from filelock import FileLock
 
 import lab.maps
-from lab.core import arrays
+from lab.core import arrays, stored
 from lab.core.explain import explain
 from lab.core.files import appending, check_allowed, write_json
 from lab.core.streams import result_of
@@ -31,11 +30,14 @@ from lab.install import children
 from lab.maps.of_run import OVER_TIME, Map, draw, moments, sheet
 from lab.runs.folder import Run
 from lab.runs.process import Worker
+from lab.runs.schemas import MapJob
 
 KEPT_FROM = 50_000
 """Points from which a PCA map is kept in the run's folder, too."""
 QUALITY = ("trustworthiness", "agreement", "chance")
 """What is kept of each map besides its places, see `lab.maps.quality`."""
+SHAPES = {"steps": "int t", "flat": "float t n 2"}
+"""Arrays of a map, as `arrays.check_shapes` reads it."""
 LARGE = 64_000_000
 """Bytes of a file of embeddings from which only pieces of it tell it apart."""
 
@@ -64,10 +66,14 @@ def read(file: Path, of: str) -> dict[str, np.ndarray] | None:
         measures of quality, float64 [t]. None where there is no such map, or a damaged one: it is drawn again.
     """
     try:
-        kept = arrays.read(file) if file.is_file() and arrays.header(file).get("of") == of else {}
+        if not file.is_file() or arrays.header(file).get("of") != of:
+            return None
+        kept = arrays.read(file)
+        items = {"items": "int n"} if "items" in kept else {}
+        arrays.check_shapes(file, kept, {**SHAPES, **dict.fromkeys(QUALITY, "float t"), **items})
     except (OSError, ValueError):
         return None
-    return kept if {"steps", "flat", *QUALITY} <= kept.keys() else None
+    return kept
 
 
 def places(run: Run, split: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -132,10 +138,8 @@ class Chart:
 
     def read(self) -> Map | None:
         """The map, if it was drawn from the embeddings that are there now."""
-        stored = read(self._file, self.fingerprint)
-        return (
-            None if stored is None else Map(stored["steps"], stored["flat"], {name: stored[name] for name in QUALITY})
-        )
+        drawn = read(self._file, self.fingerprint)
+        return None if drawn is None else Map(drawn["steps"], drawn["flat"], {name: drawn[name] for name in QUALITY})
 
     def keep(self, drawn: Map, of: str) -> None:
         """Write a map. of: the fingerprint of the embeddings that it was drawn from.
@@ -152,11 +156,8 @@ class Chart:
     @property
     def progress(self) -> dict[str, Any]:
         """`state`: absent, working or failed; with `done` of `total` moments, or a `sentence`."""
-        try:
-            state = json.loads(self._job.read_text("utf-8"))
-        except (OSError, ValueError):
-            return {"state": "absent"}
-        if not isinstance(state, dict) or state.get("of") != self.fingerprint:
+        state = stored.find(self._job, MapJob)
+        if state.get("of") != self.fingerprint:
             return {"state": "absent"}
         if state.get("sentence"):
             return {"state": "failed", "sentence": state["sentence"]}

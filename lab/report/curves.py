@@ -81,14 +81,11 @@ class Journal:
         return self
 
     def _take(self, line: bytes) -> None:
-        try:
-            record = stored_record(line) or {}
-            kind = record["kind"]
-            step = int(record.get("step") or 0)
-            measured = dict(record.get("values") or {})
-            spent = {str(part): float(taken) for part, taken in dict(record.get("spent") or {}).items()}
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
-            return  # a torn or foreign line says nothing
+        record = stored_record(line)
+        if record is None:  # a torn or foreign line says nothing
+            return
+        kind, step, measured = record["kind"], record.get("step", 0), record.get("values", {})
+        spent = {part: taken for part, taken in record.get("spent", {}).items() if taken is not None}
         if kind == "stepped":
             self.steps.append(step)
             for name in COLUMNS:
@@ -97,9 +94,9 @@ class Journal:
         elif kind == "validated":
             self.validated.append(record | {"step": step, "values": measured})
         elif kind == "checkup":
-            self.checkups.append({"step": step, "about": record.get("about"), "values": measured})
+            self.checkups.append({"step": step, "about": record["about"], "values": measured})
         elif kind == "note":
-            self.notes.append(str(record.get("sentence", "")))
+            self.notes.append(record["sentence"])
 
     def curve(self, name: str) -> StepValues:
         """Steps and values of a column of the steps or of the validations, thinned to about `POINTS`."""

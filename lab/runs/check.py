@@ -8,25 +8,39 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lab.core import arrays
-from lab.core.files import read_json
+from lab.core import arrays, stored
+from lab.core.image_list import ImageList
+from lab.core.stored import Stored
+from lab.runs.building.published import state_of
 from lab.runs.execute import go_by_checkpoint
-from lab.runs.folder import DAMAGED, SENT, Run, stored_record
+from lab.runs.folder import DAMAGED, PUBLISHED, SENT, Run, stored_record
+from lab.runs.schemas import Meta, Process, Remarks, ScoresFile, SentFile
 
 ANEW = "`lab evaluate RUN` makes embeddings and scores of this split anew from the checkpoint"
 RESUME = "`lab train --resume RUN` writes it anew"
 MOVE = "move it away; nothing else needs it"
-PEOPLES = ("remarks.json", "marks.json", "relevance.json", "threshold.json")
-JSON = ("meta.json", "images.json", "launch.json", SENT, *PEOPLES)
+SMALL: dict[str, Any] = {
+    "meta.json": Meta,
+    "launch.json": Process,
+    SENT: SentFile,
+    "remarks.json": Remarks,
+    "relevance.json": Stored,
+    "threshold.json": Stored,
+    "owner.json": Stored,
+    "marks.json": Stored,
+}
+"""The small files of a run, and their schemas; `Stored` of those that others read."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something damaged. advice: what to do about it, empty where nothing can be done."""
+    """Something damaged. advice: what to do about it, empty where nothing can be done. changed: the file is whole, and
+    somebody has edited it."""
 
     file: str
     sentence: str
     advice: str = ""
+    changed: bool = False
 
 
 def check(run: Run) -> list[Finding]:
@@ -45,6 +59,16 @@ def _refused(read: Callable[[Path], Any], path: Path) -> str:
     return ""
 
 
+def _listed(path: Path) -> None:
+    from lab.data.images import listing
+
+    kept = stored.read(path, ImageList, stored.MOST_LISTED)
+    try:
+        listing.read_list(kept)
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}.") from None
+
+
 def _small_files(run: Run) -> Iterator[Finding]:
     changed = ""
     with suppress(ValueError):  # of a version that knows more
@@ -53,12 +77,20 @@ def _small_files(run: Run) -> Iterator[Finding]:
         advice = RESUME if changed else ""
         yield Finding("config.yaml", f"cannot be used: {wrong} Images and embeddings can still be read.", advice)
     elif changed:
-        yield Finding("config.yaml", changed)
-    if (run.path / "config.yaml").exists() and run.state == DAMAGED:
+        yield Finding("config.yaml", changed, changed=True)
+    if published := run.checkpoint(PUBLISHED):
+        if wrong := _refused(lambda _: state_of(run), published):
+            yield Finding(published.name, wrong)
+    elif (run.path / "config.yaml").exists() and run.state == DAMAGED:
         yield Finding("status.json", "says nothing sensible; the run can still be resumed.", RESUME)
-    for name in JSON:
-        if wrong := _refused(read_json, run.path / name):
+    for name, kind in SMALL.items():
+        if wrong := _refused(lambda path, kind=kind: stored.read(path, kind, stored.MOST_LISTED), run.path / name):
             yield Finding(name, wrong, MOVE)
+    if wrong := _refused(_listed, run.path / "images.json"):
+        yield Finding("images.json", wrong, MOVE)
+    for path in sorted((run.path / "scores").glob("*.json")):
+        if wrong := _refused(lambda path: stored.read(path, ScoresFile), path):
+            yield Finding(f"scores/{path.name}", wrong)
     records = run.path / "metrics.jsonl"
     *lines, _ = records.read_bytes().split(b"\n") if records.is_file() else [b""]  # a kill tears the last
     if broken := [number for number, line in enumerate(lines, 1) if stored_record(line) is None]:
@@ -85,7 +117,7 @@ def _splits(run: Run) -> Iterator[Finding]:
 
 def _wrong_with(run: Run, split: str) -> str:
     try:
-        run.stored("embeddings", split), run.embeddings(split)
+        run.columns("embeddings", split), run.embeddings(split)
         scores = run.scores(split)
         if scores is None and run.config.outside and not any((run.path / "scores").glob(f"{split}.*")):
             return ""  # nobody had them measured

@@ -9,8 +9,8 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,9 @@ from lab.core.catalog import OUTSIDE
 from lab.core.explain import near, quoted
 from lab.core.files import checked, whole
 from lab.core.knobs import Knobs, Unchecked, describe
+from lab.core.words import PROGRAM, is_address
+from lab.runs import boundary
+from lab.runs.boundary import Reference, Rights
 
 DERIVED = {"num_classes": 1000, "dim": 1000}
 """Knobs of losses that the data set and the encoder decide, with the surrogates that checks use before these exist."""
@@ -95,6 +98,7 @@ class Choice:
     """A name (None in a section of plain knobs) with its checked knobs. `derived` ones are left to the build.
 
     missing: why the entry is not here, in one sentence; its knobs then stand as they were stored. Empty for others.
+    rights: what its words may name; None for those that a person typed.
     """
 
     section: str
@@ -102,6 +106,7 @@ class Choice:
     knobs: Any  # an instance of the chosen class's own Knobs
     derived: tuple[str, ...] = ()
     missing: str = ""
+    rights: Rights | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, section: Section, value: Mapping[str, Any] | str | None, stored: bool = False) -> Choice:
@@ -159,18 +164,41 @@ class Choice:
         plain = {k: list(v) if isinstance(v, tuple) else v for k, v in self.values.items()}
         return {"name": self.name, **plain} if self.name else plain
 
-    def create(self, **derived: Any) -> Any:
-        """Build the catalogue's entry; `derived` fills what this choice left open, and may hold more.
+    def named(self, instead: Mapping[str, Any] | None = None, downloads: bool = True) -> Iterator[tuple[str, str, str]]:
+        """Find what its words name outside the catalogues, as `boundary.named` does. instead: as `create` takes it."""
+        if not (self.outside or isinstance(self.knobs, Unchecked)):
+            entry = SECTIONS[self.section].knobs_of(self.name)
+            package = SECTIONS[self.section].package
+            entry = importlib.import_module(package).get(self.name) if package else entry
+            yield from boundary.named(self.section, entry, {**self.values, **(instead or {})}, downloads)
+
+    def check(self, instead: Mapping[str, Any] | None = None) -> None:
+        """Refuse words of a file that name what may not be read; `create` does so, too.
 
         Raises:
-            ValueError: it was made elsewhere, so there is nothing to build it from; or what the entry refuses.
+            ValueError: says which, and how a person allows it.
+        """
+        if self.rights is not None:
+            downloads = boundary.DOWNLOADS not in self.rights.allow  # else nothing has to be looked for
+            self.rights.check(self.rights.reference(*words) for words in self.named(instead, downloads))
+
+    def create(self, instead: Mapping[str, Any] | None = None, **derived: Any) -> Any:
+        """Build the catalogue's entry; `derived` fills what this choice left open, and may hold more.
+
+        Args:
+            instead: knobs and arguments that replace its own, such as the network that a person gave again.
+
+        Raises:
+            ValueError: it was made elsewhere, so there is nothing to build it from; or its words name what may not be
+                read; or what the entry refuses.
         """
         if self.outside:
             raise ValueError(
                 f"The {self.section} of this run was made outside of Rankscope, so it cannot be built here."
             )
+        self.check(instead)
         package = importlib.import_module(str(SECTIONS[self.section].package))
-        return package.create(self.name, **self.values, **{k: derived[k] for k in self.derived})
+        return package.create(self.name, **{**self.values, **(instead or {})}, **{k: derived[k] for k in self.derived})
 
 
 @dataclass(frozen=True)
@@ -200,12 +228,16 @@ class RunConfig:
     evaluation: Choice
 
     @classmethod
-    def of(cls, sections: Mapping[str, Any] | None = None, stored: bool = False) -> RunConfig:
+    def of(
+        cls, sections: Mapping[str, Any] | None = None, stored: bool = False, rights: Rights | None = None
+    ) -> RunConfig:
         """Check a nested mapping as YAML gives it; sections and knobs that are left out take their defaults.
 
         Args:
             stored: whether a run has it, which can be looked at without the plug-ins that it was made with; see
                 `missing`. Building what is missing raises.
+            rights: what the words of a file may name, which is judged when something is built; None for words that a
+                person typed, which may name everything.
 
         Raises:
             ValueError: unknown section, name or knob, or a value out of range; one sentence that lists what is legal.
@@ -227,16 +259,45 @@ class RunConfig:
         follows = "normalise" in encoder.values and not (isinstance(explicit, Mapping) and "normalise" in explicit)
         if follows and _lengths_matter(chosen["loss"].name):  # its anchors lie anywhere (003)
             chosen["encoder"] = Choice.of(SECTIONS["encoder"], {**encoder.as_dict(), "normalise": False})
-        return cls(**chosen)
+        return cls(**chosen).with_rights(rights)
 
     @classmethod
     def load(cls, path: Path | str) -> RunConfig:
         """Read a YAML file, or a preset or recipe by its name.
 
         Raises:
-            ValueError: no such file, no YAML, or what `of` refuses; names the file.
+            ValueError: no such file, no YAML, it names a program, or what `of` refuses; names the file.
         """
-        return cls.of(read_yaml(path))
+        return cls.of(given_yaml(path))
+
+    def with_rights(self, rights: Rights | None) -> RunConfig:
+        """Return this configuration, its words judged by other rights; None for words that a person typed."""
+        many: Any = {
+            name: tuple(replace(one, rights=rights) for one in chosen)
+            if isinstance(chosen, tuple)
+            else replace(chosen, rights=rights)
+            for name, chosen in self
+        }
+        return RunConfig(**many)
+
+    @property
+    def rights(self) -> Rights | None:
+        """What its words may name; None for those that a person typed."""
+        return self.encoder.rights
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """Every choice of every section."""
+        return tuple(one for _, chosen in self for one in (chosen if isinstance(chosen, tuple) else (chosen,)))
+
+    def references(self, rights: Rights) -> tuple[Reference, ...]:
+        """List what its words name outside the catalogues, and whether these rights allow it."""
+        return tuple(rights.reference(*words) for one in self.choices for words in one.named())
+
+    @property
+    def program(self) -> str:
+        """The program that makes its network, where one does; else empty."""
+        return next((value for _, kind, value in self.encoder.named(downloads=False) if kind == PROGRAM), "")
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
         return ((f.name, getattr(self, f.name)) for f in fields(self))
@@ -276,25 +337,23 @@ class RunConfig:
     @property
     def missing(self) -> tuple[str, ...]:
         """A sentence for each entry that is not here: what it is and how to get it."""
-        choices = (one for _, chosen in self for one in (chosen if isinstance(chosen, tuple) else (chosen,)))
-        return tuple(one.missing for one in choices if one.missing)
+        return tuple(one.missing for one in self.choices if one.missing)
 
     def paths(self) -> Iterator[tuple[str, Path]]:
         """Every knob that names a file or folder of this machine, as `section.knob`, with the whole path."""
         for knob, value in self._places():
-            if "://" not in value:
+            if not is_address(value):
                 yield knob, whole(value)
 
     def addresses(self) -> Iterator[tuple[str, str]]:
         """Every knob that names files by an address, such as s3://bucket/folder, as `section.knob`."""
-        return ((knob, value) for knob, value in self._places() if "://" in value)
+        return ((knob, value) for knob, value in self._places() if is_address(value))
 
     def _places(self) -> Iterator[tuple[str, str]]:
-        for section, chosen in self:
-            for one in chosen if isinstance(chosen, tuple) else (chosen,):
-                for declared in describe(type(one.knobs)):
-                    if declared.path and (value := one.values.get(declared.name)):
-                        yield f"{section}.{declared.name}", str(value)
+        for one in self.choices:
+            for declared in describe(type(one.knobs)):
+                if declared.path and (value := one.values.get(declared.name)):
+                    yield f"{one.section}.{declared.name}", str(value)
 
     @property
     def similarity(self) -> str:
@@ -321,7 +380,8 @@ class RunConfig:
             value = {**changed[section], knob: value}
         elif section == "loss":
             changed = without_followed_lengths(changed)
-        return RunConfig.of({**changed, section: value}, stored=bool(self.missing) or self.foreign)
+        stored = bool(self.missing) or self.foreign
+        return RunConfig.of({**changed, section: value}, stored=stored, rights=self.rights)
 
     def typed(self, path: str, text: str) -> Any:
         """Return a value of a knob (`loss.tau`) that a person typed: as YAML, but a knob of texts takes 010 as it is.
@@ -426,8 +486,43 @@ def read_yaml(path: Path | str) -> dict[str, Any]:
             f"The configuration {path} cannot be read: {error.strerror}. Presets: {', '.join(presets())}; "
             "`lab list recipes` lists the recipes."
         ) from None
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no valid YAML: {error}.") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is no valid YAML: it is no UTF-8 text.") from None
+
+
+def given_yaml(path: Path | str, typed: Collection[str] = ()) -> dict[str, Any]:
+    """Read the sections of a YAML file that a person named, as `read_yaml` does: they may name all but programs.
+
+    Args:
+        typed: knobs, as section.knob, that a person typed, which replace those of the file.
+
+    Raises:
+        ValueError: what `read_yaml` refuses, or a knob names a program.
+    """
+    sections = read_yaml(path)
+    refuse_programs(sections, str(path), typed)
+    return sections
+
+
+def refuse_programs(sections: Mapping[str, Any], what: str, typed: Collection[str] = ()) -> None:
+    """Refuse sections of a file that name a program.
+
+    Args:
+        what: the file, as a sentence begins with it. typed: as `given_yaml` takes them.
+
+    Raises:
+        ValueError: names the knob and its value.
+    """
+    rights = Rights(what, allow=boundary.EVERYTHING, again="type it as a flag: --encoder.base MODULE:FUNCTION")
+    for name, section in SECTIONS.items():
+        chosen = sections.get(name)
+        for one in chosen if isinstance(chosen, list | tuple) else (chosen,):
+            values = dict(one) if isinstance(one, Mapping) else {"name": one}
+            entry = values.get("name") or (section.default if not section.many else None)
+            if section.package and entry in section.names():
+                kind = importlib.import_module(section.package).get(entry)
+                found = [words for words in boundary.named(name, kind, values, False) if words[0] not in typed]
+                rights.check(rights.reference(*words) for words in found)
 
 
 def parse_yaml(text: str, name: str) -> dict[str, Any]:

@@ -11,11 +11,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab.core import records
+from lab.core import ownership, records
 from lab.core.explain import explain
 from lab.core.files import to_disk, write_json, write_text
 from lab.core.formats import counted
 from lab.core.records import Batched, Evaluated, Note, Record, Saving, Stepped, Validated
+from lab.core.words import PROGRAM
 from lab.runs import lock
 from lab.runs.config import RunConfig, difference
 from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
@@ -53,7 +54,7 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
     Example (`config` and `root` are those of `lab.runs`):
         >>> fresh = lab.runs.create(config, root, "second")
         >>> fresh.state, sorted(path.name for path in fresh.path.iterdir())
-        ('queued', ['.lock', 'config.yaml', 'status.json'])
+        ('queued', ['.lock', 'config.yaml', 'owner.json', 'status.json'])
     """
     if config.training.knobs.class_weights == "sharded":
         from lab.runs.building.loss import check_sharded  # brings torch
@@ -63,8 +64,10 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
     if name is None:
         name = free_name(root, f"{time.strftime('%Y%m%d-%H%M%S')}-{config.loss.name}-{config.data.name}")
     with new_folder(root, name) as half_made:
-        fill(half_made, config)
-    return Run(root / name)
+        config = fill(half_made, config)
+    run = Run(root / name)
+    run.config = config  # as a person typed it, so that this process may run a program that it names
+    return run
 
 
 @contextmanager
@@ -111,8 +114,8 @@ def check_available(root: Path | str, name: str) -> None:
         raise ValueError(f"There is a run {name!r} in {root} already; choose another name or resume that one.")
 
 
-def fill(folder: Path, config: RunConfig) -> None:
-    """Write into a new folder what a queued run has."""
+def fill(folder: Path, config: RunConfig) -> RunConfig:
+    """Write into a new folder what a queued run has; return its configuration, whose paths hold from anywhere."""
     write_status(folder, QUEUED, "waiting", config.training.knobs.steps)
     config = findable(config)
     if config.training.knobs.precision == "auto":
@@ -121,6 +124,8 @@ def fill(folder: Path, config: RunConfig) -> None:
 
         config = config.changed("training.precision", chosen("auto", device_or_cpu(config.training.knobs.device)))
     write_text(folder / "config.yaml", config.as_yaml())
+    ownership.sign(folder, "config.yaml")
+    return config
 
 
 def write_status(folder: Path, state: str, phase: str, steps: int, sentence: str = "") -> None:
@@ -196,12 +201,12 @@ def go_by_checkpoint(run: Run) -> str:
         stored = None
     if stored is None:  # of version 0.2 or before
         return ""
-    config = RunConfig.of(stored, stored=True)
+    config = RunConfig.of(stored, stored=True, rights=run.rights())
     goes_on = "the training goes on by the checkpoint, and it is written anew"
     try:
         written = run.config
     except (ValueError, OSError) as error:
-        run.config = config
+        run.config = _restored(run, config)
         return f"config.yaml cannot be used ({explain(error).rstrip('.')}); {goes_on}."
     movable = {path for path, _ in config.paths()} | {"training.device", "training.workers"}
     changed = difference(config, written)
@@ -209,11 +214,18 @@ def go_by_checkpoint(run: Run) -> str:
         section, _, name = knob.partition(".")
         if name in (run.config_dict.get(section) or {}):
             config = config.changed(knob, changed.pop(knob)[1])
-    run.config = config
+    run.config = _restored(run, config)
     facts = ", ".join(
         f"{knob} is {there} there and {kept} in the checkpoint" for knob, (kept, there) in changed.items()
     )
     return f"config.yaml was changed: {facts}; {goes_on}. --config FILE takes a change." if facts else ""
+
+
+def _restored(run: Run, config: RunConfig) -> RunConfig:
+    """The configuration of a checkpoint, with the rights of config.yaml as it is now or as this writes it anew."""
+    if not ownership.is_own(run.path, "config.yaml"):
+        return config.with_rights(run.rights(content=config.as_yaml().encode()))
+    return config
 
 
 def take_config(run: Run, config: RunConfig) -> None:
@@ -245,6 +257,19 @@ def take_config(run: Run, config: RunConfig) -> None:
         writer.log("The training goes on by the configuration given with --config.")
 
 
+def take_over(run: Run) -> None:
+    """Make a run this account's own, after a person has allowed all that its files name: its training may then go on in
+    the queue, which has no flags.
+
+    Raises:
+        ValueError: its files name something that was not allowed.
+    """
+    run.rights().check(one for one in run.references() if one.kind != PROGRAM)
+    for name in ("config.yaml", "images.json"):
+        if (run.path / name).is_file():
+            ownership.sign(run.path, name)
+
+
 def check_at_hand(run: Run, custom: Custom | None = None) -> None:
     """Refuse to train what a run's folder does not hold and nobody has given again; the run stays as it is.
 
@@ -267,6 +292,14 @@ def check_at_hand(run: Run, custom: Custom | None = None) -> None:
         for name in ("encoder", "loss")
         if getattr(config, name).outside and getattr(custom, name, None) is None
     }
+    if config.program and config.rights is not None and getattr(custom, "encoder", None) is None:
+        missing["encoder"] = config.program
+    if list(missing) == ["encoder"]:
+        raise ValueError(
+            f"Run {run.name} was trained with an encoder of your own ({missing['encoder']}), which its folder does not "
+            f"hold, and no program is run because a file names it; give it again: lab train --resume {run.name} "
+            f"--encoder MODULE:FUNCTION, or lab.resume({run.name!r}, encoder=...)."
+        )
     if missing:
         called = " and ".join(f"{'an' if name == 'encoder' else 'a'} {name} ({what})" for name, what in missing.items())
         again = ", ".join(f"{name}=..." for name in missing)
@@ -335,7 +368,7 @@ class _Execution:
         dataset = self.run.dataset(changed=True)
         self.writer.images(dataset)
         parts = yield from on_features(parts_of(config, dataset, self.custom), config, dataset, self.run.path.parent)
-        self.writer.describe(meta(str(parts.device)))
+        self.writer.describe(meta(str(parts.device)) | self._program(config))
         if dataset.classes_sentence:
             yield self._kept(Note(dataset.classes_sentence))
         if dataset.problems:
@@ -379,6 +412,15 @@ class _Execution:
         if problems:  # said again here: what was said before hours of training is out of sight
             yield self._kept(Note(problems_sentence(problems)))
         self.writer.status(FINISHED, phase="finished", scores=scores, sentence="", eta_seconds=None)
+
+    def _program(self, config: RunConfig) -> dict[str, Any]:
+        """What meta.json keeps of the program that makes the network: its words and its digest."""
+        given = self.custom and self.custom.program
+        if given is None and config.program and config.rights is None:
+            from lab.encoders.foreign import program_record
+
+            given = program_record(config.program)
+        return {} if given is None else {"program": dict(given)}
 
     def _trained(self, trainer: Trainer) -> Iterator[Record]:
         from lab import kernels

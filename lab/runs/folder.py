@@ -17,6 +17,7 @@
     remarks.json, marks.json what people wrote of the run, and of single images
     relevance.json        of version 0.2: which images people found right or wrong for which query
     threshold.json        which similarity means the same; see `lab.threshold`
+    owner.json            which files this account wrote; see `lab.core.ownership`
 
 Reading imports no torch, except for `dataset`; `lab.runs.building.trained` reads the weights.
 """
@@ -26,6 +27,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -33,13 +35,19 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from lab.core import arrays, files
+from lab.core import arrays, ownership, stored
 from lab.core.catalog import OUTSIDE
-from lab.core.files import write_text
+from lab.core.explain import quoted
+from lab.core.files import parse_json, write_json, write_text
+from lab.core.image_list import ImageList
 from lab.core.results import EmbeddingSet, no_class
-from lab.runs import lock
-from lab.runs.config import RunConfig, read_yaml
+from lab.core.stored import MOST_LISTED
+from lab.core.words import ADDRESS, PATH
+from lab.runs import boundary, lock
+from lab.runs.boundary import Reference, Rights
+from lab.runs.config import SECTIONS, RunConfig, read_yaml
 from lab.runs.process import Sent, Worker
+from lab.runs.schemas import Measured, Meta, Process, ScoresFile, SentFile, Status, record_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -63,6 +71,9 @@ PUBLISHED = "published"
 
 PICTURES = "pictures"
 """The folder of a run's own pictures; a list with this root means the one in the run folder, wherever that lies."""
+
+EMBEDDED = {"vectors": "float n d", "labels": "int n", "items": "int n"}
+"""Arrays of a file of embeddings, as `arrays.check_shapes` reads it."""
 
 STALE = 120.0
 """Seconds without a sign of life after which a run of another host, whose lock may not be seen, is interrupted."""
@@ -141,8 +152,11 @@ def is_run(folder: Path) -> bool:
 class Run:
     """One run folder. Every property reads the disk anew, except the configuration.
 
+    Args:
+        allow: what the words of its files may name, though another account wrote them: some of `boundary.EVERYTHING`.
+
     Raises:
-        ValueError: the folder is no run: it has no config.yaml.
+        ValueError: the folder is no run: it has no config.yaml; or there is no such right.
 
     Example (`run` is that of `lab.runs`):
         >>> run.state, len(run.metrics("stepped"))
@@ -153,10 +167,16 @@ class Run:
         True
     """
 
-    def __init__(self, path: Path | str):
-        self.path = Path(path)
+    def __init__(self, path: Path | str, allow: Iterable[str] | str = ()):
+        self.path, self.allow = Path(path), boundary.chosen(allow)
         if not is_run(self.path):
             raise ValueError(f"{self.path} is no run: it holds no config.yaml.")
+
+    def with_rights(self, allow: Iterable[str] | str) -> Run:
+        """Return this run with further rights; itself where it has them."""
+        if boundary.chosen(allow) <= self.allow:
+            return self
+        return Run(self.path, self.allow | boundary.chosen(allow))
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
@@ -167,10 +187,14 @@ class Run:
 
     @cached_property
     def config_dict(self) -> dict[str, Any]:
-        """config.yaml, unchecked; needs no torch."""
+        """config.yaml: section to its knobs, or to a list of entries with their knobs; needs no torch.
+
+        Raises:
+            ValueError: it is no such file. Names and values are not checked here.
+        """
         if not (self.path / "config.yaml").exists():
             raise ValueError(f"{self.path} lost its config.yaml; `lab train --resume {self.name}` writes it anew.")
-        return read_yaml(self.path / "config.yaml")
+        return _sections(read_yaml(self.path / "config.yaml"), self.path / "config.yaml")
 
     @cached_property
     def config(self) -> RunConfig:
@@ -179,22 +203,55 @@ class Run:
         Raises:
             ValueError: the file asks for something else that this version does not know.
         """
-        return RunConfig.of(self.config_dict, stored=True)
+        return RunConfig.of(self.config_dict, stored=True, rights=self.rights())
+
+    def rights(self, name: str = "config.yaml", content: bytes | None = None) -> Rights:
+        """What the words of one of its files may name: everything but programs where this account wrote that file.
+
+        Args:
+            content: what the file held, instead of what it holds now.
+        """
+        what, roots = f"Run {self.name}", boundary.roots()
+        if roots is not None:
+            return Rights(what, self.path, below=roots)
+        own = ownership.is_own(self.path, name, content)
+        return Rights(what, self.path, boundary.EVERYTHING if own else self.allow)
+
+    def references(self) -> tuple[Reference, ...]:
+        """List what its files name outside the catalogues, and whether that may be read; nothing of it is read.
+
+        Raises:
+            ValueError: its configuration cannot be read.
+        """
+        found = list(self.config.references(self.rights()))
+        if root := stored.find(self.path / "images.json", ImageList, MOST_LISTED).get("root"):
+            found.append(self._images_root(root))
+        if address := stored.find(self.path / SENT, SentFile).get("address"):
+            found.append(self.rights(SENT).reference("sent.address", ADDRESS, address))
+        return tuple(found)
+
+    def _images_root(self, root: str) -> Reference:
+        """The folder that its list of images names."""
+        root = str(self.path.resolve() / PICTURES) if root == PICTURES else root
+        return self.rights("images.json").reference("images.root", PATH, root)
 
     def config_of(self, split: str = "test") -> RunConfig:
         """The configuration that the stored embeddings of a split were made with; `lab evaluate` may change it."""
-        stored = self.header(split).get("evaluation") or (self.scores(split) or {}).get("evaluation")
-        return self.config if stored is None else self.config.changed("evaluation", stored)
+        made_by = self.header(split).get("evaluation") or (self.scores(split) or {}).get("evaluation")
+        return self.config if made_by is None else self.config.changed("evaluation", made_by)
 
     def header(self, split: str) -> dict[str, Any]:
         """What stands beside the stored embeddings of a split; empty without any."""
         path = self.path / "embeddings" / f"{split}.safetensors"
-        return arrays.header(path) if NAME.fullmatch(str(split)) and path.is_file() else {}
+        if not NAME.fullmatch(str(split)) or not path.is_file():
+            return {}
+        return arrays.header(path, Measured)
 
     def snapshot(self) -> Snapshot:
         """What the small files say now; to be passed on where several of its values are needed."""
         status, meta, launch, sent = (
-            read_json(self.path / name) for name in ("status.json", "meta.json", "launch.json", SENT)
+            stored.find(self.path / name, kind)
+            for name, kind in (("status.json", Status), ("meta.json", Meta), ("launch.json", Process), (SENT, SentFile))
         )
         worker, launched, sender = map(self._worker_here, (meta.get("worker"), launch, sent))
         written = status.get("state")
@@ -212,6 +269,15 @@ class Run:
         return Snapshot(status, written, meta, worker, launched, sender, place, sent.get("job"))
 
     @property
+    def sent_to(self) -> Sent | None:
+        """The cluster that it was handed to the last time, to be handed to again; None for an address that another
+        account wrote."""
+        place = self.snapshot().place
+        if place is None or place.address is None:
+            return place
+        return place if self.rights(SENT).reference("sent.address", ADDRESS, place.address).allowed else None
+
+    @property
     def status(self) -> dict[str, Any]:
         """status.json with the state that holds now; see `Snapshot`."""
         return self.snapshot().status
@@ -224,12 +290,12 @@ class Run:
     @property
     def written_state(self) -> str | None:
         """The state as status.json has it, whatever became of the process."""
-        return read_json(self.path / "status.json").get("state")
+        return stored.find(self.path / "status.json", Status).get("state")
 
     @property
     def meta(self) -> dict[str, Any]:
         """meta.json; empty while there is none."""
-        return read_json(self.path / "meta.json")
+        return stored.find(self.path / "meta.json", Meta)
 
     @property
     def begun(self) -> bool:
@@ -294,11 +360,10 @@ class Run:
         path = self.path / "embeddings" / f"{split}.safetensors"
         if part != "query" and path.is_file() and f"{part}.vectors" not in arrays.names(path):
             return None  # not worth reading a file of gigabytes
-        names = [f"{part}.{field}" for field in ("vectors", "labels", "items")]
-        columns = self.stored("embeddings", split, names)
-        if missing := set(names) - columns.keys():
-            raise ValueError(f"{path} holds no {', '.join(sorted(missing))}; embed the split again with lab evaluate.")
-        vectors, labels, items = (columns[name] for name in names)
+        shapes = {f"{part}.{field}": words for field, words in EMBEDDED.items()}
+        columns = self.columns("embeddings", split, shapes)
+        arrays.check_shapes(path, columns, shapes)
+        vectors, labels, items = (columns[name] for name in shapes)
         return EmbeddingSet(vectors, self.without_nameless(labels, items), items)
 
     def pictures(self, split: str = "test", items: np.ndarray | None = None) -> Pictures:
@@ -315,21 +380,25 @@ class Run:
         last = labels.max(initial=-1)
         if last < 0 or (labels == last).sum() > 1 or not (self.path / "images.json").is_file():
             return labels  # the last class has several images, so it is no single image's own
-        names = read_json(self.path / "images.json").get("class_names", [])
-        named = np.array([bool(str(name).strip()) for name in names], bool)
+        names = stored.read(self.path / "images.json", ImageList, MOST_LISTED).get("class_names", [])
+        named = np.array([bool(name.strip()) for name in names], bool)
         if named.all() or last >= len(named):
             return labels
         return np.where((labels >= 0) & ~named[labels.clip(min=0)], no_class(items), labels)
 
     def anchors(self, split: str = "test") -> tuple[np.ndarray, np.ndarray] | None:
         """Class anchors float32 [c d] and their labels int64 [c], or None for models that have none."""
-        kept = self.stored("embeddings", split, ("anchors", "anchor_labels"))
-        return (kept["anchors"], kept["anchor_labels"]) if {"anchors", "anchor_labels"} <= kept.keys() else None
+        shapes = {"anchors": "float c d", "anchor_labels": "int c"}
+        kept = self.columns("embeddings", split, shapes)
+        if "anchors" not in kept:
+            return None
+        arrays.check_shapes(self.path / "embeddings" / f"{split}.safetensors", kept, shapes)
+        return kept["anchors"], kept["anchor_labels"]
 
     def origin(self, split: str = "test", of: Literal["embeddings", "scores"] = "embeddings") -> Origin:
         """Which checkpoint and step the stored embeddings or scores of a split are of."""
-        stored = (self.scores(split) or {}) if of == "scores" else self.header(split)
-        return Origin(stored.get("checkpoint"), stored.get("step", 0), self.status.get("steps"))
+        kept = (self.scores(split) or {}) if of == "scores" else self.header(split)
+        return Origin(kept.get("checkpoint"), kept.get("step", 0), self.status.get("steps"))
 
     def scores(self, split: str | None = None) -> dict[str, Any] | None:
         """scores/SPLIT.json: `values`, `queries`, `excluded`, `checkpoint`, `step`, `evaluation`, ...; or None.
@@ -350,8 +419,7 @@ class Run:
             raise ValueError(
                 f"Run {self.name} has no split {split!r}; scores are there of: {', '.join(there) or 'none'}."
             )
-        read = read_json(self.path / "scores" / f"{split}.json")
-        return read if "values" in read else None
+        return stored.find(self.path / "scores" / f"{split}.json", ScoresFile) or None
 
     def outdated(self, split: str = "test") -> str:
         """Say that the stored scores count images without a class as wrong answers, as version 0.2 did; else empty."""
@@ -373,9 +441,14 @@ class Run:
         Raises:
             ValueError: the split has not been evaluated.
         """
-        if self.scores(split) is None:
+        scores = self.scores(split)
+        if scores is None:
             raise ValueError(self._lacking("scores", split))  # of an evaluation that was killed
-        return self.stored("scores", split)
+        columns = self.columns("scores", split)
+        queries = scores.get("queries", "q")
+        path = self.path / "scores" / f"{split}.safetensors"
+        arrays.check_shapes(path, columns, {name: f"float {queries}" for name in columns})
+        return columns
 
     def reconfigure(self, config: RunConfig) -> None:
         """Replace config.yaml of a run that has not begun.
@@ -388,8 +461,11 @@ class Run:
         self.write_config(config)
 
     def write_config(self, config: RunConfig) -> None:
-        """Replace config.yaml."""
+        """Replace config.yaml. It is this account's own where the old one was, or where a person typed the new one."""
+        own = config.rights is None or ownership.is_own(self.path, "config.yaml")
         write_text(self.path / "config.yaml", config.as_yaml())
+        if own:
+            ownership.sign(self.path, "config.yaml")
         self.config, self.config_dict = config, config.as_dict()
 
     def batches(self) -> dict[int, Path]:
@@ -413,19 +489,27 @@ class Run:
 
         Raises:
             ValueError: they are not where they were, or cannot be read, or their list is damaged; or there is no list,
-                and the data set numbers other images now.
+                and the data set numbers other images now; or another account wrote that they lie outside the run's
+                folder.
         """
         choice, kept = self.config.data, self.image_list()
+        choice.check()
         if kept is None:
-            images = choice.create()
+            rights, images = self.rights(), choice.create()
             if not changed:
                 self._check_numbers(images)
-            return images
-        from lab.data.images import listing
+        else:
+            from lab.data.images import listing
 
-        if kept.get("root") == PICTURES:  # its own, which move with it
-            kept = {**kept, "root": str(self.path.resolve() / PICTURES)}
-        return listing.from_list(choice.name, choice.values, kept)
+            rights = self.rights("images.json")
+            if kept.get("root") is not None:
+                root = self._images_root(str(kept["root"]))
+                rights.check([root])
+                kept = {**kept, "root": root.value}  # its own pictures move with it
+            images = listing.from_list(choice.name, choice.values, kept)
+        if boundary.PATHS not in rights.allow:
+            boundary.check_images(images, rights)
+        return images
 
     def _check_numbers(self, images: ImageSet) -> None:
         from lab.evaluation.identity import keys_digest
@@ -441,21 +525,25 @@ class Run:
                 f"lab evaluate {self.path} --split {changed[0]}."
             )
 
-    def image_list(self) -> dict[str, Any] | None:
-        """images.json, unchecked; None without one, or where it is of another data set than config.yaml says.
+    def image_list(self) -> ImageList | None:
+        """images.json; None without one, or where it is of another data set than config.yaml says.
 
         Raises:
             ValueError: it is damaged.
         """
         path = self.path / "images.json"
+        if not path.exists():
+            return None
         try:
-            kept = files.read_json(path) if path.exists() else {}
+            kept = stored.read(path, ImageList, MOST_LISTED)
         except ValueError as error:
-            raise ValueError(f"{error} Delete it, to read the images anew.") from None
-        written = {"corrections" if name == "leave_out" else name: one for name, one in kept.get("data", {}).items()}
-        return kept if kept and written == self.config.data.as_dict() else None  # 0.2 called corrections `leave_out`
+            raise ValueError(f"{error} Move it away, to read the images anew.") from None
+        written = dict(kept.get("data", {}))
+        if "leave_out" in written:  # as version 0.2 called corrections
+            written["corrections"] = written.pop("leave_out")
+        return kept if written == self.config.data.as_dict() else None
 
-    def stored(self, folder: str, split: str, only: Collection[str] | None = None) -> dict[str, np.ndarray]:
+    def columns(self, folder: str, split: str, only: Collection[str] | None = None) -> dict[str, np.ndarray]:
         """The arrays of a split in `embeddings` or `scores`, all or those of some names.
 
         Raises:
@@ -475,6 +563,25 @@ class Run:
         return f"Run {self.name} holds no {folder} of split {split!r} (it has {known}); run: lab evaluate {self.path}."
 
 
+def _sections(read: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Check what a configuration consists of; the name of an entry stands for a mapping with that name.
+
+    Raises:
+        ValueError: a section is something else; names it.
+    """
+    sections = {}
+    for name, value in read.items():
+        values = value if isinstance(value, list) else [value]
+        entries = [{"name": one} if isinstance(one, str) else one for one in values if one is not None]
+        many = name in SECTIONS and SECTIONS[name].many
+        if not all(isinstance(one, dict) for one in entries) or (value is not None and many != isinstance(value, list)):
+            kind = "a list of names or mappings" if many else "a name or a mapping of knobs"
+            raise ValueError(f"{path}: {quoted(name)} must be {kind}, got {quoted(value)}.")
+        if value is not None:
+            sections[str(name)] = entries if many else entries[0]
+    return sections
+
+
 def numbered(folder: Path) -> dict[int, Path]:
     by_step = {int(p.stem.rpartition("_")[2]): p for p in folder.glob("step_*.safetensors") if p.stem[5:].isdigit()}
     return dict(sorted(by_step.items()))
@@ -485,15 +592,8 @@ def write_images(folder: Path, images: ImageSet, config: RunConfig) -> None:
     from lab.data.images import listing
 
     if (listed := listing.to_list(images)) is not None:
-        files.write_json(folder / "images.json", {"data": config.data.as_dict(), **listed}, indent=None)
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; empty where there is none that can be read."""
-    try:
-        return files.read_json(path)
-    except (OSError, ValueError):
-        return {}
+        write_json(folder / "images.json", {"data": config.data.as_dict(), **listed}, indent=None)
+        ownership.sign(folder, "images.json")
 
 
 def lost_sentence(status: dict[str, Any]) -> str:
@@ -511,7 +611,6 @@ def reports_from_elsewhere(status: dict[str, Any], worker: Worker | None) -> boo
 def stored_record(line: bytes) -> dict[str, Any] | None:
     """The record that a line of metrics.jsonl holds; None for a line that is none."""
     try:
-        record = files.parse_json(line)
+        return record_of(parse_json(line))
     except ValueError:
         return None
-    return record if "kind" in record else None

@@ -54,7 +54,7 @@ def pictures_of(run: Run, split: str, items: np.ndarray | None = None) -> Pictur
     Raises:
         ValueError: the split has not been embedded, or nothing tells which images it is of.
     """
-    stored = run.stored("embeddings", split, COLUMNS) if items is None or split in run.splits else {}
+    stored = run.columns("embeddings", split, COLUMNS) if items is None or split in run.splits else {}
     place = run.header(split).get("place") if stored else None
     embedded = None
     if stored:
@@ -116,7 +116,7 @@ def place_of(images: ImageSet, config: Any) -> str:
 
 def known_images(run: Run, split: str, images: ImageSet, parts: dict[str, EmbeddingSet]) -> dict[str, np.ndarray]:
     """`columns` of embeddings that are measured as they are stored: contents that were recorded stay."""
-    stored = run.stored("embeddings", split, [f"{part}.contents" for part in PARTS])
+    stored = run.columns("embeddings", split, [f"{part}.contents" for part in PARTS])
     contents = None
     if stored:
         contents = np.zeros(len(images), np.int64)
@@ -178,7 +178,7 @@ def _list_of(run: Run) -> tuple[Any, str]:
         return images, place_of(images, run.config)
     try:
         root, records = read_list(kept)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except ValueError as error:
         raise ValueError(f"The list of the images of {run.name} (images.json) is damaged: {error}.") from None
     images = listed_as(root, records, run.config.data.values if run.config.data.name == OUTSIDE else {})
     return images, place_of(images, run.config)

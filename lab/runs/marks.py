@@ -16,13 +16,16 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from filelock import FileLock
+from pydantic import Field
 
-from lab.core import files
+from lab.core import files, stored
 from lab.core.formats import counted, plain_cell
+from lab.core.stored import Count, Flag, Stored, Text
 from lab.data import ImageSet, read_corrections
 
 ANSWERS = ("keep", "relabel", "drop", "duplicate")
@@ -45,10 +48,10 @@ class Mark:
         ValueError: there is no such answer, or `relabel` names no class.
     """
 
-    answer: str = ""
-    label: str = ""
-    of: str = ""
-    tags: tuple[str, ...] = ()
+    answer: Text = ""
+    label: Text = ""
+    of: Text = ""
+    tags: tuple[Text, ...] = ()
 
     def __post_init__(self) -> None:
         if self.answer not in ("", *ANSWERS):
@@ -65,11 +68,17 @@ class _Entry:
     """A mark in the file: content and size of the image, its key as a hint, and whether its data set held another image
     of that content, which then must not take its mark when it is gone."""
 
-    content: str
-    size: int
-    key: str
-    repeated: bool
+    content: Text
+    size: Count
+    key: Text
+    repeated: Flag
     mark: Mark
+
+
+class MarkFile(Stored):
+    """The file of marks."""
+
+    marks: Annotated[list[_Entry], Field(fail_fast=True)]
 
 
 _digests: WeakKeyDictionary[ImageSet, dict[int, str]] = WeakKeyDictionary()
@@ -119,14 +128,12 @@ def _entries(root: Path) -> list[_Entry]:
     if not (path := root / FILE).exists():
         return []
     try:
-        return [
-            _Entry(**{**one, "mark": Mark(**{**one["mark"], "tags": tuple(one["mark"]["tags"])})})
-            for one in files.read_json(path)["marks"]
-        ]
-    except (KeyError, TypeError, ValueError) as error:
+        return stored.read(path, MarkFile, stored.MOST_LISTED)["marks"]
+    except ValueError as error:
+        why = str(error).removeprefix(f"{path} ").removeprefix("is damaged: ").rstrip(".")
         raise ValueError(
-            f"{path} is damaged ({' '.join(str(error).split())[:120]}), so no mark is read or written. Bring back a "
-            "copy of it, or move it away to begin anew."
+            f"{path} is damaged ({why}), so no mark is read or written. Bring back a copy of it, or move it away to "
+            "begin anew."
         ) from None
 
 

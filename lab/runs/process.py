@@ -32,12 +32,9 @@ class Worker:
             return cls(socket.gethostname(), pid, 0.0)
 
     @classmethod
-    def read(cls, values: Any) -> Worker | None:
-        """What `as_dict` wrote; None for anything else."""
-        try:
-            return cls(str(values["host"]), int(values["pid"]), float(values["create_time"]))
-        except (TypeError, KeyError, ValueError):
-            return None
+    def read(cls, values: Mapping[str, Any] | None) -> Worker | None:
+        """What `as_dict` wrote, as the schema `Process` reads it; None where there is no process."""
+        return cls(values["host"], values["pid"], values["create_time"]) if values else None
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

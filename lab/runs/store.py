@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from lab.core.explain import near
@@ -25,24 +26,31 @@ def default_root(given: Path | str | None = None) -> Path:
     return Path(setting("runs") or "runs" if given is None else given)
 
 
-def open_run(path: Path | str, root: Path | str | None = None) -> Run:
+def open_run(path: Run | Path | str, root: Path | str | None = None, allow: Iterable[str] | str = ()) -> Run:
     """The run at a path, or of that name below `root`; or a published model, its folder or hf://OWNER/NAME.
 
+    A run that is open already is handed back, with these rights besides its own.
+
+    Args:
+        allow: what a run that another account wrote may name outside its folder: `paths`, `downloads`, `addresses`.
+
     Raises:
-        ValueError: there is no run there; names the nearest ones.
+        ValueError: there is no run there; names the nearest ones. Or there is no such right.
 
     Example (`root` is that of `lab.runs`):
         >>> lab.runs.open("first", root).config.loss.name
         'recall_at_k'
     """
+    if isinstance(path, Run):
+        return path.with_rights(allow)
     from lab.runs.building.published import HUB, fetched
 
     if str(path).startswith(HUB):
-        return Run(fetched(str(path)))
+        return Run(fetched(str(path)), allow)
     root = default_root(root)
     for candidate in (Path(str(path)), root / str(path)):
         if is_run(candidate):
-            return Run(candidate)
+            return Run(candidate, allow)
     known = [run.name for run in list_runs(root)]
     meant = near(path, known)
     hint = f"did you mean {meant!r}?" if meant else f"the folder {root} holds {', '.join(known[:8]) or 'no runs yet'}."

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lab.core import arrays as stored
+from lab.core import arrays, stored
 from lab.core.files import appending, replacing, to_disk, write_bytes, write_json
 from lab.core.formats import visible
 from lab.runs import lock
@@ -22,12 +22,12 @@ from lab.runs.folder import (
     Run,
     lost_sentence,
     numbered,
-    read_json,
     reports_from_elsewhere,
     write_images,
 )
 from lab.runs.launching import webhook
 from lab.runs.process import Worker
+from lab.runs.schemas import Status
 
 if TYPE_CHECKING:
     from lab.data import ImageSet
@@ -123,7 +123,7 @@ class Writer:
             return
         self._check_place()
         self._last_status = now
-        after = {**read_json(self.path / "status.json"), **values, "state": state, "updated": time.time()}
+        after = {**stored.find(self.path / "status.json", Status), **values, "state": state, "updated": time.time()}
         write_json(self.path / "status.json", after)
         if state in ENDED:  # perhaps not the last word: a run that is killed is first found without a process
             self._end = after
@@ -167,7 +167,7 @@ class Writer:
     ) -> None:
         """Write arrays as one safetensors file, atomically."""
         self._check_place()
-        stored.write(self.path / folder / f"{name}.safetensors", values, header)
+        arrays.write(self.path / folder / f"{name}.safetensors", values, header)
 
     def moment(self, step: int, values: dict[str, np.ndarray], most: int) -> None:
         """Write the validation embeddings of a step. Of more than `most`, those go that leave the smallest gaps, late
@@ -208,8 +208,8 @@ class Writer:
                 for path in (scores_path, scores_path.with_suffix(".safetensors"), whole)
             ]
             written[0].write_text(json.dumps({**header, **scores}, indent=1, allow_nan=False) + "\n")
-            stored.write(written[1], per_query, header)
-            stored.write(written[2], embeddings, header)
+            arrays.write(written[1], per_query, header)
+            arrays.write(written[2], embeddings, header)
             if scores_path.is_file():
                 scores_path.unlink()
                 to_disk(scores_path.parent)

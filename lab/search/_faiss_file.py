@@ -7,11 +7,29 @@ from typing import Any, Literal
 
 import numpy as np
 
+from lab.core import stored
 from lab.core.explain import faiss_library
-from lab.core.files import read_json
 from lab.core.results import as_array
+from lab.core.stored import Stored, Text, Texts
 from lab.kernels.sort_keys import unit_rows
 from lab.search._base import check_vectors
+
+
+class MadeBy(Stored):
+    """The encoder of an index."""
+
+    words: Text
+    weights: Text
+
+
+class IndexFile(Stored, total=False):
+    """keys.json beside an index: names of its rows and of their classes, and where they come from."""
+
+    keys: Texts
+    classes: Texts
+    run: Text
+    data: Text
+    made_by: MadeBy | None
 
 
 class FaissFile:
@@ -55,7 +73,9 @@ class FaissFile:
         euclidean = self._index.metric_type == faiss.METRIC_L2
         self.similarity: Literal["cosine", "euclidean"] = "euclidean" if euclidean else "cosine"
         beside = path / "keys.json"
-        self.about: dict[str, Any] = read_json(beside) if path.is_dir() and beside.exists() else {}
+        self.about: dict[str, Any] = {}
+        if path.is_dir() and beside.exists():
+            self.about = dict(stored.read(beside, IndexFile, stored.MOST_LISTED))
         self.names: list[str] = self.about.pop("keys", [])
         self.classes: list[str] = self.about.pop("classes", [])
         for what, strings in (("keys", self.names), ("classes", self.classes)):

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from lab.core import stored
 from lab.core.catalog import name_of
-from lab.core.files import read_json, write_json
+from lab.core.files import write_json
 from lab.core.results import EmbeddingSet
+from lab.core.stored import Number, Text
 from lab.search._base import Index
 from lab.search._items import digest, digest_of
 from lab.search.streamed import Streamed
@@ -46,9 +48,7 @@ def recall(
 def _looked_up(index: Index, gallery: EmbeddingSet, k: int, queries: int, seed: int, kept: Path) -> float:
     knobs = {name: value for name, value in dict(index.knobs).items() if name != "folder"}
     facts = [name_of(type(index)), knobs, digest_of(getattr(index, "anchors", None)), digest(gallery), k, queries, seed]
-    key, known = json.dumps(facts, sort_keys=True), {}
-    with suppress(OSError, ValueError):  # nothing is known yet, or nothing of use
-        known = read_json(kept)
+    key, known = json.dumps(facts, sort_keys=True), stored.find(kept, dict[Text, Number])
     if key not in known:
         known[key] = recall(index, gallery, k, queries, seed)
         with suppress(OSError):  # a folder that cannot be written: it is measured again the next time

@@ -11,6 +11,7 @@ import lab.runs
 from lab.core.explain import quoted
 from lab.core.files import read_json, write_json
 from lab.core.records import Note, Record
+from lab.runs.boundary import check_elsewhere
 from lab.runs.config import RunConfig, difference
 from lab.runs.execute import findable
 from lab.runs.folder import FINISHED, Run
@@ -59,19 +60,24 @@ class Bench:
         """The run of that name, made unless it is there.
 
         Raises:
-            ValueError: it is there with another configuration, or what is there is no run.
+            ValueError: it is there with another configuration, or what is there is no run; or it needs a program that
+                a launcher may not run.
         """
-        path = self.folder / name
+        path, config = self.folder / name, findable(config)
+        if self.launcher is not None:
+            check_elsewhere(config.program)
         if not path.exists():
-            return lab.runs.create(findable(config), self.folder, name)
+            return lab.runs.create(config, self.folder, name)
         if not (path / "config.yaml").is_file():  # not ours: a run comes to be there as a whole
             raise ValueError(f"{path} is no run: it holds no config.yaml. Move it away, and the run is made there.")
         run = Run(path)
-        for knob, (there, here) in difference(run.config, findable(config)).items():
+        for knob, (there, here) in difference(run.config, config).items():
             raise ValueError(
                 f"There is a run {path} already, with {knob} {quoted(there)} and not {quoted(here)}; choose another "
                 "name, or trash the old runs."
             )
+        if self.launcher is None:  # a person has typed the same again, so this process may run a program that it names
+            run.config = config
         return run
 
     def trained(

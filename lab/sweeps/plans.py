@@ -13,7 +13,7 @@ from typing import Any, Literal
 from lab.core.explain import quoted
 from lab.core.files import checked
 from lab.core.knobs import Knobs, knob
-from lab.runs.config import RunConfig, parse_yaml, read_yaml
+from lab.runs.config import RunConfig, merged, parse_yaml, read_yaml, refuse_programs
 from lab.runs.store import check_name
 
 MOST = 10_000
@@ -141,13 +141,19 @@ def read_plan(path: Path | str) -> Plan:
     """The plan in a YAML file.
 
     Raises:
-        ValueError: there is no such file, or it holds no plan.
+        ValueError: there is no such file, it holds no plan, or it names a program.
     """
     try:
         text = checked(Path(path)).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
-    return Plan.of(parse_yaml(text, str(path)))
+    plan = Plan.of(parse_yaml(text, str(path)))
+    refuse_programs(plan.config, str(path))
+    for path_of_knob, values in plan.vary.items():
+        section, _, name = path_of_knob.partition(".")
+        for value in values if isinstance(values, list) else ():
+            refuse_programs(merged(plan.config, {section: {name: value} if name else value}), str(path))
+    return plan
 
 
 def _values(path: str, values: Any) -> list[Any] | Span:

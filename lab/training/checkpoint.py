@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import save as serialised
 
 from lab.core import arrays
-from lab.core.files import write_bytes
+from lab.core.files import parse_json, write_bytes
 
 FORMAT = 1
 _TENSOR, _INT_KEYS = "$tensor", "$int_keys"
@@ -50,10 +50,13 @@ def load(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
     if header.get("format") != str(FORMAT):
         raise ValueError(f"{path} is no checkpoint of this version: format {header.get('format')}, known {FORMAT}.")
     arrays.verify(path, header, {name: _bytes(value) for name, value in tensors.items()})
+    placed = {name: value.to(device) for name, value in tensors.items()}
     try:
-        return _restore(json.loads(header["structure"]), {name: value.to(device) for name, value in tensors.items()})
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        return _restore(parse_json(header.get("structure", "").encode()), placed)
+    except ValueError as error:
         raise arrays.Damaged(path, f"its list of contents: {error}") from None
+    except (AttributeError, KeyError, TypeError):
+        raise arrays.Damaged(path, "its list of contents names tensors that it does not hold") from None
 
 
 def config_in(path: Path) -> dict[str, Any] | None:
@@ -64,7 +67,10 @@ def config_in(path: Path) -> dict[str, Any] | None:
         ValueError: the file is damaged.
     """
     with arrays.opened(path, "pt") as file:
-        return json.loads((file.metadata() or {}).get("structure", "{}")).get("config")
+        held = parse_json((file.metadata() or {}).get("structure", "{}").encode())
+    if not isinstance(config := held.get("config"), dict | None):
+        raise arrays.Damaged(path, "it holds no configuration")
+    return config
 
 
 def _bytes(tensor: torch.Tensor) -> np.ndarray:

@@ -57,11 +57,10 @@ class History:
         """Of a `lab.runs.Run` and its records: columns of its steps, and the records of the other two kinds."""
         status, config = run.status, run.config_dict
         select = (config.get("training") or {}).get("select_by", "MAP@R")
-        scores = [(int(one.get("step") or 0), (one.get("values") or {}).get(select)) for one in validated]
+        scores = [(one["step"], one["values"].get(select)) for one in validated]
         by_kind: dict[str, list[Mapping[str, Any]]] = {}
         for one in checkups:
-            if isinstance(one.get("values"), Mapping):
-                by_kind.setdefault(str(one.get("about")), []).append({"step": one.get("step") or 0, **one["values"]})
+            by_kind.setdefault(one["about"], []).append({**one["values"], "step": one["step"]})
         return cls(
             run=run.name,
             config=config,
@@ -87,7 +86,7 @@ class History:
         if not kinds["checkup"] and (stored := _of_stored_embeddings(run)):
             kinds["checkup"].append({"step": 0, "about": STORED, "values": stored})
         columns = {name: [one.get(name) for one in stepped] for name in ("loss", "gradient_norm")}
-        return cls.of(run, [one.get("step", 0) for one in stepped], columns, kinds["validated"], kinds["checkup"])
+        return cls.of(run, [one["step"] for one in stepped], columns, kinds["validated"], kinds["checkup"])
 
     def knob(self, section: str, name: str) -> Any:
         """A knob as config.yaml has it, None where it does not tell."""

@@ -17,6 +17,7 @@ TRIALS: dict[str, list[tuple[str, ...]]] = {
     "kills": [("kills.py", "--trials", "500"), ("kills.py", "--trials", "0", "--points")],
     "disk": [("disk.py", "--trials", "0")],
     "ranks": [(*PYTEST, "tests/training")],
+    "files": [("damaged_files.py", "--trials", "5000")],
     "inputs": [("bad_inputs.py", "--trials", "1000")],
     "lessons": [(*PYTEST, "tests/notebooks", "tests/adaptation")],
     "recipes": [(*PYTEST, "tests/papers")],

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     )
     flag("--width", type=int, default=1000, help="width in pixels (default 1000)")
     flag("--of", nargs="+", metavar="RUN", default=(), help="runs to show, for figures of runs (default those bundled)")
-    add_flags(parser, "runs")
+    add_flags(parser, "runs", "allow")
     if words and words[0] in lab.figures.names():
         add_knobs(parser, "figure", lab.figures.get(words[0]).Knobs, f"knobs of {words[0]}")
 
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> None:
     page = place.suffix.lower() == ".html"
     if not page:
         check_format(place.suffix.removeprefix(".").lower())
-    runs = [lab.runs.open(name, arguments.runs) for name in arguments.of] or None
+    runs = [lab.runs.open(name, arguments.runs, arguments.allow) for name in arguments.of] or None
     figure = kind(**collect(arguments, "figure", kind.Knobs))
     if page:
         _save_page(figure, place, arguments.slide, runs)

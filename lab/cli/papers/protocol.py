@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
     _launching.add_on(parser, words)
     flag("--name", help="name of the folder for what is trained (default protocol-loss-data)")
     flag("--device", help="device to train and embed on (default as configured)")
-    add_flags(parser, "runs", "json")
+    add_flags(parser, "runs", "json", "allow")
     import lab.protocols
     from lab.cli._flags import add_knobs
 
@@ -64,7 +64,7 @@ def _judge(protocol: JudgingProtocol, arguments: argparse.Namespace) -> int:
             f"{protocol.name} judges a run as it was trained: leave out {', '.join(flags)}; or leave out the run, and "
             "a new one is trained."
         )
-    run = lab.runs.open(arguments.run, arguments.runs)
+    run = lab.runs.open(arguments.run, arguments.runs, arguments.allow)
     if arguments.device:
         run.config = run.config.changed("training.device", arguments.device)
     outcome = result_of(protocol.judge(run), arguments.quiet)
@@ -81,7 +81,7 @@ def conducted(protocol: Protocol, arguments: argparse.Namespace) -> tuple[int, B
     from lab.runs.store import check_name
     from lab.sweeps import Bench, Paused
 
-    base = lab.runs.open(arguments.run, arguments.runs).config_dict if arguments.run else None
+    base = lab.runs.open(arguments.run, arguments.runs, arguments.allow) if arguments.run else None
     config = _config.config_of(arguments, base)
     if arguments.device:
         config = config.changed("training.device", arguments.device)

@@ -12,7 +12,7 @@ from lab.cli._output import add_flags, show
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", nargs="*", help="names or folders of the runs (default all)")
-    add_flags(parser, "runs", "json")
+    add_flags(parser, "runs", "json", "allow")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -20,7 +20,9 @@ def run(arguments: argparse.Namespace) -> int:
     from lab.core.formats import counted
     from lab.runs import check
 
-    runs = [lab.runs.open(name, arguments.runs) for name in arguments.run] or lab.runs.list(arguments.runs)
+    runs = [lab.runs.open(name, arguments.runs, arguments.allow) for name in arguments.run] or lab.runs.list(
+        arguments.runs
+    )
     rows = [
         {"run": run.name, "file": f.file, "found": f.sentence, "to do": f.advice or "nothing mends it"}
         for run in runs

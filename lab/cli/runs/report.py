@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag("--any-loss", action="store_true", help="with --published: also for all other losses")
     flag("--split", help="split of the scores (default: test, or validation where all runs have that alone)")
     flag("--scores", nargs="+", metavar="NAME", help="scores to show, for instance r@1 MAP@R (default all)")
-    add_flags(parser, "runs", "json")
+    add_flags(parser, "runs", "json", "allow")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> None:
     form = _format(arguments)
     for place in filter(None, (arguments.output, arguments.html, arguments.explore)):
         check_place(place)  # before the work
-    runs = [lab.runs.open(name, arguments.runs) for name in arguments.run]
+    runs = [lab.runs.open(name, arguments.runs, arguments.allow) for name in arguments.run]
     table = lab.report.report(
         runs,
         split=arguments.split,

@@ -41,6 +41,7 @@ def knob(
     unit: str = "",
     source: str = "",
     path: bool = False,
+    network: bool = False,
     catalog: str = "",
     alias: str = "",
 ) -> Any:
@@ -48,12 +49,13 @@ def knob(
     to be given.
 
     `ge gt le lt` bound the value, or each element of a tuple; `scale` says how a slider should move; `source` names
-    paper and equation. `path` marks a file or folder. `catalog` names a catalogued package, for instance
-    `lab.reranking`, whose names the knob can take besides its default. `alias` is its name, where the class has
-    another attribute of that name.
+    paper and equation. `path` marks a file or folder, `network` the word of a network, which may be a program.
+    `catalog` names a catalogued package, for instance `lab.reranking`, whose names the knob can take besides its
+    default. `alias` is its name, where the class has another attribute of that name.
     """
     extra: Any = {"ge": ge, "gt": gt, "le": le, "lt": lt, "alias": alias}
     extra |= {"scale": scale, "unit": unit, "source": source, "path": path, "catalog": catalog}
+    extra |= {"network": network}
     return Field(default, description=help, json_schema_extra=extra)
 
 
@@ -96,6 +98,7 @@ class Knob:
     source: str = ""
     path: bool = False
     catalog: str = ""
+    network: bool = False
 
     @property
     def choices(self) -> tuple[str, ...]:

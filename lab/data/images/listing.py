@@ -15,6 +15,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 import lab.data
 from lab.core.catalog import OUTSIDE
+from lab.core.image_list import ImageList
 from lab.core.knobs import Unchecked
 from lab.data._base import ImageRecords, ImageSet, file_digest
 from lab.data._splits import Split
@@ -109,7 +110,7 @@ def to_list(images: ImageSet) -> dict[str, Any] | None:
     }
 
 
-def from_list(name: str, knobs: dict[str, Any], listed: dict[str, Any]) -> ImageSet:
+def from_list(name: str, knobs: dict[str, Any], listed: ImageList) -> ImageSet:
     """The data set again, from what `to_list` gave. No file is looked at.
 
     Args:
@@ -124,39 +125,46 @@ def from_list(name: str, knobs: dict[str, Any], listed: dict[str, Any]) -> Image
     settings = kind.Knobs(**knobs)
     try:
         root, records = read_list(listed)
-        images = kind.of_records(records, settings, root, bool(listed["class_disjoint"]))
-        if root is not None and (outside := next(filter(_leaves, images.keys), None)):
-            raise ValueError(f"{outside!r} is not below the images' folder")
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise ValueError(f"The list of the images is damaged ({error}); delete it to read them anew.") from None
+        images = kind.of_records(records, settings, root, listed["class_disjoint"])
+    except ValueError as error:
+        raise ValueError(
+            f"The list of the images is damaged ({error}); move images.json away to read them anew."
+        ) from None
     if root is not None and not root.is_dir():
         raise ValueError(f"There is no folder {root} any more; its images were moved or deleted.")
     return images
 
 
-def read_list(listed: dict[str, Any]) -> tuple[Path | None, ImageRecords]:
-    """Root and records of what `to_list` gave.
+def read_list(listed: ImageList) -> tuple[Path | None, ImageRecords]:
+    """Root and records of a list.
 
     Raises:
-        ValueError, KeyError, TypeError, AttributeError, OverflowError: it is no such list.
+        ValueError: its columns differ in length, a number in it is of no image or class, or an image lies outside root.
     """
-    keys, class_names = list(map(str, listed["keys"])), list(map(str, listed["class_names"]))
-    super_names = list(map(str, listed["super_names"]))
-    grouped = listed["super_labels"] is not None
+    keys, class_names, super_names = listed["keys"], listed["class_names"], listed["super_names"]
     labels = _within(listed["labels"], len(class_names), least=-1)
-    super_labels = _within(listed["super_labels"], len(super_names), least=-1) if grouped else None
-    attributes = {str(one): np.asarray(values, str) for one, values in listed["attributes"].items()}
+    super_labels = listed["super_labels"]
+    if super_labels is not None:
+        super_labels = _within(super_labels, len(super_names), least=-1)
+    attributes = {name: np.asarray(values, str) for name, values in listed["attributes"].items()}
     columns = [labels, *attributes.values(), *([] if super_labels is None else [super_labels])]
     if any(len(column) != len(keys) for column in columns):
         raise ValueError("columns differ in length")
+    root = None if listed["root"] is None else Path(listed["root"])
+    if root is not None and (outside := next(filter(_leaves, keys), None)):
+        raise ValueError(f"{outside!r} is not below the images' folder")
 
     def places(part: Any) -> Any:
         return None if part is None else _within(part, len(keys))
 
-    splits = {split: Split(*map(places, parts)) for split, parts in listed["splits"].items()}
-    problems = list(map(str, listed["problems"]))
-    root = None if listed["root"] is None else Path(listed["root"])
-    return root, ImageRecords(keys, labels, class_names, splits, super_labels, super_names, attributes, problems)
+    splits = {}
+    for split, (query, gallery) in listed["splits"].items():
+        if query is None:
+            raise ValueError(f"the split {split!r} has no queries")
+        splits[split] = Split(_within(query, len(keys)), places(gallery))
+    return root, ImageRecords(
+        keys, labels, class_names, splits, super_labels, super_names, attributes, listed["problems"]
+    )
 
 
 def _leaves(key: str) -> bool:
@@ -167,6 +175,6 @@ def _leaves(key: str) -> bool:
 def _within(numbers: list[int], count: int, least: int = 0) -> np.ndarray:
     """int64 [n], each least..count-1."""
     items = np.asarray(numbers, np.int64)
-    if items.ndim != 1 or (len(items) and not (items.min() >= least and items.max() < count)):
+    if len(items) and not (items.min() >= least and items.max() < count):
         raise ValueError(f"a number outside {least}..{count - 1}")
     return items

@@ -21,6 +21,7 @@ from torch import nn
 import lab.encoders
 from lab.core.explain import need
 from lab.core.preprocessing import Preprocessing
+from lab.core.words import PROGRAM, kind_of
 from lab.encoders._timm import IMAGENET
 
 WEIGHTS = (".pth", ".safetensors", ".bin", ".ckpt")
@@ -102,24 +103,51 @@ def encoder_of(word: str, weights: str | None = None, seen: Seen = Seen(), pretr
     Raises:
         ValueError: there is no such encoder, or it cannot be read.
     """
-    suffix = Path(word).suffix.lower()
-    if suffix in WEIGHTS:
+    if Path(word).suffix.lower() in WEIGHTS:
         raise ValueError(f"{word} is a file of weights, which are of some model: name it, with --weights {word}.")
-    if weights and (suffix in FILES or ":" in word):
-        raise ValueError(f"{word} brings its own weights; --weights goes with the name of a model.")
-    if suffix in FILES:
-        if not Path(word).expanduser().is_file():
-            raise ValueError(f"There is no file {word}.")
-        model = _program(Path(word).expanduser())
-    elif ":" in word:
-        model = made_by(word)
-    elif word in _catalogued():
+    if kind_of(word) == PROGRAM:
+        if weights:
+            raise ValueError(f"{word} brings its own weights; --weights goes with the name of a model.")
+        return ForeignEncoder(opened_program(word), seen).eval()
+    if word in _catalogued():
         knobs = {"pretrained": pretrained} if not is_untrained(word) else {}
         return _seeing(lab.encoders.create(word, dim=None, **knobs), seen).eval()
+    of_timm = {"backbone": word, "weights": weights, "image_size": seen.size, "pretrained": pretrained}
+    return _seeing(lab.encoders.create("timm_model", dim=None, **of_timm), seen).eval()
+
+
+def opened_program(word: str) -> Any:
+    """Run `module:function`, or open a file that is a program, and return the model.
+
+    Only what a person typed may come here: words of a file are refused by `lab.runs.boundary`.
+
+    Raises:
+        ValueError: there is no such function or file, or it cannot be read.
+    """
+    if Path(word).suffix.lower() not in FILES:
+        return made_by(word)
+    if not Path(word).expanduser().is_file():
+        raise ValueError(f"There is no file {word}.")
+    return _program(Path(word).expanduser())
+
+
+def program_record(program: nn.Module | str) -> dict[str, str]:
+    """Describe a program that was opened: its `words`, and the `digest` of its file, "" where there is none.
+
+    The file is that of the module that holds the function or the class, or the program's own. Classes of torch itself
+    have none: their file changes with the version of torch.
+    """
+    if not isinstance(program, str):
+        words, module = type(program).__qualname__, type(program).__module__
+        file = None if module.partition(".")[0] == "torch" else getattr(sys.modules.get(module), "__file__", None)
+    elif Path(program).suffix.lower() in FILES:
+        words, file = program, str(Path(program).expanduser())
     else:
-        of_timm = {"backbone": word, "weights": weights, "image_size": seen.size, "pretrained": pretrained}
-        return _seeing(lab.encoders.create("timm_model", dim=None, **of_timm), seen).eval()
-    return ForeignEncoder(model, seen).eval()
+        words, file = program, getattr(sys.modules.get(program.partition(":")[0]), "__file__", None)
+    if file is None or not Path(file).is_file():
+        return {"words": words, "digest": ""}
+    with open(file, "rb") as content:
+        return {"words": words, "digest": hashlib.file_digest(content, "sha256").hexdigest()}
 
 
 def refuse_unknown(word: str, runs: Sequence[str]) -> None:
@@ -130,7 +158,7 @@ def refuse_unknown(word: str, runs: Sequence[str]) -> None:
     """
     import timm
 
-    named = Path(word).suffix.lower() in (*FILES, *WEIGHTS) or ":" in word
+    named = Path(word).suffix.lower() in WEIGHTS or kind_of(word) == PROGRAM
     if named or word in _catalogued() or timm.is_model(word):
         return
     near = difflib.get_close_matches(word, [*runs, *_catalogued(), *timm.list_models()], n=3)

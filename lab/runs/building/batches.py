@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lab.core.arrays import header
+from lab.core.arrays import check_shapes, header
 from lab.core.arrays import read as tensors
 from lab.core.knobs.labels import entry_in_words
 from lab.core.results import EmbeddingSet
 from lab.evaluation.collection import Collection
 from lab.runs.config import RunConfig
-from lab.runs.folder import Run
+from lab.runs.folder import EMBEDDED, Run
+from lab.runs.schemas import Measured
 
 if TYPE_CHECKING:
     from lab.losses import Loss
@@ -35,6 +36,7 @@ def frame(path: Path) -> EmbeddingSet:
         ValueError: the file is damaged.
     """
     arrays = tensors(path)
+    check_shapes(path, arrays, EMBEDDED)
     labels = Run(path.parent.parent).without_nameless(arrays["labels"], arrays["items"])
     return EmbeddingSet(arrays["vectors"], labels, arrays["items"])
 
@@ -127,7 +129,8 @@ def _list_of(collection: Collection, item: int | None) -> InspectedBatch:
 
 
 def _kept(path: Path) -> InspectedBatch:
-    arrays, stored = tensors(path), header(path)
+    arrays, stored = tensors(path), header(path, Measured)
+    check_shapes(path, arrays, {"embeddings": "float n d", "labels": "int n", "items": "int n"})
     whole = EmbeddingSet(arrays["embeddings"], arrays["labels"], arrays["items"])
     finite = np.isfinite(whole.vectors).all(1)
     rows = np.flatnonzero(finite & whole.labelled)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab.core import files
+from lab.core import stored
+from lab.core.explain import explain
+from lab.runs.schemas import PublishedFile
 
 if TYPE_CHECKING:
     from lab.runs.folder import Run
@@ -52,11 +54,12 @@ def state_of(run: Run) -> dict[str, Any]:
     from safetensors.torch import load_file
 
     try:
-        about = files.read_json(run.path / "config.json")["rankscope"]
+        about: Any = stored.read(run.path / "config.json", PublishedFile)["rankscope"]
         layout, weights = about.get("layout") or {}, load_file(run.path / "model.safetensors")
         head = load_file(run.path / HEAD) if (run.path / HEAD).is_file() else {}
         prefix = layout.get("prefix", "")  # timm's names are those of the backbone
         named = {prefix + name: value for name, value in weights.items()}
         return {"encoder": {**named, **head}, "loss": {}, "progress": {"step": about["step"]}}
-    except (OSError, KeyError, SafetensorError) as error:
-        raise ValueError(f"{run.path} is no whole model folder of Rankscope: {error}.") from None
+    except (OSError, ValueError, SafetensorError) as error:
+        why = explain(error).rstrip(".")
+        raise ValueError(f"{run.path} is no whole model folder of Rankscope: {why}.") from None

@@ -10,13 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-import lab.encoders
 from lab.core.explain import last_line
 from lab.data.images.loading import Loader
 from lab.evaluation.scores import anchors_in, classifier_in
 from lab.runs.building import published
 from lab.runs.building.parts import testing_loader
-from lab.runs.config import RunConfig
+from lab.runs.config import Choice, RunConfig
 from lab.runs.folder import PUBLISHED
 from lab.training import checkpoint
 
@@ -109,9 +108,12 @@ def _empty(run: Run) -> Encoder:
             f"Run {run.name} was trained with an encoder of your own ({choice.values.get('what')}), and its folder "
             "holds only the weights; give the module: lab.load(run, encoder=module), or --encoder module:function."
         )
-    # The weights come from the checkpoint, so none are fetched or read from elsewhere.
-    fetching = {k: v for k, v in {"pretrained": False, "weights": None}.items() if k in choice.values}
-    return lab.encoders.create(choice.name, **{**choice.values, **fetching})
+    return choice.create(without_fetching(choice))
+
+
+def without_fetching(choice: Choice) -> dict[str, Any]:
+    """Knobs that keep an encoder from fetching or reading weights, where those of a checkpoint replace them."""
+    return {knob: value for knob, value in {"pretrained": False, "weights": None}.items() if knob in choice.values}
 
 
 def read_checkpoint(run: Run, which: str | None = None) -> tuple[str, dict[str, Any]]:

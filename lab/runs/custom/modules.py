@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lab.core.explain import explain
-from lab.encoders.foreign import IMAGENET, SIDE, ForeignEncoder, Seen, made_by
-from lab.runs.config import RunConfig
+from lab.core.explain import explain, quoted
+from lab.core.words import PROGRAM, PROGRAMS, kind_of
+from lab.encoders.foreign import IMAGENET, SIDE, ForeignEncoder, Seen, opened_program, program_record
+from lab.runs.building.trained import without_fetching
+
+if TYPE_CHECKING:
+    from lab.runs.folder import Run
 
 PROBED = 4
 """Images on which an encoder and a loss are tried."""
@@ -24,8 +29,9 @@ PROBED = 4
 class Custom:
     """What a person brought for this one training; None where the configuration names it."""
 
-    encoder: CustomEncoder | None = None
+    encoder: Any = None  # a CustomEncoder, or one of ours on a network that was given
     loss: CustomLoss | None = None
+    program: Mapping[str, str] | None = None  # where the encoder came from; see `program_record`
 
 
 class CustomEncoder(ForeignEncoder):
@@ -128,25 +134,41 @@ def wrong_kind(what: str, thing: Any, expected: str) -> str:
     return f"{what} must be {expected}, or the name of one of ours; got {kind}."
 
 
-def again(encoder: nn.Module | str, config: RunConfig) -> CustomEncoder:
-    """The encoder that a run was trained with, from the module that its owner gives once more.
+def again(encoder: nn.Module | str, run: Run) -> Any:
+    """Build the encoder of a run that was trained with a program, from the program that its owner gives once more.
+
+    A warning says so where the file of the program is another one than when the run was made.
 
     Args:
-        encoder: the module, or `module:function` that makes it.
+        encoder: the module, `module:function` that makes it, or a file that is a program.
 
     Raises:
         ValueError: it is none, or the run was trained with one of ours, which needs no help.
     """
-    module = made_by(encoder) if isinstance(encoder, str) else encoder
+    config = run.config
+    if config.imported:
+        raise ValueError("This run holds embeddings that were made elsewhere; there are no weights to give an encoder.")
+    if not (config.encoder.outside or config.program):
+        raise ValueError(
+            f"This run was trained with {config.encoder.name}, which is built by itself; leave encoder out."
+        )
+    if isinstance(encoder, str) and kind_of(encoder) != PROGRAM:
+        raise ValueError(f"{encoder!r} is no program; name module:function, or a file ({' '.join(PROGRAMS)}).")
+    module = opened_program(encoder) if isinstance(encoder, str) else encoder
     if not isinstance(module, nn.Module):
         raise ValueError(
             f"encoder must be a torch.nn.Module, or module:function, which makes one; got {type(module).__name__}."
         )
-    if config.imported:
-        raise ValueError("This run holds embeddings that were made elsewhere; there are no weights to give an encoder.")
-    if not config.encoder.outside:
-        raise ValueError(
-            f"This run was trained with {config.encoder.name}, which is built by itself; leave encoder out."
+    kept, now = run.meta.get("program"), program_record(encoder)
+    before = kept.get("digest") if isinstance(kept, dict) else None
+    if before and now["digest"] and now["digest"] != before:
+        warnings.warn(
+            f"The program {now['words']} has changed since run {run.name} was made with it ({quoted(kept['words'])}), "
+            "so its results may differ.",
+            stacklevel=3,
         )
+    if not config.encoder.outside:
+        network = ForeignEncoder(module, Seen(size=config.encoder.knobs.image_size)).eval()
+        return config.encoder.create({"network": network, **without_fetching(config.encoder)})
     unit = config.encoder.values.get("normalise", True)
     return CustomEncoder(module, config.augmentation.knobs.size or getattr(module, "input_size", None) or SIDE, unit)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -18,7 +18,7 @@ from torch import nn
 from lab.core.catalog import OUTSIDE
 from lab.core.explain import last_line
 from lab.core.records import Record
-from lab.encoders.foreign import SIDE
+from lab.encoders.foreign import SIDE, program_record
 from lab.runs.building.parts import parts_of
 from lab.runs.building.trained import read_checkpoint
 from lab.runs.config import RunConfig
@@ -95,6 +95,7 @@ def resume(
     loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None,
     *,
     runs: Path | str | None = None,
+    allow: Iterable[str] | str = (),
     listen: Callable[[Record], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Run:
@@ -105,10 +106,11 @@ def resume(
 
     Args:
         run: a run, its folder or its name.
-        encoder: the module that the run was begun with, or `module:function` that makes it; its weights are replaced
-            by those of the checkpoint. None for one of ours.
+        encoder: the program that the run was begun with, as `lab.load` takes it; its weights are replaced by those of
+            the checkpoint. None for one of ours.
         loss: the callable that the run was begun with. None for one of ours.
         runs: folder of runs, for a name; by default `lab.runs.default_root()`.
+        allow: what a run that another account wrote may read outside its folder: `paths`, `downloads`, `addresses`.
         listen, stop: as `lab.train` has them.
 
     Raises:
@@ -130,11 +132,11 @@ def resume(
         >>> lab.resume("to-go-on", encoder=net(), runs=root).state
         'finished'
     """
-    run = run if isinstance(run, Run) else open_run(run, runs)
+    run = open_run(run, runs, allow)
     config = run.config
     if loss is not None and not config.loss.outside:
         raise ValueError(f"This run was trained with {config.loss.name}, which is built by itself; leave loss out.")
-    custom = Custom(None if encoder is None else again(encoder, config), None if loss is None else custom_loss(loss))
+    custom = Custom(None if encoder is None else again(encoder, run), None if loss is None else custom_loss(loss))
     check_at_hand(run, custom)
     _check_fit(run, custom)
     for record in execute(run, stop, custom=custom):
@@ -238,12 +240,15 @@ class _Request:
                 raise ValueError(
                     "training: whitening starts the last layer of our encoders; leave it out for your own."
                 )
-            fill(folder, config)
-            custom = Custom(encoder, None if _named(self.loss) else custom_loss(self.loss))
+            config = fill(folder, config)
+            program = None if encoder is None else program_record(self.encoder)
+            custom = Custom(encoder, None if _named(self.loss) else custom_loss(self.loss), program)
             parts = parts_of(config, Run(folder).dataset(), custom)
             if custom.loss is not None:
                 custom.loss.try_out(cast(int, parts.encoder.trained_dim))
-        return Run(root / named), custom
+        run = Run(root / named)
+        run.config = config  # as a person gave it, so that this process may run a program that it names
+        return run, custom
 
 
 def _as_mapping(part: str | Mapping[str, Any]) -> dict[str, Any]:

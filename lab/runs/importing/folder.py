@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ import numpy as np
 
 from lab.core.files import whole
 from lab.core.records import Note, Record
+from lab.core.words import PROGRAM, kind_of
 from lab.data import below
 from lab.data.images.folders import problems_sentence
 from lab.galleries.maker import Maker
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 def embed_folder(
     folder: Path | str, encoder: str, *, weights: str | None = None, seen: Seen | None = None, device: str = "auto",
     batch_size: int | None = None, workers: int | None = 0, name: str | None = None, runs: Path | str | None = None,
+    allow: Iterable[str] | str = (),
 ) -> Generator[Record, None, Run]:  # fmt: skip
     """Embed every picture below a folder; yields progress, returns a run.
 
@@ -40,6 +42,7 @@ def embed_folder(
     out: pictures that cannot be read by name, all else by number and reason.
 
     Args:
+        allow: what a run that another account wrote may read outside its folder, as `lab.load` takes it.
         encoder: the name or folder of a trained run, or what `lab.encoders.foreign.encoder_of` takes.
         weights: file of weights for a model of timm.
         seen: how the encoder wants its images, where it does not say.
@@ -68,7 +71,7 @@ def embed_folder(
     name = name or free_name(root, plain_name(folder.name))
     check_available(root, name)  # before the work, not after
     images = below(folder)
-    embedder = embedder_of(images, encoder, weights, seen, device, batch_size, workers, runs)
+    embedder = embedder_of(images, encoder, weights, seen, device, batch_size, workers, runs, allow)
     yield from notes_on(images, embedder)
     rows: EmbeddingSet = yield from embedder.embed(np.arange(len(images)))
     if embedder.loader.problems:
@@ -81,8 +84,13 @@ def embed_folder(
     run = from_embeddings(
         rows.vectors, labels, keys=keys, root=folder, encoder=encoder, normalise=unit, name=name, runs=root
     )
+    from lab.encoders.foreign import program_record
+
     with Writer(run) as writer:
-        writer.describe({"made_by": vars(embedder.maker)})
+        made: dict[str, Any] = {"made_by": vars(embedder.maker)}
+        if kind_of(encoder) == PROGRAM:
+            made["program"] = program_record(encoder)
+        writer.describe(made)
     return run
 
 
@@ -127,7 +135,7 @@ class Embedder:
 
 def embedder_of(
     images: Any, word: str, weights: str | None, seen: Seen | None, device: str, batch_size: int | None,
-    workers: int | None, runs: Path | str | None,
+    workers: int | None, runs: Path | str | None, allow: Iterable[str] | str = (),
 ) -> Embedder:  # fmt: skip
     """What embeds the images of a set, by a word of `encoder_of` or the name of a run.
 
@@ -135,7 +143,7 @@ def embedder_of(
         ValueError: there is neither such a run nor such an encoder.
     """
     try:
-        run: Run | None = open_run(word, runs)
+        run: Run | None = open_run(word, runs, allow)
     except ValueError:  # then the word is an encoder's
         if word.startswith(HUB):
             raise

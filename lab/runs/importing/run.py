@@ -278,12 +278,13 @@ def plain_name(text: str) -> str:
 
 def _write(brought: Brought, words: str, config: RunConfig, normalise: bool | None, root: Path, name: str) -> Run:
     """Make the whole folder, or none."""
-    from lab.core import arrays
+    from lab.core import arrays, ownership
     from lab.install.environment import versions
 
     count, width = brought.vectors.shape
     with new_folder(root, name) as folder:
         write_text(folder / "config.yaml", config.as_yaml())
+        ownership.sign(folder, "config.yaml")
         write_images(folder, brought.images, config)
         for split, parts in brought.rows.items():
             values: dict[str, Any] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def embed_shards(
     folder: Path | str, encoder: str, shards: Path | str, *, rows: int = SHARD, weights: str | None = None,
     seen: Seen | None = None, device: str = "auto", batch_size: int | None = None, workers: int | None = 0,
-    runs: Path | str | None = None,
+    runs: Path | str | None = None, allow: Iterable[str] | str = (),
 ) -> Generator[Record, None, Gallery]:  # fmt: skip
     """Embed every picture below a folder, `rows` of them a shard; yields progress, returns the gallery.
 
@@ -34,7 +34,7 @@ def embed_shards(
     it is begun again, to the same bits. Classes and unreadable pictures are as in `embed_folder`.
 
     Args:
-        encoder, weights, seen, device, batch_size, workers, runs: as in `embed_folder`.
+        encoder, weights, seen, device, batch_size, workers, runs, allow: as in `embed_folder`.
         shards: folder to write into, made unless it is there.
         rows: pictures of a shard.
 
@@ -60,7 +60,7 @@ def embed_shards(
     images = below(folder)
     # Below 0 is no class: another number for each such picture, so that nothing is a true match of it.
     labels = np.where(images.labels < 0, -1 - np.arange(len(images)), images.labels)
-    embedder = embedder_of(images, encoder, weights, seen, device, batch_size, workers, runs)
+    embedder = embedder_of(images, encoder, weights, seen, device, batch_size, workers, runs, allow)
     listed = hashlib.sha256("\0".join(images.keys).encode()).hexdigest()[:16]
     plan = {
         "encoder": embedder.maker.words, "weights": embedder.maker.weights, "settings": embedder.settings,

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 
+from lab.core import ownership
 from lab.core.files import appending, check_allowed, write_json
 from lab.install import children
 from lab.runs import lock
@@ -180,6 +181,7 @@ def hand_over(run: Run, to: Sent, worker: Worker, outlives: bool) -> None:
 def sign(run: Run, to: Sent, worker: Worker, outlives: bool, job: str | None = None) -> None:
     """Write down who sees the run through, and where; the run stays as it is. job: what the cluster calls it."""
     write_json(run.path / SENT, {**run.signed(worker), **to.as_dict(), "outlives": outlives, "job": job})
+    ownership.sign(run.path, SENT)
 
 
 def taken_back(run: Run) -> bool:

@@ -15,12 +15,15 @@ from typing import Any
 
 from filelock import FileLock
 
+from lab.core import stored
 from lab.core.explain import explain
 from lab.core.files import write_json
-from lab.runs.folder import FAILED, FINISHED, QUEUED, SENT, Run, read_json
+from lab.runs.boundary import check_elsewhere
+from lab.runs.folder import FAILED, FINISHED, QUEUED, SENT, Run
 from lab.runs.launching import stop_request
 from lab.runs.launching.detached import launch, reconcile, start, working
 from lab.runs.process import Worker
+from lab.runs.schemas import QueueFile
 from lab.runs.store import list_runs
 from lab.runs.writer import Writer
 
@@ -60,10 +63,12 @@ class Queue:
         """Let a run wait, last or at a position from 0; `device` changes its configuration first.
 
         Raises:
-            ValueError: the run is of another folder, waits already, is at work or is finished.
+            ValueError: the run is of another folder, waits already, is at work or is finished, or needs a program.
         """
         if run.path.resolve().parent != self.root.resolve():
             raise ValueError(f"Run {run.name} is not in {self.root}, so it cannot be added to that folder's queue.")
+        with suppress(OSError):
+            check_elsewhere(run.config.program)
         found = run.snapshot()
         if found.place and found.under_way:
             raise ValueError(f"Run {run.name} is in the hands of {found.place.words}; stop it there first.")
@@ -187,7 +192,7 @@ class Queue:
                 write_json(self._file, state)
 
     def _read(self) -> dict[str, Any]:
-        return {"waiting": [], "paused": False, "worker": None, **read_json(self._file)}
+        return {"waiting": [], "paused": False, "worker": None, **stored.find(self._file, QueueFile)}
 
 
 def _take_out(waiting: list[str], name: str) -> None:

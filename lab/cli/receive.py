@@ -1,0 +1,53 @@
+"""Unpack a run or a model that somebody sent, check it, and list what it would like to read.
+
+ARCHIVE is a ZIP or a tar (.tar.gz, .tgz, ...) of one run folder or one model folder. It is unpacked into the folder
+of runs. Links, programs, damaged files and paths that lead elsewhere are refused, and nothing is left behind then.
+Nothing of it is run or fetched. What the folder names outside itself (paths, addresses, downloads, programs) is listed
+with what a person types to allow it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+
+from lab.cli._output import add_flags, print_json, show
+
+HEADING, PLACE = "Search and exchange", 25
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    flag = parser.add_argument
+    flag("archive", metavar="ARCHIVE", help="ZIP or tar of a run folder or a model folder")
+    into = "folder of runs that it is put into (default $LAB_RUNS, else runs)"
+    flag("--into", metavar="FOLDER", help=into)
+    flag("--name", help="name of the new folder (default that of the packed one)")
+    add_flags(parser, "json")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    from lab.runs.receiving import receive
+
+    received = receive(arguments.archive, arguments.into, arguments.name)
+    path = str(received.run.path)
+    wishes = [
+        {"names": one.value, "kind": one.kind, "in": one.knob, "to allow it": "allowed" if one.allowed else one.right}
+        for one in received.references
+    ]
+    rights = dict.fromkeys(one.right for one in received.references if not one.allowed and one.kind != "program")
+    words = ["query", path, "photo.jpg", "--gallery", "FOLDER"] if received.published else ["runs", "show", path]
+    following = " ".join(["lab", *map(shlex.quote, words), *(rights if received.published else ())])
+    if arguments.json:
+        facts = {"path": path, "holds": received.holds, "references": wishes, "left_out": received.left_out}
+        print_json({**facts, "next": following})
+        return
+    print(f"Received {path}:")
+    for sentence in received.holds:
+        print(f"  {sentence}")
+    if received.left_out:
+        listed = ", ".join(received.left_out[:5])
+        print(f"Left out, as no part of a run: {listed}{', ...' if len(received.left_out) > 5 else ''}")
+    if wishes:
+        print("It would like to read what lies outside its folder:")
+    show(wishes, as_json=False, empty="It names nothing outside its folder.")
+    print(f"Next: {following}")

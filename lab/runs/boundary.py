@@ -1,0 +1,189 @@
+"""What the words of a file may name: entries of the catalogues, networks by their names, and paths inside its folder.
+
+A person who types a word may name a program. A word in a file never runs a program. It names a path outside its folder,
+an address or a download only where the person has the right to it: this account wrote the file (`lab.core.ownership`),
+or the person typed `--allow paths downloads addresses`. The dashboard has no flags: it allows paths below its own
+folders of data, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lab.core.explain import quoted
+from lab.core.files import whole
+from lab.core.knobs import Knobs, describe
+from lab.core.words import ADDRESS, NAME, PATH, PROGRAM, is_address, kind_of
+
+if TYPE_CHECKING:
+    from lab.data import ImageSet
+
+DOWNLOAD = "download"
+"""The kind of a reference to pretrained weights that are not on this machine."""
+
+PATHS, DOWNLOADS = "paths", "downloads"
+ALLOW = {PATH: PATHS, DOWNLOAD: DOWNLOADS, ADDRESS: "addresses"}
+"""Kind of a reference to the word that allows it, after `--allow`. No word allows a program."""
+
+EVERYTHING = frozenset(ALLOW.values())
+
+roots: Callable[[], tuple[Path, ...] | None] = type(None)
+"""The folders that every stored path must lie below; None outside the dashboard, which sets this function."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Something outside the catalogues that a file names.
+
+    knob: where it stands, as section.knob. kind: `program`, `path`, `address` or `download`. value: what is named.
+    allowed: whether it may be read. right: what a person types to allow it.
+    """
+
+    knob: str
+    kind: str
+    value: str
+    allowed: bool
+    right: str
+
+
+@dataclass(frozen=True)
+class Rights:
+    """What the words of one file may name.
+
+    what: the file, as a sentence begins with it. folder: that of the run. allow: some of `EVERYTHING`.
+    below: folders that paths may lie below. again: how a person gives a program again.
+    """
+
+    what: str
+    folder: Path | None = None
+    allow: frozenset[str] = frozenset()
+    below: tuple[Path, ...] = ()
+    again: str = "give it again: --encoder MODULE:FUNCTION, or in Python encoder=..."
+
+    def reference(self, knob: str, kind: str, value: str) -> Reference:
+        """Judge one word."""
+        allowed = ALLOW.get(kind) in self.allow or (kind == PATH and self._inside(value))
+        right = f"--allow {ALLOW[kind]}" if kind in ALLOW else "--encoder MODULE:FUNCTION"
+        return Reference(knob, kind, value, allowed, right)
+
+    def check(self, references: Iterable[Reference]) -> None:
+        """Refuse what may not be read.
+
+        Raises:
+            ValueError: names the file, the knob, its value, and how a person allows it.
+        """
+        for one in references:
+            if not one.allowed:
+                raise ValueError(self._why_not(one))
+
+    def _inside(self, value: str) -> bool:
+        try:
+            place = whole(value)
+            folders = [*self.below, *([] if self.folder is None else [self.folder])]
+            return any(place.is_relative_to(whole(folder)) for folder in folders)
+        except (ValueError, OSError, RuntimeError):  # no path of any file
+            return False
+
+    def _why_not(self, one: Reference) -> str:
+        named = f"{self.what} names the {one.kind} {quoted(one.value)} ({one.knob})"
+        if one.kind == PROGRAM:
+            return f"{named}, and no program is run because a file names it; if you trust it, {self.again}."
+        if roots() is not None:
+            if one.kind == PATH:
+                listed = ", ".join(map(str, self.below))
+                place = Path(one.value).parent
+                return (
+                    f"{named}, which lies outside the folders that this dashboard may read ({listed}); start it with "
+                    f"--data {place} to allow it."
+                )
+            return f"{named}, and this dashboard reads only files of this machine; use the command `lab`."
+        outside = {PATH: ", which lies outside its folder"}.get(one.kind, "")
+        return (
+            f"{named}{outside}, and this account did not write that. If you trust the sender, add {one.right} "
+            f"(in Python allow={ALLOW[one.kind]!r})."
+        )
+
+
+def chosen(allow: Iterable[str] | str) -> frozenset[str]:
+    """Check the words of `--allow`, or of the argument `allow`.
+
+    Raises:
+        ValueError: there is no such right; lists them.
+    """
+    words = frozenset([allow] if isinstance(allow, str) else allow)
+    if unknown := sorted(map(str, words - EVERYTHING)):
+        raise ValueError(f"allow takes {', '.join(sorted(EVERYTHING))}; got {', '.join(unknown)}.")
+    return words
+
+
+def named(
+    section: str, entry: Any, values: Mapping[str, Any], downloads: bool = True
+) -> Iterator[tuple[str, str, str]]:
+    """Find what the knobs of one entry name: yields section.knob, the kind and the value.
+
+    Args:
+        entry: the class of the catalogue, or a `Knobs` class.
+        values: knob to value, unchecked ones among them. A network that is given as `network` replaces its word.
+        downloads: whether to look for weights that would be fetched, which takes seconds.
+    """
+    knobs: type[Knobs] = entry if issubclass(entry, Knobs) else entry.Knobs
+    for declared in describe(knobs):
+        value, knob = values.get(declared.name), f"{section}.{declared.name}"
+        if not isinstance(value, str) or not value:
+            continue
+        if declared.path:
+            yield knob, ADDRESS if is_address(value) else PATH, value
+        elif declared.network and values.get("network") is None:
+            yield from _of_network(knob, value)
+    if not downloads or values.get("network") is not None:
+        return
+    if fetched := getattr(entry, "download", lambda _: "")(values):
+        yield f"{section}.pretrained", DOWNLOAD, fetched
+
+
+def _of_network(knob: str, value: str) -> Iterator[tuple[str, str, str]]:
+    """Find what the word of a network names: a network's name, or an encoder as JSON, whose own knobs are looked at."""
+    if not value.startswith("{"):
+        if (kind := kind_of(value)) != NAME:
+            yield knob, kind, value
+        return
+    from lab.encoders.adapted import encoder_in
+
+    entry, values = encoder_in(value)
+    yield from named(knob, entry, values, downloads=False)  # its weights are those of a run
+
+
+def check_images(images: ImageSet, rights: Rights) -> None:
+    """Refuse a set of images with a file outside the folders: a manifest, a list or a link may lead anywhere.
+
+    Raises:
+        ValueError: names the first folder or file that lies outside, and how a person allows it.
+    """
+    from lab.data.streams.streamed_set import StreamedSet
+
+    places: list[Path] = []
+    if isinstance(images, StreamedSet):
+        places = list(map(Path, images.index.files))
+    elif images.root is not None and images.pixels is None:
+        paths = [images.path(i) for i in range(len(images))]
+        places = sorted({path.parent for path in paths}) + [path for path in paths if path.is_symlink()]
+    rights.check(rights.reference("images", PATH, str(place)) for place in places)
+
+
+def check_elsewhere(program: str) -> None:
+    """Refuse to let another process train with a program that a person named in this one.
+
+    Args:
+        program: "" for none.
+
+    Raises:
+        ValueError: there is one.
+    """
+    if program:
+        raise ValueError(
+            f"The encoder is made by the program {program}, which only the process that is given it may run; train "
+            "here, without a queue or a launcher."
+        )

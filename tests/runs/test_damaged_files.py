@@ -1,0 +1,59 @@
+"""A slice of the campaign of scripts/soak/damaged_files.py: damaged files end in answers or in one sentence."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scripts.soak import damaged_files
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    return damaged_files.make(tmp_path_factory.mktemp("damaged"))
+
+
+def test_every_reader_answers_or_says_one_sentence(folders):
+    assert list(damaged_files.campaign(folders, trials=60, seed=1, most_readers=3)) == []
+
+
+SEEN = {
+    "model/config.json": {"rankscope": []},
+    "runs/marks.json": {"marks": [{"content": "a", "size": 1, "key": {"x": 1}, "repeated": False, "mark": {}}]},
+    "runs/run/images.json": {"data": []},
+    "runs/run/status.json": {"state": "running", "step": {}, "updated": "now"},
+    "runs/run/meta.json": {"started": "x", "made_by": {"words": 1}},
+    "runs/run/threshold.json": {"value": "x"},
+    "runs/.queue.json": {"waiting": [None], "worker": 3},
+    "gallery/gallery.json": {"plan": {}, "shards": [10**30]},
+    "index/keys.json": {"keys": 3},
+}
+
+
+@pytest.mark.parametrize("file", SEEN)
+def test_what_was_seen_to_end_in_words_of_python(folders, file):
+    path = folders.root.parent / file
+    whole = path.read_bytes()
+    path.write_text(json.dumps(SEEN[file]))
+    try:
+        for name, read in damaged_files.readers(folders, path).items():
+            assert damaged_files.trouble(read) == "", name
+    finally:
+        path.write_bytes(whole)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [{"kind": "validated", "values": []}, {"kind": "checkup", "step": 1, "about": "batch", "values": {"images": {}}},
+     {"kind": "stepped", "step": "x", "loss": []}, {"kind": []}],
+)  # fmt: skip
+def test_a_record_that_does_not_fit_is_left_out(folders, record):
+    path = folders.run / "metrics.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(json.dumps(record).encode() + b"\n" + whole)
+    try:
+        for name, read in damaged_files.readers(folders, path).items():
+            assert damaged_files.trouble(read) == "", name
+    finally:
+        path.write_bytes(whole)

@@ -171,14 +171,18 @@ def check_images(images: ImageSet, rights: Rights) -> None:
     """
     from lab.data.streams.streamed_set import StreamedSet
 
-    places: list[Path] = []
     if isinstance(images, StreamedSet):
-        places = list(map(Path, images.index.files))
-    elif images.root is not None and images.pixels is None:
-        paths = [images.path(i) for i in range(len(images))]
-        places = sorted({path.parent for path in paths}) + [path for path in paths if path.is_symlink()]
-    judged = (rights.reference(images.name, PATH, str(place)) for place in places)
-    rights.check(replace(one, value=f"{one.value} or what it links to") for one in judged)
+        files = [rights.reference(images.name, PATH, file) for file in images.index.files]
+        rights.check(replace(one, value=f"{one.value} or what it links to") for one in files)
+    if images.root is None or images.pixels is not None:
+        return
+    paths = [images.path(i) for i in range(len(images))]
+    folders = sorted({path.parent for path in paths})
+    rights.check(rights.reference(images.name, PATH, str(folder)) for folder in folders)
+    for path in paths:
+        if path.is_symlink():
+            where = f"{images.name}, of which {path} is a link there"
+            rights.check([rights.reference(where, PATH, str(whole(path)))])
 
 
 def check_elsewhere(program: str) -> None:

@@ -131,7 +131,7 @@ def test_a_link_in_the_folder_leads_nowhere(places, monkeypatch):
         stored("data", "class_folders", {"root": "photos"}, gift).data.create()
     images = lab.data.Unlabelled([])
     images.root, images.keys = gift / "own", ["b/1.png"]
-    with pytest.raises(ValueError, match="or what it links to' .* lies outside its folder"):
+    with pytest.raises(ValueError, match="lies outside its folder"):
         boundary.check_images(images, Rights("Run gift", gift))
 
 

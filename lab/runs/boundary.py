@@ -9,7 +9,7 @@ folders of data, and nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,13 +54,15 @@ class Rights:
     """What the words of one file may name.
 
     what: the file, as a sentence begins with it. folder: that of the run. allow: some of `EVERYTHING`.
-    below: folders that paths may lie below. again: how a person gives a program again.
+    below: further folders that paths may lie below. on_page: whether a page of the dashboard reads the file.
+    again: how a person gives a program instead.
     """
 
     what: str
     folder: Path | None = None
     allow: frozenset[str] = frozenset()
     below: tuple[Path, ...] = ()
+    on_page: bool = False
     again: str = "give it again: --encoder MODULE:FUNCTION, or in Python encoder=..."
 
     def reference(self, knob: str, kind: str, value: str) -> Reference:
@@ -77,7 +79,7 @@ class Rights:
         """
         for one in references:
             if not one.allowed:
-                raise ValueError(self._why_not(one))
+                raise ValueError(self._why_not_on_page(one) if self.on_page else self._why_not(one))
 
     def _inside(self, value: str) -> bool:
         try:
@@ -91,20 +93,25 @@ class Rights:
         named = f"{self.what} names the {one.kind} {quoted(one.value)} ({one.knob})"
         if one.kind == PROGRAM:
             return f"{named}, and no program is run because a file names it; if you trust it, {self.again}."
-        if roots() is not None:
-            if one.kind == PATH:
-                listed = ", ".join(map(str, self.below))
-                place = Path(one.value).parent
-                return (
-                    f"{named}, which lies outside the folders that this dashboard may read ({listed}); start it with "
-                    f"--data {place} to allow it."
-                )
-            return f"{named}, and this dashboard reads only files of this machine; use the command `lab`."
-        outside = {PATH: ", which lies outside its folder"}.get(one.kind, "")
+        outside = ", which lies outside its folder" if one.kind == PATH else ""
         return (
-            f"{named}{outside}, and this account did not write that. If you trust the sender, add {one.right} "
+            f"{named}{outside}, and this account did not write that; if you trust the sender, add {one.right} "
             f"(in Python allow={ALLOW[one.kind]!r})."
         )
+
+    def _why_not_on_page(self, one: Reference) -> str:
+        said = f"{one.knob}: {one.value[:200]}"
+        if one.kind == PATH:
+            folders = ", ".join(map(str, self.below))
+            return (
+                f"{said} lies outside the folders that this dashboard may read ({folders}); start it with --data "
+                "FOLDER to allow it."
+            )
+        if one.kind == ADDRESS:
+            return f"{said} is an address, and this dashboard reads only files of this machine; use the command `lab`."
+        if one.kind == PROGRAM:
+            return f"{said} is a program, and this dashboard runs none; use the command `lab`."
+        return f"{said} would be downloaded, and this dashboard fetches nothing for a run; use the command `lab`."
 
 
 def chosen(allow: Iterable[str] | str) -> frozenset[str]:
@@ -148,7 +155,7 @@ def _of_network(knob: str, value: str) -> Iterator[tuple[str, str, str]]:
     """Find what the word of a network names: a network's name, or an encoder as JSON, whose own knobs are looked at."""
     if not value.startswith("{"):
         if (kind := kind_of(value)) != NAME:
-            yield knob, kind, value
+            yield knob, kind, value.removeprefix("local-dir:") if kind == PATH else value
         return
     from lab.encoders.adapted import encoder_in
 
@@ -164,13 +171,18 @@ def check_images(images: ImageSet, rights: Rights) -> None:
     """
     from lab.data.streams.streamed_set import StreamedSet
 
-    places: list[Path] = []
     if isinstance(images, StreamedSet):
-        places = list(map(Path, images.index.files))
-    elif images.root is not None and images.pixels is None:
-        paths = [images.path(i) for i in range(len(images))]
-        places = sorted({path.parent for path in paths}) + [path for path in paths if path.is_symlink()]
-    rights.check(rights.reference("images", PATH, str(place)) for place in places)
+        files = [rights.reference(images.name, PATH, file) for file in images.index.files]
+        rights.check(replace(one, value=f"{one.value} or what it links to") for one in files)
+    if images.root is None or images.pixels is not None:
+        return
+    paths = [images.path(i) for i in range(len(images))]
+    folders = sorted({path.parent for path in paths})
+    rights.check(rights.reference(images.name, PATH, str(folder)) for folder in folders)
+    for path in paths:
+        if path.is_symlink():
+            where = f"{images.name}, of which {path} is a link there"
+            rights.check([rights.reference(where, PATH, str(whole(path)))])
 
 
 def check_elsewhere(program: str) -> None:

@@ -20,7 +20,7 @@ from lab.core.catalog import OUTSIDE
 from lab.core.explain import near, quoted
 from lab.core.files import checked, whole
 from lab.core.knobs import Knobs, Unchecked, describe
-from lab.core.words import PROGRAM, is_address
+from lab.core.words import PROGRAM, is_address, kind_of
 from lab.runs import boundary
 from lab.runs.boundary import Reference, Rights
 
@@ -171,6 +171,19 @@ class Choice:
             package = SECTIONS[self.section].package
             entry = importlib.import_module(package).get(self.name) if package else entry
             yield from boundary.named(self.section, entry, {**self.values, **(instead or {})}, downloads)
+
+    def programs(self) -> Iterator[tuple[str, str, str]]:
+        """Find programs in every text of a form, also where none would be run: section.knob, the kind and the value.
+
+        A path that is there is a file of weights or of data, whatever its suffix.
+        """
+        for declared in () if isinstance(self.knobs, Unchecked) else describe(type(self.knobs)):
+            value = self.values.get(declared.name)
+            if not isinstance(value, str) or declared.choices or declared.name == "device":  # cuda:1
+                continue
+            there = declared.path and os.path.exists(os.path.expanduser(value))
+            if kind_of(value) == PROGRAM and not value.startswith("{") and not there:
+                yield f"{self.section}.{declared.name}", PROGRAM, value
 
     def check(self, instead: Mapping[str, Any] | None = None) -> None:
         """Refuse words of a file that name what may not be read; `create` does so, too.

@@ -116,6 +116,8 @@ def check_available(root: Path | str, name: str) -> None:
 
 def fill(folder: Path, config: RunConfig) -> RunConfig:
     """Write into a new folder what a queued run has; return its configuration, whose paths hold from anywhere."""
+    for choice in config.choices:
+        choice.check()  # what this account writes counts as its own words from here on
     write_status(folder, QUEUED, "waiting", config.training.knobs.steps)
     config = findable(config)
     if config.training.knobs.precision == "auto":

@@ -213,7 +213,7 @@ class Run:
         """
         what, roots = f"Run {self.name}", boundary.roots()
         if roots is not None:
-            return Rights(what, self.path, below=roots)
+            return Rights(what, self.path, below=roots, on_page=True)
         own = ownership.is_own(self.path, name, content)
         return Rights(what, self.path, boundary.EVERYTHING if own else self.allow)
 

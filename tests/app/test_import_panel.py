@@ -7,6 +7,7 @@ import pytest
 
 import lab.runs
 from app.views.runs import import_panel
+from lab.core.words import PROGRAMS
 from lab.encoders.foreign import FILES
 
 
@@ -69,4 +70,4 @@ def test_a_program_is_never_run_from_a_page(word):
 
 def test_names_of_models_are_taken():
     assert import_panel.is_model("resnet50") and import_panel.is_model("vit_small_patch14_dinov2.lvd142m")
-    assert set(import_panel.PROGRAMS) == set(FILES), "every file that is a program is known here"
+    assert set(PROGRAMS) == set(FILES), "every file that is a program is known here"

@@ -13,6 +13,7 @@ from app.results.run_choice import Library
 from app.shared import background, page_frame, settings
 from lab.core.records import Note, Record
 from lab.core.streams import result_of
+from lab.core.words import NAME, kind_of
 from lab.runs.importing import reading
 
 OPEN, LAST = "bring", "what is brought"
@@ -28,8 +29,6 @@ OURS = "efficientnet_lite0"
 """The pretrained encoder that needs no download."""
 MODEL = re.compile(r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)?")
 """A model of timm by its name; functions and files are programs, which a page does not run."""
-PROGRAMS = (".pt", ".ts", ".pt2", ".onnx", ".torchscript")
-"""Suffixes of files that are programs; they are named here because their readers import torch."""
 MOST = 5_000
 """Files that are listed of a folder."""
 
@@ -69,7 +68,7 @@ def _pictures(folder: Path, known: Library) -> tuple[Any, ...] | None:
 
 def is_model(word: str) -> bool:
     """Whether a word can only be the name of a model: not a file, nor a function, nor an address."""
-    return bool(MODEL.fullmatch(word)) and Path(word).suffix.lower() not in PROGRAMS
+    return bool(MODEL.fullmatch(word)) and kind_of(word) == NAME
 
 
 def _vectors(folder: Path) -> tuple[Any, ...] | None:

@@ -16,7 +16,7 @@ import lab.runs
 from app import access, run_events, served, timers
 from app.page_style import PageStyle
 from app.shared import settings
-from app.upload_limit import UploadLimit
+from app.uploads import UploadLimit
 from lab.core import files
 from lab.runs.launching.detached import reconcile
 

@@ -76,6 +76,7 @@ def enqueue(configs: dict[str, RunConfig], name: str = "", devices: Sequence[str
         ValueError: a name is taken or no plain file name, or a path lies where the dashboard may not read.
         OSError: the disk is full or the folder cannot be written.
     """
+    check_allowed()
     root, waiting = settings.runs_root(), queue()
     names = {which: _name(config, name, which) for which, config in configs.items()}
     for named in filter(None, names.values()):

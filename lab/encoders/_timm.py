@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from lab.core.explain import need
+from lab.core.files import check_allowed
 from lab.core.knobs import knob
 
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -177,10 +178,12 @@ def _ask_for_weights(name: str) -> None:
     if not (config and (config.hf_hub_id or config.url)):
         raise ValueError(f"timm has no pretrained weights for {name!r}; name a file of weights ({FLAGS}).")
     if not config.hf_hub_id:
+        check_allowed()
         return
     for file in ("model.safetensors", "pytorch_model.bin"):
         if isinstance(huggingface_hub.try_to_load_from_cache(config.hf_hub_id, file), str):
             return
+    check_allowed()
     if huggingface_hub.constants.HF_HUB_OFFLINE:
         raise ValueError(_where_to_put_weights(name, "HF_HUB_OFFLINE is set"))
     try:

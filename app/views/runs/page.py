@@ -11,6 +11,7 @@ from app.results.run_choice import library, say_what_next, warn
 from app.shared import address, page_frame, settings
 from app.views.runs import comparison, import_panel, management
 from app.views.runs.management import Row, Scene
+from lab.core.files import check_allowed
 from lab.report import rows as tables
 from lab.runs import Run
 from lab.runs import management as run_management
@@ -106,6 +107,7 @@ def _mailed(chosen: list[Run], split: str) -> None:
         ]
     with page_frame.refusals():
         if any(pressed):
+            check_allowed()
             kind, file, _ = list(kinds.values())[pressed.index(True)]
             table = report(chosen, split=split)
             made = kind.render(chosen, table, images=lambda run: settings.confine_images(run.dataset()))

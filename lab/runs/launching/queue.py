@@ -16,7 +16,7 @@ from typing import Any
 from filelock import FileLock
 
 from lab.core.explain import explain
-from lab.core.files import write_json
+from lab.core.files import check_allowed, write_json
 from lab.runs.folder import FAILED, FINISHED, QUEUED, SENT, Run, read_json
 from lab.runs.launching import stop_request
 from lab.runs.launching.detached import launch, reconcile, start, working
@@ -179,6 +179,7 @@ class Queue:
 
     @contextmanager
     def _changing(self) -> Iterator[dict[str, Any]]:
+        check_allowed()
         self.root.mkdir(parents=True, exist_ok=True)
         with FileLock(self.root / ".queue.lock"):
             state = self._read()

@@ -15,7 +15,7 @@ from app.components.gallery import Card, CardSection, gallery
 from app.forms import folder_picker
 from app.results.pictures import thumbnail
 from app.results.run_choice import folders, library
-from app.shared import background, page_frame, queueing, settings
+from app.shared import address, background, page_frame, queueing, settings
 from lab import adaptation
 from lab.adaptation import Plan
 from lab.core import files
@@ -119,6 +119,7 @@ def _length_and_aim(
 def _vectors() -> Begun:
     """A head on vectors that were made elsewhere."""
     runs = [run.name for run in library().runs if run.config.outside and run.splits]
+    address.leave("of", runs, key="vectors of")
     if not runs:
         st.info(
             "No vectors yet. Bring them on the page Runs, or with `lab import`; then a head can be trained on them."

@@ -40,6 +40,9 @@ LATER = "It appears here once the owner has opened this page; reload it then."
 
 T = TypeVar("T")
 
+JOBS: list[Callable[..., Any]] = []
+"""Every function whose work is done behind the page, as far as its module has been loaded."""
+
 _turns, _turns_of_guests = threading.BoundedSemaphore(AT_WORK), threading.BoundedSemaphore(OF_GUESTS)
 _log = logging.getLogger("rankscope.app")
 
@@ -155,6 +158,7 @@ def job(words: str, keep: int) -> Callable[[Callable[..., T]], Callable[..., Job
             return known.find_or_begin(key, lambda: Job(words, partial(work, *args)))
 
         begin.clear = known.clear  # type: ignore[attr-defined]  # as caches of Streamlit have it
+        JOBS.append(begin)
         return begin
 
     return decorate

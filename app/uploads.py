@@ -123,7 +123,10 @@ class UploadLimit:
             if received is None:  # the browser has gone
                 return
             await self._app(*_without_content(scope, head), send)
-            for record in files.get_files(place[1], [place[2]]):  # none where Streamlit has refused it
+            records = files.get_files(place[1], [place[2]])
+            if not records and received.file is not None:  # Streamlit has refused it
+                received.file.close()
+            for record in records:
                 empty = _Empty()
                 empty.received = _large[place[2]] = received
                 files.add_file(place[1], record._replace(data=empty))  # type: ignore[attr-defined]
@@ -148,6 +151,8 @@ async def _receive(receive: Receive, length: int) -> tuple[bytes, _Received | No
     while True:
         message = await receive()
         if message["type"] != "http.request":
+            if file is not None:
+                file.close()
             return head, None
         content += message.get("body", b"")
         if not head:

@@ -16,9 +16,10 @@ import lab.runs
 from app import access, run_events, served, timers
 from app.page_style import PageStyle
 from app.shared import settings
-from app.upload_limit import UploadLimit
+from app.uploads import UploadLimit
 from lab.core import files
 from lab.runs.launching.detached import reconcile
+from lab.runs.launching.queue import Queue
 
 MAIN = Path(__file__).with_name("main.py")
 
@@ -93,9 +94,12 @@ def _configure(address: str, port: int) -> None:
 
 
 def _reconcile(runs: Path) -> None:
-    """Find out which runs died with the machine."""
+    """Find out which runs died with the machine, and go on with the queue if its process did."""
     with contextlib.suppress(OSError):  # a folder that cannot be written can still be looked at
         reconcile(runs)
+        queue = Queue(runs)
+        if queue.abandoned:
+            queue.ensure_worker()
 
 
 def _load() -> None:

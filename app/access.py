@@ -115,6 +115,11 @@ def is_guest() -> bool:
     return st.session_state[_GUEST]
 
 
+def is_owner(request: HTTPConnection) -> bool:
+    """Whether a request that was let in comes from the owner, not from a guest."""
+    return not _owner or any(_equal(one, _owner) for one in request.cookies.values())
+
+
 class AccessControl:
     """ASGI middleware. token: what it asks for; "" for nothing. guests: another token, of those who may only look."""
 

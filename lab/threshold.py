@@ -256,7 +256,7 @@ def save(run: Run, pairs: Pairs, column: int) -> Threshold:
     """Keep a threshold with a run; replaces the one before.
 
     Raises:
-        PermissionError: by a guest of the dashboard.
+        GuestRefused: asked by a guest of the dashboard.
     """
     files.check_allowed()
     origin, (x, y) = run.origin(pairs.split), pairs.probability()

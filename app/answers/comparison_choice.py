@@ -62,6 +62,7 @@ def choose(view: SplitView) -> ComparisonChoice | None:
     options = {NOTHING: "nothing"} | run_choice.on_the_same_images(view)
     methods = knob_forms.offered("lab.reranking")
     options |= {f"rerank:{name}": f"this run, re-ranked ({name.replace('_', '-')})" for name in methods}
+    run_choice.leave_gone("rival")
     code = page_frame.select("Compare with", options, key="rival", link="rival")
     kind, _, name = code.partition(":")
     if kind == "rerank":

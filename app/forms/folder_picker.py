@@ -8,16 +8,23 @@ from typing import Any
 import streamlit as st
 
 from app.shared import page_frame, settings
+from lab.core import files
 
 MOST = 5_000
 """Folders that are listed of one."""
 RECENT = 8
 """Recent folders that are offered at first."""
+OWNERS = "Only the owner of this dashboard brings images and vectors; a guest sees those of the runs."
+"""What a guest reads in the place of the picker, who must not look through the owner's folders."""
 
 
 def pick(label: str, *, key: str, link: str = "", recent: Sequence[str] = ()) -> Path | None:
     """Draw the picker, which begins with all folders that may be read and `recent` ones; None while no folder is
-    chosen, and a sentence, too, while what was typed is none that may be read. link: see `keep`."""
+    chosen, and a sentence, too, while what was typed is none that may be read. A guest reads `OWNERS` and gets None.
+    link: see `keep`."""
+    if files.guest():
+        st.caption(f":material/visibility: {OWNERS}")
+        return None
     roots = settings.data_roots()
     page_frame.keep(key, str(roots[0]) if len(roots) == 1 else "", link=link)
 

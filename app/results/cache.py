@@ -126,7 +126,7 @@ def run_path(name: str) -> Path:
     """
     root = settings.runs_root()
     path = (root / name).resolve()
-    if path.parent != root or not path.is_dir():
+    if path.parent != root or name.startswith(".") or not path.is_dir():
         raise ValueError(f"There is no run {name!r} in {root}.")
     return path
 

@@ -193,20 +193,46 @@ def choose_run(film: bool = False, fits: Callable[[Run], bool] = bool) -> RunVie
     is chosen at first.
     """
     known = library()
-    ready = {run.name: run for run in known.runs if run.splits or (film and run.frames())}
-    if ready:
-        address.adopt("run", str, ready)
-        page_frame.need("run", list(ready), known.why_not(address.missing("run")))
+    ready = need_run("run", known, lambda run: bool(run.splits or (film and run.frames())))
     with st.sidebar:
         if ready:
             first = next((one for one in ready if fits(known[one])), None)
-            name = page_frame.select("Run", list(ready), key="run", initial=first)
+            name = page_frame.select("Run", ready, key="run", initial=first)
             address.tell("run", name)
         warn(known)
     if ready:
-        return view(ready[name])
+        return view(known[name])
     say_what_next(len(known.runs), len(known.broken))
     st.stop()
+
+
+def need_run(name: str, known: Library, shows: Callable[[Run], bool] = bool) -> list[str]:
+    """Take the run that the address names; where it is not there, or was moved away while the page showed it, say so
+    and end the page. When it is back it is shown again.
+
+    Args:
+        name: where the run stands in the address and in the session's state. shows: whether a page can show a run.
+
+    Returns:
+        the names of the runs that the page can show.
+    """
+
+    def ready(known: Library) -> list[str]:
+        return [run.name for run in known.runs if shows(run)]
+
+    if names := ready(known):
+        address.adopt(name, str, names)
+    address.leave(name, known.names)
+    sentence = known.why_not(address.missing(name))
+    page_frame.need(name, names, sentence, "run", lambda asked: asked in ready(library()))
+    return names
+
+
+def leave_gone(name: str) -> None:
+    """Refuse a comparison with a run, `run:NAME`, that was moved away while the page shows it."""
+    code = str(st.session_state.get(name) or "")
+    if code.startswith("run:"):
+        address.leave(name, [f"run:{one}" for one in library().names])
 
 
 def choose_split(run: RunView, film: bool = False) -> SplitView:
@@ -239,8 +265,8 @@ def _choose_step(run: RunView, finished: bool) -> int:
 
 
 def _look(run: RunView) -> None:
-    """Draw the page anew when the run has stored another moment, or has ended."""
-    if view(run.folder) != run or state_of(run.folder) != RUNNING:
+    """Draw the page anew when the run has stored another moment, has ended, or was moved away."""
+    if run.name not in library().names or view(run.folder) != run or state_of(run.folder) != RUNNING:
         st.rerun()
 
 

@@ -79,8 +79,9 @@ def save(run: RunView, name: str, items: Iterable[int]) -> None:
 
     Raises:
         ValueError: an image cannot be read.
-        PermissionError: a guest asks.
+        GuestRefused: a guest asks.
     """
+    files.check_allowed()
     at, wanted = known(run), {int(one) for one in items}
     changes: dict[int, Mark | None] = {}
     for item in wanted | {item for item, mark in at.items() if name in mark.tags}:
@@ -202,7 +203,12 @@ def others_for_training(images: ImageSet, items: np.ndarray) -> np.ndarray:
 
 
 def train_with(run: RunView, given: Mapping[int, Mark]) -> None:
-    """Open the form of the Train page, with the run's settings and corrections by some marks."""
+    """Open the form of the Train page, with the run's settings and corrections by some marks.
+
+    Raises:
+        GuestRefused: the corrections are a file, which a guest may not write.
+    """
+    files.check_allowed()
     config, root = run.folder.config, settings.runs_root()
     table = marks.corrections(_images(run), given, config.data.values["corrections"])
     path = marks.save_corrections(root, table)

@@ -67,13 +67,14 @@ def adopt(
     """
     known, key = st.session_state.setdefault(_KNOWN, {}), key or name
     words, refused = st.query_params.get_all(name), st.session_state.setdefault(_REFUSED, {})
-    again = name in refused and st.session_state.get(key) is None
+    again = name in refused and st.session_state.get(key) in (None, refused[name].instead)
+    tried = words or (refused[name].words if again and not known.get(name) else [])
     late = _outdated() and (name in known or st.session_state[_READ])
     if late or (words == known.get(name, []) and not again):
         return False
     try:
-        if words:
-            value = read(words if many else words[-1])
+        if tried:
+            value = read(tried if many else tried[-1])
             taken = legal is None or (legal(value) if callable(legal) else value in legal)
         else:
             value, taken = default, default is not _STAYS
@@ -83,15 +84,36 @@ def adopt(
         st.session_state[key] = value  # here a newer click may end this run, which then has taken nothing yet
     known[name] = words  # taken once, so that a choice on the page wins from now on
     refused.pop(name, None)
-    if words and not taken:
-        refuse(name, key)
+    if tried and not taken:
+        refuse(name, key, tried)
     return taken
 
 
-def refuse(name: str, key: str = "") -> None:
-    """What the address names is not here: nothing is chosen, and the address keeps it until somebody chooses."""
+def leave(name: str, there: Container, *, key: str = "") -> None:
+    """Refuse the choice of the session that is not there any more, such as a run that was moved away while a page shows
+    it. The page then says so, and `adopt` takes it again once it is back. Call it after `adopt`.
+
+    Args:
+        there: what can be chosen. The choice may be a list: all of it has to be there.
+    """
+    value = st.session_state.get(key or name)
+    words = value if isinstance(value, list) else [] if value is None else [value]
+    if not all(one in there for one in words):
+        refuse(name, key, [str(one) for one in words])
+
+
+def refuse(name: str, key: str = "", words: list[str] | None = None) -> None:
+    """What the address names is not here: nothing is chosen, and the address keeps it until somebody chooses. words:
+    what it names, by default as it stands there."""
     st.session_state.pop(key or name, None)
-    st.session_state[_REFUSED][name] = _Refused(st.query_params.get_all(name))
+    refused = st.session_state.setdefault(_REFUSED, {})
+    refused[name] = _Refused(st.query_params.get_all(name) if words is None else words)
+
+
+def forget() -> None:
+    """The page ends before it has read all of its address: what it has not refused is news when it is drawn again."""
+    known = st.session_state.get(_KNOWN, {})
+    st.session_state[_KNOWN] = {name: known[name] for name in st.session_state[_REFUSED] if name in known}
 
 
 def chosen(name: str) -> None:

@@ -7,6 +7,9 @@
 
 The work returns something that is not None and does not touch Streamlit: no widget and none of its caches. What is
 short leaves no trace on a page.
+
+Work that writes, trains or fetches calls `lab.core.files.check_allowed` before anything else. A guest then sees a
+sentence until the owner has opened the same page; the owner never gets what a guest was refused.
 """
 
 import inspect
@@ -15,6 +18,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial, wraps
 from typing import Any, Generic, TypeVar
 
@@ -23,35 +27,43 @@ import streamlit as st
 from app.shared import address, page_frame
 from lab.core import files
 
-AT_WORK = 4
-"""Jobs that run side by side; others wait for their turn."""
+AT_WORK, OF_GUESTS = 4, 2
+"""Jobs that run side by side, and how many of them may be for guests; others wait for their turn."""
 SOON = 0.3
 """Seconds from its beginning that a page waits for a result before it is drawn without."""
 LOOK_EVERY = 0.25
 """Seconds between two looks of a page that waits."""
 AGAIN = 60.0
 """Seconds for which a failure is told before the same is tried anew."""
+LATER = "It appears here once the owner has opened this page; reload it then."
+"""What a guest reads in the place of a result that only the owner may have made."""
 
 T = TypeVar("T")
 
-_turns = threading.BoundedSemaphore(AT_WORK)
+JOBS: list[Callable[..., Any]] = []
+"""Every function whose work is done behind the page, as far as its module has been loaded."""
+
+_turns, _turns_of_guests = threading.BoundedSemaphore(AT_WORK), threading.BoundedSemaphore(OF_GUESTS)
 _log = logging.getLogger("rankscope.app")
 
 
 class Job(Generic[T]):
-    """Work under way or done. words: what is being done."""
+    """Work under way or done.
+
+    words: what is being done. guest: whether a guest's page asked for it, so that it may write nothing.
+    """
 
     def __init__(self, words: str, work: Callable[[], T]):
         self.words, self.begun, self.ended = words, time.monotonic(), 0.0
+        self.guest = files.guest()
         self._value: T | None = None
         self._error: Exception | None = None
         self._over = threading.Event()
-        self._guest = files.guest()
         threading.Thread(target=self._run, args=(work,), name=words, daemon=True).start()
 
     def _run(self, work: Callable[[], T]) -> None:
-        files.thread.guest = self._guest
-        with _turns:
+        files.thread.guest = self.guest
+        with _turns_of_guests if self.guest else nullcontext(), _turns:
             try:
                 self._value = work()
             except Exception as error:
@@ -67,21 +79,63 @@ class Job(Generic[T]):
         return self._over.is_set()
 
     @property
+    def done(self) -> bool:
+        """Whether the result is there."""
+        return self.over and self._error is None
+
+    @property
+    def refused(self) -> bool:
+        """Whether it ended because only the owner may do it."""
+        return self.over and isinstance(self._error, files.GuestRefused)
+
+    @property
     def stale(self) -> bool:
-        """Whether it has to be done again: it has failed a while ago."""
-        return self.over and self._error is not None and time.monotonic() - self.ended > AGAIN
+        """Whether it has to be done again: a guest was refused it, or it has failed a while ago."""
+        failed = self.over and self._error is not None
+        return failed and (self.refused or time.monotonic() - self.ended > AGAIN)
 
     @property
     def value(self) -> T | None:
-        """The result; None while it is not there. Waits for it as long as it is `SOON`.
+        """The result; None while it is not there, and for a guest who was refused it. Waits for it as long as it is
+        `SOON`.
 
         Raises:
             Exception: what the work raised.
         """
         self._over.wait(max(0.0, self.begun + SOON - time.monotonic()))
-        if self._error is not None:
+        if self._error is not None and not self.refused:
             raise self._error.with_traceback(None)
         return self._value
+
+
+class _Known(Generic[T]):
+    """The jobs of one function by their arguments, the latest ones; a guest's and the owner's apart until one is done.
+
+    The owner does not join what a guest has begun, since it may be refused, nor hear why it failed.
+    """
+
+    def __init__(self, keep: int):
+        self._keep = keep
+        self._jobs: OrderedDict[tuple, Job[T]] = OrderedDict()
+        self._lock = threading.Lock()
+        self.clear = self._jobs.clear
+
+    def find_or_begin(self, key: tuple, begin: Callable[[], Job[T]]) -> Job[T]:
+        """Return the job that this visitor shares, begun now if there is none."""
+        guest = files.guest()
+        with self._lock:
+            mine, other = self._jobs.get((guest, *key)), self._jobs.get((not guest, *key))
+            shared = other is not None and (other.done or (guest and not other.over))
+            if other is not None and shared and not (mine is not None and mine.done):
+                self._jobs.move_to_end((not guest, *key))
+                return other
+            if mine is None or mine.stale:
+                mine = self._jobs[(guest, *key)] = begin()
+            self._jobs.move_to_end((guest, *key))
+            spare = [old for old in list(self._jobs)[:-1] if self._jobs[old].over]
+            for old in spare[: max(0, len(self._jobs) - self._keep)]:
+                del self._jobs[old]
+            return mine
 
 
 def job(words: str, keep: int) -> Callable[[Callable[..., T]], Callable[..., Job[T]]]:
@@ -94,23 +148,17 @@ def job(words: str, keep: int) -> Callable[[Callable[..., T]], Callable[..., Job
     """
 
     def decorate(work: Callable[..., T]) -> Callable[..., Job[T]]:
-        known: OrderedDict[tuple, Job[T]] = OrderedDict()
-        lock = threading.Lock()
+        known = _Known[T](keep)
         counts = [not name.startswith("_") for name in inspect.signature(work).parameters]
 
         @wraps(work)
         def begin(*args: Any) -> Job[T]:
             key = tuple(getattr(one, "key", one) for one, counted in zip(args, counts, strict=False) if counted)
-            with lock:
-                if key not in known or known[key].stale:
-                    known[key] = Job(words, partial(work, *args))
-                known.move_to_end(key)
-                spare = [old for old in list(known)[:-1] if known[old].over]
-                for old in spare[: max(0, len(known) - keep)]:
-                    del known[old]
-                return known[key]
+            work = begin.__wrapped__  # type: ignore[attr-defined]  # the function, or what a test put in its place
+            return known.find_or_begin(key, lambda: Job(words, partial(work, *args)))
 
         begin.clear = known.clear  # type: ignore[attr-defined]  # as caches of Streamlit have it
+        JOBS.append(begin)
         return begin
 
     return decorate
@@ -142,9 +190,13 @@ def or_wait(job: Job[T]) -> T:
 
 
 def note(job: Job) -> None:
-    """A line that counts the seconds, and has the page drawn anew when the job is over."""
+    """A line that counts the seconds, and has the page drawn anew when the job is over; for a guest who was refused it,
+    a line that says so."""
     address.hold()
-    st.fragment(page_frame.guarded(_count), run_every=LOOK_EVERY)(job)
+    if job.refused:
+        st.caption(f":material/visibility: {job.words}: not done yet. {LATER}")
+    else:
+        st.fragment(page_frame.guarded(_count), run_every=LOOK_EVERY)(job)
 
 
 def _count(job: Job) -> None:

@@ -53,11 +53,24 @@ NOUNS = {"item": "image", "pair": "image", "other": "image", "rival": "compariso
 """What people call some names of the address."""
 
 
-def need(name: str, options: Options, sentence: str, noun: str = "") -> None:
+LOOK_EVERY = 2.0
+"""Seconds between two looks for what was moved away."""
+
+
+def need(
+    name: str, options: Options, sentence: str, noun: str = "", is_back: Callable[[str], bool] | None = None
+) -> None:
     """End the page where the address names something that is not here: with the sentence, and a choice of `options`,
-    which the session keeps under the same name. noun: what one of them is, by default the name."""
-    if not address.missing(name):
+    which the session keeps under the same name.
+
+    Args:
+        noun: what one of the options is, by default the name.
+        is_back: whether what the address names has come back; it is then shown again.
+    """
+    asked = address.missing(name)
+    if not asked:
         return
+    address.forget()
 
     def choose() -> None:
         st.session_state[name] = st.session_state[f"{name} instead"]
@@ -65,9 +78,16 @@ def need(name: str, options: Options, sentence: str, noun: str = "") -> None:
 
     st.warning(as_text(sentence))
     look: dict[str, Any] = {"index": None, "placeholder": f"Choose a {noun or name}", "on_change": choose, "width": 420}
-    known = _options(options, look)
-    st.selectbox("Show instead", known, key=f"{name} instead", **look)
+    if known := _options(options, look):
+        st.selectbox("Show instead", known, key=f"{name} instead", **look)
+    if is_back is not None:
+        st.fragment(guarded(_look_again), run_every=LOOK_EVERY)(is_back, asked)
     st.stop()
+
+
+def _look_again(is_back: Callable[[str], bool], asked: str) -> None:
+    if is_back(asked):
+        st.rerun()
 
 
 def shown() -> str:

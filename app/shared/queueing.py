@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 import lab.runs
-from app.shared import settings
+from app.shared import page_frame, settings
 from lab.core.files import check_allowed
 from lab.core.formats import duration
 from lab.install import children
@@ -24,6 +24,23 @@ LARGEST_GRID = 64
 def queue() -> Queue:
     """The queue of the folder of runs."""
     return Queue(settings.runs_root())
+
+
+def say_standing() -> None:
+    """Say why runs that wait are not started, with a button that starts the queue; nothing where all is well."""
+    waiting = queue()
+    sentence = waiting.sentence
+    if not sentence:
+        return
+
+    def go_on() -> None:
+        with page_frame.refusals(st.toast):
+            waiting.pause(False)
+            waiting.ensure_worker()
+
+    st.warning(page_frame.as_text(sentence))
+    label = "Continue the queue" if waiting.paused else "Restart the queue"
+    st.button(label, key="restart the queue", icon=":material/play_arrow:", on_click=go_on)
 
 
 def grid(config: RunConfig, path: str, values: str) -> dict[str, RunConfig]:
@@ -76,6 +93,7 @@ def enqueue(configs: dict[str, RunConfig], name: str = "", devices: Sequence[str
         ValueError: a name is taken or no plain file name, or a path lies where the dashboard may not read.
         OSError: the disk is full or the folder cannot be written.
     """
+    check_allowed()
     root, waiting = settings.runs_root(), queue()
     names = {which: _name(config, name, which) for which, config in configs.items()}
     for named in filter(None, names.values()):

@@ -30,14 +30,19 @@ guest: Callable[[], bool] = bool
 """Whether this thread works for somebody who may only look; the dashboard, which knows its visitors, answers."""
 
 
+class GuestRefused(PermissionError):
+    """A guest asked for what only the owner may do."""
+
+
 def check_allowed() -> None:
-    """Refuse to write on behalf of a guest; whatever writes, stops or starts something asks here first.
+    """Refuse to work on behalf of a guest. Whatever writes, fetches, starts or stops something calls this first, before
+    it computes anything.
 
     Raises:
-        PermissionError: says so.
+        GuestRefused: the visitor is a guest.
     """
     if guest():
-        raise PermissionError("Guests may look at everything and change nothing; ask the owner for the other address.")
+        raise GuestRefused("Guests may look at everything and change nothing; ask the owner for the other address.")
 
 
 SETTINGS = ("runs", "cache", "kernels", "webhook")

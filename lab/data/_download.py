@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lab.core.files import check_allowed
 from lab.data._base import ImageSet
 from lab.data._lists import md5_of
 from lab.data._published import Archive, Published
@@ -40,6 +41,7 @@ def download(name: str, entry: type[ImageSet], path: str) -> Iterator[Progress]:
     if not archives:
         words = entry.get if issubclass(entry, Published) else "It is no published set."
         raise ValueError(f"{name} cannot be downloaded. {words}")
+    check_allowed()
     folder = Path(path).expanduser()
     folder.mkdir(parents=True, exist_ok=True)
     for archive in archives:

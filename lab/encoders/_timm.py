@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from lab.core.explain import need
+from lab.core.files import check_allowed
 from lab.core.knobs import knob
 
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -177,7 +178,10 @@ def _ask_for_weights(name: str) -> None:
     config: Any = timm.get_pretrained_cfg(name)
     if not (config and (config.hf_hub_id or config.url)):
         raise ValueError(f"timm has no pretrained weights for {name!r}; name a file of weights ({FLAGS}).")
-    if not config.hf_hub_id or _cached(config):
+    if config.hf_hub_id and _cached(config):
+        return
+    check_allowed()
+    if not config.hf_hub_id:
         return
     if huggingface_hub.constants.HF_HUB_OFFLINE:
         raise ValueError(_where_to_put_weights(name, "HF_HUB_OFFLINE is set"))

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from lab.core.catalog import name_of
 from lab.core.explain import need
-from lab.core.files import making, remove_left_overs, replacing
+from lab.core.files import check_allowed, making, remove_left_overs, replacing
 from lab.core.knobs import HasKnobs
 from lab.core.results import EmbeddingSet
 from lab.runs.folder import Run
@@ -50,10 +50,12 @@ class Exporter(HasKnobs):
                 written.
         """
         if not isinstance(run, Run):
+            check_allowed()
             from lab.runs.importing.run import from_embeddings
 
             with TemporaryDirectory() as folder:
                 return self.export(from_embeddings(run, runs=folder, measure=False), path)
+        check_allowed()
         self.check_installed()
         path = Path(path or f"{run.name}{self.suffix or '-' + name_of(type(self))}")
         if path.exists():

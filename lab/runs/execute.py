@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lab.core import ownership, records
 from lab.core.explain import explain
-from lab.core.files import to_disk, write_json, write_text
+from lab.core.files import check_allowed, to_disk, write_json, write_text
 from lab.core.formats import counted
 from lab.core.records import Batched, Evaluated, Note, Record, Saving, Stepped, Validated
 from lab.core.words import PROGRAM
@@ -56,6 +56,7 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
         >>> fresh.state, sorted(path.name for path in fresh.path.iterdir())
         ('queued', ['.lock', 'config.yaml', 'owner.json', 'status.json'])
     """
+    check_allowed()
     if config.training.knobs.class_weights == "sharded":
         from lab.runs.building.loss import check_sharded  # brings torch
 

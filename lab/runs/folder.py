@@ -261,7 +261,9 @@ class Run:
             status = {"state": DAMAGED, "sentence": "The run has no readable status.json; resuming writes it anew."}
         elif written == RUNNING and not lock.held(self.path) and not reports_from_elsewhere(status, worker):
             status |= {"state": INTERRUPTED, "sentence": lost_sentence(status)}
-        elif written == QUEUED and launched is not None and not launched.alive:
+        elif written == QUEUED and launched is not None and launched.alive:  # it loads what it needs
+            status |= {"state": RUNNING, "phase": "starting"}
+        elif written == QUEUED and launched is not None:
             status |= {"state": INTERRUPTED, "sentence": "The process ended before it began; the log may say why."}
         elif written == QUEUED and sender and sender.here and not sent.get("outlives") and not sender.alive:
             status |= {"state": INTERRUPTED, "sentence": "The process that had sent it to a cluster has ended."}

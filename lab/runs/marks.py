@@ -172,7 +172,7 @@ def write(root: Path, images: ImageSet, changes: Mapping[int, Mark | None]) -> d
 
     Raises:
         ValueError: the file of marks is damaged and stays as it is, or an image cannot be read.
-        PermissionError: a guest asks.
+        GuestRefused: a guest asks.
     """
     files.check_allowed()
     with FileLock(root / LOCK, timeout=PATIENCE):
@@ -226,6 +226,7 @@ def corrections(images: ImageSet, marks: Mapping[int, Mark], before: str | None 
 
 def save_corrections(root: Path, table: Mapping[str, str]) -> Path:
     """Write a table for the knob `data.corrections` below the folder of runs, named by its content."""
+    files.check_allowed()
     text = _as_csv(["image", "label"], map(list, sorted(table.items())))
     path = root / CORRECTIONS / f"{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}.csv"
     if not path.is_file():

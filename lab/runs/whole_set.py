@@ -97,15 +97,15 @@ def features(run: Run) -> Generator[Record, None, EmbeddingSet]:
 
     Raises:
         ValueError: the images are gone, or there is neither an encoder nor a stored embedding.
-        PermissionError: they have to be made, and a guest asks.
+        GuestRefused: they have to be made, and a guest asks.
     """
     if (known := kept(run)) is not None:
         return known
-    files.check_allowed()
     images = run.dataset()
     pictured = images.root is not None or not isinstance(images, OfList)
     if not pictured or (not has_network() and run.config.encoder.outside):
         return stored(run)
+    files.check_allowed()
     making = of_images(images, None if has_network() else run)
     return (yield from kept_features.once(_file(run, images), images, making))
 

@@ -52,6 +52,5 @@ def _looked_up(index: Index, gallery: EmbeddingSet, k: int, queries: int, seed: 
     if key not in known:
         known[key] = recall(index, gallery, k, queries, seed)
         with suppress(OSError):  # a folder that cannot be written: it is measured again the next time
-            kept.parent.mkdir(parents=True, exist_ok=True)
             write_json(kept, known)
     return known[key]

@@ -17,7 +17,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
 
-from app import access, upload_limit
+from app import access, uploads
 from tests.dashboards import Dashboard
 
 TOKEN = "a token/for+tests"
@@ -162,7 +162,7 @@ def test_a_session_cannot_fill_the_memory_with_uploads(closed):
         session = _session(line)
         xsrf = closed.ask("/_stcore/health", Cookie=cookie).getheader("Set-Cookie")
         key = re.search(r"_streamlit_xsrf=([^;]+)", xsrf or "")[1]
-        for _ in range(upload_limit.KEPT + 5):
+        for _ in range(uploads.KEPT + 5):
             answer = closed.ask(
                 f"/_stcore/upload_file/{session}/{uuid.uuid4()}",
                 "PUT",
@@ -175,7 +175,7 @@ def test_a_session_cannot_fill_the_memory_with_uploads(closed):
         found = closed.ask("/_stcore/metrics", Cookie=cookie).words.decode()
         kept = re.search(r"cache_memory_bytes\{[^}]*UploadedFileManager[^}]*\} (\d+)", found)
         assert kept, found
-        assert 0 < int(kept[1]) <= upload_limit.KEPT * 2**20
+        assert 0 < int(kept[1]) <= uploads.KEPT * 2**20
 
 
 def test_an_address_that_others_reach_always_asks(monkeypatch):

@@ -34,7 +34,8 @@ def test_a_launched_run_lives_on_its_own_and_stops_when_asked(tiny, tmp_path, ti
     run = lab.runs.create(RunConfig.of(endless(tiny)), tmp_path, "detached")
     tidy(run)
     worker = launching.launch(run)
-    assert worker.alive and launching.working(run) and run.state == "queued"
+    assert worker.alive and launching.working(run)
+    assert (run.state, run.status["phase"]) == ("running", "starting"), "it is at work, before its first word"
     with pytest.raises(ValueError, match="already running"):
         launching.launch(run)
     wait_for(lambda: run.status.get("step", 0) > 0)
@@ -95,6 +96,24 @@ def test_the_order_is_kept_on_disk_and_can_be_changed(three):
     queue.move("c", 0)
     queue.add(runs[0], device="cpu", position=0)
     assert queue.names[0] == "a" and lab.runs.open(runs[0].path).config.training.knobs.device == "cpu"
+
+
+def test_why_nothing_starts_is_said_in_one_sentence(three):
+    queue, _ = three
+    gone = Worker(Worker.this().host, 2**22 - 1, 1.0)
+
+    def run_by(worker, paused=False):
+        write_json(queue.root / ".queue.json", {"waiting": list("abc"), "paused": paused, "worker": worker.as_dict()})
+
+    for worker, paused, abandoned, words in (
+        (Worker.this(), False, False, ""),
+        (gone, False, True, "has stopped, perhaps because the machine restarted (3 runs wait)"),
+        (gone, True, False, "The queue is paused (3 runs wait)"),
+        (Worker("elsewhere", 12, 1.0), False, False, "Process 12 of elsewhere runs the queue"),
+    ):
+        run_by(worker, paused)
+        assert queue.abandoned == abandoned and words in queue.sentence
+        assert bool(queue.sentence) == bool(words) == ("lab runs queue go" in queue.sentence)
 
 
 def test_one_run_a_device_at_a_time(three, monkeypatch):

@@ -12,7 +12,7 @@ from PIL import Image
 
 import lab.search
 import lab.threshold
-from app import upload_limit
+from app import uploads
 from app.answers.comparison_choice import ComparisonChoice
 from app.components.gallery import CardSection, Query, gallery
 from app.components.inputs import Box, checked, crop
@@ -34,7 +34,7 @@ LIKE, UNLIKE, PART, OF = "like", "unlike", "part", "refined query"
 """In the session's state: images, the part of the picture, and which query all of that belongs to."""
 MOST = 100
 """Liked or disliked images of one query."""
-PICTURES = upload_limit.KEPT
+PICTURES = uploads.KEPT
 """Pictures of one search: the server keeps no more of a session."""
 
 

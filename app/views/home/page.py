@@ -87,6 +87,8 @@ def _training() -> None:
         status = run.status
         done = (status.get("step") or 0) / max(1, status.get("steps") or 1)
         st.progress(min(1.0, done), text=page_frame.as_text(f"{run.name}: {queueing.progress_words(status)}"))
+    if waiting:
+        queueing.say_standing()
     if runs:
         more = f" (and {len(runs) - AT_ONCE} more)" if len(runs) > AT_ONCE else ""
         page_frame.link_to("watch", f"Watch them learn{more}", {"watched": runs[0].name})

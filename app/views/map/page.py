@@ -17,6 +17,7 @@ from app.views.map import colouring, pair
 from app.views.map import scene as scenes
 from app.views.map.scene import Scene
 from lab.core.explain import explain
+from lab.core.files import GuestRefused
 from lab.core.formats import counted
 from lab.core.results import SAME, UNKNOWN, labelled
 from lab.evaluation import filters
@@ -88,11 +89,15 @@ def _map_of(view: SplitView, method: lab.maps.Method) -> tuple[Map, str]:
             try:
                 chart.start()
                 progress = {"state": "working"}
+            except GuestRefused:
+                words = f"{NAMES[method]} is not drawn yet, so PCA is shown. {background.LATER}"
+                st.caption(f":material/visibility: {words}")
+                progress = {"state": "refused"}
             except OSError as error:
                 progress = {"state": "failed", "sentence": explain(error)}
         if progress["state"] == "working":
             st.fragment(page_frame.guarded(_wait), run_every=LOOK_EVERY)(chart)
-        else:
+        elif progress["state"] == "failed":
             page_frame.say_error(f"{NAMES[method]} could not be drawn, so PCA is shown. {progress['sentence']}")
             again = page_frame.guarded(chart.start)
             st.button("Try again", icon=":material/refresh:", on_click=again)

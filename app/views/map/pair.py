@@ -86,6 +86,7 @@ def choose(view: SplitView) -> tuple[SplitView, SplitView] | None:
         options[f"step:{THE_END}"] = "this run as evaluated"
     options |= {f"step:{step}": f"this run after step {step:,}" for step in steps if step != view.step}
     help = "Another run on the same images, or, of validation images, another stored step of this run."
+    run_choice.leave_gone("beside")
     kind, _, name = page_frame.select("Compare with", options, key="beside", link="beside", help=help).partition(":")
     if not kind:
         return None

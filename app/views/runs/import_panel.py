@@ -11,6 +11,7 @@ import lab.runs
 from app.forms import folder_picker
 from app.results.run_choice import Library
 from app.shared import background, page_frame, settings
+from lab.core import files
 from lab.core.records import Note, Record
 from lab.core.streams import result_of
 from lab.core.words import NAME, kind_of
@@ -38,6 +39,9 @@ def panel(known: Library) -> None:
     page_frame.keep(OPEN, False, link=OPEN)
     with st.expander("Import vectors or pictures", key=OPEN, on_change="rerun", icon=":material/input:"):
         if not st.session_state[OPEN]:
+            return
+        if files.guest():
+            st.caption(f":material/visibility: {folder_picker.OWNERS}")
             return
         st.markdown("Nothing is trained, and labels are not needed. Your files stay where they are.")
         kind = page_frame.choice("What to import", KINDS, key="kind brought", link="kind")
@@ -90,6 +94,7 @@ def _vectors(folder: Path) -> tuple[Any, ...] | None:
 @background.job("Importing", keep=8)
 def _made(request: tuple[Any, ...], times: int) -> tuple[str, list[str]]:
     """The name of the run, and what is to be said of it: what was taken for what, and what was left out."""
+    files.check_allowed()
     kind, path, word, normalise, name, root = request
     notes = list[str]()
 

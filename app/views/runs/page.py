@@ -11,6 +11,7 @@ from app.results.run_choice import library, say_what_next, warn
 from app.shared import address, page_frame, settings
 from app.views.runs import comparison, import_panel, management
 from app.views.runs.management import Row, Scene
+from lab.core.files import check_allowed
 from lab.report import rows as tables
 from lab.runs import Run
 from lab.runs import management as run_management
@@ -27,10 +28,14 @@ HOW_ORDERED = "Highest scores first. A click on the head of a column sorts, too,
 @page_frame.page("Runs", "Every run in the folder: sort, filter, annotate, compare.")
 def runs() -> None:
     all_runs = library()
-    if address.adopt("runs", lambda text: text.split(","), default=[]):
-        st.session_state["tables"] = st.session_state.get("tables", 0) + 1  # a new one, or the old one's rows stay
-        st.session_state["gone"] = [name for name in st.session_state["runs"] if name not in all_runs.names]
-    asked, gone = st.session_state.get("runs", []), st.session_state.get("gone", [])
+    state = st.session_state
+    anew = address.adopt("runs", lambda text: text.split(","), default=[])
+    before = [] if anew else state.get("gone", [])
+    asked = list(dict.fromkeys([*state.get("runs", []), *before]))
+    gone = [name for name in asked if name not in all_runs.names]
+    if anew or gone != before:  # a new address, or some runs were moved away, or are back
+        state["tables"] = state.get("tables", 0) + 1  # a new one, or the old one's rows stay
+    state["runs"], state["gone"] = asked, gone
     for name in gone:
         st.warning(page_frame.as_text(all_runs.why_not(name)))
     if not all_runs.runs:
@@ -106,6 +111,7 @@ def _mailed(chosen: list[Run], split: str) -> None:
         ]
     with page_frame.refusals():
         if any(pressed):
+            check_allowed()
             kind, file, _ = list(kinds.values())[pressed.index(True)]
             table = report(chosen, split=split)
             made = kind.render(chosen, table, images=lambda run: settings.confine_images(run.dataset()))

@@ -149,15 +149,13 @@ def _queue() -> None:
     at_work = {run.name: run for run in (*queueing.here(), *queueing.elsewhere())}
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader("Queue", anchor=False)
-        idle = not (names or paused)
-        _button("Continue" if paused else "Pause", "pause queue", _pause, queue, not paused, disabled=idle)
+        if not paused:
+            _button("Pause", "pause queue", queue.pause, disabled=not names)
     if not at_work and not names:
         st.caption("The queue is empty.")
     for run in at_work.values():
         _at_work(run)
-    if queue.abandoned:
-        st.warning("The process that runs the queue has stopped, perhaps because the machine restarted.")
-        _button("Restart the queue", "work it off", queue.ensure_worker, icon=":material/play_arrow:")
+    queueing.say_standing()
     for place, name in enumerate(names):
         _waiting(queue, place, name, last=place == len(names) - 1)
 
@@ -196,12 +194,6 @@ def _button(label: str, key: str, change: Callable, *arguments: Any, **look: Any
 def _copy(queue: Queue, name: str) -> None:
     knob_forms.fill(lab.runs.open(queue.root / name).config)
     st.session_state["name"] = ""
-
-
-def _pause(queue: Queue, paused: bool) -> None:
-    queue.pause(paused)
-    if not paused:
-        queue.ensure_worker()
 
 
 train()

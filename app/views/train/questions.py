@@ -10,13 +10,15 @@ from pathlib import Path
 import streamlit as st
 
 import lab.papers.recipes
+from app import uploads
 from app.components.gallery import Card, CardSection, gallery
 from app.forms import folder_picker
 from app.results.pictures import thumbnail
 from app.results.run_choice import folders, library
-from app.shared import background, page_frame, queueing, settings
+from app.shared import address, background, page_frame, queueing, settings
 from lab import adaptation
 from lab.adaptation import Plan
+from lab.core import files
 from lab.core.formats import counted
 from lab.core.knobs.labels import entry_in_words
 from lab.data.images import zipped
@@ -47,8 +49,6 @@ WHAT_COUNTS = (
 ABOUT = "About, on this machine when it does nothing else."
 AT_HAND, NEXT = "my folder", "next images"
 """In the session's state: the folder that is looked at; what the first question's next answer."""
-LARGEST = 2_000
-"""Megabytes of a ZIP."""
 BEGINNING = 20
 """Seconds that a training takes besides its steps, about."""
 SHOWN = 200
@@ -120,6 +120,7 @@ def _length_and_aim(
 def _vectors() -> Begun:
     """A head on vectors that were made elsewhere."""
     runs = [run.name for run in library().runs if run.config.outside and run.splits]
+    address.leave("of", runs, key="vectors of")
     if not runs:
         st.info(
             "No vectors yet. Bring them on the page Runs, or with `lab import`; then a head can be trained on them."
@@ -157,6 +158,7 @@ def _plans(source: str, state: tuple) -> tuple[dict[str, Plan], float] | None:
 
 @background.job("Measuring how fast this machine trains a head", keep=8)
 def _plans_here(source: str, state: tuple) -> tuple[dict[str, Plan], float]:
+    files.check_allowed()
     root = settings.runs_root()
     plans = {aim: adaptation.plan_head(source, loss=user_images.AIMS[aim][0], runs=root) for aim in AIMS}
     return plans, max(adaptation.seconds(plan) for plan in plans.values())
@@ -182,6 +184,7 @@ def _estimates(configs: dict[str, RunConfig]) -> dict[str, str]:
 @background.job("Measuring how fast this machine trains", keep=16)
 def _pace(kind: str, _config: RunConfig) -> float:
     """Of this kind of network and images; 0 where it cannot be measured, as on a GPU that others have filled."""
+    files.check_allowed()
     try:
         return user_images.pace(_config)
     except (RuntimeError, ImportError):
@@ -261,14 +264,17 @@ def _tell_counts(survey: Survey) -> None:
 
 def _unpack() -> None:
     """Take a ZIP from the browser; what was in it is then a folder like any other."""
+    if files.guest():
+        st.caption(f":material/visibility: {folder_picker.OWNERS}")
+        return
     help = "One folder of images for each class. The images are unpacked beside the runs."
-    upload = st.file_uploader("ZIP of the images", ["zip"], key="zip", max_upload_size=LARGEST, help=help)
+    upload = st.file_uploader("ZIP of the images", ["zip"], key="zip", max_upload_size=uploads.LARGEST, help=help)
     if upload is None:
         return
-    with page_frame.refusals(), st.spinner("Unpacking"):
+    with page_frame.refusals(), st.spinner("Unpacking"), uploads.opened(upload) as file:
         place, stem = settings.runs_root() / settings.UNPACKED, queueing.plain_name(Path(upload.name).stem)[:80]
         free = (place / f"{stem or 'images'}{at}" for at in ("", *(f"-{at}" for at in range(2, 10_000))))
-        folder, left_out = zipped.unpack(upload, next(one for one in free if not one.exists()))
+        folder, left_out = zipped.unpack(file, next(one for one in free if not one.exists()))
         st.session_state[AT_HAND], st.session_state[NEXT] = str(folder), FOLDER
         if left_out:
             st.toast(left_out)

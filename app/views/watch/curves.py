@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from app.results.run_choice import described
-from app.shared import charts, page_frame, queueing
+from app.shared import address, charts, page_frame, queueing
 from lab.report import curves as panels
 from lab.report.curves import Journal, journal, title
 from lab.report.rows import letters, query_set
@@ -76,6 +76,8 @@ def draw(scene: Scene) -> None:
         names, words = [name for name in scene.names if name != run.name], "other runs, on the same charts"
         with left:
             page_frame.several("Compare with", names, key="also", most=MOST, link="also", placeholder=words)
+    else:
+        address.tell("also", [], [])  # the address keeps those that were moved away
     beside = others(run, scene.names)
     journals = {run.name: kept, **{other.name: journal(other.path) for other in beside}}
     known = panels.quantities(list(journals.values()))

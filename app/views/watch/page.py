@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,17 @@ import streamlit as st
 from app.components import displays
 from app.components.gallery import CardSection, gallery
 from app.results import cache, cards, findings
-from app.results.run_choice import VALIDATION, described, library, say_what_next, state_of, summary, view, warn
+from app.results.run_choice import (
+    VALIDATION,
+    described,
+    library,
+    need_run,
+    say_what_next,
+    state_of,
+    summary,
+    view,
+    warn,
+)
 from app.shared import address, autoplay, charts, page_frame, queueing
 from app.views.watch import curves
 from app.views.watch.curves import Scene
@@ -19,7 +30,7 @@ from lab.core.results import SAME, UNKNOWN, compared
 from lab.report.curves import gaps, journal
 from lab.runs import Run
 from lab.runs.execute import check_at_hand
-from lab.runs.folder import ENDED, FAILED, FINISHED, QUEUED, RUNNING
+from lab.runs.folder import ENDED, FAILED, FINISHED, QUEUED, RUNNING, is_run
 from lab.runs.launching import machine
 from lab.runs.launching.detached import kill, working
 
@@ -34,11 +45,9 @@ PARTS = ("Progress", "Similarities", "Decomposability", "Log")
 )
 def watch() -> None:
     known = library()
-    if not known.runs:
+    if not need_run("watched", known):
         say_what_next(broken=len(known.broken))
         return
-    address.adopt("watched", str, known.names)
-    page_frame.need("watched", known.names, known.why_not(address.missing("watched")), "run")
     active = [run.name for run in known.runs if state_of(run) == RUNNING]
     waiting = [*(run.name for run in queueing.elsewhere()), *queueing.queue().names]
     active += [name for name in waiting if name in known.names and name not in active]
@@ -51,6 +60,7 @@ def watch() -> None:
     address.tell("watched", name)
     names = tuple(known.names)
     address.adopt("also", address.reader([]), lambda picked: set(picked) <= set(names), many=True, default=[])
+    address.leave("also", names)
     going = _any_goes_on(known[name], part, names)
     every = LOOK_EVERY if going else None
     st.fragment(page_frame.guarded(_run), run_every=every)(str(known[name].path), part, names, going)
@@ -67,6 +77,8 @@ def _any_goes_on(run: Run, part: str, names: Sequence[str]) -> bool:
 
 
 def _run(path: str, part: str, names: tuple[str, ...], went_on: bool) -> None:
+    if not is_run(Path(path)):
+        st.rerun()  # it was moved away, which the page says
     run = Run(path)
     _head(run, run.status)
     findings.draw(run)
@@ -130,6 +142,7 @@ def _buttons(run: Run, state: str) -> None:
                 st.rerun()
     elif run.name in (waiting := queueing.queue().names):
         st.caption(f"Waits in the queue, place {waiting.index(run.name) + 1} of {len(waiting)}.")
+        queueing.say_standing()
     elif state != FINISHED:
         _resumption(run)
     if run.splits:

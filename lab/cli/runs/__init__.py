@@ -49,6 +49,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _all(runs: Sequence[Run], arguments: argparse.Namespace) -> None:
     from lab.report import rows as tables
+    from lab.runs.launching.queue import Queue
+    from lab.runs.store import default_root
 
     if arguments.last is not None and arguments.last < 1:
         raise ValueError(f"--last must be at least 1, got {arguments.last}.")
@@ -65,6 +67,8 @@ def _all(runs: Sequence[Run], arguments: argparse.Namespace) -> None:
     show(kept, as_json=arguments.json, empty=empty)
     if not arguments.json and any(tables.letters([row["measured on"] for row in chosen])):
         say(tables.UNLIKE)
+    if not arguments.json and (sentence := Queue(default_root(arguments.runs)).sentence):
+        say(sentence)
 
 
 def _sorted(rows: list[dict], column: str, every: list[dict]) -> list[dict]:
@@ -88,10 +92,14 @@ def _one(run: Run, as_json: bool) -> None:
         facts = {"run": str(run.path), "status": status, "config": run.config_dict, "meta": run.meta, "scores": scores}
         print_json(facts)
         return
+    from lab.runs.launching.queue import Queue
+
     print((run.path / "config.yaml").read_text(encoding="utf-8"))
     show([{"": k, "value": str(v)} for k, v in status.items() if k != "scores"], as_json=False)
     if rows := rows_of(run):
         show(rows, as_json=False)
+    if run.name in (queue := Queue(run.path.parent)).names and (sentence := queue.sentence):
+        say(sentence)
 
 
 def _difference(one: Run, other: Run, as_json: bool) -> None:

@@ -56,13 +56,17 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _show(queue: Queue, as_json: bool) -> None:
-    active = queue.active()
+    active, sentence = queue.active(), queue.sentence
     if as_json:
-        print_json({"paused": queue.paused, "active": [r.name for r in active], "waiting": queue.names})
+        names = [run.name for run in active]
+        print_json({"paused": queue.paused, "active": names, "waiting": queue.names, "sentence": sentence})
         return
-    rows = [
-        {"": "running", "run": r.name, "step": f"{r.status.get('step', 0)}/{r.status.get('steps', '?')}"}
-        for r in active
-    ]
+    rows = []
+    for run in active:
+        status = run.status
+        state = "starting" if status.get("phase") == "starting" else "running"
+        rows.append({"": state, "run": run.name, "step": f"{status.get('step', 0)}/{status.get('steps', '?')}"})
     rows += [{"": f"waiting {place}", "run": name, "step": ""} for place, name in enumerate(queue.names)]
-    show(rows, as_json=False, title="paused" if queue.paused else None, empty="The queue is empty.")
+    show(rows, as_json=False, empty="The queue is empty.")
+    if sentence:
+        say(sentence)

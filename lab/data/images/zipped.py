@@ -6,11 +6,12 @@ import tempfile
 import zipfile
 import zlib
 from collections import defaultdict
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from lab.core.files import check_allowed
-from lab.core.formats import GB, size
+from lab.core.formats import GB, counted, size
 from lab.data.images.folders import HIDDEN, NO_IMAGE, PHOTO, LeftOut, is_hidden, sentences
 from lab.data.images.reading import EXTENSIONS, HEAD, has_signature, is_heic
 
@@ -21,33 +22,64 @@ MOST_BYTES, MOST_IMAGES = 4 * GB, 200_000
 def unpack(file: BinaryIO, folder: Path) -> tuple[Path, str]:
     """Unpack the images of a ZIP into a new folder; which folder holds the classes, and what was left out, in words.
 
+    Whatever goes wrong, no folder is left behind.
+
     Raises:
         ValueError: it is damaged, locked by a password or too large, or there is no image in it.
         OSError: the folder is there, or the disk is full.
     """
     check_allowed()
-    folder.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with zipfile.ZipFile(file) as archive, tempfile.TemporaryDirectory(dir=folder.parent, prefix=".") as part:
-            files = [one for one in archive.infolist() if not one.is_dir()]
+        with zipfile.ZipFile(file) as archive:
             left_out: LeftOut = defaultdict(list)
-            images = [one for one in files if _is_image(archive, one, left_out)]
-            total = sum(one.file_size for one in images)  # no more than this is read of any
-            if not images:
-                raise ValueError(f"This ZIP holds no image. {' '.join(sentences(left_out))}".strip())
-            if total > MOST_BYTES or len(images) > MOST_IMAGES:
-                raise ValueError(
-                    f"This ZIP holds {len(images):,} images of {size(total)}; at most {MOST_IMAGES:,} images of "
-                    f"{size(MOST_BYTES)} are unpacked. Unpack it yourself, and choose the folder."
-                )
-            for one in images:
-                archive.extract(one, part)
-            Path(part).rename(folder)
+            _extract(archive, _images(archive, left_out), folder)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise ValueError(f"This file cannot be unpacked as a ZIP ({error}).") from None
-    while len(inside := list(folder.iterdir())) == 1 and any(one.is_dir() for one in inside[0].iterdir()):
-        folder = inside[0]  # the folder of the classes was packed with them
+    inside = list(folder.iterdir())
+    while len(inside) == 1 and inside[0].is_dir():
+        folder = inside[0]  # the folder of the classes, or of pictures without a class, was packed with them
+        inside = list(folder.iterdir())
     return folder, " ".join(sentences(left_out))
+
+
+def _images(archive: zipfile.ZipFile, left_out: LeftOut) -> list[zipfile.ZipInfo]:
+    """The members that are images; the others are put into `left_out`.
+
+    Raises:
+        ValueError: there is none, or more than may be unpacked.
+    """
+    files = [one for one in archive.infolist() if not one.is_dir()]
+    images = [one for one in files if _is_image(archive, one, left_out)]
+    if not images:
+        packed = [one.filename for one in files if one.filename.lower().endswith(".zip")]
+        if packed:
+            named = f"{counted(len(packed), 'other ZIP')}, such as {packed[0][-100:]}"
+            raise ValueError(f"This ZIP holds no image but {named}; unpack it, and bring that one.")
+        raise ValueError(f"This ZIP holds no image. {' '.join(sentences(left_out))}".strip())
+    total = sum(one.file_size for one in images)  # no more than this is read of any
+    if total > MOST_BYTES or len(images) > MOST_IMAGES:
+        raise ValueError(
+            f"This ZIP holds {len(images):,} images of {size(total)}; at most {MOST_IMAGES:,} images of "
+            f"{size(MOST_BYTES)} are unpacked. Unpack it yourself, and choose the folder."
+        )
+    return images
+
+
+def _extract(archive: zipfile.ZipFile, images: list[zipfile.ZipInfo], folder: Path) -> None:
+    """Write images of a ZIP into a new folder, which is there only once all of them are."""
+    made_parent = not folder.parent.exists()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".") as part:
+            whole = Path(part) / "images"
+            for one in images:
+                archive.extract(one, whole)
+            whole.rename(folder)
+    except BaseException:
+        if made_parent:
+            with suppress(OSError):  # somebody else may have unpacked beside it meanwhile
+                folder.parent.rmdir()
+        raise
 
 
 def _is_image(archive: zipfile.ZipFile, member: zipfile.ZipInfo, left_out: LeftOut) -> bool:

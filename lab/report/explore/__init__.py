@@ -17,7 +17,7 @@ from safetensors.numpy import save as as_safetensors
 from lab.core import web_page
 from lab.core.catalog import OUTSIDE
 from lab.core.explain import explain
-from lab.core.files import making, write_bytes, write_text
+from lab.core.files import check_allowed, making, write_bytes, write_text
 from lab.core.formats import MB, counted, size
 from lab.data import ImageSet
 from lab.evaluation import identity
@@ -48,6 +48,7 @@ def save(runs: Sequence[Run], path: Path | str, table: Report | None = None) -> 
     Raises:
         ValueError: the place is taken, or what `of` raises; a folder may be large.
     """
+    check_allowed()
     path = Path(path)
     if path.exists():
         raise ValueError(f"{path} is there already; remove it, or name another one.")

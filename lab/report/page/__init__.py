@@ -16,7 +16,7 @@ import lab.verdict
 from lab.core import web_page, yaml_reader
 from lab.core.estimates import LEVEL, over_groups
 from lab.core.explain import explain
-from lab.core.files import write_text
+from lab.core.files import check_allowed, write_text
 from lab.core.formats import MB, counted, size
 from lab.data import ImageSet
 from lab.report._facts import ReportLine
@@ -84,6 +84,7 @@ def save(runs: Sequence[Run], path: Path | str, table: Report | None = None) -> 
     Raises:
         ValueError: it is there already, or what `of` raises.
     """
+    check_allowed()
     path = Path(path)
     if path.exists():
         raise ValueError(f"{path} is there already; remove it, or name another file.")

@@ -30,6 +30,7 @@ def fetched(address: str) -> Path:
     """
     import huggingface_hub
 
+    files.check_allowed()
     name, _, revision = address.removeprefix(HUB).partition("@")
     try:
         folder = huggingface_hub.snapshot_download(name, revision=revision or None, allow_patterns=list(NEEDED))

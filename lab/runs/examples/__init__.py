@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from lab.core import arrays
+from lab.core.files import check_allowed
 from lab.runs import lock
 from lab.runs.config import RunConfig, parse_yaml
 from lab.runs.execute import new_folder
@@ -54,6 +55,7 @@ def copy_into(root: Path | str) -> dict[str, Run]:
     Raises:
         OSError: the disk is full or the folder cannot be written.
     """
+    check_allowed()
     there = [_wished(run.config_dict) for run in list_runs(root) if run.state == FINISHED]
     made = {}
     for loss in LOSSES:

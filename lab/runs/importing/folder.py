@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lab.core.files import whole
+from lab.core.files import check_allowed, whole
 from lab.core.records import Note, Record
 from lab.core.words import PROGRAM, kind_of
 from lab.data import below
@@ -65,6 +65,7 @@ def embed_folder(
         >>> len(run.embeddings()), run.dataset().keys[0]
         (3, '10.png')
     """
+    check_allowed()
     root, folder = default_root(runs), whole(folder)
     if not folder.is_dir():
         raise ValueError(f"There is no folder {folder}.")

@@ -16,7 +16,7 @@ import numpy as np
 from lab.core import tables
 from lab.core.catalog import OUTSIDE
 from lab.core.explain import quoted
-from lab.core.files import write_json, write_text
+from lab.core.files import check_allowed, write_json, write_text
 from lab.core.formats import counted
 from lab.core.results import labelled, parts_of
 from lab.runs.config import RunConfig
@@ -96,6 +96,7 @@ def from_embeddings(
         >>> run.state, run.splits, run.scores()["queries"]
         ('finished', ('test',), 12)
     """
+    check_allowed()
     known = {"label": labels, "image": images, "key": keys, "role": roles, "super_class": super_classes, "split": split}
     table, row_facts = _sorted_out(vectors, known, metadata, dict(columns or {}))
     file = Path(vectors) if isinstance(vectors, str | Path) else None

@@ -17,7 +17,8 @@ from filelock import FileLock
 
 from lab.core import stored
 from lab.core.explain import explain
-from lab.core.files import write_json
+from lab.core.files import check_allowed, write_json
+from lab.core.formats import counted
 from lab.runs.boundary import check_elsewhere
 from lab.runs.folder import FAILED, FINISHED, QUEUED, SENT, Run
 from lab.runs.launching import stop_request
@@ -29,6 +30,8 @@ from lab.runs.writer import Writer
 
 PAUSE = 1.0
 """Seconds between two looks of the queue's worker."""
+GO = "run `lab runs queue go`"
+"""What starts a queue that stands still."""
 
 
 class Queue:
@@ -56,8 +59,33 @@ class Queue:
 
     @property
     def abandoned(self) -> bool:
-        """Whether runs wait that nobody will start: the queue's process died, for instance with the machine."""
-        return bool(self.names) and not self.paused and self.worker is None
+        """Whether runs wait that nobody will start: the queue's process died, for instance with the machine. That of
+        another machine, which cannot be seen from here, counts as living."""
+        return bool(self.names) and not self.paused and self.worker is None and self._elsewhere is None
+
+    @property
+    def _elsewhere(self) -> Worker | None:
+        worker = Worker.read(self._read()["worker"])
+        return worker if worker is not None and not worker.here else None
+
+    @property
+    def sentence(self) -> str:
+        """Return why no process of this machine starts the runs that wait, and what to do; "" where one does, or where
+        nothing waits."""
+        waiting, elsewhere = counted(len(self.names), "run waits", "runs wait"), self._elsewhere
+        if self.paused:
+            return f"The queue is paused ({waiting}): press Continue the queue in the dashboard, or {GO}."
+        if self.abandoned:
+            return (
+                f"The process that runs the queue has stopped, perhaps because the machine restarted ({waiting}): "
+                f"press Restart the queue in the dashboard, or {GO}. `lab app` does so when it starts."
+            )
+        if self.names and elsewhere is not None:
+            return (
+                f"Process {elsewhere.pid} of {elsewhere.host} runs the queue and cannot be seen from here ({waiting}). "
+                f"If it has ended, {GO} on this machine."
+            )
+        return ""
 
     def add(self, run: Run, device: str | None = None, position: int | None = None) -> None:
         """Let a run wait, last or at a position from 0; `device` changes its configuration first.
@@ -184,6 +212,7 @@ class Queue:
 
     @contextmanager
     def _changing(self) -> Iterator[dict[str, Any]]:
+        check_allowed()
         self.root.mkdir(parents=True, exist_ok=True)
         with FileLock(self.root / ".queue.lock"):
             state = self._read()

@@ -1,0 +1,82 @@
+"""ZIPs as people make them: one picture, no class folders, a ZIP in a ZIP, a broken one; nothing is left behind."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from lab.data.images import zipped
+
+PNG = io.BytesIO()
+Image.new("RGB", (8, 8)).save(PNG, "PNG")
+PNG = PNG.getvalue()
+
+
+def packed(*names: str, content: bytes = PNG) -> io.BytesIO:
+    with zipfile.ZipFile(whole := io.BytesIO(), "w") as archive:
+        for name in names:
+            archive.writestr(name, content)
+    return whole
+
+
+@pytest.mark.parametrize(
+    ("names", "inside", "pictures"),
+    [
+        (["one.png"], "", ["one.png"]),
+        (["a.png", "b.png"], "", ["a.png", "b.png"]),
+        (["photos/a.png"], "photos", ["a.png"]),
+        (["photos/a.png", "photos/b.png"], "photos", ["a.png", "b.png"]),
+        (["cats/a.png", "dogs/b.png"], "", ["cats/a.png", "dogs/b.png"]),
+        (["photos/cats/a.png", "photos/dogs/b.png", "__MACOSX/photos/a.png"], "photos", ["cats/a.png", "dogs/b.png"]),
+        (["x/y/cats/a.png", "x/y/dogs/b.png"], "x/y", ["cats/a.png", "dogs/b.png"]),
+    ],
+)
+def test_the_folder_of_the_classes_is_found(tmp_path, names, inside, pictures):
+    folder, left_out = zipped.unpack(packed(*names), tmp_path / "deep" / "new")
+    assert folder == tmp_path / "deep" / "new" / inside and not left_out
+    assert sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.png")) == pictures
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["new"]
+
+
+def test_a_zip_in_a_zip_is_said(tmp_path):
+    with pytest.raises(ValueError, match=r"no image but 1 other ZIP, such as photos\.zip; unpack it"):
+        zipped.unpack(packed("photos.zip", content=packed("a/1.png").getvalue()), tmp_path / "deep" / "new")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_damaged_picture_inside_leaves_nothing(tmp_path):
+    whole = bytearray(packed("a/1.png", "a/2.png", content=np.random.default_rng(0).bytes(5_000)).getvalue())
+    whole[7_000] ^= 255
+    with pytest.raises(ValueError, match="cannot be unpacked as a ZIP"):
+        zipped.unpack(io.BytesIO(bytes(whole)), tmp_path / "deep" / "new")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_was_there_stays(tmp_path):
+    (tmp_path / "deep" / "other").mkdir(parents=True)
+    with pytest.raises(ValueError):
+        zipped.unpack(io.BytesIO(b"PK\3\4 no"), tmp_path / "deep" / "new")
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["other"]
+
+
+PARTS = st.sampled_from(["a", "b", "..", ".hidden", "c.png", "d.txt", "e.zip", "__MACOSX", "ü"])
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.lists(st.lists(PARTS, min_size=1, max_size=4).map("/".join), min_size=1, max_size=6, unique=True))
+def test_any_tree_ends_in_a_folder_or_in_one_sentence(tmp_path_factory, names):
+    root = tmp_path_factory.mktemp("any")
+    try:
+        folder, _ = zipped.unpack(packed(*names), root / "deep" / "new")
+    except (ValueError, OSError) as error:
+        assert isinstance(error, OSError) or "\n" not in str(error)
+        assert not list(root.iterdir())
+    else:
+        assert folder.is_relative_to(root / "deep" / "new") and list(folder.rglob("*.png"))
+        assert [path.name for path in root.rglob("*") if path.name.startswith(".")] == []

@@ -19,7 +19,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from pydantic import Field
@@ -262,7 +262,7 @@ def save(run: Run, pairs: Pairs, column: int) -> Threshold:
     origin, (x, y) = run.origin(pairs.split), pairs.probability()
     rates = {name: [None if np.isnan(one) else one for one in row] for name, row in pairs.rates(column).items()}
     kept = Threshold(
-        value=float(pairs.counts.thresholds[column]), similarity=pairs.similarity, split=pairs.split,
+        value=float(pairs.counts.thresholds[column]), similarity=cast(Any, pairs.similarity), split=pairs.split,
         checkpoint=origin.checkpoint, step=origin.step, rates=rates,
         same=int(pairs.counts.same[:, 0].sum()), other=int(pairs.counts.other[:, 0].sum()),
         queries=len(pairs.labels), classes=len(np.unique(pairs.labels)), x=x.tolist(), y=y.tolist(),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BeforeValidator, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
@@ -116,7 +116,7 @@ def check(value: Any, kind: type[T], name: str) -> T:
         ValueError: it does not fit; names the field.
     """
     try:
-        return _adapter(kind).validate_python(value)
+        return _adapter(cast(Any, kind)).validate_python(value)
     except ValidationError as error:
         raise ValueError(f"{name} is damaged: {_sentence(error)}.") from None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,8 @@ def _small_files(run: Run) -> Iterator[Finding]:
     elif (run.path / "config.yaml").exists() and run.state == DAMAGED:
         yield Finding("status.json", "says nothing sensible; the run can still be resumed.", RESUME)
     for name, kind in SMALL.items():
-        if wrong := _refused(lambda path, kind=kind: stored.read(path, kind, stored.MOST_LISTED), run.path / name):
+        read = partial(stored.read, kind=kind, most=stored.MOST_LISTED)
+        if wrong := _refused(read, run.path / name):
             yield Finding(name, wrong, MOVE)
     if wrong := _refused(_listed, run.path / "images.json"):
         yield Finding("images.json", wrong, MOVE)

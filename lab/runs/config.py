@@ -24,7 +24,7 @@ from lab.core.words import PROGRAM, is_address, kind_of
 from lab.runs import boundary
 from lab.runs.boundary import Reference, Rights
 
-DERIVED = {"num_classes": 1000, "dim": 1000}
+DERIVED: dict[str, Any] = {"num_classes": 1000, "dim": 1000}
 """Knobs of losses that the data set and the encoder decide, with the surrogates that checks use before these exist."""
 
 

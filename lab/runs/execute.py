@@ -418,7 +418,7 @@ class _Execution:
 
     def _program(self, config: RunConfig) -> dict[str, Any]:
         """What meta.json keeps of the program that makes the network: its words and its digest."""
-        given = self.custom and self.custom.program
+        given: Any = None if self.custom is None else self.custom.program
         if given is None and config.program and config.rights is None:
             from lab.encoders.foreign import program_record
 

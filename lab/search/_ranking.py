@@ -96,7 +96,7 @@ def task_of(
     else:
         judgements = judged(relevant, len(query), len(gallery), self_index)
     left_out = 0 if distractors or relevant is not None else _without_class(gallery_labels)
-    return Task(query_labels, gallery_labels, self_index, *judgements, left_out)
+    return Task(query_labels, gallery_labels, self_index, *judgements, left_out=left_out)
 
 
 def _without_class(column: np.ndarray) -> int:

@@ -143,9 +143,9 @@ def read_list(listed: ImageList) -> tuple[Path | None, ImageRecords]:
     """
     keys, class_names, super_names = listed["keys"], listed["class_names"], listed["super_names"]
     labels = _within(listed["labels"], len(class_names), least=-1)
-    super_labels = listed["super_labels"]
-    if super_labels is not None:
-        super_labels = _within(super_labels, len(super_names), least=-1)
+    super_labels: np.ndarray | None = None
+    if listed["super_labels"] is not None:
+        super_labels = _within(listed["super_labels"], len(super_names), least=-1)
     attributes = {name: np.asarray(values, str) for name, values in listed["attributes"].items()}
     columns = [labels, *attributes.values(), *([] if super_labels is None else [super_labels])]
     if any(len(column) != len(keys) for column in columns):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch import nn
 
 import lab.losses
@@ -16,7 +18,7 @@ def wrapped_loss(config: RunConfig, num_classes: int, dim: int, custom: nn.Modul
         ValueError: class weights are to be shared out and cannot be, see `check_sharded`; or there are fewer classes
             than processes.
     """
-    derived = {"num_classes": num_classes, "dim": dim}
+    derived: dict[str, Any] = {"num_classes": num_classes, "dim": dim}
     if config.training.knobs.class_weights == "sharded":
         check_sharded(config)
         kind, seed = lab.losses.get(config.loss.name), config.training.knobs.seed

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lab.core import stored
 from lab.core.explain import explain
+from lab.core.files import check_allowed
 from lab.runs.schemas import PublishedFile
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def fetched(address: str) -> Path:
     """
     import huggingface_hub
 
-    files.check_allowed()
+    check_allowed()
     name, _, revision = address.removeprefix(HUB).partition("@")
     try:
         folder = huggingface_hub.snapshot_download(name, revision=revision or None, allow_patterns=list(NEEDED))

@@ -159,7 +159,8 @@ def again(encoder: nn.Module | str, run: Run) -> Any:
         raise ValueError(
             f"encoder must be a torch.nn.Module, or module:function, which makes one; got {type(module).__name__}."
         )
-    kept, now = run.meta.get("program"), program_record(encoder)
+    kept: Any = run.meta.get("program")
+    now = program_record(encoder)
     before = kept.get("digest") if isinstance(kept, dict) else None
     if before and now["digest"] and now["digest"] != before:
         warnings.warn(

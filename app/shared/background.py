@@ -154,7 +154,7 @@ def job(words: str, keep: int) -> Callable[[Callable[..., T]], Callable[..., Job
         @wraps(work)
         def begin(*args: Any) -> Job[T]:
             key = tuple(getattr(one, "key", one) for one, counted in zip(args, counts, strict=False) if counted)
-            work = begin.__wrapped__  # type: ignore[attr-defined]  # the function, or what a test put in its place
+            work = begin.__wrapped__
             return known.find_or_begin(key, lambda: Job(words, partial(work, *args)))
 
         begin.clear = known.clear  # type: ignore[attr-defined]  # as caches of Streamlit have it

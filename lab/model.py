@@ -233,7 +233,7 @@ class Model:
         Raises:
             ValueError: there is none, or its vectors cannot be compared with those of this run.
         """
-        index: Any = lab.search.FaissFile(path) if lab.search.FaissFile.fits(path) else lab.search.open(path)
+        index: Any = lab.search.open(path)
         gallery = getattr(index, "gallery", None)  # a file of faiss has none
         kind = index.similarity if gallery is None else index.knobs.similarity
         if kind != self.similarity:

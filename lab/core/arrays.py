@@ -17,8 +17,11 @@ from typing import Any
 import numpy as np
 
 from lab.core.files import write_bytes
+from lab.core.kinds import what_is
 
 CHECKSUMS = "crc32"
+HEAD = 1 << 20
+"""Bytes in which our mark is looked for."""
 
 TYPES = {
     "f8": "F64", "f4": "F32", "f2": "F16", "i8": "I64", "i4": "I32", "i2": "I16", "i1": "I8",
@@ -33,20 +36,48 @@ STILL = {
     "last": "training cannot go on from it; the best checkpoint may still be evaluated, with "
     "`lab evaluate RUN --evaluation.checkpoint best`",
     "best": "the last one may still be used: `lab evaluate RUN --evaluation.checkpoint last`",
-    "shard": "delete the folder that it lies in, and `lab embed --shards` writes the gallery anew",
+    "shard": "move the folder that it lies in away, and `lab embed --shards` writes the gallery anew",
 }
 """What can be done about a damaged file, by its folder's name or the beginning of its own."""
 
 
-class Damaged(ValueError):
-    """A stored file does not hold what was written."""
+class Unreadable(ValueError):
+    """A file does not hold what `write` writes; see `unreadable`."""
 
-    def __init__(self, path: Path, reason: object):
-        path = Path(path)
-        name = path.stem.partition(".")[0] if path.parent.name == "checkpoints" else path.parent.name
-        still = STILL.get("shard" if path.name.startswith("shard-") else name, "delete it, nothing else needs it")
-        why = " ".join(str(reason).split()).rstrip(".")  # a damaged header is quoted with its line breaks
-        super().__init__(f"{path} cannot be read, it is damaged ({why}); {still}.")
+
+class Damaged(Unreadable):
+    """A file that `write` wrote does not hold what was written."""
+
+
+def unreadable(path: Path, reason: object) -> Unreadable:
+    """Return the error of a file that cannot be read: `Damaged` if it bears our mark, else one that says what it is.
+
+    No sentence tells anybody to delete a file: what cannot be read here may be somebody's table or model.
+    """
+    path = Path(path)
+    name = path.stem.partition(".")[0] if path.parent.name == "checkpoints" else path.parent.name
+    still = STILL.get("shard" if path.name.startswith("shard-") else name, "")
+    if not bears_mark(path):
+        return Unreadable(f"{path} is no file of Rankscope: it is {what_is(path)}{still and '; '}{still}.")
+    why = " ".join(str(reason).split()).rstrip(".")  # a damaged header is quoted with its line breaks
+    still = still or "move it away, everything else can still be read"
+    return Damaged(f"{path} cannot be read, it is damaged ({why}); {still}.")
+
+
+def bears_mark(path: Path) -> bool:
+    """Return whether a file begins with a header that `write` wrote, be the rest as damaged as it may.
+
+    Raises:
+        ValueError: it is not there, or not for us to read.
+    """
+    if Path(path).is_dir():
+        return False
+    try:
+        with open(path, "rb") as file:
+            begin = file.read(HEAD)
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}.") from None
+    return any(f'"{name}":'.encode() in begin for name in (CHECKSUMS, "header"))
 
 
 def write(path: Path, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any] | None = None) -> None:
@@ -65,7 +96,8 @@ def read(path: Path) -> dict[str, np.ndarray]:
     """The arrays of a file that `write` wrote.
 
     Raises:
-        ValueError: it does not hold what was written (`Damaged`), is not there, or not for us to read.
+        ValueError: it does not hold what was written (`Damaged`), is no file of ours, is not there, or not for us to
+            read.
     """
     with opened(path) as file:
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
@@ -90,7 +122,7 @@ def header(path: Path) -> dict[str, Any]:
         ValueError: as `read`.
     """
     with opened(path) as file:
-        return json.loads((file.metadata() or {}).get("header", "{}"))
+        return dict(json.loads((file.metadata() or {}).get("header", "{}")))
 
 
 def stamp(path: Path) -> str:
@@ -108,7 +140,7 @@ def opened(path: Path, framework: str = "numpy") -> Iterator[Any]:
     """A safetensors file, open.
 
     Raises:
-        ValueError: something is wrong with it (`Damaged`), or the system's reason why it cannot be opened.
+        ValueError: something is wrong with it, see `unreadable`, or the system's reason why it cannot be opened.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -119,10 +151,10 @@ def opened(path: Path, framework: str = "numpy") -> Iterator[Any]:
     try:
         with safe_open(path, framework=framework) as file:
             yield file
-    except Damaged:
+    except Unreadable:
         raise
     except (SafetensorError, OSError, TypeError, KeyError, ValueError, AttributeError, RecursionError) as error:
-        raise Damaged(path, error) from None
+        raise unreadable(path, error) from None
 
 
 def mapped(path: Path, names: Collection[str]) -> dict[str, np.ndarray]:
@@ -131,7 +163,7 @@ def mapped(path: Path, names: Collection[str]) -> dict[str, np.ndarray]:
     What is written into them stays in memory.
 
     Raises:
-        Damaged: it is not there, cut short, or lacks an array.
+        ValueError: it is not there, cut short, lacks an array, or is no file of ours.
     """
     path = Path(path)
     try:
@@ -146,8 +178,8 @@ def mapped(path: Path, names: Collection[str]) -> dict[str, np.ndarray]:
             kind, begin = kinds[head[name]["dtype"]], 8 + size + first
             arrays[name] = np.memmap(path, kind, "c", begin, shape) if first < last else np.empty(shape, kind)
         return arrays
-    except (OSError, ValueError, KeyError, TypeError, struct.error) as error:
-        raise Damaged(path, error) from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error) as error:
+        raise unreadable(path, error) from None
 
 
 def checksums(arrays: Mapping[str, np.ndarray]) -> str:
@@ -165,9 +197,9 @@ def verify(path: Path, metadata: Mapping[str, str], arrays: Mapping[str, np.ndar
         written = json.loads(metadata.get(CHECKSUMS, "{}"))
         changed = next((name for name, values in arrays.items() if written and written[name] != _crc(values)), None)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise Damaged(path, error) from None
+        raise unreadable(path, error) from None
     if changed:
-        raise Damaged(path, f"{changed} has changed since it was written")
+        raise unreadable(path, f"{changed} has changed since it was written")
 
 
 def _crc(values: np.ndarray) -> int:

@@ -138,9 +138,7 @@ class BoundedConnection(H11Protocol):
 
     def _watch(self) -> None:
         """Start the clock when the connection begins to wait for its client, and stop it when a request is there."""
-        if self not in self.connections:  # closed, or a websocket by now
-            self._stop_timer()
-        elif not self.idle:
+        if self not in self.connections or not self.idle:  # closed, or a websocket by now
             self._stop_timer()
         elif self._timer is None:
             self.waiting_since = self.loop.time()

@@ -151,8 +151,8 @@ class Writer:
         for what, planned in json.loads(json.dumps(self.about["plan"])).items():
             if there["plan"].get(what) != planned:
                 raise ValueError(
-                    f"{self.folder} holds a gallery that was made otherwise ({what} differs); name another folder, or "
-                    "delete this one."
+                    f"{self.folder} holds a gallery that was made otherwise ({what} differs); name another "
+                    "folder, or move this one away."
                 )
         self.about = there
 
@@ -225,4 +225,4 @@ def _about(folder: Path) -> dict[str, Any] | None:
             return about
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    raise ValueError(f"{path} cannot be read; delete the folder and write the gallery anew.")
+    raise ValueError(f"{path} cannot be read; move the folder away and write the gallery anew.")

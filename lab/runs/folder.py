@@ -374,7 +374,7 @@ class Run:
         try:
             kept = files.read_json(path) if path.exists() else None
         except ValueError as error:
-            raise ValueError(f"{error} Delete it, to read the images anew.") from None
+            raise ValueError(f"{error} Move it away, to read the images anew.") from None
         written = {
             "corrections" if name == "leave_out" else name: one for name, one in (kept or {}).get("data", {}).items()
         }

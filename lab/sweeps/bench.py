@@ -70,7 +70,7 @@ class Bench:
         for knob, (there, here) in difference(run.config, findable(config)).items():
             raise ValueError(
                 f"There is a run {path} already, with {knob} {quoted(there)} and not {quoted(here)}; choose another "
-                "name, or trash the old runs."
+                "name, or put the old runs away with `lab runs trash`."
             )
         return run
 

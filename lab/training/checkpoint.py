@@ -53,7 +53,7 @@ def load(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
     try:
         return _restore(json.loads(header["structure"]), {name: value.to(device) for name, value in tensors.items()})
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-        raise arrays.Damaged(path, f"its list of contents: {error}") from None
+        raise arrays.unreadable(path, f"its list of contents: {error}") from None
 
 
 def config_in(path: Path) -> dict[str, Any] | None:

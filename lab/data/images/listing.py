@@ -124,7 +124,7 @@ def from_list(name: str, knobs: dict[str, Any], listed: dict[str, Any]) -> Image
         if root is not None and (outside := next(filter(_leaves, images.keys), None)):
             raise ValueError(f"{outside!r} is not below the images' folder")
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise ValueError(f"The list of the images is damaged ({error}); delete it to read them anew.") from None
+        raise ValueError(f"The list of the images is damaged ({error}); move it away to read them anew.") from None
     if root is not None and not root.is_dir():
         raise ValueError(f"There is no folder {root} any more; its images were moved or deleted.")
     return images

@@ -4,7 +4,7 @@ import argparse
 import contextlib
 import importlib
 import os
-import resource
+import socket
 import sys
 import threading
 from collections.abc import AsyncIterator
@@ -17,16 +17,16 @@ from app import access, run_events, served, timers
 from app.page_style import PageStyle
 from app.shared import settings
 from app.uploads import UploadLimit
-from lab.core import files
+from lab.core import connections, files
 from lab.runs.launching.detached import reconcile
 from lab.runs.launching.queue import Queue
 
 MAIN = Path(__file__).with_name("main.py")
 
-DESCRIPTORS = 8_192
-"""That this process asks for, since each open page takes some; macOS gives no more than 10,240."""
 CLOSED = 16
 """Sessions that are kept after their browser has gone, three descriptors each; Streamlit keeps 128."""
+PING = 30
+"""Seconds between two signs of life of a browser, and until one is missed, as `streamlit run` has them."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -38,9 +38,10 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         token = access.token(options.address, needed=not options.no_token)
         guests = access.guest_token(options.guests, token)
+        listening = connections.listening(options.address, options.port)
     except ValueError as error:
         sys.exit(f"app: {error}")
-    _make_room()
+    _keep_few_sessions()
     _configure(options.address, options.port)
     threading.Thread(target=_reconcile, args=[options.runs], daemon=True).start()
     files.guest = access.is_guest
@@ -50,7 +51,7 @@ def main(arguments: list[str] | None = None) -> None:
     ready = f"Rankscope: {link} (runs in {options.runs}; stop with Ctrl-C)"
     if guests:
         ready += f"\nFor guests, who may look: {access.link(options.address, options.port, guests)}"
-    _serve(token, guests, ready)
+    _serve(listening, token, guests, ready)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -69,15 +70,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _make_room() -> None:
-    """Have descriptors for many visitors, as far as the system lets it: a shell may allow only 256."""
+def _keep_few_sessions() -> None:
+    """Have Streamlit keep fewer sessions of browsers that are gone; it has no option for it."""
     from streamlit.runtime import memory_session_storage as kept
 
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
     storage = partial(kept.MemorySessionStorage, CLOSED)
-    kept.MemorySessionStorage = storage  # type: ignore[misc, assignment]  # Streamlit has no option for it
+    kept.MemorySessionStorage = storage  # type: ignore[misc, assignment]
 
 
 def _configure(address: str, port: int) -> None:
@@ -108,11 +106,12 @@ def _load() -> None:
         importlib.import_module(module)
 
 
-def _serve(token: str, guests: str, ready: str) -> None:
+def _serve(listening: socket.socket, token: str, guests: str, ready: str) -> None:
     """Serve until stopped; `ready` is printed once pages can be asked for."""
     import streamlit as st
     from starlette.middleware import Middleware
     from streamlit import config
+    from streamlit.runtime.runtime_util import get_max_message_size_bytes
 
     @contextlib.asynccontextmanager
     async def announced(_: object) -> AsyncIterator[None]:
@@ -130,9 +129,11 @@ def _serve(token: str, guests: str, ready: str) -> None:
             Middleware(PageStyle),
         ],
     )
-    as_configured = {name: config.get_option(name) for name in ("server.address", "server.port", "server.allowedHosts")}
     with contextlib.suppress(KeyboardInterrupt):
-        app.run(config=as_configured)
+        connections.serve(
+            app, listening, ws_ping_interval=PING, ws_ping_timeout=PING, ws_max_size=get_max_message_size_bytes(),
+            ws_per_message_deflate=config.get_option("server.enableWebsocketCompression"),
+        )  # fmt: skip
     raise SystemExit(130)  # as every command ends after Ctrl-C, one that a script has put into the background, too
 
 

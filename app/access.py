@@ -5,6 +5,8 @@ here)? Does a websocket, or what changes something, come from a page of this das
 token? A right token in the address becomes a cookie and leaves the address.
 """
 
+import asyncio
+import contextlib
 import hashlib
 import hmac
 import html
@@ -15,7 +17,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import streamlit as st
 from starlette.datastructures import MutableHeaders
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
@@ -34,6 +36,7 @@ LOCAL = ("127.0.0.1", "localhost", "::1")
 _HEALTH = "/_stcore/health"
 """Says that the server is up and nothing else, so it is open to scripts that wait for it."""
 _LONGEST_FORM = 4096
+_FORM_SECONDS = 10
 _HEADERS = {
     "X-Frame-Options": "SAMEORIGIN",
     "Content-Security-Policy": "frame-ancestors 'self'",
@@ -206,12 +209,14 @@ def _cookie_name(request: HTTPConnection) -> str:
 
 
 async def _form(request: Request) -> str:
-    """The token that a form brings; "" when it brings none, or far too much."""
+    """The token that a form brings; "" when it brings none, or far too much, or takes too long."""
     body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > _LONGEST_FORM:
-            return ""
+    with contextlib.suppress(TimeoutError, ClientDisconnect):
+        async with asyncio.timeout(_FORM_SECONDS):
+            async for part in request.stream():
+                body += part
+                if len(body) > _LONGEST_FORM:
+                    return ""
     return parse_qs(body.decode("utf-8", errors="replace")).get("token", [""])[-1]
 
 

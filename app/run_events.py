@@ -75,7 +75,7 @@ _endings: dict[Path, RunEvents] = {}
 
 
 async def _answer(request: Request) -> Response:
-    word = request.query_params.get("after", "")
+    word = request.query_params.get("after", "")[:10]
     root = settings.runs_root()
     looked = _endings.setdefault(root, RunEvents(root))
     latest, ended = await run_in_threadpool(looked.after, int(word) if word.isdecimal() else None)

@@ -125,5 +125,5 @@ ROUTES = (
     Route(f"{ROOT}/playground/{{name}}", _playground),
     Route(f"{ROOT}/columns/{{name}}", _column),
     Route(f"{ROOT}/code/{{version}}/{{name}}", _code),
-    Route(f"{ROOT}/pictures/{{run}}/{{stamp}}/{{item:int}}", _picture),
+    Route(f"{ROOT}/pictures/{{run}}/{{stamp}}/{{item}}", _picture),
 )

@@ -238,7 +238,7 @@ class Model:
         Raises:
             ValueError: there is none, or its vectors cannot be compared with those of this run.
         """
-        index: Any = lab.search.FaissFile(path) if lab.search.FaissFile.fits(path) else lab.search.open(path)
+        index: Any = lab.search.open(path)
         gallery = getattr(index, "gallery", None)  # a file of faiss has none
         kind = index.similarity if gallery is None else index.knobs.similarity
         if kind != self.similarity:
@@ -326,6 +326,7 @@ class Model:
         like: Pictures = (),
         unlike: Pictures = (),
         unknown: bool = False,
+        least: float | None = None,
     ) -> list[Neighbour]:
         """The `k` nearest pictures to one of your own, to several, or to words; the nearest first.
 
@@ -338,10 +339,11 @@ class Model:
             like, unlike: pictures to move the query towards and away from (`lab.search.rocchio`).
             unknown: leave out what lies below the run's threshold (`lab threshold`): an empty list is a query that
                 nothing here is the same as, an unknown one.
+            least: leave out what has a lower score.
 
         Raises:
-            ValueError: a picture cannot be read, there is neither picture nor text, k is less than 1, the split has
-                not been embedded, or the run has no threshold and should tell what is unknown.
+            ValueError: a picture cannot be read, there is neither picture nor text, k is less than 1, `least` is no
+                number, the split has not been embedded, or the run has no threshold and should tell what is unknown.
 
         Example (`model` is that of `lab.model`):
             >>> pictures = [model.images.load(int(item)) for item in model.gallery.items[:3]]
@@ -357,6 +359,8 @@ class Model:
             rows.append(self.embed_text(text))
         if not rows:
             raise ValueError("A search needs a picture or a text.")
+        if least is not None and not np.isfinite(least):
+            raise ValueError(f"least, the lowest score that is shown, must be a finite number, got {least!r}.")
         if unknown and text is not None:
             raise ValueError("A threshold is one of pictures, and words are less similar to them; leave out unknown.")
         unit, found = self.similarity == "cosine", self.searched
@@ -366,7 +370,8 @@ class Model:
         scores, positions = lab.search.best_of(found.index, vectors, min(k, found.size))
         nearest = zip(scores.tolist(), positions.tolist(), strict=True)
         listed = [Neighbour(at, score, *found.row(position)) for at, (score, position) in enumerate(nearest, start=1)]
-        return self._same(listed) if unknown else listed
+        listed = self._same(listed) if unknown else listed
+        return [one for one in listed if least is None or one.score >= least]
 
     def _same(self, listed: list[Neighbour]) -> list[Neighbour]:
         """Those that reach the run's threshold, each with its probability."""

@@ -13,6 +13,7 @@ same class; a query without one is unknown. `lab threshold RUN` chooses it.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -63,6 +64,8 @@ def add_gallery(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
 def run(arguments: argparse.Namespace) -> None:
     if arguments.k < 1:
         raise ValueError(f"--k must be at least 1, got {arguments.k}.")
+    if arguments.least is not None and not math.isfinite(arguments.least):
+        raise ValueError(f"--least must be a finite number, got {arguments.least}.")
     if not arguments.image and arguments.text is None:
         raise ValueError("There is nothing to search with; name an image, or give --text.")
     import numpy as np

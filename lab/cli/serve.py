@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
-import socket
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -42,12 +41,11 @@ def run(arguments: argparse.Namespace) -> NoReturn:
     need("Serving", "serve", "starlette", "uvicorn")
     token = _token(arguments.address, not arguments.no_token)
     model = query.model_of(arguments)
-    import uvicorn
-
+    from lab.core import connections
     from lab.serving import Limits, application
 
     limits = Limits(arguments.megabytes, arguments.pixels, at_once=arguments.at_once)
-    listening = _listening(arguments.address, arguments.port)
+    listening = connections.listening(arguments.address, arguments.port)
     served = application(model, token, limits)
     host = f"[{arguments.address}]" if ":" in arguments.address else arguments.address
     asks = f"token {token}" if token else "no token"
@@ -55,8 +53,7 @@ def run(arguments: argparse.Namespace) -> NoReturn:
         f"Searching {model.searched.title}: POST to http://{host}:{arguments.port}/search ({asks}; stop with Ctrl-C)",
         flush=True,
     )
-    config = uvicorn.Config(served, log_level="warning", access_log=False, server_header=False)
-    uvicorn.Server(config).run(sockets=[listening])
+    connections.serve(served, listening)
     raise KeyboardInterrupt  # nothing else ends it, and asyncio may have taken that for its own
 
 
@@ -74,16 +71,3 @@ def _token(address: str, needed: bool) -> str:
     if chosen and len(chosen) < 16:
         raise ValueError("LAB_TOKEN must have at least 16 characters; leave it out, and one is made up.")
     return chosen or secrets.token_urlsafe(24)
-
-
-def _listening(address: str, port: int) -> socket.socket:
-    """A socket that listens there, before what takes seconds to load.
-
-    Raises:
-        ValueError: the port or the address cannot be had.
-    """
-    try:
-        return socket.create_server((address, port), family=socket.AF_INET6 if ":" in address else socket.AF_INET)
-    except (OSError, OverflowError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise ValueError(f"Nothing can listen on {address}, port {port}: {why}; choose another --port.") from None

@@ -19,9 +19,12 @@ import numpy as np
 from pydantic import Field
 
 from lab.core.files import parse_json, write_bytes
+from lab.core.kinds import what_is
 from lab.core.stored import Count, Stored, check, parse
 
 CHECKSUMS = "crc32"
+HEAD = 1 << 20
+"""Bytes in which our mark is looked for."""
 
 TYPES = {
     "f8": "F64", "f4": "F32", "f2": "F16", "i8": "I64", "i4": "I32", "i2": "I16", "i1": "I8",
@@ -41,15 +44,43 @@ STILL = {
 """What can be done about a damaged file, by its folder's name or the beginning of its own."""
 
 
-class Damaged(ValueError):
-    """A stored file does not hold what was written."""
+class Unreadable(ValueError):
+    """A file does not hold what `write` writes; see `unreadable`."""
 
-    def __init__(self, path: Path, reason: object):
-        path = Path(path)
-        name = path.stem.partition(".")[0] if path.parent.name == "checkpoints" else path.parent.name
-        still = STILL.get("shard" if path.name.startswith("shard-") else name, "move it away, nothing else needs it")
-        why = " ".join(str(reason).split()).rstrip(".")  # a damaged header is quoted with its line breaks
-        super().__init__(f"{path} cannot be read, it is damaged ({why}); {still}.")
+
+class Damaged(Unreadable):
+    """A file that `write` wrote does not hold what was written."""
+
+
+def unreadable(path: Path, reason: object) -> Unreadable:
+    """Return the error of a file that cannot be read: `Damaged` if it bears our mark, else one that says what it is.
+
+    No sentence tells anybody to delete a file: what cannot be read here may be somebody's table or model.
+    """
+    path = Path(path)
+    name = path.stem.partition(".")[0] if path.parent.name == "checkpoints" else path.parent.name
+    still = STILL.get("shard" if path.name.startswith("shard-") else name, "")
+    if not bears_mark(path):
+        return Unreadable(f"{path} is no file of Rankscope: it is {what_is(path)}{still and '; '}{still}.")
+    why = " ".join(str(reason).split()).rstrip(".")  # a damaged header is quoted with its line breaks
+    still = still or "move it away, everything else can still be read"
+    return Damaged(f"{path} cannot be read, it is damaged ({why}); {still}.")
+
+
+def bears_mark(path: Path) -> bool:
+    """Return whether a file begins with a header that `write` wrote, be the rest as damaged as it may.
+
+    Raises:
+        ValueError: it is not there, or not for us to read.
+    """
+    if Path(path).is_dir():
+        return False
+    try:
+        with open(path, "rb") as file:
+            begin = file.read(HEAD)
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}.") from None
+    return any(f'"{name}":'.encode() in begin for name in (CHECKSUMS, "header"))
 
 
 def write(path: Path, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any] | None = None) -> None:
@@ -71,7 +102,8 @@ def read(path: Path, only: Collection[str] | None = None) -> dict[str, np.ndarra
         only: names of the arrays to read, by default all; those that the file does not hold are left out.
 
     Raises:
-        ValueError: it does not hold what was written (`Damaged`), is not there, or not for us to read.
+        ValueError: it does not hold what was written (`Damaged`), is no file of ours, is not there, or not for us to
+            read.
     """
     with opened(path) as file:
         known = [name for name in file.keys() if only is None or name in only]  # noqa: SIM118 (no mapping)
@@ -108,7 +140,7 @@ def check_shapes(path: Path, arrays: Mapping[str, np.ndarray], shapes: Mapping[s
             same number in all of them; a number stands for itself.
 
     Raises:
-        Damaged: an array is missing, or is another one; names it.
+        Unreadable: an array is missing, or is another one; names it.
 
     Example:
         >>> import numpy as np
@@ -119,14 +151,14 @@ def check_shapes(path: Path, arrays: Mapping[str, np.ndarray], shapes: Mapping[s
         kind, *dimensions = words.split()
         array = arrays.get(name)
         if array is None:
-            raise Damaged(path, f"it lacks {name}")
+            raise unreadable(path, f"it lacks {name}")
         expected = [int(letter) if letter.isdigit() else known.get(letter, letter) for letter in dimensions]
         fits = array.dtype.kind in NUMBERS[kind] and array.ndim == len(dimensions)
         for letter, length in zip(dimensions, array.shape, strict=False):
             fits = fits and length == (int(letter) if letter.isdigit() else known.setdefault(letter, length))
         if not fits:
             wanted = ", ".join(map(str, expected))
-            raise Damaged(path, f"{name} is {array.dtype} {list(array.shape)} in place of {kind} [{wanted}]")
+            raise unreadable(path, f"{name} is {array.dtype} {list(array.shape)} in place of {kind} [{wanted}]")
 
 
 NUMBERS = {"float": "f", "int": "iu"}
@@ -156,7 +188,7 @@ def opened(path: Path, framework: str = "numpy") -> Iterator[Any]:
     """A safetensors file, open.
 
     Raises:
-        ValueError: something is wrong with it (`Damaged`), or the system's reason why it cannot be opened.
+        ValueError: something is wrong with it, see `unreadable`, or the system's reason why it cannot be opened.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -167,13 +199,13 @@ def opened(path: Path, framework: str = "numpy") -> Iterator[Any]:
     try:
         with safe_open(path, framework=framework) as file:
             yield file
-    except Damaged:
+    except Unreadable:
         raise
     except (SafetensorError, OSError, ValueError) as error:
         deep = "recursion" in str(error)
-        raise Damaged(path, "its head is nested too deeply" if deep else error) from None
+        raise unreadable(path, "its head is nested too deeply" if deep else error) from None
     except (TypeError, KeyError, AttributeError, RecursionError):
-        raise Damaged(path, "its head is not one that safetensors writes") from None
+        raise unreadable(path, "its head is not one that safetensors writes") from None
 
 
 def mapped(path: Path, names: Collection[str]) -> dict[str, np.ndarray]:
@@ -182,7 +214,7 @@ def mapped(path: Path, names: Collection[str]) -> dict[str, np.ndarray]:
     What is written into them stays in memory.
 
     Raises:
-        Damaged: it is not there, cut short, or lacks an array.
+        ValueError: it is not there, cut short, lacks an array, or is no file of ours.
     """
     path = Path(path)
     try:
@@ -202,9 +234,9 @@ def mapped(path: Path, names: Collection[str]) -> dict[str, np.ndarray]:
             arrays[name] = np.memmap(path, kind, "c", begin, shape) if first < last else np.empty(shape, kind)
         return arrays
     except (OSError, ValueError) as error:
-        raise Damaged(path, error) from None
+        raise unreadable(path, error) from None
     except struct.error:
-        raise Damaged(path, "it is cut short") from None
+        raise unreadable(path, "it is cut short") from None
 
 
 def checksums(arrays: Mapping[str, np.ndarray]) -> str:
@@ -221,10 +253,10 @@ def verify(path: Path, metadata: Mapping[str, str], arrays: Mapping[str, np.ndar
     try:
         written = parse_json(metadata.get(CHECKSUMS, "{}").encode())
     except ValueError as error:
-        raise Damaged(path, error) from None
+        raise unreadable(path, error) from None
     changed = next((name for name, values in arrays.items() if written and written.get(name) != _crc(values)), None)
     if changed:
-        raise Damaged(path, f"{changed} has changed since it was written")
+        raise unreadable(path, f"{changed} has changed since it was written")
 
 
 def _crc(values: np.ndarray) -> int:

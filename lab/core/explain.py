@@ -31,7 +31,7 @@ def explain(error: BaseException, resumable: bool = False) -> str:
     if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EROFS, errno.EPERM) and error.filename:
         return f"No permission to use {error.filename}: choose another folder or change its rights."
     if isinstance(error, OSError) and error.errno == errno.ELOOP:
-        return f"{error.filename} is a link or no ordinary file, and nothing is written through it: remove it."
+        return f"{error.filename} is a link or no ordinary file, and nothing is written through it: move it away."
     if isinstance(error, OSError) and error.errno == errno.ENOENT and error.filename:
         return f"{error.filename} is not there: it was moved or deleted, or cannot be made in that place."
     if isinstance(error, OSError) and error.errno and error.strerror:  # Python puts a number before it

@@ -59,7 +59,7 @@ class Exporter(HasKnobs):
         self.check_installed()
         path = Path(path or f"{run.name}{self.suffix or '-' + name_of(type(self))}")
         if path.exists():
-            raise ValueError(f"{path} is there already; remove it, or name another place with --output.")
+            raise ValueError(f"{path} is there already; name another place with --output, or move it away.")
         remove_left_overs(path)
         with (replacing if self.suffix else making)(path) as unfinished:
             self.write(run, unfinished)

@@ -130,7 +130,7 @@ def _shard(path: Path, rows: int) -> dict[str, np.ndarray]:
     arrays.check_shapes(path, part, {**columns, "names": "int b", "name_ends": f"int {rows}"})
     ends = part["name_ends"]
     if rows and not (int(ends[0]) >= 0 and (np.diff(ends) >= 0).all() and int(ends[-1]) <= len(part["names"])):
-        raise arrays.Damaged(path, "its names do not end where they should")
+        raise arrays.unreadable(path, "its names do not end where they should")
     return part
 
 
@@ -166,7 +166,8 @@ class Writer:
         for what, planned in json.loads(json.dumps(self.about["plan"])).items():
             if there["plan"].get(what) != planned:
                 raise ValueError(
-                    f"{self.folder} holds a gallery that was made otherwise ({what} differs); name another folder."
+                    f"{self.folder} holds a gallery that was made otherwise ({what} differs); name another "
+                    "folder, or move this one away."
                 )
         self.about = there
 

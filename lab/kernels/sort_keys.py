@@ -157,7 +157,7 @@ def unit_rows(rows: np.ndarray, what: str) -> np.ndarray:
     if not lengths.all():
         raise ValueError(
             f"Row {int(np.flatnonzero(lengths == 0)[0])} of the {what} vectors is zero, so its cosine is undefined; "
-            f"remove it or search with similarity='euclidean'."
+            f"leave it out or search with similarity='euclidean'."
         )
     if np.abs(lengths - 1).max(initial=0) < UNIT:
         return rows

@@ -310,5 +310,5 @@ def check_vectors(vectors: np.ndarray, what: str) -> None:
         if not finite.all():
             raise ValueError(
                 f"Row {start + int(np.flatnonzero(~finite.all(1))[0])} of the {what} vectors holds NaN or infinity; "
-                f"remove it or look at the model that made it."
+                f"leave it out or look at the model that made it."
             )

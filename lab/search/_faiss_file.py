@@ -9,6 +9,7 @@ import numpy as np
 
 from lab.core import stored
 from lab.core.explain import faiss_library
+from lab.core.kinds import what_is
 from lab.core.results import as_array
 from lab.core.stored import Stored, Text, Texts
 from lab.kernels.sort_keys import unit_rows
@@ -65,9 +66,11 @@ class FaissFile:
         try:
             self._index: Any = faiss.read_index(str(file), faiss.IO_FLAG_MMAP_IFC)
         except RuntimeError as error:
-            raise ValueError(
-                f"{file} is no index that faiss can read ({' '.join(str(error).split())[-200:]})."
-            ) from None
+            kind = what_is(file)
+            if kind != "a faiss index":
+                raise ValueError(f"{file} is no index of faiss: it is {kind}.") from None
+            why = " ".join(str(error).split())[-200:]
+            raise ValueError(f"{file} is no index that faiss can read ({why}).") from None
         if self._index.metric_type not in (faiss.METRIC_INNER_PRODUCT, faiss.METRIC_L2):
             raise ValueError(f"{file} compares neither by inner products nor by distances, so it is not searched here.")
         euclidean = self._index.metric_type == faiss.METRIC_L2
@@ -79,20 +82,10 @@ class FaissFile:
         self.names: list[str] = self.about.pop("keys", [])
         self.classes: list[str] = self.about.pop("classes", [])
         for what, strings in (("keys", self.names), ("classes", self.classes)):
+            if not isinstance(strings, list) or not all(isinstance(one, str) for one in strings):
+                raise ValueError(f"{beside}: {what} must be a list of names.")
             if len(strings) not in (0, len(self)):
                 raise ValueError(f"{beside} holds {len(strings):,} {what} for an index of {len(self):,} rows.")
-
-    @staticmethod
-    def fits(path: str | Path) -> bool:
-        """Whether it is for this class: a folder, or a file that begins as those of faiss do."""
-        path = Path(path).expanduser()
-        if path.is_dir():
-            return True
-        try:
-            with open(path, "rb") as file:
-                return file.read(1) == b"I"
-        except OSError:
-            return False
 
     def __len__(self) -> int:
         return int(self._index.ntotal)

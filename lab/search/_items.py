@@ -42,7 +42,7 @@ class Items:
             if not lengths.all():
                 raise ValueError(
                     f"Row {start + int(np.flatnonzero(lengths == 0)[0])} of the gallery vectors is zero, so its cosine "
-                    "is undefined; remove it or search with similarity='euclidean'."
+                    "is undefined; leave it out or search with similarity='euclidean'."
                 )
             unit = unit and bool(np.abs(lengths - 1).max() < UNIT)
         return unit
@@ -62,7 +62,7 @@ class Items:
         lengths = np.sqrt(np.einsum("nd,nd->n", block, block, dtype=np.float64))
         if not lengths.all():  # of shards, which were not looked at before
             raise ValueError(
-                "A row of the gallery vectors is zero, so its cosine is undefined; remove it or search with "
+                "A row of the gallery vectors is zero, so its cosine is undefined; leave it out or search with "
                 "similarity='euclidean'."
             )
         return (block / lengths[:, None]).astype(block.dtype)

@@ -74,7 +74,7 @@ class Bench:
         for knob, (there, here) in difference(run.config, config).items():
             raise ValueError(
                 f"There is a run {path} already, with {knob} {quoted(there)} and not {quoted(here)}; choose another "
-                "name, or trash the old runs."
+                "name, or put the old runs away with `lab runs trash`."
             )
         if self.launcher is None:  # a person has typed the same again, so this process may run a program that it names
             run.config = config

@@ -54,9 +54,9 @@ def load(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
     try:
         return _restore(parse_json(header.get("structure", "").encode()), placed)
     except ValueError as error:
-        raise arrays.Damaged(path, f"its list of contents: {error}") from None
+        raise arrays.unreadable(path, f"its list of contents: {error}") from None
     except (AttributeError, KeyError, TypeError):
-        raise arrays.Damaged(path, "its list of contents names tensors that it does not hold") from None
+        raise arrays.unreadable(path, "its list of contents names tensors that it does not hold") from None
 
 
 def config_in(path: Path) -> dict[str, Any] | None:
@@ -69,7 +69,7 @@ def config_in(path: Path) -> dict[str, Any] | None:
     with arrays.opened(path, "pt") as file:
         held = parse_json((file.metadata() or {}).get("structure", "{}").encode())
     if not isinstance(config := held.get("config"), dict | None):
-        raise arrays.Damaged(path, "it holds no configuration")
+        raise arrays.unreadable(path, "it holds no configuration")
     return config
 
 

@@ -123,7 +123,9 @@ def read(path: Path | str) -> Results:
                 values[scores] = {k: math.nan if v is None else v for k, v in values.get(scores, {}).items()}
             trials.append(Trial(**values))
         except (ValueError, TypeError) as error:
-            raise ValueError(f"{path}, line {number} is no trial ({error}); delete that line or the file.") from None
+            raise ValueError(
+                f"{path}, line {number} is no trial ({error}); take that line out, or move the file away."
+            ) from None
     return Results(tuple(trials), tuple(sessions))
 
 

@@ -23,6 +23,7 @@ from lab.runs import management, marks
 from lab.runs.launching import detached, preflight_process, stop_request
 from lab.runs.launching.queue import Queue
 from lab.runs.process import Sent
+from tests.core.test_connections import opened
 
 GUEST = "a token for guests"
 
@@ -110,3 +111,9 @@ def test_a_guest_is_told_and_the_owner_is_not(few):
         pages = list(pool.map(lambda _: _words(server, owner), range(100)))
     assert all("recall" in page for page in pages)
     assert server.ask("/_stcore/health").status == 200 and len(server.log().splitlines()) == 2
+
+    half = f"GET / HTTP/1.1\r\nHost: {server.name}\r\n".encode()
+    form = f"POST / HTTP/1.1\r\nHost: {server.name}\r\nContent-Length: 9\r\n\r\ntoken".encode()
+    with opened(server.port, 300, half), opened(server.port, 300, form):  # strangers, who have no token
+        assert "recall" in _words(server, owner) and server.ask("/_stcore/health").status == 200
+    assert len(server.log()) < 2_000, "one sentence about it"

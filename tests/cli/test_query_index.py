@@ -88,7 +88,7 @@ def test_what_does_not_fit_is_one_sentence(run, picture, tmp_path, capsys):
     wide, far, broken = tmp_path / "wide.faiss", tmp_path / "far.faiss", tmp_path / "broken.faiss"
     faiss.write_index(faiss.IndexFlatIP(7), str(wide))
     faiss.write_index(faiss.IndexFlatL2(128), str(far))
-    broken.write_bytes(b"Ix" + bytes(50))
+    broken.write_bytes(b"IxZZ" + bytes(50))
     keys = json.loads((folder / "keys.json").read_text())
     (folder / "keys.json").write_text(json.dumps({**keys, "keys": keys["keys"][:3]}))
     for index, words, sentence in (
@@ -97,10 +97,24 @@ def test_what_does_not_fit_is_one_sentence(run, picture, tmp_path, capsys):
         (broken, (), "is no index that faiss can read"),
         (folder, (), "holds 3 keys for an index of"),
         (tmp_path / "nowhere", (), "nowhere cannot be read: No such file"),
-        (tmp_path, (), "There is no index"),
-        (picture[0], (), "it.png cannot be read"),
+        (tmp_path, (), "is no index of Rankscope: it is a folder."),
+        (run.path, (), "is no index of Rankscope: it is the folder of a run."),
+        (picture[0], (), "it.png is no index of Rankscope: it is an image."),
         (bare, ("--gallery", "photos"), "leave out --gallery photos."),
         (bare, ("--search", "exact"), "leave out --search exact."),
     ):
         status, told = asked(run, picture[0], index, capsys, *words)
         assert status and sentence in told and "\n" not in told, told
+
+
+def test_python_opens_the_folder_of_an_exported_index_and_nothing_else_of_a_folder(run, tmp_path):
+    path, rows = saved("flat", run, tmp_path), run.embeddings("test")
+    opened = search.open(path)
+    assert isinstance(opened, search.FaissFile) and len(opened.names) == len(rows)
+    scores, places = opened.neighbours(rows.vectors[:3], 1)
+    assert places.ravel().tolist() == [0, 1, 2] and scores == pytest.approx(1, abs=1e-5)
+    (path / "keys.json").write_text('{"keys": 7}')
+    with pytest.raises(ValueError, match="keys must be a list of names"):
+        search.open(path)
+    with pytest.raises(ValueError, match="is no index of Rankscope: it is the folder of a run"):
+        search.open(run.path)

@@ -135,7 +135,7 @@ def test_a_mistake_is_one_sentence_and_leaves_nothing(run, tmp_path, capsys, wor
 def test_nothing_is_overwritten_and_a_failure_leaves_nothing(run, tmp_path, monkeypatch):
     place = tmp_path / "it"
     place.mkdir()
-    with pytest.raises(ValueError, match="is there already; remove it, or name another place"):
+    with pytest.raises(ValueError, match="is there already; name another place"):
         exporters.create("faiss").export(run, place)
     place.rmdir()
 

@@ -249,10 +249,10 @@ def test_a_run_keeps_its_images_when_more_come_into_their_folder(tmp_path):
 
     listed = run.path / "images.json"
     write_json(listed, read_json(listed) | {"labels": [77] * len(before)})
-    with pytest.raises(ValueError, match=r"list of the images is damaged.*delete it"):
+    with pytest.raises(ValueError, match=r"list of the images is damaged.*move it away"):
         again.dataset()
     listed.write_text("{")
-    with pytest.raises(ValueError, match=r"images\.json is no JSON object: .*Delete it"):
+    with pytest.raises(ValueError, match=r"images\.json is no JSON object: .*Move it away"):
         again.dataset()
     listed.unlink()
     assert "a/0.png" in again.dataset().keys, "without a list the folder is read anew"

@@ -160,7 +160,7 @@ def show(scene: Scene, refined: Refined) -> None:
     sections = []
     for name, title, items in ((LIKE, "More like", refined.like), (UNLIKE, "Less like", refined.unlike)):
         if listed := [cards.card(scene.view, item) for item in items]:
-            sections.append(CardSection(name, title, listed, "click one to remove it", size="small"))
+            sections.append(CardSection(name, title, listed, "click one to take it out", size="small"))
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             part = " Only the part of the picture that you drew is searched with." if refined.part else ""

@@ -71,7 +71,7 @@ def built(kind: str, identity: Sequence[Any], files: Sequence[str], images: Any)
     if path.is_file():
         try:
             return ImageIndex(path)
-        except arrays.Damaged:
+        except arrays.Unreadable:
             pass  # it can be made again
     problems: list[str] = []
     write(path, list(files), images(problems), problems)

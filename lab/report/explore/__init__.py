@@ -51,7 +51,7 @@ def save(runs: Sequence[Run], path: Path | str, table: Report | None = None) -> 
     check_allowed()
     path = Path(path)
     if path.exists():
-        raise ValueError(f"{path} is there already; remove it, or name another one.")
+        raise ValueError(f"{path} is there already; name another one, or move it away.")
     if path.suffix == ".html":
         write_text(path, render(runs, table))
         return path

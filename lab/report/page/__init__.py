@@ -87,7 +87,7 @@ def save(runs: Sequence[Run], path: Path | str, table: Report | None = None) -> 
     check_allowed()
     path = Path(path)
     if path.exists():
-        raise ValueError(f"{path} is there already; remove it, or name another file.")
+        raise ValueError(f"{path} is there already; name another file, or move it away.")
     write_text(path, render(runs, table))
     return path
 

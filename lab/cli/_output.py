@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lab.core.formats import finite, visible
-from lab.runs.boundary import EVERYTHING
+from lab.core.words import EVERYTHING
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""Unpack a run or a model that somebody sent, check it, and list what it would like to read.
+"""Unpack and check what somebody sent, and list what it asks for.
 
 ARCHIVE is a ZIP or a tar (.tar.gz, .tgz, ...) of one run folder or one model folder. It is unpacked into the folder
 of runs. Links, programs, damaged files and paths that lead elsewhere are refused, and nothing is left behind then.

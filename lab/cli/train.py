@@ -19,10 +19,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Self
 
-from lab.cli import _flags
 from lab.cli._output import add_flags, print_json, say, show
 from lab.core.words import PROGRAM, kind_of
-from lab.runs.config import SECTIONS
 
 if TYPE_CHECKING:
     from lab.exporters import Curves
@@ -58,11 +56,15 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
     curves = "also write the curves while training, for instance tensorboard"
     flag("--export", nargs="+", default=[], metavar="NAME", help=curves)
     add_flags(parser, "runs", "json", "allow")
+    from lab.runs.config import SECTIONS
+
     _config.add_sections(parser, words, [name for name in SECTIONS if not (again and name == "encoder")])
 
 
 def _program_again(words: Sequence[str]) -> bool:
     """Whether a run goes on with a program that is given again, so that --encoder names no entry of the catalogue."""
+    from lab.cli import _flags
+
     given = _flags.early(words, resume="store", encoder="store")
     return bool(given.resume and given.encoder and kind_of(given.encoder) == PROGRAM)
 

@@ -104,7 +104,7 @@ def _kept(folder: Path) -> bytes | None:
         except FileExistsError:  # another process was quicker
             pass
         except OSError:  # a file system without links
-            os.replace(temporary, path)
+            temporary.rename(path)
         temporary.unlink(missing_ok=True)
     # A link or a file of another account could hold a key that somebody else knows.
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:

@@ -43,3 +43,14 @@ def kind_of(word: str) -> str:
     if ":" in word:
         return PROGRAM
     return PATH if "/" in word or os.sep in word or word.startswith(("~", ".")) else NAME
+
+
+DOWNLOAD = "download"
+"""The kind of a reference to pretrained weights that are not on this machine."""
+
+PATHS, DOWNLOADS = "paths", "downloads"
+ALLOW = {PATH: PATHS, DOWNLOAD: DOWNLOADS, ADDRESS: "addresses"}
+"""Kind of a reference to the word that allows it, after `--allow`. No word allows a program."""
+
+EVERYTHING = frozenset(ALLOW.values())
+"""Every word that may follow `--allow`."""

@@ -16,19 +16,20 @@ from typing import TYPE_CHECKING, Any
 from lab.core.explain import quoted
 from lab.core.files import whole
 from lab.core.knobs import Knobs, describe
-from lab.core.words import ADDRESS, NAME, PATH, PROGRAM, is_address, kind_of
+from lab.core.words import (
+    ADDRESS,
+    ALLOW,
+    DOWNLOAD,
+    EVERYTHING,
+    NAME,
+    PATH,
+    PROGRAM,
+    is_address,
+    kind_of,
+)
 
 if TYPE_CHECKING:
     from lab.data import ImageSet
-
-DOWNLOAD = "download"
-"""The kind of a reference to pretrained weights that are not on this machine."""
-
-PATHS, DOWNLOADS = "paths", "downloads"
-ALLOW = {PATH: PATHS, DOWNLOAD: DOWNLOADS, ADDRESS: "addresses"}
-"""Kind of a reference to the word that allows it, after `--allow`. No word allows a program."""
-
-EVERYTHING = frozenset(ALLOW.values())
 
 roots: Callable[[], tuple[Path, ...] | None] = type(None)
 """The folders that every stored path must lie below; None outside the dashboard, which sets this function."""

@@ -20,7 +20,7 @@ from lab.core.catalog import OUTSIDE
 from lab.core.explain import near, quoted
 from lab.core.files import checked, whole
 from lab.core.knobs import Knobs, Unchecked, describe
-from lab.core.words import PROGRAM, is_address, kind_of
+from lab.core.words import DOWNLOADS, EVERYTHING, PROGRAM, is_address, kind_of
 from lab.runs import boundary
 from lab.runs.boundary import Reference, Rights
 
@@ -192,7 +192,7 @@ class Choice:
             ValueError: says which, and how a person allows it.
         """
         if self.rights is not None:
-            downloads = boundary.DOWNLOADS not in self.rights.allow  # else nothing has to be looked for
+            downloads = DOWNLOADS not in self.rights.allow  # else nothing has to be looked for
             self.rights.check(self.rights.reference(*words) for words in self.named(instead, downloads))
 
     def create(self, instead: Mapping[str, Any] | None = None, **derived: Any) -> Any:
@@ -526,7 +526,7 @@ def refuse_programs(sections: Mapping[str, Any], what: str, typed: Collection[st
     Raises:
         ValueError: names the knob and its value.
     """
-    rights = Rights(what, allow=boundary.EVERYTHING, again="type it as a flag: --encoder.base MODULE:FUNCTION")
+    rights = Rights(what, allow=EVERYTHING, again="type it as a flag: --encoder.base MODULE:FUNCTION")
     for name, section in SECTIONS.items():
         chosen = sections.get(name)
         for one in chosen if isinstance(chosen, list | tuple) else (chosen,):

@@ -42,7 +42,7 @@ from lab.core.files import parse_json, write_json, write_text
 from lab.core.image_list import ImageList
 from lab.core.results import EmbeddingSet, no_class
 from lab.core.stored import MOST_LISTED
-from lab.core.words import ADDRESS, PATH
+from lab.core.words import ADDRESS, EVERYTHING, PATH, PATHS
 from lab.runs import boundary, lock
 from lab.runs.boundary import Reference, Rights
 from lab.runs.config import SECTIONS, RunConfig, read_yaml
@@ -153,7 +153,7 @@ class Run:
     """One run folder. Every property reads the disk anew, except the configuration.
 
     Args:
-        allow: what the words of its files may name, though another account wrote them: some of `boundary.EVERYTHING`.
+        allow: what the words of its files may name, though another account wrote them: some of `EVERYTHING`.
 
     Raises:
         ValueError: the folder is no run: it has no config.yaml; or there is no such right.
@@ -215,7 +215,7 @@ class Run:
         if roots is not None:
             return Rights(what, self.path, below=roots, on_page=True)
         own = ownership.is_own(self.path, name, content)
-        return Rights(what, self.path, boundary.EVERYTHING if own else self.allow)
+        return Rights(what, self.path, EVERYTHING if own else self.allow)
 
     def references(self) -> tuple[Reference, ...]:
         """List what its files name outside the catalogues, and whether that may be read; nothing of it is read.
@@ -509,7 +509,7 @@ class Run:
                 rights.check([root])
                 kept = {**kept, "root": root.value}  # its own pictures move with it
             images = listing.from_list(choice.name, choice.values, kept)
-        if boundary.PATHS not in rights.allow:
+        if PATHS not in rights.allow:
             boundary.check_images(images, rights)
         return images
 

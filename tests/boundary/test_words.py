@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import lab.runs
 from lab.core.knobs import describe
-from lab.core.words import ADDRESS, NAME, PATH, PROGRAM, is_address, kind_of
+from lab.core.words import ADDRESS, EVERYTHING, NAME, PATH, PROGRAM, is_address, kind_of
 from lab.runs import RunConfig, boundary
 from lab.runs.boundary import Rights
 from tests.boundary.watching import WORDS, watched
@@ -99,11 +99,11 @@ def test_a_network_as_json_is_looked_into(places, monkeypatch):
 def test_a_right_allows_its_own_kind_and_none_allows_a_program(places):
     gift, secret = places
     config = stored("data", "tar_shards", {"root": "s3://b/x"}, gift)
-    for allow in boundary.EVERYTHING:
+    for allow in EVERYTHING:
         allowed = [one.allowed for one in config.references(Rights("Run gift", gift, frozenset([allow])))]
         assert allowed == [allow == "addresses"]
     program = stored("encoder", "adapted", {"base": "os:abort"}, gift)
-    assert [one.allowed for one in program.references(Rights("Run gift", gift, boundary.EVERYTHING))] == [False]
+    assert [one.allowed for one in program.references(Rights("Run gift", gift, EVERYTHING))] == [False]
     with pytest.raises(ValueError, match="allow takes addresses, downloads, paths; got programs"):
         boundary.chosen(["programs"])
 

@@ -114,7 +114,7 @@ def test_python_opens_the_folder_of_an_exported_index_and_nothing_else_of_a_fold
     scores, places = opened.neighbours(rows.vectors[:3], 1)
     assert places.ravel().tolist() == [0, 1, 2] and scores == pytest.approx(1, abs=1e-5)
     (path / "keys.json").write_text('{"keys": 7}')
-    with pytest.raises(ValueError, match="keys must be a list of names"):
+    with pytest.raises(ValueError, match="keys.json is damaged: keys must be a list, got 7"):
         search.open(path)
     with pytest.raises(ValueError, match="is no index of Rankscope: it is the folder of a run"):
         search.open(run.path)

@@ -92,7 +92,7 @@ def test_a_folder_serves_one_protocol(tmp_path):
 
 def test_a_grid_is_every_combination():
     found = _selection.grid(("optimiser.lr=0.1:1e-3", "loss.simix=true"))
-    assert found == [{"optimiser.lr": 0.1, "loss.simix": True}, {"optimiser.lr": "1e-3", "loss.simix": True}]
+    assert found == [{"optimiser.lr": 0.1, "loss.simix": True}, {"optimiser.lr": 1e-3, "loss.simix": True}]
     assert _selection.grid(()) == [{}]
     for wrong in (("lr=3",), ("optimiser.lr",), ("optimiser.lr=",), ("loss.tau=1", "loss.tau=2")):
         with pytest.raises(ValueError, match="SECTION.KNOB=VALUE:VALUE"):

@@ -18,7 +18,7 @@ from lab.core.catalog import OUTSIDE
 from lab.core.explain import quoted
 from lab.core.files import check_allowed, write_json, write_text
 from lab.core.formats import counted
-from lab.core.results import labelled, parts_of
+from lab.core.results import labelled, names_at, parts_of
 from lab.runs.config import RunConfig
 from lab.runs.execute import new_folder, write_status
 from lab.runs.folder import FINISHED, Run, write_images
@@ -184,7 +184,7 @@ def digest_of(folder: Path | None, records: ImageRecords) -> str:
     """Return the digest of the images of a run that was made elsewhere: of their folder if they are files, their keys,
     the names of their classes, and which are searched in which. It is the same for imported and recorded runs.
     """
-    classes = [records.class_names[label] for label in records.labels.tolist()]
+    classes = names_at(records.class_names, records.labels).tolist()
     parts = []
     for split in records.splits.values():
         gallery = None if split.gallery is None else split.gallery.tolist()

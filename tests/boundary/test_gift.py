@@ -183,7 +183,7 @@ def test_a_run_of_this_account_opens_until_somebody_edits_it(trained, places):
     (run.path / "digits").mkdir()
     config = run.config.changed("data", {"name": "class_folders", "root": str(places["secret"])})
     run.write_config(config)
-    assert len(lab.runs.Run(run.path).dataset()) == 8, "this account wrote that"
+    assert len(lab.runs.Run(run.path).dataset(changed=True)) == 8, "this account wrote that"
     (run.path / "config.yaml").write_text((run.path / "config.yaml").read_text().replace("'", "' ") + "\n")
     with pytest.raises(ValueError, match="this account did not write that"):
         lab.runs.Run(run.path).dataset()

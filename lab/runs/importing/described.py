@@ -129,10 +129,9 @@ def in_words(row_facts: Mapping[str, Any], images: Any, like: str = "") -> str:
     if taken.get("vector"):
         told.append(f"vectors: {taken['vector']}")
     if row_facts.get("label") is not None and not like:
-        named = np.array([bool(name) for name in images.class_names])
-        without = int((~named[images.labels]).sum())
+        without = int((np.asarray(images.labels) < 0).sum())
         source = f" from column `{taken['label']}`" if "label" in taken else ""
-        told.append(f"label: {counted(int(named.sum()), 'class', 'classes')}{source}")
+        told.append(f"label: {counted(len(images.class_names), 'class', 'classes')}{source}")
         told += [f"{counted(without, 'row')} without"] if without else []
         if any(name.startswith("-") and name[1:].isdecimal() for name in images.class_names):
             told.append("a negative number written as text is a class; leave the cell empty for no class")

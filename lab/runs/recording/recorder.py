@@ -333,12 +333,13 @@ def _check_classes(labels: Any, images: Any, items: np.ndarray, name: str) -> No
     """Refuse labels [n] that divide the rows otherwise than the classes of the images do."""
     number_of: dict[str, int] = {}
     name_of: dict[int, str] = {}
-    words, numbers = tables.names(labels, "labels"), images.labels[items].tolist()
+    words = tables.names(labels, "labels")
+    numbers = np.maximum(images.labels[items], -1).tolist()  # -1 for every image without a class
     for row, (word, number) in enumerate(zip(words, numbers, strict=True)):
         if number_of.setdefault(word, number) != number or name_of.setdefault(number, word) != word:
             raise ValueError(
                 f"Row {row:,} has the label {word!r}, which does not fit to its class in run {name}, "
-                f"{images.class_names[number]!r}; give the rows in the order of that run, or their keys."
+                f"{images.class_name(number)!r}; give the rows in the order of that run, or their keys."
             )
 
 

@@ -188,8 +188,11 @@ DEEPEST = 64
 """How deeply objects and lists may be nested in a file: what reads them would run out of Python's own stack."""
 
 
-def parse_json(content: bytes) -> dict[str, Any]:
+def parse_json(content: bytes, infinite: bool = False) -> dict[str, Any]:
     """The JSON object that a text holds, less the checksum that version 0.2 wrote into it.
+
+    Args:
+        infinite: take NaN and infinity, too, as the contents of a checkpoint hold them.
 
     Raises:
         ValueError: it is none; or it holds what `write_json` does not write: NaN, infinity, a name twice in an object,
@@ -202,7 +205,9 @@ def parse_json(content: bytes) -> dict[str, Any]:
     try:
         text = content.decode("utf-8")
         large = _finite if _LARGE.search(content) else None  # else the parser's own, which is quicker
-        value = json.loads(text, parse_constant=_refuse, parse_float=large, object_pairs_hook=_named_once)
+        value = json.loads(
+            text, parse_constant=float if infinite else _refuse, parse_float=large, object_pairs_hook=_named_once
+        )
         if "\\ud" in text.lower():  # the half of a letter that JSON may write and no text may hold
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeError:

@@ -59,7 +59,16 @@ def nodes(ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet, device: 
     return Nodes(torch.from_numpy(vectors).to(device), torch.from_numpy(node).to(device), len(outside))
 
 
-def neighbour_lists(space: Space, queries: torch.Tensor, k: int) -> torch.Tensor:
+def neighbour_lists(unit: torch.Tensor, k: int) -> torch.Tensor:
+    """int64 [n k]: each node itself, then the k-1 others of greatest cosine; equal ones by position.
+
+    Args:
+        unit: rows of unit length [n d].
+    """
+    return lists_in(Space("cosine", unit), unit, k)
+
+
+def lists_in(space: Space, queries: torch.Tensor, k: int) -> torch.Tensor:
     """int64 [n k]: each node itself, then the k-1 others of greatest score; equal ones by position.
 
     Args:

@@ -8,7 +8,6 @@ import torch
 
 from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet, Ranking
-from lab.kernels.sort_keys import Space
 from lab.reranking._base import ROWS, Nodes, Reranker, neighbour_lists, nodes, ranked_by
 
 
@@ -50,7 +49,7 @@ class Contextual(Reranker):
         if (lengths == 0).any():
             raise ValueError("A vector is zero, so its cosine similarity is undefined; leave it out before re-ranking.")
         unit = graph.vectors.double() / lengths
-        lists = neighbour_lists(Space("cosine", unit), unit, min(self.knobs.k, len(unit)))
+        lists = neighbour_lists(unit, min(self.knobs.k, len(unit)))
         return ranked_by(ranking, self._scores(unit, graph, lists))
 
     def _scores(self, unit: torch.Tensor, graph: Nodes, lists: torch.Tensor) -> Iterator[torch.Tensor]:

@@ -11,7 +11,7 @@ import torch
 from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet, Ranking
 from lab.kernels.sort_keys import Space
-from lab.reranking._base import ROWS, Nodes, Reranker, neighbour_lists, nodes, ranked_by
+from lab.reranking._base import ROWS, Nodes, Reranker, lists_in, nodes, ranked_by
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -127,7 +127,7 @@ def distances(graph: Nodes, k1: int, k2: int, lam: float) -> Iterator[torch.Tens
             parts.append((gap.clamp(min=0) / greatest[i]).cpu().numpy())
         return np.concatenate(parts)
 
-    lists = neighbour_lists(space, left, min(max(k1 + 1, k2), len(left))).cpu().numpy()
+    lists = lists_in(space, left, min(max(k1 + 1, k2), len(left))).cpu().numpy()
     rows = weighted_rows(expanded_sets(lists[:, : k1 + 1], k1), scaled, k2, lists)
     columns = rows.tocsc()
     for of in graph.query.split(ROWS):

@@ -93,7 +93,7 @@ class CandidateIndex(Index):
 
     def _engine_rows(self, vectors: np.ndarray) -> np.ndarray:
         """Return queries as the engine takes them: float32 [q d], unit rows or measured from the space's origin."""
-        return np.ascontiguousarray(self.space.measured(vectors), np.float32)
+        return np.ascontiguousarray(self.rows.space.measured(vectors), np.float32)
 
     def _rank(self, task: Task, vectors: np.ndarray, progress: ReportProgress | None) -> Ranking:
         size = len(self._built())

@@ -52,7 +52,7 @@ def load(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
     arrays.verify(path, header, {name: _bytes(value) for name, value in tensors.items()})
     placed = {name: value.to(device) for name, value in tensors.items()}
     try:
-        return _restore(parse_json(header.get("structure", "").encode()), placed)
+        return _restore(parse_json(header.get("structure", "").encode(), infinite=True), placed)
     except ValueError as error:
         raise arrays.unreadable(path, f"its list of contents: {error}") from None
     except (AttributeError, KeyError, TypeError):

@@ -73,7 +73,8 @@ def _among(query, images, metrics, similarity):
     from lab.core.results import Evidence
     from lab.evaluation.scores import Evaluation
 
-    ranking = lab.search.create("exact", k=30, similarity=similarity).build(images).rank(query, True)
+    index = lab.search.create("exact", k=30, similarity=similarity, ties="shuffled").build(images)
+    ranking = index.rank(query, True)
     evidence = Evidence(ranking, query, images, similarity=similarity)
     yield
     return Evaluation(ranking, {name: metric(evidence) for name, metric in metrics.items()}, 0.0)

@@ -124,7 +124,7 @@ def test_one_flipped_bit_is_found_when_it_is_read(trained):
     for name, act in {
         "checkpoints/best": lambda: open_trained(trained, "best"),
         "checkpoints/last": lambda: list(execute(trained)),
-        "embeddings/test": lambda: trained.embeddings("test"),
+        "embeddings/test": lambda: trained.columns("embeddings", "test"),
         "scores/test": lambda: trained.per_query("test"),
         "frames/step_00000008": lambda: arrays.read(trained.frames()[8]),
     }.items():

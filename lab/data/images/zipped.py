@@ -36,7 +36,7 @@ def unpack(file: BinaryIO, folder: Path) -> tuple[Path, str]:
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise ValueError(f"This file cannot be unpacked as a ZIP ({error}).") from None
     inside = list(folder.iterdir())
-    while len(inside) == 1 and any(one.is_dir() for one in inside[0].iterdir()):
+    while len(inside) == 1 and inside[0].is_dir() and any(one.is_dir() for one in inside[0].iterdir()):
         folder = inside[0]  # the folder of the classes was packed with them
         inside = list(folder.iterdir())
     return folder, " ".join(sentences(left_out))

@@ -21,9 +21,10 @@ LONGEST = 1_500
 
 _KNOWN, _NEXT, _HELD, _READ = "_address", "_address next", "_address held", "_address read"
 _SENT, _REFUSED, _SAID = "_address sent", "_address refused", "_address said"
+_INSTEAD = "_address instead"
 """In the session's state: the address as last read or written, what goes into the next one, whether part of the page is
 still to come, and whether all of it has read its part; the addresses at which the browser may still stand, the newest
-last; what of the address is not here, and what of that the page has said."""
+last; what of the address is not here, what of that the page has said, and what somebody has chosen instead."""
 _STAYS = object()
 
 
@@ -43,6 +44,7 @@ def begin(anew: bool) -> None:
     st.session_state[_NEXT], st.session_state[_HELD], st.session_state[_SAID] = {}, False, set()
     if anew:
         st.session_state[_KNOWN], st.session_state[_REFUSED], st.session_state[_SENT] = {}, {}, []
+        st.session_state[_INSTEAD] = set()
     if not _outdated():  # the older ones are over
         st.session_state[_READ] = [_standing()] == st.session_state[_SENT][-1:] and st.session_state[_READ]
         st.session_state[_SENT] = [_standing()]
@@ -113,12 +115,14 @@ def refuse(name: str, key: str = "", words: list[str] | None = None) -> None:
 def forget() -> None:
     """The page ends before it has read all of its address: what it has not refused is news when it is drawn again."""
     known = st.session_state.get(_KNOWN, {})
-    st.session_state[_KNOWN] = {name: known[name] for name in st.session_state[_REFUSED] if name in known}
+    settled = {*st.session_state[_REFUSED], *st.session_state.get(_INSTEAD, ())}
+    st.session_state[_KNOWN] = {name: words for name, words in known.items() if name in settled}
 
 
 def chosen(name: str) -> None:
     """Somebody has chosen instead of what the address names and is not here."""
     st.session_state[_REFUSED].pop(name, None)
+    st.session_state.setdefault(_INSTEAD, set()).add(name)
 
 
 def missing(name: str) -> str:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import io
 import os
 import pkgutil
+import sys
 
 import pytest
+import streamlit as st
 import yaml
 from PIL import Image
 
 import app.views
 import lab.runs
-from app.shared import queueing, settings
+from app.shared import background, queueing, settings
 from lab.core import ownership
 from lab.core.knobs import describe
 from tests.boundary.watching import WORDS, watched
@@ -23,6 +25,14 @@ PAGES = [module.name for module in pkgutil.iter_modules(app.views.__path__)]
 @pytest.fixture
 def gift(runs, tmp_path, monkeypatch):
     """A function that makes `recall` a run of another account whose configuration says this of a section."""
+    st.cache_resource.clear()  # other tests have opened runs of this name, as old as these
+    st.cache_data.clear()
+    for job in background.JOBS:
+        job.clear()
+    for module in [one for name, one in sys.modules.items() if name.startswith("app.")]:
+        for one in vars(module).values():
+            if hasattr(one, "cache_clear"):
+                one.cache_clear()
     (runs / "recall" / "evil.py").write_text("raise SystemExit('evil ran')")
     (tmp_path / "secret").mkdir()
     monkeypatch.setenv("LAB_DATA", str(tmp_path / "nothing"))

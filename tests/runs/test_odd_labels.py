@@ -81,8 +81,8 @@ def tables_of(folder, labels):
 
 
 def classes(labels, names):
-    """The name of each row's class."""
-    return [names[label] for label in labels.tolist()]
+    """The name of each row's class, empty for a row without one."""
+    return [names[label] if label >= 0 else "" for label in labels.tolist()]
 
 
 @settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -85,12 +85,16 @@ def checked_rows(vectors: Any, rows: np.ndarray, normalise: bool | None) -> np.n
     return block
 
 
-def sorted_out(columns: Mapping[str, Sequence[Any]], chosen: Mapping[str, str]) -> dict[str, Any]:
+def sorted_out(
+    columns: Mapping[str, Sequence[Any]], chosen: Mapping[str, str], given: Collection[str] = ()
+) -> dict[str, Any]:
     """Columns by what they are: those of `NAMES`, `metadata` with the others, and `taken`, the name of each column.
 
     Args:
         columns: name to n values.
         chosen: what a person said, for instance that the column `species` is the label.
+        given: what is known without a column, as labels that were given beside the table. A column `class` is then
+            one of the others.
 
     Raises:
         ValueError: there is no such column.
@@ -100,6 +104,8 @@ def sorted_out(columns: Mapping[str, Sequence[Any]], chosen: Mapping[str, str]) 
     taken: dict[str, str] = {}
     for what, names in NAMES.items():
         column = chosen.get(what)
+        if what in given and not column:
+            continue
         if column and column not in left:
             raise ValueError(
                 f"There is no column {column!r}; the columns are {', '.join(map(str, columns)) or 'none'}."

@@ -148,7 +148,8 @@ def _sorted_out(
         source = reading.of_table(vectors, column) if reading.is_table(vectors) else reading.Source(vectors)
     table_columns = dict(source.columns) | ({} if metadata is None else reading.table(metadata))
     columns |= {what: known[what] for what in ("label", "image") if isinstance(known[what], str)}
-    row_facts = described.sorted_out(table_columns, columns)
+    given = [what for what, values in known.items() if values is not None and not isinstance(values, str)]
+    row_facts = described.sorted_out(table_columns, columns, given)
     for what, values in known.items():
         if values is not None and not isinstance(values, str):  # values for the rows, not the name of a column
             row_facts[what] = values

@@ -28,6 +28,7 @@ from lab.runs.building.user_images import shares
 from lab.runs.config import RunConfig, merged
 from lab.runs.folder import Run
 from lab.runs.store import open_run
+from lab.runs.threads import training_threads
 from lab.runs.whole_set import side_of
 
 HEADS = ("linear", "whitened", "mlp", "whitening")
@@ -41,7 +42,7 @@ STEPS, BATCH = 150, 256
 FEW = 8
 """Images that are embedded to see how long one takes."""
 BEGINNING = 4.0
-"""Seconds of what is done besides: reading weights, searching, writing."""
+"""Seconds of what each run does besides: reading weights, searching, writing."""
 
 
 @dataclass(frozen=True)
@@ -215,10 +216,12 @@ def _training_labels(images: ImageSet, stem: str) -> np.ndarray:
 
 
 def seconds(plan: Plan) -> float:
-    """Of embedding every image once and training the head, as measured on a few random images and two steps.
+    """Return the seconds of both runs, as measured on a few random images and steps.
 
-    Not counted: reading files. On a processor one thread is timed by what it computes, so that other work does not
-    count, and shared out among those that train. Features that were kept before make it quicker.
+    The run of the network as it came embeds every image once, and the other one trains the head on these features. Not
+    counted: reading files. On a processor one thread is timed by what it computes, so that other work does not count;
+    images are shared out among all threads, and one thread trains a head. Features that were kept before make it
+    quicker.
     """
     config, threads = plan.head, torch.get_num_threads()
     sampler, knobs = config.sampler.knobs, config.training.knobs
@@ -243,8 +246,10 @@ def seconds(plan: Plan) -> float:
         a_step = _quickest(step, device) if knobs.steps else 0.0
     finally:
         torch.set_num_threads(threads)
-    share = threads if device.type == "cpu" else 1
-    return BEGINNING + (len(plan.images) * an_image + knobs.steps * a_step) / share
+    embedding, training = len(plan.images) * an_image, knobs.steps * a_step
+    if device.type == "cpu":
+        embedding, training = embedding / threads, training / training_threads(config, threads)
+    return 2 * BEGINNING + embedding + training
 
 
 def _quickest(work: Callable[[], None], device: torch.device) -> float:

@@ -51,8 +51,8 @@ def _rows(setting: str, trials: np.ndarray, rate: float) -> Iterator[BenchRow]:
         yield BenchRow("label_errors", "mAP", setting, ours.mean(), "share")
         for words, other in (("cleanlab", cleanlab), ("vote of 5", vote)):
             yield BenchRow("label_errors", f"mAP of {words}", setting, other.mean(), "share")
-            found = Estimate.of(ours - other)
-            against = words if found.half is None else f"{words}; 95 % interval ± {found.half:.3f}"
+            gain = Estimate.of(ours - other)
+            against = words if gain.half is None else f"{words}; 95 % interval ± {gain.half:.3f}"
             yield BenchRow("label_errors", "mAP, difference", setting, (ours - other).mean(), "share", against)
         yield BenchRow("label_errors", "errors planted in the first 10", setting, found.mean(), "images")
     yield BenchRow("label_errors", "errors expected in the first 10", setting, expected.mean(), "images")

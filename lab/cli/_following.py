@@ -6,7 +6,7 @@ import dataclasses
 import math
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,8 @@ PAUSE = 0.3
 """Seconds between two looks."""
 
 
-def lines_of(run: Run, name: str) -> Iterator[str]:
-    """The lines that come to one of a run's files, until the run is no longer at work.
+def lines_of(run: Run, name: str, goes_on: Callable[[Run], bool] | None = None) -> Iterator[str]:
+    """The lines that come to one of a run's files, while the run goes on: by default while it waits or works.
 
     A file that gets shorter (a run that goes on cuts off what came after its checkpoint) is followed from its new end.
     """
@@ -29,7 +29,7 @@ def lines_of(run: Run, name: str) -> Iterator[str]:
     with suppress(FileNotFoundError):
         offset = os.stat(path).st_size
     while True:
-        going = at_work(run)
+        going = (goes_on or at_work)(run)
         fresh = b""
         with suppress(FileNotFoundError), open(checked(path), "rb") as file:
             if (size := os.fstat(file.fileno()).st_size) < offset:
@@ -50,11 +50,11 @@ def at_work(run: Run) -> bool:
     return run.state in ("queued", "running")
 
 
-def coming(run: Run) -> Iterator[dict[str, Any]]:
-    """The records of a run's metrics.jsonl that come until it is no longer at work."""
+def coming(run: Run, goes_on: Callable[[Run], bool] | None = None) -> Iterator[dict[str, Any]]:
+    """The records of a run's metrics.jsonl that come while it goes on, see `lines_of`."""
     from lab.runs.folder import stored_record
 
-    lines = (stored_record(line.encode()) for line in lines_of(run, "metrics.jsonl"))
+    lines = (stored_record(line.encode()) for line in lines_of(run, "metrics.jsonl", goes_on))
     return (record for record in lines if record is not None)
 
 

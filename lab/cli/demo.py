@@ -1,8 +1,9 @@
 """Show two finished runs on the dashboard, and train the same two.
 
-Trains cross-entropy, as most classifiers are trained, and recall@k with SiMix at once, each on a processor core of its
-own where there are two. Both are measured beside raw pixels on classes that neither has seen, and one table is printed.
-The address of the dashboard comes first; what was trained takes the examples' place there.
+The queue trains cross-entropy, as most classifiers are trained, and recall@k with SiMix, each on a processor core of
+its own where there are two. Both are measured beside raw pixels on classes that neither has seen; when both have ended,
+one table is printed. The address of the dashboard comes first; what was trained takes the examples' place there. The
+dashboard stays open whatever becomes of a training.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from lab.cli._output import add_flags, complain, say, show
 
 if TYPE_CHECKING:
     from lab.runs import Run, RunConfig
+    from lab.runs.launching.queue import Queue
 
 HEADING, PLACE = "See and learn", 31
 
@@ -42,91 +44,140 @@ def run(arguments: argparse.Namespace) -> int:
 
     root = arguments.runs or default_root()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-
-    def rows(ended: Callable[[Run], object] = lambda _: None) -> list[dict]:
-        return compare(examples.configs(arguments.recipe or examples.RECIPE, arguments.steps), root, ended)
-
+    configs = examples.configs(arguments.recipe or examples.RECIPE, arguments.steps)
     if arguments.no_serve:
-        _show(rows(), arguments.json)
-        return 0
+        rows, failed = compare(configs, root)
+        _show(rows, arguments.json)
+        return 1 if failed else 0
+    app.command(str(root), arguments.port, token=not arguments.no_token)
+    from lab.core import connections
+
+    connections.listening("127.0.0.1", arguments.port).close()  # a port that is taken is said before anything is made
     shown = examples.copy_into(root)
     with app.beside(str(root), arguments.port, token=not arguments.no_token) as server:
         say("Open it: two example runs are there. The same two train now, and take their place when they end.")
-        os.nice(5)  # the trainings step back where the dashboard wants the same processor cores
+        os.nice(5)  # the table's own work steps back where the dashboard wants the same processor cores
 
         def ended(run: Run) -> None:
             if example := shown.get(run.config.loss.name):
                 examples.replace(example)
 
-        _show(rows(ended), arguments.json)
-        say("\nThe dashboard stays open at the address above (Ctrl-C stops it).")
+        rows, _ = compare(configs, root, ended, lambda: server.poll() is None)
+        if server.poll() is None:
+            _show(rows, arguments.json)
+            say("\nThe dashboard stays open at the address above (Ctrl-C stops it).")
         return server.wait()
 
 
 def compare(
-    configs: Mapping[str, RunConfig], root: Path, ended: Callable[[Run], object] = lambda _: None
-) -> list[dict]:
-    """Train each configuration, as many side by side as there are processor cores; the rows of the table.
+    configs: Mapping[str, RunConfig],
+    root: Path,
+    ended: Callable[[Run], object] = lambda _: None,
+    wanted: Callable[[], bool] = lambda: True,
+) -> tuple[list[dict], list[Run]]:
+    """Let the queue train each configuration, and follow the runs until all have ended.
 
-    ended: told of each run that has finished.
+    Whatever becomes of a run (it is stopped, fails, or its process dies), the others go on. Where this process is
+    interrupted, the runs are stopped.
+
+    Args:
+        ended: called with each run that has finished.
+        wanted: asked again and again; the runs are stopped when it says no.
+
+    Returns:
+        The rows of the table, and the runs that did not finish.
     """
-    import psutil
-
     import lab.runs
     from lab.runs.examples import LOSSES
+    from lab.runs.launching.queue import Queue
 
+    queue = Queue(root)
     runs = {
         loss: lab.runs.create(config, root, lab.runs.free_name(root, f"demo-{loss}"))
         for loss, config in configs.items()
     }
-    cores = len(psutil.Process().cpu_affinity()) if hasattr(psutil.Process, "cpu_affinity") else psutil.cpu_count() or 1
-    with _at_work(list(runs.values()), cores) as begin:
-        rows = [_raw_pixels(next(iter(configs.values())))]
+    rows: list[dict] = []
+    failed: list[Run] = []
+    with _stopped_if_interrupted(queue, list(runs.values()), wanted):
+        for run in runs.values():
+            queue.add(run)
+        queue.ensure_worker()
+        if queue.paused:
+            say("The queue of this folder is paused: the trainings begin after `lab runs queue go`.")
+        with _told("The row of raw pixels is missing"):
+            rows.append(_raw_pixels(next(iter(configs.values()))))
         for loss, run in runs.items():
-            begin(run)
             say(f"\nTraining {LOSSES[loss]} ...")
-            rows.append(_followed(LOSSES[loss], run))
-            ended(run)
-    return rows
+            row = None
+            with _told(f"Run {run.name} cannot be followed"):
+                row = _followed(LOSSES[loss], run, lambda one: wanted() and _goes_on(queue, one))
+            if row is None:
+                failed.append(run)
+                continue
+            rows.append(row)
+            with _told(f"The example that {run.name} replaces stays"):
+                ended(run)
+    return rows, failed
 
 
 @contextmanager
-def _at_work(runs: list[Run], cores: int) -> Iterator[Callable[[Run], None]]:
-    """Train the first runs in the background, one a core; yields what begins another, unless it has begun.
-
-    When the block is left by an exception, they are asked to stop.
-    """
-    from lab.runs.launching import detached
-
-    begun: list[Run] = []
-
-    def begin(run: Run) -> None:
-        if run not in begun:
-            # A second thread gains such a network little, and waiting for it on a busy machine costs everything.
-            detached.launch(run, {"OMP_NUM_THREADS": "1"})
-            begun.append(run)
+def _told(what: str) -> Iterator[None]:
+    """Say what goes wrong in the block, and go on after it: a run must not end the dashboard."""
+    from lab.core.explain import explain
 
     try:
-        for run in runs[:cores]:
-            begin(run)
-        yield begin
+        yield
+    except Exception as error:
+        complain(f"{what}: {explain(error)}")
+
+
+@contextmanager
+def _stopped_if_interrupted(queue: Queue, runs: list[Run], wanted: Callable[[], bool]) -> Iterator[None]:
+    """Stop the runs that go on when the block is left by Ctrl-C or a signal, or is no longer wanted at its end."""
+    from lab.runs.launching import detached
+
+    def stop() -> None:
+        going = [run for run in runs if _goes_on(queue, run)]
+        if going:
+            say("The trainings stop and save themselves; `lab train --resume RUN` goes on with one.")
+        for run in going:
+            with suppress(ValueError, OSError):
+                queue.remove(run.name)
+        for run in going:
+            with suppress(ValueError, OSError):
+                detached.stop(run)
+
+    try:
+        yield
     except BaseException:
-        say("The trainings stop and save themselves; `lab train --resume RUN` goes on with one.")
-        for run in begun:
-            detached.stop(run)
+        stop()
         raise
+    if not wanted():
+        stop()
 
 
-def _followed(title: str, run: Run) -> dict:
-    """Show a training until it is done; its row of the table."""
+def _goes_on(queue: Queue, run: Run) -> bool:
+    """Return whether a run waits in the queue or is at work; not when somebody has taken it out or away."""
+    from lab.cli._following import at_work
+    from lab.runs.launching.detached import working
+
+    if not run.path.is_dir() or not at_work(run):
+        return False
+    if queue.abandoned:  # its process died
+        queue.ensure_worker()
+    return run.name in queue.names or working(run)
+
+
+def _followed(title: str, run: Run, goes_on: Callable[[Run], bool]) -> dict | None:
+    """Show a training while it goes on, and return its row of the table; None, and a sentence, if it did not finish."""
     from lab.cli._following import coming, record_of
     from lab.cli._progress import drain
 
-    drain(record for one in coming(run) if (record := record_of(one)) is not None)
+    drain(record for one in coming(run, goes_on) if (record := record_of(one)) is not None)
     if run.state != "finished":
-        what = run.status.get("sentence") or "The demo was stopped."
+        what = run.status.get("sentence") or f"Run {run.name} was stopped."
         complain(f"{what} Go on with `lab train --resume {run.path}`, or start the demo again.")
-        raise SystemExit(1)
+        return None
     seconds = run.status["updated"] - run.meta["started"]
     return _row(title, (run.scores("test") or {})["values"], seconds, str(run.path))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import resource
 import socket
 import time
@@ -44,8 +45,12 @@ def listening(address: str, port: int) -> socket.socket:
     both = address == "::" and socket.has_dualstack_ipv6()
     try:
         return socket.create_server((address, port), family=family, dualstack_ipv6=both)
-    except (OSError, OverflowError) as error:
-        why = getattr(error, "strerror", None) or error
+    except OverflowError:
+        raise ValueError(f"--port must be between 1 and 65535, got {port}.") from None
+    except socket.gaierror:
+        raise ValueError(f"There is no address {address} on this machine; choose another --address.") from None
+    except OSError as error:
+        why = os.strerror(error.errno or 0)  # Python's own words repeat the address
         raise ValueError(f"Nothing can listen on {address}, port {port}: {why}; choose another --port.") from None
 
 

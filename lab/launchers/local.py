@@ -1,4 +1,4 @@
-"""This machine's queue, one run a device at a time."""
+"""This machine's queue, one run a device at a time; two small networks share a processor."""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ from lab.runs.launching import stop_request
 from lab.runs.launching.detached import working
 from lab.runs.management import trash
 from lab.runs.store import check_name, default_root, free_name
+from lab.runs.threads import is_small, limited, training_threads
 from lab.runs.writer import Writer
 
 if TYPE_CHECKING:
@@ -183,7 +184,8 @@ def execute(
             writer.log(changed)
             yield Note(changed)
         try:
-            yield from _recorded(writer, _Execution(run, writer, stop_request.poll(run, stop), processes, custom))
+            execution = _Execution(run, writer, stop_request.poll(run, stop), processes, custom)
+            yield from _recorded(writer, execution)
         finally:
             stop_request.clear(run)
 
@@ -357,6 +359,17 @@ class _Execution:
         self.run, self.writer, self.stop, self.processes, self.custom = run, writer, stop, processes, custom
 
     def records(self) -> Iterator[Record]:
+        """Yield what happens, all of it in one thread where the network is small."""
+        import torch
+
+        from lab.kernels.devices import device_or_cpu
+
+        config, available = self.run.config, torch.get_num_threads()
+        threads = 1 if is_small(config) else available
+        with limited(threads, device_or_cpu(config.training.knobs.device)):
+            yield from self._records()
+
+    def _records(self) -> Iterator[Record]:
         from lab.data.images.folders import problems_sentence
         from lab.install.environment import meta
         from lab.runs.building.on_features import on_features, start_from_whitening
@@ -426,16 +439,20 @@ class _Execution:
         return {} if given is None else {"program": dict(given)}
 
     def _trained(self, trainer: Trainer) -> Iterator[Record]:
+        import torch
+
         from lab import kernels
         from lab.training.loop import Stopped
 
         first = True
+        device = trainer.parts.device.type
         try:
-            for record in trainer.run():
-                yield self._kept(record)
-                if first:  # not before: whoever waits for the first step should not wait for a compiler
-                    self.writer.describe({"kernels": kernels.path(str(trainer.parts.device))})
-                first = False
+            with limited(training_threads(self.run.config, torch.get_num_threads()), device):
+                for record in trainer.run():
+                    yield self._kept(record)
+                    if first:  # not before: whoever waits for the first step should not wait for a compiler
+                        self.writer.describe({"kernels": kernels.path(str(trainer.parts.device))})
+                    first = False
         except Stopped as stopped:
             self.writer.of_step("failure", stopped.step, stopped.batch, {"sentence": str(stopped)})
             self.writer.status(RUNNING, step=stopped.step)

@@ -69,3 +69,18 @@ def test_large_batches_run_at_quick_sizes(monkeypatch):
     assert len(peaks) == 3 == len(works)
     for one in works[1:]:  # the three ways are one step
         torch.testing.assert_close(one.embeddings, works[0].embeddings, atol=1e-4, rtol=0)
+
+
+TRIED_ABOVE = ("losses", "large_batches")
+"""Sections that start a process for each figure of memory; above, one process does all of the work."""
+
+
+@pytest.mark.parametrize("section", [name for name in bench.sections() if name not in TRIED_ABOVE])
+def test_a_section_runs_at_quick_size(section):
+    rows = list(bench.measure((section,), quick=True))
+    assert rows and {row.section for row in rows} == {section}
+    assert all(np.isfinite(row.value) for row in rows), [row for row in rows if not np.isfinite(row.value)]
+
+
+def test_every_section_has_a_quick_size():
+    assert set(bench.QUICK) == set(bench.sections())

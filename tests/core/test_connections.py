@@ -181,3 +181,7 @@ def test_a_port_that_is_taken_is_one_sentence():
             ValueError, match=f"Nothing can listen on 127.0.0.1, port {port}: .*; choose another --port"
         ):
             connections.listening("127.0.0.1", port)
+    with pytest.raises(ValueError, match="--port must be between 1 and 65535, got 99999"):
+        connections.listening("127.0.0.1", 99999)
+    with pytest.raises(ValueError, match="There is no address nowhere.invalid on this machine"):
+        connections.listening("nowhere.invalid", 8600)

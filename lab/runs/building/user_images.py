@@ -133,9 +133,11 @@ def pace(config: RunConfig) -> float:
     """Seconds that an image takes in a training step here: forth and back through the encoder, on a few random images.
 
     Not counted: reading files, and the loss. On a CPU one thread is timed by what it computes, so that other work does
-    not count, and shared out among those that train.
+    not count, and shared out among those that train: a small network has one.
     """
     import torch
+
+    from lab.runs.threads import training_threads
 
     device = torch.device(config.training.knobs.device)
     side, batch = config.augmentation.knobs.size, config.sampler.knobs.batch_size
@@ -152,7 +154,7 @@ def pace(config: RunConfig) -> float:
             taken.append(clock() - began)
     finally:
         torch.set_num_threads(threads)
-    return min(taken) / count / (threads if on_cpu else 1)
+    return min(taken) / count / (training_threads(config, threads) if on_cpu else 1)
 
 
 def fitted(survey: Survey, machine: Machine, length: str = "usual", aim: str = "find") -> Fitted:

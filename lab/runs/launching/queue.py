@@ -1,5 +1,7 @@
 """A queue of runs that outlives tabs, servers and workers: one file, one run a device at a time, on after an error.
 
+Two small networks, which take a thread each, share a processor of two cores or more.
+
 The file `.queue.json` in the folder of runs holds the names that wait, in order, and the process that works them off.
 Whoever calls `advance` starts what can start; `work` does so until nothing is left, in a detached process that
 `ensure_worker` starts when none lives.
@@ -8,6 +10,7 @@ Whoever calls `advance` starts what can start; `work` does so until nothing is l
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,8 +29,11 @@ from lab.runs.launching.detached import launch, reconcile, start, working
 from lab.runs.process import Worker
 from lab.runs.schemas import QueueFile
 from lab.runs.store import list_runs
+from lab.runs.threads import SMALL, usable_cores
 from lab.runs.writer import Writer
 
+ABREAST = 2
+"""Small networks that a processor trains at a time."""
 PAUSE = 1.0
 """Seconds between two looks of the queue's worker."""
 GO = "run `lab runs queue go`"
@@ -148,7 +154,7 @@ class Queue:
             state["paused"] = paused
 
     def advance(self) -> tuple[Run, ...]:
-        """Start the next run of every device that is free; returns the runs that were started.
+        """Start the next runs of every device that has room; returns the runs that were started.
 
         A run that cannot be started (its folder is damaged, the system refuses) fails with that sentence, so that one
         failure never holds up the others.
@@ -157,15 +163,18 @@ class Queue:
         with self._changing() as state:
             if state["paused"]:
                 return ()
-            busy = {slot(run) for run in self.active()}
+            cores, busy = usable_cores(), Counter[str]()
+            for run in self.active():
+                busy[slot(run)] += _cores_taken(run, cores)
             for name in list(state["waiting"]):
                 try:
                     run = Run(self.root / name)
                     if not working(run) and run.state != FINISHED:  # else a worker that was killed then had started it
-                        if (device := slot(run)) in busy:
+                        device, taken = slot(run), _cores_taken(run, cores)
+                        if busy[device] and busy[device] + taken > min(cores, ABREAST):
                             continue
                         launch(run)
-                        busy.add(device)
+                        busy[device] += taken
                         started.append(run)
                 except (ValueError, OSError) as error:
                     sentence = f"The queue could not start this run: {explain(error)}"
@@ -228,6 +237,12 @@ def _take_out(waiting: list[str], name: str) -> None:
     if name not in waiting:
         raise ValueError(f"Run {name!r} is not in the queue, which holds: {', '.join(waiting) or 'none'}.")
     waiting.remove(name)
+
+
+def _cores_taken(run: Run, cores: int) -> int:
+    """Return how many of a processor's cores a run takes while it works: one for a small network, else all."""
+    encoder = (run.config_dict.get("encoder") or {}).get("name")
+    return 1 if encoder in SMALL and slot(run) == "cpu" else max(cores, ABREAST)
 
 
 def slot(run: Run) -> str:

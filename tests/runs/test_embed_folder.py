@@ -101,7 +101,8 @@ def test_weights_as_torchvision_saves_them(here, pictures):
         if name == "resnet18":
             run = embedded(here, pictures, name, f"{name}.{suffix}", seen=Seen(size=64))
             model.fc = torch.nn.Identity()
-            prepare = transforms.testing(64, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
+            own = lab.encoders.create("timm_model", backbone=name, pretrained=False).preprocessing
+            prepare = transforms.testing(64, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225), own=own)
             with torch.no_grad():
                 expected = model(prepare.finish(prepare.batch([run.dataset().load(i) for i in range(4)])))
             expected = torch.nn.functional.normalize(expected, dim=1)
@@ -182,3 +183,33 @@ def test_encoders_are_told_apart_by_their_weights_and_programs(here):
     first = fingerprint(encoder_of(file))
     (here / "net.onnx").write_bytes((here / "net.onnx").read_bytes().replace(b"small", b"tiny_"))
     assert first != fingerprint(encoder_of(file))
+
+
+def test_folders_embedded_at_two_times_are_joined_by_what_the_pictures_hold(tmp_path):
+    from PIL import Image
+
+    import lab
+    from lab.core.streams import result_of
+
+    photos = tmp_path / "photos"
+    for kind in ("cats", "dogs"):
+        (photos / kind).mkdir(parents=True)
+        for number in range(4):
+            shade = 30 * number + (15 if kind == "dogs" else 0)
+            Image.new("RGB", (32, 32), (shade, 255 - shade, 40 * number)).save(photos / kind / f"{number}.png")
+    first = result_of(lab.runs.embed_folder(photos, "small_cnn", name="first", runs=tmp_path))
+    (photos / "cats" / "0.png").rename(photos / "cats" / "renamed.png")
+    one, other = photos / "dogs" / "1.png", photos / "dogs" / "2.png"
+    one.rename(tmp_path / "kept.png")
+    other.rename(one)
+    (tmp_path / "kept.png").rename(other)
+    Image.new("RGB", (32, 32), "red").save(photos / "cats" / "3.png")
+    second = result_of(lab.runs.embed_folder(photos, "small_cnn", name="second", runs=tmp_path))
+
+    joined = lab.runs.join([first, second])
+    assert len(joined) == 7, "all but the picture that was replaced"
+    pictures = [run.pictures() for run in (first, second)]
+    for a, b in joined.items.T.tolist():
+        contents = [table.of_items(np.array([item])).contents[0] for table, item in zip(pictures, (a, b), strict=True)]
+        assert contents[0] == contents[1] != 0
+    assert first.scores()["values"] is not None and first.header("test")["images"] != second.header("test")["images"]

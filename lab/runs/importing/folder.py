@@ -83,7 +83,15 @@ def embed_folder(
     # Unit vectors need nothing; a run's lengths may mean something.
     unit = None if np.allclose(np.linalg.norm(rows.vectors, axis=1), 1, atol=1e-3) else False
     run = from_embeddings(
-        rows.vectors, labels, keys=keys, root=folder, encoder=encoder, normalise=unit, name=name, runs=root
+        rows.vectors,
+        labels,
+        keys=keys,
+        root=folder,
+        encoder=encoder,
+        normalise=unit,
+        contents=embedder.loader.contents[rows.items],
+        name=name,
+        runs=root,
     )
     from lab.encoders.foreign import program_record
 
@@ -184,7 +192,7 @@ def embedder_of(
     threads = torch.get_num_threads() if where.type == "cpu" else 1
     if workers is None:  # none where processes are started anew instead of forked, which takes seconds
         workers = int(threads == 1 and len(images) >= MANY and forks() and cores() > 1)
-    loader = Loader(images, transform, workers=workers)
+    loader = Loader(images, transform, workers=workers, with_contents=True)
     precision = MixedPrecision(device=where)
     abreast = ABREAST * threads if threads > 1 and workers == 0 else 1
     knobs: Any = dict(what="pictures", batch_size=at_once, precision=precision, abreast=abreast)

@@ -7,7 +7,7 @@ import json
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from lab.core.catalog import OUTSIDE
 from lab.core.explain import quoted
 from lab.core.files import check_allowed, write_json, write_text
 from lab.core.formats import counted
-from lab.core.results import labelled, names_at, parts_of
+from lab.core.results import EmbeddingSet, labelled, names_at, parts_of
 from lab.runs.config import RunConfig
 from lab.runs.execute import new_folder, write_status
 from lab.runs.folder import FINISHED, Run, write_images
@@ -37,13 +37,14 @@ PAIRS = 1_000_000_000
 @dataclass(frozen=True)
 class Brought:
     """What a run is made of. rows: of the vectors, for each split and part. items: their images. like: the run whose
-    images these are."""
+    images these are. contents: int64 [n], a digest of the picture of each vector, where somebody read the pictures."""
 
     vectors: Any
     images: ImageSet
     rows: Mapping[str, Mapping[str, np.ndarray]]
     items: Mapping[str, Mapping[str, np.ndarray]]
     like: Run | None = None
+    contents: np.ndarray | None = None
 
 
 def from_embeddings(
@@ -52,6 +53,7 @@ def from_embeddings(
     roles: Sequence[str] | None = None, super_classes: Sequence[Any] | None = None, metadata: Any = None,
     columns: Mapping[str, str] | None = None, like: Run | Path | str | None = None, encoder: str = "",
     method: str = "", seed: int | None = None, normalise: bool | None = None, measure: bool | None = None,
+    contents: Sequence[int] | None = None,
     name: str | None = None, runs: Path | str | None = None,
 ) -> Run:  # fmt: skip
     """A run out of vectors that were made elsewhere; it is browsed, mapped, inspected and reported like any other.
@@ -80,6 +82,8 @@ def from_embeddings(
             method that differ in nothing but their seed; a run without a method is a row of its own.
         normalise: True brings rows to unit length, False keeps their lengths and compares by distance; None takes
             unit vectors only.
+        contents: a digest of each picture's content, whole numbers of 64 bits, from whoever read the pictures. Runs are
+            then joined by what the pictures hold, and not by their names alone.
         measure: whether the metrics are computed; by default where rows have classes and there are at most a billion
             pairs. `lab evaluate` does it later.
         name, runs: of the run, by default that of the file; and its folder, by default `lab.runs.default_root()`.
@@ -103,6 +107,8 @@ def from_embeddings(
     base = Path(root) if root is not None else file.parent if file else Path()
     compared = open_run(like, runs) if isinstance(like, Path | str) else like
     brought = brought_of(table, row_facts, base, compared, with_root=root is not None)
+    if contents is not None:
+        brought = replace(brought, contents=_checked_contents(contents, table.shape[0]))
     stem = file.stem if file else "imported"
     root = default_root(runs)
     words = described.in_words(row_facts, brought.images, brought.like.name if brought.like else "")
@@ -295,11 +301,41 @@ def _write(brought: Brought, words: str, config: RunConfig, normalise: bool | No
                 values[f"{part}.vectors"] = checked_rows(brought.vectors, rows, normalise)
                 values[f"{part}.labels"], values[f"{part}.items"] = brought.images.labels[items], items
             about = {"checkpoint": OUTSIDE, "step": 0, "evaluation": config.evaluation.as_dict()}
+            if brought.contents is not None:
+                about |= _add_contents(values, brought, split, config, name)
             arrays.write(folder / "embeddings" / f"{split}.safetensors", values, about)
         write_json(folder / "meta.json", {"versions": versions(), "started": time.time()})
         made = f"{count:,} vectors of {width} numbers of {_classes_of(brought)}, made elsewhere"
         write_status(folder, FINISHED, "finished", 0, f"{made}; {words}." if words else f"{made}.")
     return Run(root / name)
+
+
+def _checked_contents(contents: Sequence[int], count: int) -> np.ndarray:
+    """Return digests as int64 [n].
+
+    Raises:
+        ValueError: there is not one whole number for each vector.
+    """
+    digests = np.asarray(contents)
+    if digests.shape != (count,) or digests.dtype.kind != "i":
+        raise ValueError(f"contents must be {count:,} whole numbers, one for each vector, got {list(digests.shape)}.")
+    return digests.astype(np.int64)
+
+
+def _add_contents(values: dict[str, Any], brought: Brought, split: str, config: RunConfig, name: str) -> dict[str, Any]:
+    """Add to the arrays of a split which pictures they are of; return what its header says of that."""
+    from lab.runs import joined
+
+    assert brought.contents is not None
+    contents = np.zeros(len(brought.images), np.int64)
+    parts = {}
+    for part, rows in brought.rows[split].items():
+        items = values[f"{part}.items"]
+        contents[items] = brought.contents[rows]
+        parts[part] = EmbeddingSet(values[f"{part}.vectors"], values[f"{part}.labels"], items)
+    values |= joined.columns(brought.images, parts, contents)
+    place = joined.place_of(brought.images, config)
+    return {"place": place, "images": joined.recorded(name, values, place).digest}
 
 
 def _classes_of(brought: Brought) -> str:

@@ -157,7 +157,7 @@ def test_two_small_networks_share_a_processor_and_a_large_one_does_not(configs, 
     monkeypatch.setattr(queue, "working", lambda run: run.name in started)
     waiting = Queue(tmp_path)
     small = configs["cross_entropy"]
-    large = small.changed("encoder", {"name": "timm_model", "model": "resnet18"})
+    large = small.changed("encoder", {"name": "timm_model", "backbone": "resnet18"})
     for name, config in {"a": small, "b": small, "c": small, "d": large}.items():
         waiting.add(lab.runs.create(config, tmp_path, name))
     waiting.advance()

@@ -141,7 +141,8 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path, rows, monkeypatch):
     cache, folder = tmp_path / "cache", tmp_path / "results"
     cache.mkdir()
     path = _data.place(cache, f"efficientnet_lite0 {_data.SIZE} half", lab.data.create("emoji7"))
-    arrays.write(path, {"vectors": rows, "items": np.arange(len(rows))})
+    contents = np.zeros(len(rows), np.int64)
+    arrays.write(path, {"vectors": rows, "items": np.arange(len(rows)), "contents": contents})
     monkeypatch.setenv("LAB_CACHE", str(cache))
     flags = f"--only rsk_fast_ap --seeds 2 --folder {folder}".split()
     command = [sys.executable, "-m", "lab", "papers", "claims", "run", *flags]

@@ -44,6 +44,8 @@ def listening(address: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     both = address == "::" and socket.has_dualstack_ipv6()
     try:
+        if address:
+            socket.getaddrinfo(address, None)  # what cannot be found is a plain OSError in create_server
         return socket.create_server((address, port), family=family, dualstack_ipv6=both)
     except OverflowError:
         raise ValueError(f"--port must be between 1 and 65535, got {port}.") from None

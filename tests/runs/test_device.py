@@ -1,5 +1,6 @@
 """`training.device: cpu` holds for everything that a run does, on a machine whose GPU belongs to somebody else."""
 
+import numpy as np
 import pytest
 
 import lab.reranking
@@ -45,4 +46,4 @@ def test_a_run_on_the_cpu_and_its_pages_never_ask_for_the_gpu(somebodys_gpu, mad
     whole.measure()
     reranked("contextual", whole)
     InvertedGallery(whole, Anchors.means(query)).prepare()
-    assert of_run.sheet(made, "test").nearest_right.dtype == bool
+    assert of_run.sheet(made, "test").nearest_right.dtype == np.int8

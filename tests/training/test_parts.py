@@ -179,5 +179,5 @@ def test_a_checkpoint_holds_no_pickle_and_what_is_damaged_is_a_sentence(tmp_path
     checkpoint.save(path, {"a": torch.zeros(100)})
     for content in (b"", b"\x80\x04]\x94.", path.read_bytes()[:-20]):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match="cannot be read"):
+        with pytest.raises(ValueError, match="cannot be read|is no file of Rankscope"):
             checkpoint.load(path)

@@ -106,6 +106,10 @@ def test_a_printed_line_runs(line, folder, monkeypatch, capsys):
             main(["embed", "photos", "--encoder", "RUN", "--shards", made, "-q"])
     if "--index" in words and not Path("RUN-faiss").exists():
         main(["export", "RUN", "--to", "faiss"])
+    if "receive" in words:
+        words[words.index("ARCHIVE")] = shutil.make_archive("sent", "zip", "runs", "A")
+        words += ["--name", "received"]
+        shutil.rmtree("runs/received", ignore_errors=True)
     if "--compare" in words:
         main(["doctor", "bench", "--output", words[-1], "-q"])
     if "--unknown" in words:

@@ -23,9 +23,8 @@ from lab.encoders.adapted import Adapted
 from lab.encoders.foreign import encoder_of
 from lab.runs.building.fingerprints import fingerprint
 from lab.runs.building.parts import encoder_and_loss, testing_transform
-from lab.runs.building.trained import without_fetching
 from lab.runs.building.user_images import shares
-from lab.runs.config import RunConfig, merged
+from lab.runs.config import RunConfig, merged, without_fetching
 from lab.runs.folder import Run
 from lab.runs.store import open_run
 from lab.runs.threads import training_threads

@@ -598,3 +598,8 @@ def flat(value: Any, prefix: str = "") -> dict[str, Any]:
     for key, inner in value.items():
         found |= flat(inner, f"{prefix}.{key}" if prefix else key)
     return found
+
+
+def without_fetching(choice: Choice) -> dict[str, Any]:
+    """Knobs that keep an encoder from fetching or reading weights, where those of a checkpoint replace them."""
+    return {knob: value for knob, value in {"pretrained": False, "weights": None}.items() if knob in choice.values}

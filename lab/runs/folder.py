@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from lab.data import ImageSet
-    from lab.evaluation.identity import Pictures
 
 STATES = ("queued", "running", "stopped", "failed", "finished", "interrupted", "damaged")
 QUEUED, RUNNING, STOPPED, FAILED, FINISHED, INTERRUPTED, DAMAGED = STATES
@@ -367,12 +366,6 @@ class Run:
         arrays.check_shapes(path, columns, shapes)
         vectors, labels, items = (columns[name] for name in shapes)
         return EmbeddingSet(vectors, self.without_nameless(labels, items), items)
-
-    def pictures(self, split: str = "test", items: np.ndarray | None = None) -> Pictures:
-        """Which images the numbers of a split stand for, by name and content; see `lab.runs.joined.pictures_of`."""
-        from lab.runs.joined import pictures_of
-
-        return pictures_of(self, split, items)
 
     def without_nameless(self, labels: np.ndarray, items: np.ndarray) -> np.ndarray:
         """Return stored labels, int64 [n], as they are written now: an image without a class has `no_class`.

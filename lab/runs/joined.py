@@ -39,7 +39,7 @@ def join(runs: Sequence[Run], split: str = "test") -> Joined:
         >>> found.whole, len(found) == len(run.embeddings())
         (True, True)
     """
-    return identity.join([run.pictures(split) for run in runs])
+    return identity.join([pictures_of(run, split) for run in runs])
 
 
 def pictures_of(run: Run, split: str, items: np.ndarray | None = None) -> Pictures:

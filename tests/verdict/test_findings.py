@@ -128,7 +128,7 @@ def test_imported_vectors_are_looked_at(tmp_path):
     ones = np.ones((60, 8)) + 1e-4 * np.random.default_rng(0).normal(size=(60, 8))
     collapsed = lab.runs.from_embeddings(ones, labels, name="ones", runs=tmp_path, normalise=True)
     sound = lab.runs.from_embeddings(
-        np.random.default_rng(1).normal(size=(60, 8)), labels, name="sound", runs=tmp_path
+        np.random.default_rng(1).normal(size=(60, 8)), labels, name="sound", runs=tmp_path, normalise=True
     )
     first = lab.verdict.diagnose(collapsed)[0]
     assert first.name == "collapsed" and first.place.page == "map" and "vectors" in first.advice

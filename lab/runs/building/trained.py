@@ -15,7 +15,7 @@ from lab.data.images.loading import Loader
 from lab.evaluation.scores import anchors_in, classifier_in
 from lab.runs.building import published
 from lab.runs.building.parts import testing_loader
-from lab.runs.config import Choice, RunConfig
+from lab.runs.config import RunConfig, without_fetching
 from lab.runs.folder import PUBLISHED
 from lab.training import checkpoint
 
@@ -109,11 +109,6 @@ def _empty(run: Run) -> Encoder:
             "holds only the weights; give the module: lab.load(run, encoder=module), or --encoder module:function."
         )
     return choice.create(without_fetching(choice))
-
-
-def without_fetching(choice: Choice) -> dict[str, Any]:
-    """Knobs that keep an encoder from fetching or reading weights, where those of a checkpoint replace them."""
-    return {knob: value for knob, value in {"pretrained": False, "weights": None}.items() if knob in choice.values}
 
 
 def read_checkpoint(run: Run, which: str | None = None) -> tuple[str, dict[str, Any]]:

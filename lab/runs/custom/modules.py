@@ -169,7 +169,7 @@ def again(encoder: nn.Module | str, run: Run) -> Any:
         )
     if not config.encoder.outside:
         network = ForeignEncoder(module, Seen(size=config.encoder.knobs.image_size)).eval()
-        from lab.runs.building.trained import without_fetching
+        from lab.runs.config import without_fetching
 
         return config.encoder.create({"network": network, **without_fetching(config.encoder)})
     unit = config.encoder.values.get("normalise", True)

@@ -80,8 +80,11 @@ def test_embeddings(run: Run, split: str = "test") -> EmbeddingSet:
 def pictures(run: Run, split: str = "test") -> Pictures:
     """Which images the numbers of a run's split stand for. The runs that come with the package, and other objects that
     have what `Run` has, number their images alike."""
-    if (known := getattr(run, "pictures", None)) is not None:
-        return known(split)
+    from lab.runs.folder import Run as Folder
+    from lab.runs.joined import pictures_of
+
+    if isinstance(run, Folder):
+        return pictures_of(run, split)
     parts = [test_embeddings(run, split), run.embeddings(split, "gallery")]
     items, first = np.unique(np.concatenate([one.items for one in parts if one is not None]), return_index=True)
     classes = np.concatenate([one.labels for one in parts if one is not None])[first].astype(str)

@@ -1,7 +1,8 @@
-"""What the figures of runs read from finished runs. The figures stand below `lab.runs` and never import it."""
+"""What the figures of runs read from finished runs. The figures stand below `lab.runs`; `pictures` alone asks it, late."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -80,11 +81,9 @@ def test_embeddings(run: Run, split: str = "test") -> EmbeddingSet:
 def pictures(run: Run, split: str = "test") -> Pictures:
     """Which images the numbers of a run's split stand for. The runs that come with the package, and other objects that
     have what `Run` has, number their images alike."""
-    from lab.runs.folder import Run as Folder
-    from lab.runs.joined import pictures_of
-
-    if isinstance(run, Folder):
-        return pictures_of(run, split)
+    joined = importlib.import_module("lab.runs.joined")  # a layer above, which only people's own runs need
+    if isinstance(run, joined.Run):
+        return joined.pictures_of(run, split)
     parts = [test_embeddings(run, split), run.embeddings(split, "gallery")]
     items, first = np.unique(np.concatenate([one.items for one in parts if one is not None]), return_index=True)
     classes = np.concatenate([one.labels for one in parts if one is not None])[first].astype(str)

@@ -1,4 +1,4 @@
-"""What the figures of runs read from finished runs. The figures stand below `lab.runs`; `pictures` alone asks it, late."""
+"""What the figures of runs read from finished runs. They stand below `lab.runs`; only `pictures` asks it, late."""
 
 from __future__ import annotations
 

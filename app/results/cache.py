@@ -178,10 +178,8 @@ class Common:
 
 def pictures_of(view: SplitView) -> Pictures:
     """Which images a split of a run is of, by name and content."""
-    from lab.runs import joined
-
     moment = None if view.step is None else view.whole.query.items
-    return joined.pictures_of(view.run.folder, view.split, moment)
+    return view.run.folder.pictures(view.split, moment)
 
 
 @st.cache_resource(max_entries=12, show_spinner="Joining the images of both runs ...")

@@ -16,7 +16,6 @@ from lab.core.explain import explain
 from lab.evaluation.identity import ROWS
 from lab.runs import Run, examples
 from lab.runs.folder import QUEUED, RUNNING
-from lab.runs.joined import pictures_of
 
 VALIDATION = "validation"
 """The split whose images a run embeds again and again while it trains."""
@@ -145,7 +144,7 @@ def _names(path: Path, split: str, stamp: float) -> tuple[frozenset[str], str]:
     """The names of the images that a run embedded of a split, and what they are relative to; read once as long as the
     embeddings stay."""
     try:
-        known = pictures_of(Run(path), split)
+        known = Run(path).pictures(split)
     except (ValueError, OSError):  # nothing tells which images they are
         return frozenset(), ""
     return frozenset(known.keys.tolist()), known.place

@@ -21,6 +21,9 @@ Labels = Annotated[list[Annotated[int, Strict(), Field(ge=-1, le=2**53)]], Field
 """Numbers of classes from 0; -1 of an image without a class."""
 Attribute = Annotated[list[Annotated[Any, BeforeValidator(_plain)]], Field(fail_fast=True)]
 
+PICTURES = "pictures"
+"""The folder of a run's own pictures; a list with this root means the one in the run folder, wherever that lies."""
+
 
 class ImageList(Stored, total=False):
     """A list of n images in c classes.

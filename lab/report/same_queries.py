@@ -17,7 +17,6 @@ from lab.evaluation.identity import Joined, Pictures, rows_of
 from lab.evaluation.paired import Difference, difference
 from lab.runs import difference as changed_knobs
 from lab.runs.folder import Run
-from lab.runs.joined import pictures_of
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ def same_queries(runs: Sequence[Run], split: str = "test", ruler: ImageSet | Non
     """
     asked = [run.embeddings(split) for run in runs]
     searched = [run.embeddings(split, "gallery") or one for run, one in zip(runs, asked, strict=True)]
-    tables = [pictures_of(run, split) for run in runs]
+    tables = [run.pictures(split) for run in runs]
     judge = max(range(len(runs)), key=lambda at: len(_corrections(runs[at])))
     if ruler is not None:
         place = tables[0].place

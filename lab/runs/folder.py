@@ -39,7 +39,7 @@ from lab.core import arrays, ownership, stored
 from lab.core.catalog import OUTSIDE
 from lab.core.explain import quoted
 from lab.core.files import parse_json, write_json, write_text
-from lab.core.image_list import ImageList
+from lab.core.image_list import PICTURES, ImageList
 from lab.core.results import EmbeddingSet, no_class
 from lab.core.stored import MOST_LISTED
 from lab.core.words import ADDRESS, EVERYTHING, PATH, PATHS
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from lab.data import ImageSet
+    from lab.evaluation.identity import Pictures
 
 STATES = ("queued", "running", "stopped", "failed", "finished", "interrupted", "damaged")
 QUEUED, RUNNING, STOPPED, FAILED, FINISHED, INTERRUPTED, DAMAGED = STATES
@@ -67,9 +68,6 @@ SENT = "sent.json"
 
 PUBLISHED = "published"
 """The checkpoint of a folder that `lab export --to huggingface` wrote, which holds nothing else of a run."""
-
-PICTURES = "pictures"
-"""The folder of a run's own pictures; a list with this root means the one in the run folder, wherever that lies."""
 
 EMBEDDED = {"vectors": "float n d", "labels": "int n", "items": "int n"}
 """Arrays of a file of embeddings, as `arrays.check_shapes` reads it."""
@@ -366,6 +364,12 @@ class Run:
         arrays.check_shapes(path, columns, shapes)
         vectors, labels, items = (columns[name] for name in shapes)
         return EmbeddingSet(vectors, self.without_nameless(labels, items), items)
+
+    def pictures(self, split: str = "test", items: np.ndarray | None = None) -> Pictures:
+        """Which images the numbers of a split stand for, by name and content; see `lab.runs.joined.pictures_of`."""
+        from lab.runs.joined import pictures_of
+
+        return pictures_of(self, split, items)
 
     def without_nameless(self, labels: np.ndarray, items: np.ndarray) -> np.ndarray:
         """Return stored labels, int64 [n], as they are written now: an image without a class has `no_class`.

@@ -8,24 +8,44 @@ found.sentence                       # how many were joined by what, and how man
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from lab.core.catalog import OUTSIDE
+from lab.core.image_list import PICTURES, ImageList
 from lab.core.results import EmbeddingSet
 from lab.evaluation import identity
 from lab.evaluation.identity import ROWS, Joined, Pictures
-from lab.runs.folder import PICTURES, Run
 
 if TYPE_CHECKING:
     from lab.data import ImageSet
+    from lab.runs.config import RunConfig
 
 PARTS = ("query", "gallery")
 
 
-def join(runs: Sequence[Run], split: str = "test") -> Joined:
+class Embedded(Protocol):
+    """What is read here of a run, `lab.runs.Run`, which stands above and asks this file for its pictures."""
+
+    path: Path
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def config(self) -> RunConfig: ...
+    @property
+    def splits(self) -> tuple[str, ...]: ...
+    def header(self, split: str) -> dict[str, Any]: ...
+    def columns(self, folder: str, split: str, only: Collection[str] | None = None) -> dict[str, np.ndarray]: ...
+    def image_list(self) -> ImageList | None: ...
+    def dataset(self) -> ImageSet: ...
+    def pictures(self, split: str = "test", items: np.ndarray | None = None) -> Pictures: ...
+
+
+def join(runs: Sequence[Embedded], split: str = "test") -> Joined:
     """Join the images that several runs embedded of a split, by name and content; see `lab.evaluation.identity.join`.
 
     Returns:
@@ -39,10 +59,10 @@ def join(runs: Sequence[Run], split: str = "test") -> Joined:
         >>> found.whole, len(found) == len(run.embeddings())
         (True, True)
     """
-    return identity.join([pictures_of(run, split) for run in runs])
+    return identity.join([run.pictures(split) for run in runs])
 
 
-def pictures_of(run: Run, split: str, items: np.ndarray | None = None) -> Pictures:
+def pictures_of(run: Embedded, split: str, items: np.ndarray | None = None) -> Pictures:
     """Which images the numbers of a run's split stand for, as they were when the split was embedded.
 
     A run that did not record names and contents (version 0.2, vectors that were made elsewhere) is asked for its list
@@ -114,7 +134,7 @@ def place_of(images: ImageSet, config: Any) -> str:
     return f"{ROWS}{len(images)} {digest}"
 
 
-def known_images(run: Run, split: str, images: ImageSet, parts: dict[str, EmbeddingSet]) -> dict[str, np.ndarray]:
+def known_images(run: Embedded, split: str, images: ImageSet, parts: dict[str, EmbeddingSet]) -> dict[str, np.ndarray]:
     """`columns` of embeddings that are measured as they are stored: contents that were recorded stay."""
     stored = run.columns("embeddings", split, [f"{part}.contents" for part in PARTS])
     contents = None
@@ -138,7 +158,7 @@ def recorded(name: str, stored: dict[str, np.ndarray], place: str) -> Pictures:
     return _each_once(found)
 
 
-def _in_list(run: Run, stored: dict[str, np.ndarray]) -> Pictures:
+def _in_list(run: Embedded, stored: dict[str, np.ndarray]) -> Pictures:
     """The same by the run's list of images; classes are those of the stored labels."""
     items = np.concatenate([stored[f"{part}.items"] for part in PARTS if f"{part}.items" in stored])
     labels = np.concatenate([stored[f"{part}.labels"] for part in PARTS if f"{part}.items" in stored])
@@ -149,7 +169,7 @@ def _in_list(run: Run, stored: dict[str, np.ndarray]) -> Pictures:
     return Pictures(run.name, items, _keys(images, items), np.zeros(len(items), np.int64), classes, place)
 
 
-def _listed(run: Run, items: np.ndarray) -> Pictures:
+def _listed(run: Embedded, items: np.ndarray) -> Pictures:
     """Some images by the run's list of images alone."""
     images, place = _list_of(run)
     _check_numbers(run, items, images)
@@ -160,7 +180,7 @@ def _keys(images: Any, items: np.ndarray) -> np.ndarray:
     return identity.as_array([str(images.keys[item]) for item in items.tolist()])
 
 
-def _check_numbers(run: Run, items: np.ndarray, images: Any) -> None:
+def _check_numbers(run: Embedded, items: np.ndarray, images: Any) -> None:
     if len(items) and items.max() >= len(images.keys):
         raise ValueError(
             f"{run.name} numbers {items.max() + 1:,} images, but its data set lists {len(images.keys):,} now, so "
@@ -168,7 +188,7 @@ def _check_numbers(run: Run, items: np.ndarray, images: Any) -> None:
         )
 
 
-def _list_of(run: Run) -> tuple[Any, str]:
+def _list_of(run: Embedded) -> tuple[Any, str]:
     """The images of a run, and what their names are relative to. Of a run that lists them, their folder may be gone."""
     from lab.data.images.listing import listed_as, read_list
 

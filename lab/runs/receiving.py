@@ -21,12 +21,13 @@ from typing import IO, Any
 from lab.core.explain import explain, quoted
 from lab.core.files import checked, making
 from lab.core.formats import GB, counted, size, visible
+from lab.core.image_list import PICTURES
 from lab.core.words import PROGRAMS
 from lab.data.images.reading import EXTENSIONS
 from lab.runs.boundary import Reference
 from lab.runs.building.published import HEAD
 from lab.runs.check import check
-from lab.runs.folder import NAME, PICTURES, PUBLISHED, Run, is_run
+from lab.runs.folder import NAME, PUBLISHED, Run, is_run
 from lab.runs.store import check_name, default_root, free_name
 
 MOST_BYTES, MOST_FILES, LONGEST = 20 * GB, 200_000, 400

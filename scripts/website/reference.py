@@ -15,7 +15,7 @@ PARTS = (
     "exporters", "adaptation", "threshold", "verdict", "serving", "surrogates", "sweeps", "launchers", "protocols",
     "claims", "papers.tables", "core.results", "core.knobs",
 )  # fmt: skip
-INTERNAL = {"kernels", "install", "trials"}
+INTERNAL = {"bench", "cli", "doctor", "install", "kernels", "trials"}
 """Parts without a page: what stands in them is reached through the others."""
 OPTIONS = "    options:\n      show_root_heading: true\n      show_root_full_path: false\n      heading_level: 2\n"
 

@@ -12,7 +12,6 @@ import lab
 from lab.__main__ import main
 from lab.core.streams import result_of
 from lab.runs.check import check
-from lab.runs.joined import pictures_of
 
 NET = """
 import torch
@@ -209,7 +208,7 @@ def test_folders_embedded_at_two_times_are_joined_by_what_the_pictures_hold(tmp_
 
     joined = lab.runs.join([first, second])
     assert len(joined) == 7, "all but the picture that was replaced"
-    pictures = [pictures_of(run, "test") for run in (first, second)]
+    pictures = [run.pictures() for run in (first, second)]
     for a, b in joined.items.T.tolist():
         contents = [table.of_items(np.array([item])).contents[0] for table, item in zip(pictures, (a, b), strict=True)]
         assert contents[0] == contents[1] != 0

@@ -14,7 +14,6 @@ from PIL import Image
 import lab
 from lab.report.same_queries import same_queries
 from lab.runs import examples
-from lab.runs import joined as joining
 
 CLASSES, EACH = 8, 4
 
@@ -126,8 +125,7 @@ def test_a_picture_in_another_class_folder_is_the_same_picture_of_another_class(
     move(photos)
     two = untrained(runs, "two", data)
     joined = lab.runs.join([one, two])
-    tables = [joining.pictures_of(run, "test") for run in (one, two)]
-    classes = [table.of_items(items).classes for table, items in zip(tables, joined.items, strict=True)]
+    classes = [run.pictures().of_items(items).classes for run, items in zip((one, two), joined.items, strict=True)]
     moved = classes[0] != classes[1]
     assert moved.sum() == joined.renamed > 0
     found = same_queries([one, two])

@@ -27,7 +27,6 @@ from lab.report import page
 from lab.report._lines import Report, report
 from lab.report.explore._packed import GRID, numbers_of, sheets
 from lab.runs.folder import Run
-from lab.runs.joined import pictures_of
 
 HERE = Path(__file__).parent
 MODULES = ("store", "map", "panels", "explore")
@@ -107,7 +106,7 @@ def _gathered(
     """What the page is told as JSON; its numbers and sheets of pictures, by names of files."""
     table = report(runs) if table is None else table
     wholes = [sheet(run, table.split).on_map for run in runs]
-    tables = [pictures_of(run, table.split).of_items(one.items) for run, one in zip(runs, wholes, strict=True)]
+    tables = [run.pictures(table.split).of_items(one.items) for run, one in zip(runs, wholes, strict=True)]
     united, places = identity.unite(tables)
     if len(runs) > 1 and len(united) == sum(map(len, tables)):
         raise ValueError(

@@ -120,7 +120,6 @@ def _usable(features: EmbeddingSet) -> EmbeddingSet:
 
 
 def _stored(encoder: Adapted, images: ImageSet) -> EmbeddingSet:
-    from lab.runs.joined import pictures_of
     from lab.runs.whole_set import stored
 
     if encoder.knobs.vectors is None:
@@ -134,7 +133,7 @@ def _stored(encoder: Adapted, images: ImageSet) -> EmbeddingSet:
         )
     contents = np.zeros(len(images), np.int64)
     for split in run.splits:
-        known = pictures_of(run, split)
+        known = run.pictures(split)
         contents[known.items] = known.contents
     return Features.of(replace(found, labels=images.labels[found.items]), contents)
 

@@ -12,10 +12,10 @@ import torch
 from PIL import Image
 
 from lab.core.explain import explain
+from lab.core.image_list import PICTURES
 from lab.data import ImageRecords, Split, class_disjoint
 from lab.data.images.listing import Listed, listed_as
 from lab.data.images.reading import as_rgb
-from lab.runs.folder import PICTURES
 
 SHARE = 0.25
 """Of the classes, where nobody says which ones validate and which test."""

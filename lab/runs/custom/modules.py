@@ -16,6 +16,7 @@ from torch import nn
 from lab.core.explain import explain, quoted
 from lab.core.words import PROGRAM, PROGRAMS, kind_of
 from lab.encoders.foreign import IMAGENET, SIDE, ForeignEncoder, Seen, opened_program, program_record
+from lab.runs.config import without_fetching
 
 if TYPE_CHECKING:
     from lab.runs.folder import Run
@@ -169,8 +170,6 @@ def again(encoder: nn.Module | str, run: Run) -> Any:
         )
     if not config.encoder.outside:
         network = ForeignEncoder(module, Seen(size=config.encoder.knobs.image_size)).eval()
-        from lab.runs.config import without_fetching
-
         return config.encoder.create({"network": network, **without_fetching(config.encoder)})
     unit = config.encoder.values.get("normalise", True)
     return CustomEncoder(module, config.augmentation.knobs.size or getattr(module, "input_size", None) or SIDE, unit)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Self
 
 PATIENCE = 300
-"""Seconds that a busy machine is given to start one."""
+"""Seconds that a busy machine is given to start one, and to end one."""
 
 
 def free_port() -> int:
@@ -67,7 +67,7 @@ class Dashboard:
     def stop(self, by: int = signal.SIGTERM) -> None:
         self.process.send_signal(by)
         try:
-            self.process.wait(10)
+            self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import logging
 import os
 import resource
@@ -44,8 +45,8 @@ def listening(address: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     both = address == "::" and socket.has_dualstack_ipv6()
     try:
-        if address:
-            socket.getaddrinfo(address, None)  # what cannot be found is a plain OSError in create_server
+        if address and not _is_number(address):
+            socket.getaddrinfo(address, None)  # create_server does not say that a name is unknown
         return socket.create_server((address, port), family=family, dualstack_ipv6=both)
     except OverflowError:
         raise ValueError(f"--port must be between 1 and 65535, got {port}.") from None
@@ -54,6 +55,15 @@ def listening(address: str, port: int) -> socket.socket:
     except OSError as error:
         why = os.strerror(error.errno or 0)  # Python's own words repeat the address
         raise ValueError(f"Nothing can listen on {address}, port {port}: {why}; choose another --port.") from None
+
+
+def _is_number(address: str) -> bool:
+    """Return whether an address is an IP address, so that no name has to be looked up."""
+    try:
+        ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return True
 
 
 def serve(application: Any, at: socket.socket, **options: Any) -> None:

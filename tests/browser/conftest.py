@@ -12,6 +12,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import Locator, Page, expect, sync_playwright
 
 from tests.dashboards import Dashboard, free_port
@@ -133,7 +134,10 @@ def drag():
     def dragged(page: Page, grip: Locator, x: float, y: float) -> None:
         ring, held = grip.locator(".ring"), page.locator(".lab-drag .grip.held")
         for _ in range(10):
-            ring.scroll_into_view_if_needed()  # waits until it stands still
+            try:
+                ring.scroll_into_view_if_needed()  # waits until it stands still
+            except PlaywrightError:  # it was drawn again meanwhile
+                continue
             box = ring.bounding_box()
             start = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
             page.mouse.move(*start)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
@@ -13,7 +14,10 @@ pytestmark = pytest.mark.browser
 def draw_around(page, canvas, summary) -> None:
     """Draw around most of the map; again when the page moved under the hand."""
     for _ in range(5):
-        canvas.scroll_into_view_if_needed()  # waits until it stands still
+        try:
+            canvas.scroll_into_view_if_needed()  # waits until it stands still
+        except PlaywrightError:  # it was drawn again meanwhile
+            continue
         box = canvas.bounding_box()
         left, top = box["x"] + 0.2 * box["width"], box["y"] + 0.2 * box["height"]
         right, low = box["x"] + 0.8 * box["width"], box["y"] + 0.6 * box["height"]

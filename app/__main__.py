@@ -18,8 +18,8 @@ from app.page_style import PageStyle
 from app.shared import settings
 from app.uploads import UploadLimit
 from lab.core import connections, files
-from lab.runs.launching.detached import reconcile
-from lab.runs.launching.queue import Queue
+from lab.launchers.background.detached import reconcile
+from lab.launchers.background.queue import Queue
 
 MAIN = Path(__file__).with_name("main.py")
 

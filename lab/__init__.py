@@ -20,9 +20,7 @@ if TYPE_CHECKING:  # what an editor completes; at run time each is loaded when i
         evaluation as evaluation,
         exporters as exporters,
         figures as figures,
-        galleries as galleries,
         inspect as inspect,
-        install as install,
         kernels as kernels,
         launchers as launchers,
         losses as losses,
@@ -43,11 +41,13 @@ if TYPE_CHECKING:  # what an editor completes; at run time each is loaded when i
         teaching as teaching,
         threshold as threshold,
         training as training,
-        trials as trials,
         verdict as verdict,
         widgets as widgets,
         wrappers as wrappers,
     )
+    from lab.search import galleries as galleries
+    from lab.core import installed as install
+    from lab.figures import measured as trials
     from lab.adaptation import adapt as adapt
     from lab.core.results import EmbeddingSet as EmbeddingSet
     from lab.evaluation import evaluate as evaluate

@@ -40,8 +40,6 @@ from lab.data import ImageSet, OfFolder, Unlabelled, below
 from lab.data.images.folders import problems_sentence
 from lab.data.images.paths import place_finder
 from lab.data.images.reading import as_rgb
-from lab.galleries import shards
-from lab.galleries.maker import Maker
 from lab.inspect import AlikeRegions
 from lab.runs.building.fingerprints import maker_of_run, recorded
 from lab.runs.building.parts import testing_transform
@@ -49,6 +47,8 @@ from lab.runs.building.trained import FromPixels
 from lab.runs.evaluate import Evaluator, evaluator_of
 from lab.runs.folder import FINISHED, Run
 from lab.runs.store import open_run
+from lab.search.galleries import shards
+from lab.search.galleries.maker import Maker
 
 if TYPE_CHECKING:
     from lab.core.records import Record

@@ -35,7 +35,7 @@ import app.views
 import lab
 import lab.claims
 from lab.cli.app import beside
-from lab.install import children
+from lab.core.installed import children
 from lab.papers.tables import TITLES
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"

@@ -6,8 +6,8 @@ In a fresh clone that is half a minute of processor time a process. What is comp
 import torch
 
 from lab import losses, search
-from lab.bench._measure import around, centres
 from lab.core.results import EmbeddingSet
+from lab.doctor.bench._measure import around, centres
 
 CLASSES, WIDTH = 512, 16
 BATCH, GALLERY = 2_048, 5_100

@@ -88,7 +88,7 @@ def short(monkeypatch):
 
     monkeypatch.setattr("lab.runs.create", create)
     monkeypatch.setattr("os.execve", lambda *_: None)
-    monkeypatch.setattr("lab.bench.measure", lambda *_: iter(()))
+    monkeypatch.setattr("lab.doctor.bench.measure", lambda *_: iter(()))
     monkeypatch.setattr("lab.figures.live_page.live_page", lambda *_: "a page")
     monkeypatch.setattr("lab.figures.save_figure", lambda *_: None)
     monkeypatch.setattr("lab.cli._classroom.prepare", lambda *_: [])

@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 
 import lab
 import lab.threshold
-from lab.install import children
+from lab.core.installed import children
 from lab.serving import Limits, application
 from tests.core.test_connections import opened
 from tests.dashboards import free_port

@@ -13,10 +13,10 @@ import lab.runs
 from app.shared import page_frame, settings
 from lab.core.files import check_allowed
 from lab.core.formats import duration
-from lab.install import children
+from lab.core.installed import children
+from lab.launchers.background.queue import Queue
 from lab.runs import Run, RunConfig, management
 from lab.runs.folder import FINISHED, QUEUED, RUNNING
-from lab.runs.launching.queue import Queue
 
 LARGEST_GRID = 64
 

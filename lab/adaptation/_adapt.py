@@ -12,11 +12,11 @@ from lab.adaptation._plan import BASELINE, Plan, plan_head
 from lab.core.records import Record
 from lab.core.streams import result_of
 from lab.encoders.adapted import Adapted
+from lab.integrations.importing.run import plain_name
 from lab.runs.building.on_features import features_state
 from lab.runs.building.parts import encoder_and_loss
 from lab.runs.execute import create, execute, findable
 from lab.runs.folder import FINISHED, Run
-from lab.runs.importing.run import plain_name
 from lab.runs.store import default_root, free_name, list_runs
 
 

@@ -11,8 +11,8 @@ from lab.claims._study import SEEDS, Study
 from lab.claims._sweep import read, select
 from lab.claims._verdicts import TESTED, VERDICTS, Judged, chosen_by, judge, rates
 from lab.core.formats import markdown_table
+from lab.figures.measured import Trial
 from lab.papers.tables import TITLES
-from lab.trials import Trial
 
 
 def judgements(folder: Path | str, seeds: int = SEEDS) -> dict[str, Judged]:

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lab.core.explain import near
+from lab.figures.measured import key_of
 from lab.papers import tables
 from lab.runs.config import RunConfig, merged
-from lab.trials import key_of
 
 Tier = Literal["head", "cnn"]
 
@@ -98,7 +98,7 @@ class Training:
 
     @property
     def key(self) -> tuple:
-        """As `lab.trials.Trial.key`."""
+        """As `lab.figures.measured.Trial.key`."""
         return key_of({"arm": self.arm.name}), self.lr, self.seed, self.arm.digest
 
 

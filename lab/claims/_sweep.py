@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import lab.data
-from lab import trials
 from lab.claims import _study
 from lab.claims._data import features
 from lab.claims._study import BASE, PILOTS, SEEDS, Arm, Study, Training
 from lab.claims._verdicts import POWER, chosen_by, judge, rates
 from lab.core.records import Record
 from lab.core.streams import result_of
-from lab.trials import Trial
+from lab.figures import measured as trials
+from lab.figures.measured import Trial
 
 if TYPE_CHECKING:
     from lab.launchers import Launcher
@@ -163,7 +163,7 @@ Piece = tuple[Training, str]
 def _made(piece: Piece) -> tuple[Arm, Trial, dict[str, str]]:
     """One training, in this process or in one elsewhere, and what made it: `device`, cpu or cuda, and its name."""
     from lab.claims._train import run
-    from lab.install.environment import device_name
+    from lab.core.installed.environment import device_name
     from lab.kernels.devices import device_of
 
     training, device = piece
@@ -186,7 +186,7 @@ def _append(path: Path, arm: Arm, trial: Trial, made_by: dict[str, str]) -> None
     """Add one line, and before it with what and where it was made, unless the last sitting says so."""
     import torch
 
-    from lab.install.environment import versions
+    from lab.core.installed.environment import versions
 
     if path.is_file():
         os.truncate(path, path.read_bytes().rfind(b"\n") + 1)  # a last line that a kill tore

@@ -23,12 +23,12 @@ from lab.data.images.features import FeatureLoader
 from lab.encoders import Encoder
 from lab.evaluation.embedding import embed
 from lab.evaluation.scores import Evaluation, evaluate
+from lab.figures.measured import Trial, packed
 from lab.kernels.devices import device_of
 from lab.runs.building.loss import wrapped_loss
 from lab.runs.building.parts import metrics_of, parts_of, testing_loader
 from lab.runs.config import RunConfig
 from lab.training.loop import Parts, Stopped, Trainer
-from lab.trials import Trial, packed
 
 
 @dataclass(frozen=True)

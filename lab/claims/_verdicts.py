@@ -14,7 +14,7 @@ import numpy as np
 
 from lab.claims._study import PILOTS, SEEDS, Arm, Study
 from lab.core.estimates import LEVEL
-from lab.trials import Trial, unpacked
+from lab.figures.measured import Trial, unpacked
 
 SHOWS, REFUTED, UNDECIDED = "shows here", "refuted at this size", "cannot be told"
 BLIND, NOT_RUN = "not tried: too little power", "not run yet"

@@ -17,7 +17,7 @@ from typing import Any
 import lab
 from lab.core.catalog import ENTRY_POINTS
 from lab.core.files import cache_folder, checked, write_json
-from lab.install.shipped import PACKAGE
+from lab.core.installed.shipped import PACKAGE
 
 
 def kept(name: str, make: Callable[[], Any]) -> Any:

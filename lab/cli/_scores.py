@@ -51,7 +51,7 @@ def told_import(run: Any, as_json: bool) -> None:
     import numpy as np
 
     from lab.evaluation.scores import left_out_sentence
-    from lab.runs.importing.run import has_match
+    from lab.integrations.importing.run import has_match
 
     def labels_of(split: str) -> list[np.ndarray]:
         """Of the queries, and of the gallery where it is another part."""

@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from lab.cli._output import add_flags
 from lab.core.explain import need
-from lab.install import children
+from lab.core.installed import children
 
 HEADING, PLACE = "See and learn", 30
 

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 from lab.cli._output import add_flags, complain, say, show
 
 if TYPE_CHECKING:
+    from lab.launchers.background.queue import Queue
     from lab.runs import Run, RunConfig
-    from lab.runs.launching.queue import Queue
 
 HEADING, PLACE = "See and learn", 31
 
@@ -88,8 +88,8 @@ def compare(
         The rows of the table, and the runs that did not finish.
     """
     import lab.runs
+    from lab.launchers.background.queue import Queue
     from lab.runs.examples import LOSSES
-    from lab.runs.launching.queue import Queue
 
     queue = Queue(root)
     runs = {
@@ -134,7 +134,7 @@ def _told(what: str) -> Iterator[None]:
 @contextmanager
 def _stopped_if_interrupted(queue: Queue, runs: list[Run], wanted: Callable[[], bool]) -> Iterator[None]:
     """Stop the runs that go on when the block is left by Ctrl-C or a signal, or is no longer wanted at its end."""
-    from lab.runs.launching import detached
+    from lab.launchers.background import detached
 
     def stop() -> None:
         going = [run for run in runs if _goes_on(queue, run)]
@@ -159,7 +159,7 @@ def _stopped_if_interrupted(queue: Queue, runs: list[Run], wanted: Callable[[], 
 def _goes_on(queue: Queue, run: Run) -> bool:
     """Return whether a run waits in the queue or is at work; not when somebody has taken it out or away."""
     from lab.cli._following import at_work
-    from lab.runs.launching.detached import working
+    from lab.runs.folder import working
 
     if not run.path.is_dir() or not at_work(run):
         return False

@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> None:
         return
     if arguments.shard_rows is not None:
         raise ValueError("--shard-rows belongs to --shards FOLDER; name the folder, too.")
-    from lab.runs.importing.folder import embed_folder
+    from lab.integrations.importing.folder import embed_folder
 
     records = embed_folder(arguments.folder, arguments.encoder, name=arguments.name, **made)
     told_import(result_of(records, arguments.quiet), arguments.json)
@@ -71,8 +71,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _shards(arguments: argparse.Namespace, made: dict[str, Any]) -> None:
     from lab.cli._progress import result_of
-    from lab.galleries.shards import SHARD
-    from lab.runs.importing.shards import embed_shards
+    from lab.integrations.importing.shards import embed_shards
+    from lab.search.galleries.shards import SHARD
 
     if arguments.name is not None:
         raise ValueError("--name is a run's; --shards makes no run, so leave one of them out.")

@@ -72,8 +72,8 @@ def _shards(arguments: argparse.Namespace) -> None:
     from lab.cli import _config
     from lab.cli._progress import result_of
     from lab.evaluation.scores import evaluate_streamed, left_out_sentence
-    from lab.galleries.maker import Maker
-    from lab.galleries.shards import in_memory, open_gallery
+    from lab.search.galleries.maker import Maker
+    from lab.search.galleries.shards import in_memory, open_gallery
 
     if flags := [flag for flag in _config.given_flags(arguments) if flag.startswith(("--evaluation", "--testing"))]:
         raise ValueError(f"{', '.join(flags)} cannot be had of shards, which are measured as they are; leave it out.")

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    from lab.install import children, shipped
+    from lab.core.installed import children, shipped
 
     need("This", "notebooks", "nbformat", "jupyterlab")
     if arguments.classroom:

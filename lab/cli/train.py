@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
         run = _begun(arguments) or _opened(arguments)  # torchrun may be left with one process
         if not arguments.queue:
             return _go(run, arguments, exporters, custom=_custom(run, arguments))
-        from lab.runs.launching.queue import Queue
+        from lab.launchers.background.queue import Queue
 
         queue = Queue(run.path.parent)
         queue.add(run)

@@ -86,7 +86,7 @@ class Batched(Record):
 class Checkup(Record):
     """What a training shows at one of the few steps at which it is examined; `lab.verdict` reads these.
 
-    about: data, untrained, pixels (all before the first step), batch or validation. values: see `lab.verdict.signs`.
+    about: data, untrained, pixels (all before the first step), batch or validation. values: see `lab.training.signs`.
     """
 
     step: int

@@ -166,7 +166,7 @@ def evaluate_streamed(
     `decomposability_gap`, `opis` and `hierarchical_ap`.
 
     Args:
-        gallery: in shards (`lab.galleries`), memory-mapped, or in memory.
+        gallery: in shards (`lab.search.galleries`), memory-mapped, or in memory.
         metrics: name to metric, as for `evaluate`.
         same_source: whether the queries are images of the gallery; each is then left out of its own ranking.
         distractors: as for `evaluate`.

@@ -51,7 +51,7 @@ class Exporter(HasKnobs):
         """
         if not isinstance(run, Run):
             check_allowed()
-            from lab.runs.importing.run import from_embeddings
+            from lab.integrations.importing.run import from_embeddings
 
             with TemporaryDirectory() as folder:
                 return self.export(from_embeddings(run, runs=folder, measure=False), path)

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lab import trials
 from lab.core.estimates import deviation
 from lab.core.knobs.labels import entry_in_words
 from lab.core.results import EmbeddingSet
+from lab.figures import measured as trials
 
 if TYPE_CHECKING:
     from lab.data import ImageSet

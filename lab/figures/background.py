@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from lab.core.catalog import name_of
+from lab.core.installed import children
 from lab.figures._base import Figure, PlotlyFigure
-from lab.install import children
 
 _idle: list[subprocess.Popen] = []
 """Processes that have drawn and wait for the next figure; at most one, which ends with this process."""

@@ -5,12 +5,11 @@
 `path()` says which implementation runs, `force("plain")` or the environment variable LAB_KERNELS picks one.
 """
 
-from lab.kernels.histograms.soft import soft_histograms
+from lab.kernels.contextual import contextual_errors
 from lab.kernels.memory import Peak, forecast, require
-from lab.kernels.neighbours.contextual import contextual_errors
+from lab.kernels.pairs import positive_pairs
 from lab.kernels.paths import force, path
-from lab.kernels.ranks.pairs import positive_pairs
-from lab.kernels.ranks.sums import (
+from lab.kernels.rank_sums import (
     hinge_sums,
     mixed_rank_sums,
     negative_rank_sums,
@@ -20,6 +19,7 @@ from lab.kernels.ranks.sums import (
     rank_sums,
 )
 from lab.kernels.rowwise import by_rows
+from lab.kernels.soft_histograms import soft_histograms
 from lab.kernels.unit_rows import near_one, unit
 
 __all__ = [

@@ -9,10 +9,10 @@ from typing import Any
 from lab.core.formats import size
 
 KEPT_BYTES = 19 << 20
-"""Tiles and rows that a loop keeps, at most; see `lab.kernels.ranks.compiled` and `tiles`."""
+"""Tiles and rows that a loop keeps, at most; see `lab.kernels.cpu.ranks` and `tiles`."""
 
 BINNED_BYTES = 11 << 20
-"""Intervals that the loop of a histogram loss keeps, at most; `lab.kernels.histograms.compiled.KEPT_BYTES`."""
+"""Intervals that the loop of a histogram loss keeps, at most; `lab.kernels.cpu.histograms.KEPT_BYTES`."""
 
 BYTES_A_BIN = 80
 """Ten float64 numbers for each bin of a query: counts, their sums, shares, and the gradients of all."""

@@ -20,10 +20,10 @@ import torch
 from torch import Tensor
 
 from lab.core.files import setting
-from lab.kernels.ranks.layout import shape_of
+from lab.kernels.layout import shape_of
 
 if TYPE_CHECKING:
-    from lab.kernels.ranks.layout import Mixture
+    from lab.kernels.layout import Mixture
     from lab.surrogates import Surrogate
 
 PATHS = ("plain", "compiled", "triton")
@@ -97,10 +97,10 @@ def _checked(name: str, source: str = "") -> str:
 def unavailable(name: str) -> str | None:
     """Why a path cannot run on this machine, or None."""
     if name == "compiled":
-        return why_not("numba", "lab.kernels.ranks.compiled")
+        return why_not("numba", "lab.kernels.cpu.ranks")
     if name == "triton" and importlib.util.find_spec("triton") and not (torch.cuda.is_available() or _interpreted()):
         return "there is no CUDA GPU"
-    return why_not("triton", "lab.kernels.ranks.fused") if name == "triton" else None
+    return why_not("triton", "lab.kernels.cuda.ranks") if name == "triton" else None
 
 
 def _interpreted() -> bool:
@@ -166,7 +166,7 @@ def _compiled_knows(
         return False
     if mixture is None:
         return True
-    from lab.kernels.ranks.tiles import mixes_by_class
+    from lab.kernels.cpu.tiles import mixes_by_class
 
     return mixes_by_class(len(queries), mixture, positives)
 

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from lab.kernels import sharing
-from lab.kernels.products import repeats, tie
-from lab.kernels.ranks.layout import block_bytes
-from lab.kernels.ranks.pairs import check_embeddings
+from lab.kernels.cpu.products import repeats, tie
+from lab.kernels.layout import block_bytes
+from lab.kernels.pairs import check_embeddings
 from lab.surrogates import once_differentiable
 
 BLOCK_BYTES = 512 << 10

@@ -71,11 +71,12 @@ def send(runs: "Sequence[Run]", to: "Sent") -> "Worker":
     """
     import json
 
-    from lab.runs.launching import detached
+    from lab.launchers.background import detached
+    from lab.runs.folder import working
 
     outlives = get(to.launcher).outlives
     for run in runs:
-        if detached.working(run) or run.snapshot().under_way:
+        if working(run) or run.snapshot().under_way:
             raise ValueError(f"Run {run.name} is {run.state}, so it cannot be sent; stop it first.")
     words = ["-m", "lab.launchers", json.dumps(to.as_dict()), *(str(run.path.resolve()) for run in runs)]
     worker = detached.start(words, runs[0].path.parent / ".sent.log")

@@ -53,8 +53,8 @@ def needs_of(config: RunConfig, gpus: bool, memory: float | None = None) -> Need
 @lru_cache(maxsize=64)
 def _bytes_of(configuration: str) -> tuple[int, int]:
     """Bytes of a step at its peak, and of what is read ahead."""
+    from lab.launchers.background import preflight
     from lab.runs.building.parts import parts_of
-    from lab.runs.launching import preflight
 
     config = RunConfig.of(parse_yaml(configuration, "a run"))
     parts = parts_of(config)

@@ -10,11 +10,10 @@ from pathlib import Path
 
 from lab.core.explain import explain
 from lab.data.images import loading
-from lab.runs import lock
+from lab.launchers.background.detached import taken_back
+from lab.runs import lock, stop_request
 from lab.runs.execute import execute
 from lab.runs.folder import FINISHED, STALE, Run
-from lab.runs.launching import stop_request
-from lab.runs.launching.detached import taken_back
 
 PATIENCE = STALE + 30
 """Seconds to wait for a folder whose former process is about to end: its node is gone, and it may not know yet. Another

@@ -13,9 +13,9 @@ from lab.core.explain import need
 from lab.core.knobs import knob
 from lab.launchers._base import PAUSE, Launcher
 from lab.launchers._needs import Needs, needs_of
-from lab.runs import lock
+from lab.launchers.background import detached
+from lab.runs import lock, stop_request
 from lab.runs.folder import FAILED, FINISHED, QUEUED, STOPPED, Run
-from lab.runs.launching import detached, stop_request
 from lab.runs.process import Worker
 from lab.runs.writer import Writer
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from lab.core.explain import need
+from lab.core.installed import children
 from lab.core.knobs import knob
-from lab.install import children
 from lab.launchers._base import PAUSE, Launcher
 from lab.launchers._needs import needs_of
-from lab.runs import lock
-from lab.runs.folder import ENDED, FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
-from lab.runs.launching import detached, stop_request
+from lab.launchers.background import detached
+from lab.runs import lock, stop_request
+from lab.runs.folder import ENDED, FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, STOPPED, Run, working
 from lab.runs.process import Worker
 from lab.runs.writer import Writer
 
@@ -193,7 +193,7 @@ class SlurmJob:
 def _settle(one: _Job) -> None:
     """Say of a run whose job ended without a word what became of the job."""
     run, job = one.run, one.job
-    if detached.working(run) or (run.state in ENDED and run.status["updated"] != one.before):
+    if working(run) or (run.state in ENDED and run.status["updated"] != one.before):
         return
     reason = str(job.exception() or "no reason is known").strip().splitlines()[-1][:300].rstrip(".")
     sentence = f"Its job {job.job_id} ended without training it: {reason}. See {job.paths.stderr}."

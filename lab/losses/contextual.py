@@ -5,7 +5,7 @@
     L_reg       (s~ - mean of all similarities)^2                                                      (eq. 7)
     loss        lambda L_context + (1 - lambda) L_contrast + gamma L_reg                               (eq. 6)
 
-w is the contextual similarity (`lab.kernels.neighbours.plain`): neighbours within eps of the k-th, the share of
+w is the contextual similarity (`lab.kernels.plain.neighbours`): neighbours within eps of the k-th, the share of
 neighbours and of strangers that a pair has in common, averaged over close reciprocal neighbours. theta, "is at least",
 is a step forward with the constant slope alpha backward. k is the number of examples a class in the batch.
 
@@ -28,7 +28,7 @@ from torch import Tensor
 from lab.core.knobs import knob
 from lab.kernels import Peak, contextual_errors
 from lab.kernels.memory import require_whole_matrices
-from lab.kernels.neighbours.plain import Steps, contextual_similarity, corrected, squared_distances
+from lab.kernels.plain.neighbours import Steps, contextual_similarity, corrected, squared_distances
 from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
 from lab.losses._ranks import Excess

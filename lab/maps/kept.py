@@ -25,8 +25,8 @@ import lab.maps
 from lab.core import arrays, stored
 from lab.core.explain import explain
 from lab.core.files import appending, check_allowed, write_json
+from lab.core.installed import children
 from lab.core.streams import result_of
-from lab.install import children
 from lab.maps.of_run import OVER_TIME, Map, draw, moments, sheet
 from lab.runs.folder import Run
 from lab.runs.process import Worker

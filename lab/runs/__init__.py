@@ -14,13 +14,13 @@ Example (`root` is the folder of your runs, a `pathlib.Path`):
 
 from __future__ import annotations
 
+from lab.integrations.importing.folder import embed_folder
+from lab.integrations.importing.run import from_embeddings
+from lab.integrations.recording.recorder import record
 from lab.runs.config import SECTIONS, RunConfig, difference, presets
 from lab.runs.execute import check_available, create, execute
 from lab.runs.folder import Run
-from lab.runs.importing.folder import embed_folder
-from lab.runs.importing.run import from_embeddings
 from lab.runs.joined import join
-from lab.runs.recording.recorder import record
 from lab.runs.store import default_root, free_name
 from lab.runs.store import list_runs as list
 from lab.runs.store import open_run as open

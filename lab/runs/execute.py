@@ -17,11 +17,9 @@ from lab.core.files import check_allowed, to_disk, write_json, write_text
 from lab.core.formats import counted
 from lab.core.records import Batched, Evaluated, Note, Record, Saving, Stepped, Validated
 from lab.core.words import PROGRAM
-from lab.runs import lock
+from lab.runs import lock, stop_request
 from lab.runs.config import RunConfig, difference
-from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
-from lab.runs.launching import stop_request
-from lab.runs.launching.detached import working
+from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, STOPPED, Run, working
 from lab.runs.management import trash
 from lab.runs.store import check_name, default_root, free_name
 from lab.runs.threads import is_small, limited, training_threads
@@ -370,8 +368,8 @@ class _Execution:
             yield from self._records()
 
     def _records(self) -> Iterator[Record]:
+        from lab.core.installed.environment import meta
         from lab.data.images.folders import problems_sentence
-        from lab.install.environment import meta
         from lab.runs.building.on_features import on_features, start_from_whitening
         from lab.runs.building.parts import parts_of
         from lab.runs.evaluate import evaluate_run

@@ -64,7 +64,7 @@ ENDED = (STOPPED, FAILED, FINISHED, INTERRUPTED)
 """States that are written when nobody works on a run any more."""
 
 SENT = "sent.json"
-"""Where a run was handed over to; see `lab.runs.launching.detached`."""
+"""Where a run was handed over to; see `lab.launchers.background.detached`."""
 
 PUBLISHED = "published"
 """The checkpoint of a folder that `lab export --to huggingface` wrote, which holds nothing else of a run."""
@@ -598,6 +598,17 @@ def write_images(folder: Path, images: ImageSet, config: RunConfig) -> None:
 def lost_sentence(status: dict[str, Any]) -> str:
     """What is said of a run whose process is gone."""
     return f"The process ended without a word at about step {status.get('step', 0)}."
+
+
+def working(run: Run) -> bool:
+    """Whether a process of this host is at work on the run, or about to be."""
+    return lock.held(run.path) or launched_lives(run)
+
+
+def launched_lives(run: Run) -> bool:
+    """Whether the process that was started for the run lives, be it at work yet or not."""
+    launched = run.snapshot().launched
+    return launched is not None and launched.alive
 
 
 def reports_from_elsewhere(status: dict[str, Any], worker: Worker | None) -> bool:

@@ -13,7 +13,6 @@ from lab.core import stored
 from lab.core.files import write_json
 from lab.runs import lock
 from lab.runs.folder import Run
-from lab.runs.launching.queue import Queue
 from lab.runs.schemas import Remarks
 from lab.runs.store import check_name, free_name
 from lab.runs.writer import Writer
@@ -59,7 +58,7 @@ def annotate(
 
 
 def rename(run: Run, name: str) -> Run:
-    """Give a run another name.
+    """Give a run another name; one that may wait in the queue is renamed by `lab.launchers.background.waiting`.
 
     Raises:
         ValueError: the run is at work, the name is no plain file name, or it is taken.
@@ -69,12 +68,12 @@ def rename(run: Run, name: str) -> Run:
     with _locked(run, "renamed"):
         if target.exists():
             raise ValueError(f"There is a run {name!r} already; choose another name.")
-        with Queue(run.path.parent).renaming(run.name, name):
-            return Run(run.path.rename(target))
+        return Run(run.path.rename(target))
 
 
 def trash(run: Run) -> Path:
-    """Move a run to the trash beside it; returns where it lies now.
+    """Move a run to the trash beside it; returns where it lies now. One that may wait in the queue is thrown away by
+    `lab.launchers.background.waiting`.
 
     Raises:
         ValueError: the run is at work.
@@ -82,8 +81,6 @@ def trash(run: Run) -> Path:
     trash = run.path.parent / TRASH
     with _locked(run, "deleted"):
         trash.mkdir(exist_ok=True)
-        if run.name in (queue := Queue(run.path.parent)).names:
-            queue.remove(run.name)
         return run.path.rename(trash / free_name(trash, run.name))
 
 

@@ -158,7 +158,7 @@ class ValidatedRecord(OfStep, total=False):
 
 
 def _sign(value: Any) -> Any:
-    """Refuse what no sign of a check-up is; see `lab.verdict.signs`."""
+    """Refuse what no sign of a check-up is; see `lab.training.signs`."""
     for one in value if isinstance(value, list) else (value,):
         if not (one is None or isinstance(one, str | int | float)):
             raise ValueError("must be a number, a text or a list of numbers")

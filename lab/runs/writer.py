@@ -14,7 +14,7 @@ import numpy as np
 from lab.core import arrays, stored
 from lab.core.files import appending, replacing, to_disk, write_bytes, write_json
 from lab.core.formats import visible
-from lab.runs import lock
+from lab.runs import lock, webhook
 from lab.runs.folder import (
     ENDED,
     INTERRUPTED,
@@ -25,7 +25,6 @@ from lab.runs.folder import (
     reports_from_elsewhere,
     write_images,
 )
-from lab.runs.launching import webhook
 from lab.runs.process import Worker
 from lab.runs.schemas import Status
 

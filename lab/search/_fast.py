@@ -14,9 +14,10 @@ import torch
 from lab.core import threads
 from lab.core.results import Ranking
 from lab.core.streams import ReportProgress
-from lab.kernels import products, sort_keys
-from lab.kernels.neighbours.bits import TOGETHER
-from lab.kernels.ranks.transpose import transposed
+from lab.kernels import sort_keys
+from lab.kernels.cpu import products
+from lab.kernels.cpu.bits import TOGETHER
+from lab.kernels.cpu.transpose import transposed
 from lab.kernels.sort_keys import Space, Ties
 from lab.search import _scans
 from lab.search._ranking import Task, assemble

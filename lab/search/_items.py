@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from lab.core.results import EmbeddingSet
-from lab.galleries.shards import Gallery
 from lab.kernels.sort_keys import UNIT, Space, wide
 from lab.search._base import check_set
+from lab.search.galleries.shards import Gallery
 
 BLOCK = 65_536
 """Rows that are looked at at once: 32 MB at 128 numbers a row."""

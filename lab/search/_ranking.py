@@ -15,9 +15,9 @@ import torch
 
 from lab.core.results import UNRANKED, EmbeddingSet, Ranking, Relevance, labelled
 from lab.core.streams import ReportProgress
-from lab.galleries.shards import Gallery
 from lab.kernels import sort_keys
 from lab.kernels.sort_keys import Space, Ties
+from lab.search.galleries.shards import Gallery
 
 QUERY_ROWS, ITEM_ROWS = 1024, 4096
 """Size of a tile: 1,024 x 4,096 keys are 32 MB."""

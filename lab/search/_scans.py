@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lab.kernels.neighbours.bits import TOGETHER, how_many, lowest, reach
-from lab.kernels.ranks.numba_tiles import compiled_with
+from lab.kernels.cpu.bits import TOGETHER, how_many, lowest, reach
+from lab.kernels.cpu.numba_tiles import compiled_with
 
 BINS = 512
 """Bins between the lowest and the highest of a query's many thresholds."""

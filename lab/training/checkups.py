@@ -1,4 +1,4 @@
-"""When a training is examined, and what it records then: `lab.verdict.signs` says what, `lab.verdict` reads it.
+"""When a training is examined, and what it records then: `lab.training.signs` says what, `lab.verdict` reads it.
 
 Batches at steps 1, 4, 16, 64, ... and at validations; validation images before the first step and at each validation.
 Of a training by one process: several see parts of a batch, and their weights may be in parts.
@@ -16,7 +16,7 @@ import torch
 from lab.core.records import Checkup, Record, Validated
 from lab.core.results import EmbeddingSet
 from lab.evaluation.embedding import NothingEmbedded, embed
-from lab.verdict import signs
+from lab.training import signs
 
 if TYPE_CHECKING:
     from lab.data.images.loading import LoadedBatch, Loader

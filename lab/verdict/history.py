@@ -185,7 +185,7 @@ def _difference(before: tuple, after: tuple, classes: tuple) -> Difference | Non
 
 def _of_stored_embeddings(run: Any) -> dict[str, Any]:
     """Return the geometry of the embeddings that a run holds, of the first split that has any; else nothing."""
-    from lab.verdict.signs import of_validation
+    from lab.training.signs import of_validation
 
     for split in run.splits:
         try:

@@ -220,9 +220,9 @@ def make(folder: Path) -> Folders:
     import lab.runs
     import lab.threshold
     from lab.__main__ import main as command
-    from lab.galleries.shards import Writer
     from lab.maps import kept
     from lab.runs import management, marks
+    from lab.search.galleries.shards import Writer
 
     pictures, root = _pictures(folder / "pictures"), folder / "runs"
     sections = {
@@ -295,11 +295,11 @@ def readers_of_run(folders: Folders) -> dict[str, Callable[[], Any]]:
     import lab
     import lab.runs
     import lab.threshold
+    from lab.launchers.background.queue import Queue
     from lab.maps import kept
     from lab.report import page
     from lab.runs import Run, check, management, marks
     from lab.runs.building.fingerprints import recorded
-    from lab.runs.launching.queue import Queue
     from lab.verdict.history import History
 
     path, there = str(folders.run), ["--runs", str(folders.root)]
@@ -356,8 +356,8 @@ def readers_of_run(folders: Folders) -> dict[str, Callable[[], Any]]:
 def readers(folders: Folders, file: Path) -> dict[str, Callable[[], Any]]:
     """Reader to what calls it, of the folder that a file lies in."""
     import lab
-    from lab.galleries.shards import open_gallery
     from lab.search import FaissFile
+    from lab.search.galleries.shards import open_gallery
 
     def gallery() -> Any:
         opened = open_gallery(folders.gallery)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import lab.claims
-from lab import trials
 from lab.core import style, web_page
+from lab.figures import measured as trials
 
 COLOURS = {"shows here": style.SKY, "refuted at this size": style.VERMILLION}
 ENDS, TICKS = (-5.0, 85.0), (-4, 0, 4, 16, 64)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from lab.runs.launching.queue import Queue
+from lab.launchers.background.queue import Queue
 from tests import headless
 
 

@@ -6,8 +6,8 @@ import pytest
 
 import lab.data
 import lab.runs
+from lab.launchers.background.queue import Queue
 from lab.runs import RunConfig
-from lab.runs.launching.queue import Queue
 
 JUNK = b'\x00\xff{"state": "running", "step": "many", "values": {"r@1": []}}\n{"kind": "stepped", "step": null}\n'
 

@@ -18,10 +18,10 @@ import lab.runs
 from app import access
 from app.shared import queueing
 from lab.core import files
+from lab.launchers.background import detached, preflight_process, waiting
+from lab.launchers.background.queue import Queue
 from lab.maps.kept import Chart
-from lab.runs import management, marks
-from lab.runs.launching import detached, preflight_process, stop_request
-from lab.runs.launching.queue import Queue
+from lab.runs import management, marks, stop_request
 from lab.runs.process import Sent
 from tests.core.test_connections import opened
 
@@ -31,8 +31,8 @@ WRITES = {
     "make a run": lambda run: lab.runs.create(run.config, run.path.parent, "new"),
     "import vectors": lambda run: lab.runs.from_embeddings(np.eye(4), list("aabb"), name="x", runs=run.path.parent),
     "annotate": lambda run: management.annotate(run, note="mine"),
-    "rename": lambda run: management.rename(run, "mine"),
-    "throw away": management.trash,
+    "rename": lambda run: waiting.rename(run, "mine"),
+    "throw away": waiting.trash,
     "restore": lambda run: management.restore(run.path.parent / management.TRASH / "thrown"),
     "mark an image": lambda run: marks.write(run.path.parent, run.dataset(), {0: marks.Mark("drop")}),
     "queue": lambda run: Queue(run.path.parent).add(lab.runs.open("half", run.path.parent)),

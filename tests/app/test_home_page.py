@@ -11,8 +11,8 @@ import pytest
 import lab.runs
 from app.results import run_choice
 from app.views.home import scene
+from lab.launchers.background.queue import Queue
 from lab.runs import examples
-from lab.runs.launching.queue import Queue
 
 
 @pytest.fixture(scope="module")

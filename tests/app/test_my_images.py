@@ -13,8 +13,8 @@ from PIL import Image
 
 import lab.runs
 from lab.data.images import zipped
+from lab.launchers.background.queue import Queue
 from lab.runs import RunConfig
-from lab.runs.launching.queue import Queue
 
 
 @pytest.fixture

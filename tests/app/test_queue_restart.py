@@ -11,9 +11,9 @@ import lab.runs
 from app.shared import queueing
 from lab.__main__ import main
 from lab.core.files import write_json
+from lab.launchers.background import detached
+from lab.launchers.background.queue import Queue
 from lab.runs import RunConfig
-from lab.runs.launching import detached
-from lab.runs.launching.queue import Queue
 from lab.runs.process import Worker
 from tests.dashboards import Dashboard
 from tests.runs.conftest import wait_for

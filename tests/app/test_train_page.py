@@ -18,10 +18,10 @@ from app.shared import address, queueing, settings
 from app.views.train import all_settings
 from lab.__main__ import main
 from lab.core.knobs import describe
+from lab.launchers.background.queue import Queue
 from lab.runs import RunConfig, management
 from lab.runs.building import overrides
 from lab.runs.config import presets, read_yaml
-from lab.runs.launching.queue import Queue
 
 ONE_OF_A_KIND = {"loss": "contextual", "encoder": "timm_model", "sampler": "hierarchical", "data": "manifest"}
 
@@ -255,7 +255,7 @@ def test_preflight_runs_beside_the_page_and_reports(no_runs, open_page, count_ca
     page = open_page("train", **ALL)
     field(page, "text_input", "form.augmentation.size").set_value("32").run()
     field(page, "text_input", "form.sampler.m_per_class.batch_size").set_value("32").run()
-    steps = count_calls("lab.runs.launching.preflight.preflight", "lab.training.steps.gradients")
+    steps = count_calls("lab.launchers.background.preflight.preflight", "lab.training.steps.gradients")
     next(b for b in page.test.button if b.label == "Check first").click().run()
     preflight = page.test.session_state["preflight"]
     deadline = time.monotonic() + 300

@@ -147,7 +147,7 @@ def test_a_run_that_waits_is_looked_at_again_and_comes_first(runs, open_page, mo
     """It was drawn once and stayed "Waits in the queue" while it trained."""
     import streamlit as st
 
-    from lab.runs.launching.queue import Queue
+    from lab.launchers.background.queue import Queue
 
     every, true = [], st.fragment
     monkeypatch.setattr("streamlit.fragment", lambda draw, run_every=None: every.append(run_every) or true(draw))

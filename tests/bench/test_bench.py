@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from lab import bench, losses
-from lab.bench import losses as measured
-from lab.bench._measure import BenchRow
-from lab.bench.losses import batch
+from lab import losses
+from lab.doctor import bench
+from lab.doctor.bench import losses as measured
+from lab.doctor.bench._measure import BenchRow
+from lab.doctor.bench.losses import batch
 from lab.surrogates import Sigmoid
 
 ROWS = [BenchRow("losses", "a", "n=4", 0.5, "x", "bare step"), BenchRow("search", "b", "n=5", 3.0, "us")]
@@ -38,7 +39,9 @@ def test_an_unknown_section_is_refused():
 
 def test_losses_run_at_quick_sizes(monkeypatch):
     # A process each is tried below; here the works whose memory is asked for are done in this one.
-    monkeypatch.setattr("lab.bench.losses.extra_megabytes", lambda prepare, **sizes: (prepare(**sizes)(), 1.0)[1])
+    monkeypatch.setattr(
+        "lab.doctor.bench.losses.extra_megabytes", lambda prepare, **sizes: (prepare(**sizes)(), 1.0)[1]
+    )
     rows = list(bench.measure(("losses",), quick=True))
     assert {row.unit for row in rows} == {"s", "x", "MB"}
     assert all(np.isfinite(row.value) for row in rows) and all(row.value > 0 for row in rows if row.unit in ("s", "x"))
@@ -60,7 +63,7 @@ def test_large_batches_run_at_quick_sizes(monkeypatch):
     # A process each is tried below; here the three works are done in this one.
     works = []
     measured = lambda prepare, **sizes: works.append(prepare(**sizes)()) or 1.0  # noqa: E731
-    monkeypatch.setattr("lab.bench.large_batches.extra_megabytes", measured)
+    monkeypatch.setattr("lab.doctor.bench.large_batches.extra_megabytes", measured)
     rows = list(bench.measure(("large_batches",), quick=True))
     ratios = {row.name: row.value for row in rows if row.unit == "x"}
     assert list(ratios) == [f"two passes, {kept} kept" for kept in ("all", "half", "a quarter", "none")]

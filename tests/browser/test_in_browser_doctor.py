@@ -14,7 +14,7 @@ from test_in_browser_accessibility import settled
 
 from app.views.check.judging import ON_A_PAGE
 from lab import threshold
-from lab.bench import label_errors
+from lab.doctor.bench import label_errors
 from lab.report import same_queries
 from lab.runs import Run, marks
 from lab.runs.marks import Mark

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import lab.figures
-from lab.install import shipped
+from lab.core.installed import shipped
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]
 

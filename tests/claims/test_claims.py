@@ -17,16 +17,16 @@ from scipy import stats
 
 import lab.claims
 import lab.data
-from lab import trials
 from lab.__main__ import main
 from lab.claims import BUNDLED, _data, _sweep, _train, _verdicts
 from lab.claims._study import PILOTS, SEEDS, Arm, Gain, Study, Training, gains
 from lab.claims._verdicts import BLIND, NOT_RUN, REFUTED, SHOWS, UNDECIDED, effect, holm, judge, rate, rates, spread
 from lab.core import arrays
 from lab.data import Split
+from lab.figures import measured as trials
+from lab.figures.measured import Trial, packed, unpacked
 from lab.papers import tables
 from lab.runs.config import merged
-from lab.trials import Trial, packed, unpacked
 
 ROOT = Path(__file__).parents[2]
 WIDTH, SMALL = 16, {"batch_size": 16}

@@ -3,11 +3,11 @@
 import json
 
 from lab.__main__ import main
-from lab.bench._measure import BenchRow
+from lab.doctor.bench._measure import BenchRow
 
 
 def test_rows_become_a_table_json_and_a_file(monkeypatch, capsys, tmp_path):
-    from lab import bench
+    from lab.doctor import bench
 
     rows = [
         BenchRow("losses", "recall_at_k", "n=8", 0.5, "x", "bare step"),

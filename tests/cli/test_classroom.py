@@ -11,7 +11,7 @@ from nbgrader.apps import NbGraderAPI
 from traitlets.config import PyFileConfigLoader
 
 from lab.cli._classroom import answers, prepare
-from lab.install import shipped
+from lab.core.installed import shipped
 
 ORIGINALS = shipped.folder("notebooks")
 

@@ -10,10 +10,10 @@ import pytest
 import lab.runs
 from lab.__main__ import main
 from lab.cli import app, demo
+from lab.launchers.background import detached, queue
+from lab.launchers.background.queue import Queue
 from lab.runs.examples import LOSSES
 from lab.runs.execute import execute
-from lab.runs.launching import detached, queue
-from lab.runs.launching.queue import Queue
 
 SHORT = {
     "data": {"name": "emoji7", "test": 0.04, "validation": 0.04},

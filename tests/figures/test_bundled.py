@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import lab.figures
-from lab import trials
 from lab.figures import _bundled
+from lab.figures import measured as trials
 
 
 def test_a_sweep_shows_the_scores_chosen_on_validation():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from lab.core.results import EmbeddingSet
-from lab.galleries import shards
+from lab.search.galleries import shards
 
 
 @pytest.fixture

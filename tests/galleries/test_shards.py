@@ -13,9 +13,9 @@ from lab.core.arrays import Damaged
 from lab.core.results import EmbeddingSet
 from lab.core.streams import result_of
 from lab.evaluation.scores import evaluate, evaluate_streamed
-from lab.galleries import shards
-from lab.galleries.rows import Rows
-from lab.runs.importing import shards as embedding
+from lab.integrations.importing import shards as embedding
+from lab.search.galleries import shards
+from lab.search.galleries.rows import Rows
 
 PERMITTED = [name for name in lab.metrics.names() if lab.metrics.get(name).needs == "ranking"]
 

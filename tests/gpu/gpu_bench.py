@@ -20,9 +20,9 @@ import torch
 
 import lab.losses
 import lab.search
-from lab import bench
-from lab.bench import large_batches
-from lab.bench._measure import around, centres
+from lab.doctor import bench
+from lab.doctor.bench import large_batches
+from lab.doctor.bench._measure import around, centres
 from lab.evaluation.mixed_precision import MixedPrecision
 from lab.papers import recipes
 from lab.runs import RunConfig

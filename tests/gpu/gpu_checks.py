@@ -77,7 +77,7 @@ def test_two_passes_give_the_gradients_of_one(precision, close):
 
 @pytest.mark.parametrize("name", ["exact", "two_stage"])
 def test_a_search_finds_the_same_on_both(name):
-    from lab.bench._measure import around, centres
+    from lab.doctor.bench._measure import around, centres
 
     places = centres(8, 32, seed=0)
     gallery, asked = around(places, 600, 1.5, seed=1), around(places, 40, 1.5, seed=2)

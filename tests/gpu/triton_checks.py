@@ -119,7 +119,7 @@ def complete(labels, seed):
 
 def test_mixtures_inside_the_tile_of_their_parents(monkeypatch):
     """Two blocks of unequal classes in disorder, some of one image and so without a positive."""
-    from lab.kernels.mixtures import fused
+    from lab.kernels.cuda import mixtures as fused
 
     walked, forward = [], fused.MixedTileLoop.forward
     monkeypatch.setattr(fused.MixedTileLoop, "forward", lambda self, keep: walked.append(self) or forward(self, keep))
@@ -135,7 +135,7 @@ def test_mixtures_inside_the_tile_of_their_parents(monkeypatch):
 
 @pytest.mark.parametrize("case", ["few pairs", "h_minus"])
 def test_other_mixtures_are_rows_of_their_own(case, monkeypatch):
-    from lab.kernels.mixtures import fused
+    from lab.kernels.cuda import mixtures as fused
 
     monkeypatch.setattr(fused.MixedTileLoop, "__init__", lambda *given: pytest.fail("it was mixed in the tile"))
     x, labels = batch(24, 12, 16, seed=4)
@@ -295,7 +295,7 @@ def test_no_pairs_give_an_empty_sum_with_a_zero_gradient():
 
 def test_mixtures_are_tried_alone_whoever_asks_first():
     """Without a group of processes any collective would fail."""
-    from lab.kernels.mixtures import fused
+    from lab.kernels.cuda import mixtures as fused
 
     with sharing.among(sharing.Share(0, 2)), torch.autocast(DEVICE.type, torch.bfloat16):
         fused.warm_up()

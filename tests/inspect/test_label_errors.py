@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lab.bench.label_errors import average_precision, plant
+from lab.doctor.bench.label_errors import average_precision, plant
 from lab.inspect import label_errors as module
 from lab.inspect.label_errors import label_errors, out_of_fold
 

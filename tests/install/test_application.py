@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from test_children import NAMES, TRAP, caught
 
-from lab.install import application, children
+from lab.core.installed import application, children
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 
 import lab.runs
 from lab.__main__ import main
-from lab.install import children
-from lab.runs.launching.queue import Queue
+from lab.core.installed import children
+from lab.launchers.background.queue import Queue
 
 TRAP = "import pathlib\npathlib.Path(__file__).with_name('caught').touch()\nraise SystemExit('no Rankscope')\n"
 PROGRAM = "import lab; print('rankscope', lab.__version__)"

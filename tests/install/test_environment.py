@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from lab.install import environment
+from lab.core.installed import environment
 
 
 @pytest.fixture

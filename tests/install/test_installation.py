@@ -73,7 +73,7 @@ def made(environment: dict[str, int], monkeypatch) -> doctor.Component:
 )
 def test_the_installation_is_told(environment, name, monkeypatch):
     found = made(environment, monkeypatch)
-    monkeypatch.setattr("lab.install.shipped.checkout", lambda: None)
+    monkeypatch.setattr("lab.core.installed.shipped.checkout", lambda: None)
     assert "make" not in made(environment, monkeypatch).advice, "a wheel has no Makefile"
     assert found.detail.startswith(f"{name}: ") and "make clean" in found.advice
     assert ("3 GB" in found.detail or "3.0 GB" in found.detail) == (name == "ordinary"), found.detail

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lab import losses
-from lab.bench._memory import extra_megabytes
+from lab.doctor.bench._memory import extra_megabytes
 from lab.kernels import positive_pairs
 from lab.kernels.memory import EncoderBytes, Peak, forecast, require
 from lab.training.forecast import MEASURED, allocated_bytes, peak_of

@@ -28,7 +28,7 @@ def by_the_book(queries, items, query_labels, item_labels, exclude_self, low, in
 
 @pytest.fixture
 def small_tiles(monkeypatch):
-    from lab.kernels.ranks import tiles
+    from lab.kernels.cpu import tiles
 
     monkeypatch.setattr(tiles, "TILE", 9)
     return monkeypatch
@@ -65,7 +65,7 @@ def compare(path, dtype, queries, items, *rest):
 @pytest.mark.parametrize("low", LOW.values(), ids=LOW)
 @pytest.mark.parametrize("exclude_self", [True, False])
 def test_one_set(exclude_self, low, path, dtype, kept, small_tiles):
-    from lab.kernels.histograms import compiled
+    from lab.kernels.cpu import histograms as compiled
 
     small_tiles.setattr(compiled, "KEPT_BYTES", 1 << 20 if kept == "kept" else 0)
     x, labels = batch(31, 4, seed=0)

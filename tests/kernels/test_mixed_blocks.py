@@ -3,8 +3,8 @@
 import torch
 
 from lab.kernels import positive_pairs
-from lab.kernels.mixtures.blocks import blocks_of
-from lab.kernels.ranks.layout import Mixture
+from lab.kernels.cuda.blocks import blocks_of
+from lab.kernels.layout import Mixture
 
 
 def batch(sizes, seed=0):

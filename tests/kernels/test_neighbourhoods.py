@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lab.kernels import contextual_errors, force
-from lab.kernels.neighbours import contextual
-from lab.kernels.neighbours.plain import Steps, contextual_similarity
-from lab.kernels.ranks import tiles
+from lab.kernels import contextual, contextual_errors, force
+from lab.kernels.cpu import tiles
+from lab.kernels.plain.neighbours import Steps, contextual_similarity
 from lab.surrogates import ConstantGradient
 
 EPS, ALPHA, MARGIN = 0.05, 10.0, 0.3
@@ -60,7 +59,7 @@ def test_value_and_gradient(counts, d, spread, k, path, dtype, monkeypatch):
 @pytest.mark.parametrize("share", [0, 0.002, 0.3, 1])
 @pytest.mark.parametrize("d", [5, 64, 100])
 def test_a_sparse_block_times_rows_is_the_dense_product(d, share):
-    numba_panels = pytest.importorskip("lab.kernels.neighbours.numba_panels")
+    numba_panels = pytest.importorskip("lab.kernels.cpu.numba_panels")
     draw = torch.Generator().manual_seed(2)
     rows = torch.randn(600, d, generator=draw, dtype=torch.float64)
     block = torch.randn(9, 600, generator=draw, dtype=torch.float64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lab.kernels import products
+from lab.kernels.cpu import products
 
 
 @pytest.fixture(params=[False, True], ids=["torch's", "oneDNN's"])

@@ -18,8 +18,8 @@ from lab.kernels import (
     rank_sums,
     reference,
 )
-from lab.kernels.ranks import plain
-from lab.kernels.ranks.layout import cutoff
+from lab.kernels.layout import cutoff
+from lab.kernels.plain import ranks as plain
 from lab.surrogates import Heaviside, HMinus, HPlus, Sigmoid
 
 STEPS = [Sigmoid(0.01), Sigmoid(0.1, clamp=50.0), HMinus(0.01, 100.0, 0.05), Heaviside()]
@@ -136,7 +136,7 @@ def test_pair_similarities(tiles):
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Many tiles, so that every kind of them occurs in a small batch."""
-    from lab.kernels.ranks import tiles
+    from lab.kernels.cpu import tiles
 
     monkeypatch.setattr(tiles, "LARGE_TILE", 24)
     monkeypatch.setattr(tiles, "WHOLE", 0)
@@ -160,7 +160,7 @@ def excess(queries, items, pairs, margin, exclude_self):
 )
 @pytest.mark.parametrize("sparse", [-1.0, 1.0], ids=["tiles", "lists"])
 def test_excess_in_the_same_walk(path, dtype, sparse, small_tiles, tiles):
-    from lab.kernels.ranks import compiled
+    from lab.kernels.cpu import ranks as compiled
 
     small_tiles.setattr(compiled, "SPARSE", sparse)
     x, labels = batch([1, 30, 1, 7, 3, 2, 40, 5], d=16, dtype=dtype)
@@ -221,7 +221,8 @@ WALKS = list(product(KEPT, COMPILED, [True, False], [rank_sums, negative_rank_su
 
 @pytest.mark.parametrize(("kept", "step", "exclude_self", "function", "counts"), WALKS[::3])
 def test_compiled_tiles(function, step, exclude_self, counts, kept, small_tiles):
-    from lab.kernels.ranks import compiled, tiles
+    from lab.kernels.cpu import ranks as compiled
+    from lab.kernels.cpu import tiles
 
     small_tiles.setattr(compiled, "SPARSE", 1.0 if kept.endswith("listed") else -1.0)
     small_tiles.setattr(compiled, "KEPT_BYTES", (1 << 20) if kept == "all tiles kept" else 0)

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from lab import kernels, losses
-from lab.kernels.histograms import compiled as histograms
-from lab.kernels.ranks import compiled as ranks
-from lab.kernels.ranks import tiles
+from lab.kernels.cpu import histograms as histograms
+from lab.kernels.cpu import ranks as ranks
+from lab.kernels.cpu import tiles
 
 LOSSES = {
     "recall_at_k": {},

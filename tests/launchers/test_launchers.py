@@ -17,8 +17,8 @@ import lab.runs
 import lab.search
 from lab.launchers import _work
 from lab.launchers._needs import needs_of
+from lab.runs import stop_request
 from lab.runs.folder import ENDED
-from lab.runs.launching import stop_request
 from lab.runs.process import Sent
 from lab.training import checkpoint
 

@@ -5,7 +5,7 @@ import torch
 
 from lab import losses
 from lab.kernels import unit
-from lab.kernels.neighbours.plain import Steps, contextual_similarity, corrected
+from lab.kernels.plain.neighbours import Steps, contextual_similarity, corrected
 from lab.surrogates import ConstantGradient, LinearTail
 
 from . import reference

@@ -74,8 +74,8 @@ def a_batch(kind):
 
 
 def small_tiles():
-    from lab.kernels.neighbours import compiled
-    from lab.kernels.ranks import tiles
+    from lab.kernels.cpu import neighbours as compiled
+    from lab.kernels.cpu import tiles
 
     tiles.TILE, tiles.MIXED_TILE = 8, 8
     compiled.BLOCK_BYTES = 8 * 4 * 41

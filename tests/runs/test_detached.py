@@ -10,9 +10,9 @@ import pytest
 
 import lab.runs
 from lab.core.files import write_json
+from lab.launchers.background import detached as launching
+from lab.launchers.background.queue import Queue
 from lab.runs import RunConfig
-from lab.runs.launching import detached as launching
-from lab.runs.launching.queue import Queue
 from lab.runs.process import Worker
 from tests.runs.conftest import wait_for
 
@@ -119,8 +119,8 @@ def test_why_nothing_starts_is_said_in_one_sentence(three):
 def test_one_run_a_device_at_a_time(three, monkeypatch):
     queue, runs = three
     started = []
-    monkeypatch.setattr("lab.runs.launching.queue.launch", started.append)
-    monkeypatch.setattr("lab.runs.launching.queue.working", lambda run: run.name in [r.name for r in started])
+    monkeypatch.setattr("lab.launchers.background.queue.launch", started.append)
+    monkeypatch.setattr("lab.launchers.background.queue.working", lambda run: run.name in [r.name for r in started])
     write_config(runs[1], "cuda:1")
     write_config(runs[2], "cuda:1")
     assert [r.name for r in queue.advance()] == ["a", "b"]

@@ -7,9 +7,9 @@ import threading
 import pytest
 
 import lab.runs
+from lab.launchers.background import detached as launching
+from lab.launchers.background.queue import Queue
 from lab.runs import RunConfig
-from lab.runs.launching import detached as launching
-from lab.runs.launching.queue import Queue
 
 JUNK = [b"", b"{", b"[]", b"\xff\x00", b'{"state": 3}', b'{"worker": {"host": 1, "pid": -3}}']
 

@@ -15,7 +15,7 @@ from PIL import Image
 
 import lab
 from lab.__main__ import main
-from lab.runs.importing import described, reading
+from lab.integrations.importing import described, reading
 
 ODD = [
     "01",

@@ -12,7 +12,7 @@ from lab.__main__ import main
 from lab.adaptation import adapt
 from lab.core.records import Note
 from lab.core.streams import result_of
-from lab.runs.importing.shards import embed_shards
+from lab.integrations.importing.shards import embed_shards
 from tests.data import photo_folder
 
 NAMED = (

@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
+from lab.launchers.background import preflight
+from lab.launchers.background.preflight import BAD, CAREFUL, GOOD
 from lab.runs import RunConfig
-from lab.runs.launching import preflight
-from lab.runs.launching.preflight import BAD, CAREFUL, GOOD
 
 TINY = {
     "data": {"name": "emoji7", "test": 0.04, "validation": 0.04},

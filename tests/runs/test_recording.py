@@ -75,7 +75,7 @@ def embed(net):
 def test_lightning(tmp_path, monkeypatch):
     monkeypatch.delenv("PL_GLOBAL_SEED", raising=False)
     lightning = pytest.importorskip("lightning.pytorch")
-    from lab.runs.recording.lightning import Recording
+    from lab.integrations.recording.lightning import Recording
 
     class Module(lightning.LightningModule):
         def __init__(self):
@@ -110,7 +110,7 @@ def test_the_trainers_of_pytorch_metric_learning(tmp_path):
     """With a loss of ours, as it is."""
     from pytorch_metric_learning import trainers
 
-    from lab.runs.recording import pml
+    from lab.integrations.recording import pml
 
     net = torch.nn.Linear(5, 3)
     with lab.runs.record("pml", runs=tmp_path) as run:
@@ -126,7 +126,7 @@ def test_the_trainers_of_pytorch_metric_learning(tmp_path):
 
 def test_accelerate(tmp_path):
     accelerate = pytest.importorskip("accelerate")
-    from lab.runs.recording.accelerate import Tracker
+    from lab.integrations.recording.accelerate import Tracker
 
     with lab.runs.record("accelerate", runs=tmp_path) as run:
         accelerator = accelerate.Accelerator(cpu=True, log_with=Tracker(run))
@@ -163,7 +163,7 @@ class WithLoss(torch.nn.Module):
 def test_the_trainer_of_transformers(tmp_path):
     import transformers
 
-    from lab.runs.recording.transformers import Recording
+    from lab.integrations.recording.transformers import Recording
 
     with lab.runs.record("trainer", runs=tmp_path) as run:
         transformers.Trainer(

@@ -13,13 +13,13 @@ import pytest
 import lab.runs
 from lab.__main__ import main
 from lab.core import arrays
+from lab.launchers.background import detached as launching
+from lab.launchers.background.queue import Queue
 from lab.runs import Run, RunConfig, Writer, check, management
 from lab.runs.building.trained import open_trained
 from lab.runs.evaluate import evaluate_run
 from lab.runs.execute import execute
 from lab.runs.folder import RUNNING
-from lab.runs.launching import detached as launching
-from lab.runs.launching.queue import Queue
 from lab.training import checkpoint
 from tests.runs.conftest import COMMAND, wait_for
 
@@ -64,7 +64,7 @@ def test_a_copy_of_a_run_at_work_is_its_own(fresh, tmp_path, monkeypatch):
     asked = []
     with at_work(fresh):
         copy = Run(shutil.copytree(fresh.path, tmp_path / "copy"))
-        monkeypatch.setattr("lab.runs.launching.detached.os.kill", lambda *given: asked.append(given))
+        monkeypatch.setattr("lab.launchers.background.detached.os.kill", lambda *given: asked.append(given))
         assert fresh.state == RUNNING and copy.state == "interrupted" and not launching.working(copy)
         assert launching.stop(copy) == "not running" and asked == []
         management.trash(copy)
@@ -75,7 +75,7 @@ def test_a_copy_of_a_run_at_work_is_its_own(fresh, tmp_path, monkeypatch):
 
 def test_a_run_that_a_killed_worker_had_started_is_not_started_twice(tiny, tmp_path, monkeypatch):
     started = []
-    monkeypatch.setattr("lab.runs.launching.queue.launch", started.append)
+    monkeypatch.setattr("lab.launchers.background.queue.launch", started.append)
     queue, run = Queue(tmp_path), lab.runs.create(RunConfig.of(tiny), tmp_path, "a")
     queue.add(run)
     with at_work(run):

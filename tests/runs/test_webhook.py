@@ -9,10 +9,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from lab import doctor
-from lab.runs import RunConfig, create
+from lab.launchers.background.queue import Queue
+from lab.runs import RunConfig, create, webhook
 from lab.runs.folder import FAILED, FINISHED, RUNNING
-from lab.runs.launching import webhook
-from lab.runs.launching.queue import Queue
 from lab.runs.writer import Writer
 
 

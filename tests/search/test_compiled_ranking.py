@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lab import search
 from lab.core.results import EASY, HARD, EmbeddingSet, Relevance
-from lab.kernels import products
+from lab.kernels.cpu import products
 from lab.search import _fast
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import lab
-from lab.verdict import signs
+from lab.training import signs
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from lab.core import files
 from lab.core.records import Note, Record
 from lab.core.streams import result_of
 from lab.core.words import NAME, kind_of
-from lab.runs.importing import reading
+from lab.integrations.importing import reading
 
 OPEN, LAST = "bring", "what is brought"
 """In the session's state: whether the panel is open; the last import, and its number."""

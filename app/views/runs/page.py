@@ -14,6 +14,7 @@ from app.views.runs.management import Row, Scene
 from lab.core.files import check_allowed
 from lab.report import rows as tables
 from lab.runs import Run
+from lab.launchers.background import waiting
 from lab.runs import management as run_management
 
 LONGEST = 200
@@ -191,11 +192,11 @@ def _name_and_trash(run: Run) -> None:
         thrown = right.form_submit_button("Move to trash", icon=":material/delete:", width="stretch")
     with page_frame.refusals():
         if renamed and name != run.name:
-            run_management.rename(run, name)
+            waiting.rename(run, name)
             st.session_state["runs"] = [name]
             st.rerun()
         if thrown:
-            run_management.trash(run)
+            waiting.trash(run)
             st.session_state["runs"] = []
             st.rerun()
 

@@ -9,9 +9,9 @@ import streamlit as st
 import lab.runs
 from app.forms import knob_forms
 from app.shared import address, page_frame, queueing, settings
+from lab.core import machine
 from lab.runs import RunConfig
 from lab.runs.building import overrides
-from lab.runs.launching import machine
 
 TABS = {
     "Data": ("data", "augmentation", "testing"),

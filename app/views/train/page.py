@@ -14,9 +14,9 @@ from app.views.train import all_settings, questions
 from app.views.train.all_settings import Asked
 from app.views.train.questions import Begun
 from lab import adaptation
+from lab.launchers.background import preflight_process
+from lab.launchers.background.queue import Queue
 from lab.runs import Run, RunConfig
-from lab.runs.launching import preflight_process
-from lab.runs.launching.queue import Queue
 
 MAX_NAME = 100
 MARKS = {"good": ":material/check_circle:", "careful": ":material/info:", "bad": ":material/cancel:"}

@@ -24,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     from pathlib import Path
 
-    from lab import bench
     from lab.core.files import write_text
+    from lab.doctor import bench
 
     target = None if arguments.output is None else Path(arguments.output)
     if target is not None and target.suffix not in (".md", ".json"):

@@ -75,7 +75,7 @@ def _folder(arguments: argparse.Namespace) -> Path:
     """Where results lie. What is run here goes to the person's own folder, never into the installed package."""
     import lab.runs
     from lab.claims import BUNDLED
-    from lab.trials import studies
+    from lab.figures.measured import studies
 
     if arguments.folder:
         return Path(arguments.folder)
@@ -88,10 +88,10 @@ def _folder(arguments: argparse.Namespace) -> Path:
 def _report(arguments: argparse.Namespace, folder: Path) -> None:
     import json
 
-    from lab import trials
     from lab.claims import BUNDLED, effects, judgements, report
     from lab.core.files import write_text
-    from lab.install import shipped
+    from lab.core.installed import shipped
+    from lab.figures import measured as trials
 
     checkout = shipped.checkout()
     target = Path(arguments.output or (checkout / "docs" / "claims.md" if checkout else "claims.md"))

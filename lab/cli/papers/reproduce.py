@@ -73,7 +73,7 @@ def _look(config: RunConfig, recipe: Recipe, anyway: bool) -> None:
         ValueError: counts, checksums or images are not as published, and nobody said `--anyway`.
     """
     import lab.data
-    from lab.runs.launching.preflight import BAD, preflight
+    from lab.launchers.background.preflight import BAD, preflight
 
     wrong = lab.data.check(config.data.name, config.data.values.get("root", ""))
     for sentence in wrong:

@@ -48,8 +48,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _all(runs: Sequence[Run], arguments: argparse.Namespace) -> None:
+    from lab.launchers.background.queue import Queue
     from lab.report import rows as tables
-    from lab.runs.launching.queue import Queue
     from lab.runs.store import default_root
 
     if arguments.last is not None and arguments.last < 1:
@@ -92,7 +92,7 @@ def _one(run: Run, as_json: bool) -> None:
         facts = {"run": str(run.path), "status": status, "config": run.config_dict, "meta": run.meta, "scores": scores}
         print_json(facts)
         return
-    from lab.runs.launching.queue import Queue
+    from lab.launchers.background.queue import Queue
 
     print((run.path / "config.yaml").read_text(encoding="utf-8"))
     show([{"": k, "value": str(v)} for k, v in status.items() if k != "scores"], as_json=False)

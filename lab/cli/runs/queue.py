@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from lab.cli._output import add_flags, print_json, say, show
 
 if TYPE_CHECKING:
-    from lab.runs.launching.queue import Queue
+    from lab.launchers.background.queue import Queue
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     import lab.runs
-    from lab.runs.launching.queue import Queue
+    from lab.launchers.background.queue import Queue
 
     queue = Queue(arguments.runs or lab.runs.default_root())
     action, name = arguments.action, arguments.run

@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     import lab.runs
-    from lab.runs import management
+    from lab.launchers.background import waiting
 
     run = lab.runs.open(arguments.run, arguments.runs)
-    say(f"{run.name} is called {management.rename(run, arguments.name).name} now.")
+    say(f"{run.name} is called {waiting.rename(run, arguments.name).name} now.")

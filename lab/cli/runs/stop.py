@@ -19,8 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     import lab.runs
+    from lab.launchers.background.detached import stop
     from lab.runs.folder import QUEUED
-    from lab.runs.launching.detached import stop
 
     run = lab.runs.open(arguments.run, arguments.runs)
     if not 0 <= arguments.grace < float("inf"):

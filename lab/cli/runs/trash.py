@@ -24,6 +24,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     import lab.runs
     from lab.core.formats import counted
+    from lab.launchers.background import waiting
     from lab.runs import management
 
     root = Path(arguments.runs or lab.runs.default_root())
@@ -40,5 +41,5 @@ def run(arguments: argparse.Namespace) -> None:
     else:
         for run in [lab.runs.open(name, arguments.runs) for name in arguments.run]:
             say(
-                f"{run.name} lies in the trash; `lab runs trash --restore {management.trash(run).name}` brings it back."
+                f"{run.name} lies in the trash; `lab runs trash --restore {waiting.trash(run).name}` brings it back."
             )

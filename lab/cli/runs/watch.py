@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     import lab.runs
     from lab.cli._following import coming, record_of
     from lab.cli._progress import drain
-    from lab.runs.launching.queue import Queue
+    from lab.launchers.background.queue import Queue
 
     run = lab.runs.open(arguments.run, arguments.runs)
     if run.name in (queue := Queue(run.path.parent)).names and (sentence := queue.sentence):

@@ -8,8 +8,8 @@ import torch
 from lab.core import style
 from lab.figures import twelve
 from lab.figures._base import Figure, Numbers, PlotlyFigure, knob, slack, slope
-from lab.kernels.neighbours import plain
-from lab.kernels.neighbours.plain import Steps
+from lab.kernels.plain import neighbours as plain
+from lab.kernels.plain.neighbours import Steps
 from lab.surrogates import ConstantGradient
 
 Emoji = Literal[

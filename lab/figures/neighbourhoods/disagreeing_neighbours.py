@@ -8,7 +8,7 @@ import torch
 from lab.core import style
 from lab.figures import _runs, _thumbnails
 from lab.figures._base import Numbers, PlotlyFigure, knob
-from lab.kernels.neighbours.plain import Steps, contextual_similarity
+from lab.kernels.plain.neighbours import Steps, contextual_similarity
 from lab.surrogates import ConstantGradient
 
 COMPANY = 6

@@ -7,7 +7,7 @@ from lab.core import style
 from lab.figures import twelve
 from lab.figures._base import BESIDE, LEFT, Figure, Numbers, PlotlyFigure, arrow, curve, knob, slack
 from lab.figures.points import squared_distances
-from lab.kernels.neighbours import plain
+from lab.kernels.plain import neighbours as plain
 from lab.surrogates import ConstantGradient
 
 PLACES = {

@@ -6,7 +6,7 @@ import torch
 from lab.core import style
 from lab.figures._base import Figure, Numbers, PlotlyFigure, curve, knob
 from lab.figures.points import letters, mean_metrics, ranked
-from lab.kernels.neighbours.plain import Steps, contextual_similarity
+from lab.kernels.plain.neighbours import Steps, contextual_similarity
 from lab.surrogates import ConstantGradient
 
 

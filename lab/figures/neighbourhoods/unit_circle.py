@@ -5,7 +5,7 @@ import torch
 
 from lab.core import style
 from lab.figures._base import BESIDE, DOTTED, Figure, Numbers, PlotlyFigure, knob, marks, slack, slope
-from lab.kernels.neighbours.plain import Steps, contextual_similarity
+from lab.kernels.plain.neighbours import Steps, contextual_similarity
 from lab.surrogates import ConstantGradient
 
 

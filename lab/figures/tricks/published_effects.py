@@ -3,8 +3,8 @@
 import json
 from typing import Literal
 
-from lab import trials
 from lab.core import style
+from lab.figures import measured as trials
 from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
 
 LOOKS = {

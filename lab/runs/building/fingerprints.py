@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from lab.galleries.maker import Maker
+from lab.search.galleries.maker import Maker
 
 if TYPE_CHECKING:
     from lab.runs.building.trained import Trained

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from lab.core.formats import MB, size
+from lab.core.machine import devices
 from lab.data.images.reading import size_of
 from lab.runs.config import RunConfig
-from lab.runs.launching.machine import devices
 
 SAMPLED = 12
 """Images that are looked at: shown to the person, and measured for their size."""

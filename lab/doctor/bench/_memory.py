@@ -1,0 +1,72 @@
+"""Peak memory of a piece of work, taken in a process of its own, where nothing else lends or returns pages."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from functools import cache
+from multiprocessing import forkserver, get_context
+from multiprocessing.context import BaseContext
+from pathlib import Path
+from typing import Any
+
+from lab.core.installed import children
+
+Prepare = Callable[..., Callable[[], object]]
+"""A function of a module that makes ready what is not to be counted, compiled code too, and returns the work."""
+
+
+def extra_megabytes(prepare: Prepare, **arguments: Any) -> float:
+    """MB that the work of `prepare(**arguments)` adds to what stood before it, at its peak, on one thread.
+
+    Raises:
+        RuntimeError: the work failed; its last line.
+    """
+    try:
+        with ProcessPoolExecutor(1, _processes()) as pool:
+            return pool.submit(_peak, prepare, arguments).result()
+    except Exception as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[-1]
+        raise RuntimeError(f"{prepare.__name__}({arguments}) failed: {reason}") from None
+
+
+@cache
+def _processes() -> BaseContext:
+    """Where forks are safe, copies of one process that has the libraries and did nothing yet.
+
+    Large blocks go back to the system at once, so that it is what the work holds and not what the allocator hoards.
+    """
+    if not sys.platform.startswith("linux"):  # macOS has fork, but its libraries may end a process that went on
+        return get_context("spawn")
+    before = dict(os.environ)
+    os.environ |= children.environment({"MALLOC_MMAP_THRESHOLD_": "1000000", "PYTHONSAFEPATH": "1"})
+    try:
+        forkserver.set_forkserver_preload(["lab.doctor.bench.losses"])
+        forkserver.ensure_running()
+    finally:
+        os.environ.clear()
+        os.environ |= before
+    return get_context("forkserver")
+
+
+def _peak(prepare: Prepare, arguments: dict[str, Any]) -> float:
+    """MB that this process holds at most while it works, beyond what it held before.
+
+    The system's high-water mark misses no moment, however busy the machine is. It is set back first where that can be,
+    on Linux, since compiling, which came before, stands higher.
+    """
+    import psutil
+    import torch
+
+    torch.set_num_threads(1)
+    work = prepare(**arguments)
+    start = psutil.Process().memory_info().rss
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    work()
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return (most - start) / 1e6

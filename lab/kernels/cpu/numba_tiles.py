@@ -1,0 +1,558 @@
+"""Element-wise work on one tile of similarities, compiled by numba. Importing this file imports numba.
+
+Slots are laid out in jagged diagonals: queries stand in order of falling number of positives, and the k-th positives of
+all queries that have more than k of them are neighbours in memory, at `base[k] + query`. So a tile is read once along
+its rows for the row side and once for the column side, both with whole vectors and without padding.
+
+A step is six numbers, `lab.kernels.layout.Shape`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+from lab.kernels.layout import NEVER
+
+F = np.float32
+
+GROUP = 16
+"""Positives that share one pass over a tile's columns; their totals stay in the L1 cache."""
+
+# Sums may be reordered and products fused; NaN and infinity never enter a tile. Without numpy's error model every
+# division is followed by a check that keeps the loop from becoming vector code.
+OPTIONS = dict(error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz", "nnan", "ninf"}, nogil=True)
+
+
+def compiled_with(**options: Any) -> Callable[[Callable], Callable]:
+    """A decorator: compile on first use, and keep the machine code on disk where some folder can be written."""
+
+    def compile(function: Callable) -> Callable:
+        try:
+            return njit(cache=True, **options)(function)
+        except RuntimeError:  # numba found no folder to write to
+            return njit(**options)(function)
+
+    return compile
+
+
+compiled = compiled_with(**OPTIONS)
+
+
+@intrinsic
+def _nearest(typing: Any, x: Any) -> tuple:
+    """Nearest whole number: one instruction, and nothing that fast-math may fold away."""
+
+    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
+        return builder.call(builder.module.declare_intrinsic("llvm.rint", [ir.FloatType()]), arguments)
+
+    return types.float32(types.float32), build
+
+
+@intrinsic
+def _whole(typing: Any, x: Any) -> tuple:
+    """Convert a whole number to int32."""
+
+    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
+        return builder.fptosi(arguments[0], ir.IntType(32))
+
+    return types.int32(types.float32), build
+
+
+@intrinsic
+def _fused(typing: Any, x: Any, y: Any, z: Any) -> tuple:
+    """x y + z, rounded once."""
+
+    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
+        return builder.fma(*arguments)
+
+    return types.float32(types.float32, types.float32, types.float32), build
+
+
+@intrinsic
+def _power_of_two(typing: Any, p: Any, n: Any) -> tuple:
+    """p 2^n for p in [.5, 2] and |n| < 126."""
+
+    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
+        bits = builder.bitcast(arguments[0], ir.IntType(32))
+        return builder.bitcast(
+            builder.add(bits, builder.shl(arguments[1], ir.Constant(ir.IntType(32), 23))), ir.FloatType()
+        )
+
+    return types.float32(types.float32, types.int32), build
+
+
+@intrinsic
+def _power(typing: Any, p: Any, q: Any, m: Any, n: Any, most: Any) -> tuple:
+    """p q 2^(m + n) for p q in [.5, 2], the exponent cut to +-most."""
+
+    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
+        p, q, m, n, most = arguments
+        exponent = builder.add(m, n)
+        for beyond, end in (("<", builder.neg(most)), (">", most)):
+            exponent = builder.select(builder.icmp_signed(beyond, exponent, end), end, exponent)
+        bits = builder.bitcast(builder.fmul(p, q), ir.IntType(32))
+        return builder.bitcast(
+            builder.add(bits, builder.shl(exponent, ir.Constant(ir.IntType(32), 23))), ir.FloatType()
+        )
+
+    return types.float32(types.float32, types.float32, types.int32, types.int32, types.int32), build
+
+
+def _chosen(name: str) -> Callable:
+    """The larger or the smaller of two numbers, in one instruction: choices written out are six times as slow."""
+
+    @intrinsic
+    def choose(typing: Any, x: Any, y: Any) -> tuple:
+        def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
+            kind = ir.FunctionType(ir.FloatType(), [ir.FloatType()] * 2)
+            function = builder.module.declare_intrinsic(name, [ir.FloatType()], kind)
+            return builder.call(function, arguments, fastmath=("nnan", "nsz"))
+
+        return types.float32(types.float32, types.float32), build
+
+    return choose
+
+
+_larger, _smaller = _chosen("llvm.maxnum"), _chosen("llvm.minnum")
+
+FAR = np.int32(60)
+"""Exponent at which 1 + e is e or one, and the square of e still finite."""
+
+LARGEST = F(2.0**60)
+
+WIDE_ITEM = np.int32(125)
+"""Exponent at which an item's factor is cut where positives' are within 2^+-(125 - what still counts)."""
+
+
+@intrinsic
+def _capped(typing: Any, u: Any, w: Any) -> tuple:
+    """The product of two positive numbers, or LARGEST where it is more; it may overflow on the way."""
+
+    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
+        kind = ir.FunctionType(ir.FloatType(), [ir.FloatType()] * 2)
+        least = builder.module.declare_intrinsic("llvm.minnum", [ir.FloatType()], kind)
+        largest = ir.Constant(ir.FloatType(), float(LARGEST))
+        return builder.call(least, [builder.fmul(*arguments), largest], fastmath=("nnan", "nsz"))
+
+    return types.float32(types.float32, types.float32), build
+
+
+@njit(inline="always", **OPTIONS)
+def _cut(x: F) -> F:
+    """x within the whole numbers that int32 and float32 share."""
+    return _smaller(_larger(x, F(-1e6)), F(1e6))
+
+
+@njit(inline="always", **OPTIONS)
+def _exp2_part(part: F) -> F:
+    """2^part for |part| <= .5, within 2e-7 of relative error."""
+    p = F(1.5403530e-4)
+    p = p * part + F(1.3333558e-3)
+    p = p * part + F(9.6181291e-3)
+    p = p * part + F(5.5504109e-2)
+    p = p * part + F(2.4022651e-1)
+    p = p * part + F(6.9314718e-1)
+    return p * part + F(1)
+
+
+@njit(inline="always", **OPTIONS)
+def _split(x: F, power: np.ndarray, exponent: np.ndarray, z: int) -> None:
+    """Write 2^x as power 2^exponent at place z."""
+    x = _cut(x)
+    whole = _nearest(x)
+    power[z] = _exp2_part(x - whole)
+    exponent[z] = _whole(whole)
+
+
+@njit(inline="always", **OPTIONS)
+def _exp2(x: F, most: int) -> F:
+    """2^x, its exponent cut to +-most."""
+    x = _cut(x)
+    whole = _nearest(x)
+    return _power(_exp2_part(x - whole), F(1), _whole(whole), np.int32(0), most)
+
+
+@compiled
+def survey(
+    tile: np.ndarray, i0: int, j0: int, low: np.ndarray, high: np.ndarray, margin: F, both: bool,
+    top: np.ndarray, column_alive: np.ndarray,
+) -> int:  # fmt: skip
+    """How many entries carry a gradient, for the row's query or the column's; each row's largest similarity, and, with
+    `both`, if it reaches some column query's low end.
+
+    low, high: [n], similarities between which a query's gradient does not vanish; none vanishes from `margin` on.
+    """
+    rows, columns = tile.shape
+    active = 0
+    low_j, high_j = low[j0 : j0 + columns], high[j0 : j0 + columns]
+    for a in range(rows):
+        bottom, ceiling, line = low[i0 + a], high[i0 + a], tile[a]
+        inside, largest, above = F(0), F(-1e30), F(-1e30)
+        for z in range(columns):
+            s = line[z]
+            over = s - low_j[z]
+            largest, above = _larger(largest, s), _larger(above, over)
+            depth = _larger(_smaller(s - bottom, ceiling - s), _smaller(over, high_j[z] - s))
+            inside += F(1) if _larger(depth, s - margin) >= F(0) else F(0)
+        active += int(inside)
+        top[a] = largest
+        column_alive[a] = both and above >= F(0)
+    return active
+
+
+@compiled
+def lowest_of_columns(
+    scores: np.ndarray, base: np.ndarray, first: int, last: int, j0: int, columns: int, lowest: np.ndarray
+) -> None:
+    """Smallest of the columns' k-th slots, for k from `first` to `last`, into `lowest`."""
+    for k in range(first, last):
+        smallest = F(1e30)
+        for slot in range(base[k] + j0, base[k] + j0 + min(columns, base[k + 1] - base[k] - j0)):
+            smallest = scores[slot] if scores[slot] < smallest else smallest
+        lowest[k - first] = smallest
+
+
+@compiled
+def reached_by_row(scores: np.ndarray, base: np.ndarray, first: int, last: int, i: int, ceiling: F) -> int:
+    """Where row i's slots from `first` to `last`, which ascend, begin to be above a ceiling."""
+    k = first
+    while k < last and scores[base[k] + i] <= ceiling:
+        k += 1
+    return k
+
+
+@compiled
+def reached_by_columns(lowest: np.ndarray, first: int, last: int, ceiling: F) -> int:
+    """The same of slots of which the smallest are given."""
+    k = first
+    while k < last and lowest[k - first] <= ceiling:
+        k += 1
+    return k
+
+
+@njit(inline="always", **OPTIONS)
+def _add_scaled(target: np.ndarray, factor: F, row: np.ndarray) -> None:
+    for c in range(len(row)):
+        target[c] += factor * row[c]
+
+
+# What follows uses sigma((s - t) / tau) = 1 / (1 + u w), where u = e^-(s - c)/tau is shared by all positives of both
+# sides and w = e^(t - c)/tau by all items, c being any number amid the similarities: one exponential a similarity and
+# one reciprocal a comparison. Powers and exponents are kept apart, so that no gap is too wide, unless they need not be.
+#
+# lifted: None for a sigmoid, True for H-. narrow: True where all w are so near one that a u cut to 2^+-WIDE_ITEM is as
+# good as zero or infinite beside any of them, else None. They are None and not False because numba compiles a function
+# anew for None, without the branches that it rules out, and keeps it on disk, which it does not for closures.
+
+
+@njit(inline="always", **OPTIONS)
+def _factor(gap: F, scale: F, power: np.ndarray, exponent: np.ndarray, z: int, narrow: bool | None) -> None:
+    """Write 2^(gap scale) at place z."""
+    if narrow is None:
+        _split(gap * scale, power, exponent, z)
+    else:
+        gap = _smaller(_larger(gap, -F(WIDE_ITEM) / scale), F(WIDE_ITEM) / scale)
+        whole = _nearest(gap * scale)
+        power[z] = _power_of_two(_exp2_part(_fused(gap, scale, -whole)), _whole(whole))
+
+
+@njit(inline="always", **OPTIONS)
+def _times(u: F, w: F, n: int, m: int, narrow: bool | None) -> F:
+    """The product of two factors, at most LARGEST."""
+    return _power(u, w, n, m, FAR) if narrow is None else _capped(u, w)
+
+
+@njit(inline="always", **OPTIONS)
+def _value(gap: F, e: F, delta: F, rho: F, after: F, start: F, lifted: bool | None) -> F:
+    v = F(1) / (F(1) + e)
+    if lifted is not None:
+        v = v + start if gap > F(0) else v
+        v = rho * (gap - delta) + after if gap > delta else v
+    return v
+
+
+@njit(inline="always", **OPTIONS)
+def _slope(gap: F, e: F, delta: F, rho: F, peak: F, lifted: bool | None) -> F:
+    r = F(1) / (F(1) + e)
+    v = (e * r) * r * peak
+    if lifted is not None:
+        v = rho if gap > delta else v
+    return v
+
+
+CACHE_LINE = 16
+"""Numbers of a line of the cache."""
+
+
+@njit(inline="always", **OPTIONS)
+def _lines(count: int, columns: int) -> np.ndarray:
+    """Room for lines of so many numbers, float32 [count length], each from the start of a line of the cache on: of the
+    vectors of a line that starts elsewhere, as in numba's own memory it may, some or all lie across two."""
+    length = (columns + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
+    room = np.empty(count * length + CACHE_LINE, np.float32)
+    start = -(room.ctypes.data // 4) % CACHE_LINE
+    return room[start : start + count * length].reshape(count, length)
+
+
+@njit(inline="always", **OPTIONS)
+def _room(columns: int) -> tuple[np.ndarray, ...]:
+    """Powers and exponents of a line; totals, similarities, powers and exponents of the columns' positives, by line."""
+    n, m = _lines(1, columns)[0].view(np.int32), _lines(GROUP, columns).view(np.int32)
+    return _lines(1, columns)[0], n, _lines(GROUP, columns), _lines(GROUP, columns), _lines(GROUP, columns), m
+
+
+@njit(inline="always", **OPTIONS)
+def _take_columns(
+    source: np.ndarray, base: np.ndarray, first: int, last: int, j0: int, columns: int, into: np.ndarray
+) -> None:
+    """The columns' k-th slots into line k - first, for k from `first` to `last`."""
+    for k in range(first, last):
+        for z in range(min(columns, base[k + 1] - base[k] - j0)):
+            into[k - first, z] = source[base[k] + j0 + z]
+
+
+@njit(inline="always", **OPTIONS)
+def _add_columns(
+    lines: np.ndarray, base: np.ndarray, first: int, last: int, j0: int, columns: int, into: np.ndarray
+) -> None:
+    """The same lines added to the slots."""
+    for k in range(first, last):
+        for z in range(min(columns, base[k + 1] - base[k] - j0)):
+            into[base[k] + j0 + z] += lines[k - first, z]
+
+
+@compiled
+def add_values(
+    tile: np.ndarray, i0: int, j0: int, scores: np.ndarray, power: np.ndarray, exponent: np.ndarray, centre: F,
+    base: np.ndarray, counts: np.ndarray, top: np.ndarray, column_alive: np.ndarray, cutoff: F, both: bool,
+    sums: np.ndarray, shape: tuple, lifted: bool | None, narrow: bool | None,
+) -> None:  # fmt: skip
+    """Add the items of a tile to the rank sums of the row queries and, with `both`, of the column queries."""
+    scale, delta, rho, after, start, _ = shape
+    rows, columns = tile.shape
+    (u, n, totals, t_of, w_of, m_of), lowest = _room(columns), np.empty(GROUP, np.float32)
+    most = max(counts[i0], counts[j0])
+    for first in range(0, most, GROUP):
+        totals[:] = F(0)
+        last_column = min(first + GROUP, counts[j0]) if both else first
+        lowest_of_columns(scores, base, first, last_column, j0, columns, lowest)
+        _take_columns(scores, base, first, last_column, j0, columns, t_of)
+        _take_columns(power, base, first, last_column, j0, columns, w_of)
+        _take_columns(exponent, base, first, last_column, j0, columns, m_of)
+        for a in range(rows):
+            ceiling = top[a] + cutoff
+            last_row = reached_by_row(scores, base, first, min(first + GROUP, counts[i0 + a]), i0 + a, ceiling)
+            last_above = reached_by_columns(lowest, first, last_column, ceiling) if column_alive[a] else first
+            if first < max(last_row, last_above):
+                for z in range(columns):
+                    _factor(centre - tile[a, z], scale, u, n, z, narrow)
+            for k in range(first, last_row):
+                slot = base[k] + i0 + a
+                t, w, m = scores[slot], power[slot], exponent[slot]
+                total = F(0)
+                for z in range(columns):
+                    total += _value(tile[a, z] - t, _times(u[z], w, n[z], m, narrow), delta, rho, after, start, lifted)
+                sums[slot] += total
+            for k in range(first, last_above):
+                width = min(columns, base[k + 1] - base[k] - j0)
+                t, w, m, line = t_of[k - first], w_of[k - first], m_of[k - first], totals[k - first]
+                for z in range(width):
+                    line[z] += _value(
+                        tile[a, z] - t[z], _times(u[z], w[z], n[z], m[z], narrow), delta, rho, after, start, lifted
+                    )
+        _add_columns(totals, base, first, last_column, j0, columns, sums)
+
+
+@compiled
+def add_slopes(
+    tile: np.ndarray, gradient: np.ndarray, i0: int, j0: int, scores: np.ndarray, power: np.ndarray,
+    exponent: np.ndarray, centre: F, weights: np.ndarray, base: np.ndarray, counts: np.ndarray, top: np.ndarray,
+    column_alive: np.ndarray, cutoff: F, both: bool, owed: np.ndarray, shape: tuple, margin: F,
+    excess_weights: np.ndarray, lifted: bool | None, narrow: bool | None,
+) -> None:  # fmt: skip
+    """Gradient of the tile's similarities, and what each positive's own similarity is owed.
+
+    That of their excess over the margin is added. Without `both` the gradient may take the place of the tile.
+    """
+    (scale, delta, rho, _, _, peak), (rows, columns) = shape, tile.shape
+    (u, n, totals, t_of, w_of, m_of), lowest = _room(columns), np.empty(GROUP, np.float32)
+    line, weight_of = _lines(1, columns)[0][:columns], _lines(GROUP, columns)
+    most = max(counts[i0], counts[j0], 1)  # without a positive there is the excess all the same
+    group = GROUP if both else most
+    for first in range(0, most, group):
+        totals[:] = F(0)
+        last_column = min(first + GROUP, counts[j0]) if both else first
+        lowest_of_columns(scores, base, first, last_column, j0, columns, lowest)
+        _take_columns(scores, base, first, last_column, j0, columns, t_of)
+        _take_columns(power, base, first, last_column, j0, columns, w_of)
+        _take_columns(exponent, base, first, last_column, j0, columns, m_of)
+        _take_columns(weights, base, first, last_column, j0, columns, weight_of)
+        for a in range(rows):
+            ceiling = top[a] + cutoff
+            last_row = reached_by_row(scores, base, first, min(first + group, counts[i0 + a]), i0 + a, ceiling)
+            last_above = reached_by_columns(lowest, first, last_column, ceiling) if column_alive[a] else first
+            line[:] = F(0)
+            if first < max(last_row, last_above):
+                for z in range(columns):
+                    _factor(centre - tile[a, z], scale, u, n, z, narrow)
+            for k in range(first, last_row):
+                slot = base[k] + i0 + a
+                t, w, m, weight = scores[slot], power[slot], exponent[slot], weights[slot]
+                total = F(0)
+                for z in range(columns):
+                    v = weight * _slope(tile[a, z] - t, _times(u[z], w, n[z], m, narrow), delta, rho, peak, lifted)
+                    line[z] += v
+                    total += v
+                owed[slot] += total
+            for k in range(first, last_above):
+                width = min(columns, base[k + 1] - base[k] - j0)
+                t, w, m, weight = t_of[k - first], w_of[k - first], m_of[k - first], weight_of[k - first]
+                total_line = totals[k - first]
+                for z in range(width):
+                    v = weight[z] * _slope(
+                        tile[a, z] - t[z], _times(u[z], w[z], n[z], m[z], narrow), delta, rho, peak, lifted
+                    )
+                    line[z] += v
+                    total_line[z] += v
+            if first == 0 and margin < NEVER:
+                of_row = excess_weights[i0 + a]
+                for z in range(columns):
+                    g = of_row + (excess_weights[j0 + z] if both else F(0))
+                    line[z] += g if tile[a, z] > margin else F(0)
+            for z in range(columns):  # written out: numba takes seconds to compile the assignment of a whole line
+                gradient[a, z] = line[z] + (gradient[a, z] if first else F(0))
+        _add_columns(totals, base, first, last_column, j0, columns, owed)
+
+
+@compiled
+def spread_listed(
+    places: np.ndarray, similarities: np.ndarray, columns: int, i0: int, j0: int, scores: np.ndarray,
+    weights: np.ndarray, base: np.ndarray, counts: np.ndarray, margin: F, excess_weights: np.ndarray,
+    owed: np.ndarray, shape: tuple, row_at: np.ndarray, rows: np.ndarray, grad: np.ndarray,
+    lifted: bool | None,
+) -> None:  # fmt: skip
+    """What `add_slopes` and the two products behind it do, for the listed entries of a tile alone.
+
+    rows: [n d], as `Tiles.rows`; row_at: [n], as `Tiles.row_at`; grad: [n d], by place.
+    """
+    scale, delta, rho, _, _, peak = shape
+    for place in range(len(places)):
+        i, j = i0 + places[place] // columns, j0 + places[place] % columns
+        s = similarities[place]
+        g = excess_weights[i] + (excess_weights[j] if i != j else F(0)) if s > margin else F(0)
+        for k in range(counts[i]):
+            gap = s - scores[base[k] + i]
+            v = weights[base[k] + i] * _slope(gap, _exp2(-gap * scale, FAR), delta, rho, peak, lifted)
+            owed[base[k] + i] += v
+            g += v
+        if i != j:
+            for k in range(counts[j]):
+                gap = s - scores[base[k] + j]
+                v = weights[base[k] + j] * _slope(gap, _exp2(-gap * scale, FAR), delta, rho, peak, lifted)
+                owed[base[k] + j] += v
+                g += v
+        _add_scaled(grad[i], g, rows[row_at[j]])
+        _add_scaled(grad[j], g, rows[row_at[i]])
+
+
+@compiled
+def collect(
+    tile: np.ndarray, i0: int, j0: int, low: np.ndarray, high: np.ndarray, margin: F, both: bool,
+    places: np.ndarray, similarities: np.ndarray,
+) -> int:  # fmt: skip
+    """List the entries that carry a gradient, place in the tile and similarity, and say how many; without `both` those
+    of the upper triangle, which stand for the lower."""
+    rows, columns = tile.shape
+    count = 0
+    for a in range(rows):
+        bottom, ceiling = low[i0 + a], high[i0 + a]
+        for z in range(0 if both else a, columns):
+            s = tile[a, z]
+            if s >= margin or bottom <= s <= ceiling or low[j0 + z] <= s <= high[j0 + z]:
+                places[count], similarities[count] = a * columns + z, s
+                count += 1
+    return count
+
+
+@compiled
+def add_excess(
+    tile: np.ndarray, i0: int, j0: int, margin: F, both: bool, excess: np.ndarray, violations: np.ndarray
+) -> None:
+    """Add by how much similarities exceed the margin, and how many do, for the row and the column queries."""
+    rows, columns = tile.shape
+    sum_line, count_line = np.zeros(columns, np.float32), np.zeros(columns, np.float32)
+    for a in range(rows):
+        total, count = F(0), F(0)
+        for z in range(columns):
+            over = tile[a, z] - margin
+            v, c = (over, F(1)) if over > F(0) else (F(0), F(0))
+            total += v
+            count += c
+            sum_line[z] += v
+            count_line[z] += c
+        excess[i0 + a] += total
+        violations[i0 + a] += count
+    if both:
+        for z in range(columns):
+            excess[j0 + z] += sum_line[z]
+            violations[j0 + z] += count_line[z]
+
+
+@compiled
+def spread_pairs(
+    first: np.ndarray, second: np.ndarray, weights: np.ndarray, row_at: np.ndarray, rows: np.ndarray,
+    gradient: np.ndarray,
+) -> None:  # fmt: skip
+    """Add weight x row of the other to the gradient of both rows of every pair."""
+    for p in range(len(first)):
+        i, j, g = first[p], second[p], F(weights[p])
+        _add_scaled(gradient[i], g, rows[row_at[j]])
+        _add_scaled(gradient[j], g, rows[row_at[i]])
+
+
+@compiled
+def mix(
+    tile: np.ndarray, x_i: np.ndarray, z_i: np.ndarray, alpha_i: np.ndarray, x_j: np.ndarray, z_j: np.ndarray,
+    alpha_j: np.ndarray, half: np.ndarray, mixed: np.ndarray,
+) -> None:  # fmt: skip
+    """Similarities of mixtures from those of their parents: columns into `half`, then rows into `mixed`."""
+    for a in range(tile.shape[0]):
+        for j in range(len(x_j)):
+            half[a, j] = alpha_j[j] * tile[a, x_j[j]] + (F(1) - alpha_j[j]) * tile[a, z_j[j]]
+    for i in range(len(x_i)):
+        x, z, alpha = x_i[i], z_i[i], alpha_i[i]
+        for j in range(len(x_j)):
+            mixed[i, j] = alpha * half[x, j] + (F(1) - alpha) * half[z, j]
+
+
+@compiled
+def unmix_rows(mixed: np.ndarray, first: np.ndarray, second: np.ndarray, alpha: np.ndarray, matrix: np.ndarray) -> None:
+    """Gradient of the parents' rows, [h c], from that of their mixtures', [r c]."""
+    matrix[:] = F(0)
+    for k in range(len(first)):
+        _add_scaled(matrix[first[k]], alpha[k], mixed[k])
+        _add_scaled(matrix[second[k]], F(1) - alpha[k], mixed[k])
+
+
+@compiled
+def scatter_rows(rows: np.ndarray, target: np.ndarray) -> None:
+    """Move row k to row target[k], for all k at once and in place; target is a permutation."""
+    moved = np.zeros(len(target), np.bool_)
+    held, next_held = np.empty(rows.shape[1], np.float32), np.empty(rows.shape[1], np.float32)
+    for start in range(len(target)):
+        if not moved[start]:
+            held[:] = rows[start]
+            k = start
+            while not moved[k]:
+                to = target[k]
+                next_held[:] = rows[to]
+                rows[to] = held
+                held, next_held = next_held, held
+                moved[k] = True
+                k = to

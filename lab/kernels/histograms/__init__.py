@@ -1,1 +1,0 @@
-"""Soft histograms of similarities, on every path."""

@@ -1,0 +1,187 @@
+"""Work on a run that goes on elsewhere: in a process of its own on this machine, or in the hands of a cluster.
+
+A detached process is started in a session of its own and found again by lock, process number and start. Its output goes
+to the run's log.txt, never to a pipe that somebody would have to read. It outlives whoever started it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from lab.core import ownership
+from lab.core.files import appending, check_allowed, write_json
+from lab.core.installed import children
+from lab.runs import lock, stop_request
+from lab.runs.folder import INTERRUPTED, QUEUED, RUNNING, SENT, STOPPED, Run, launched_lives
+from lab.runs.process import Sent, Worker
+from lab.runs.store import list_runs
+from lab.runs.writer import Writer
+
+GRACE = 30.0
+"""Seconds that a run has to save itself when it is asked to stop."""
+NICENESS = 10
+"""Of what works in the background: where there are too few cores, pages that people wait for come first."""
+
+
+def start(words: list[str], log: Path, environment: dict[str, str] | None = None) -> Worker:
+    """Start `python WORDS` in a session of its own, so that it outlives this process, and at a low priority.
+
+    Raises:
+        OSError: the process or its log cannot be made.
+    """
+    with appending(log) as file:
+        process = subprocess.Popen(
+            children.python(*words),
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            start_new_session=True,
+            env=children.environment(environment),
+        )
+    with suppress(OSError, psutil.Error):  # it may have ended; and not every system has priorities
+        psutil.Process(process.pid).nice(NICENESS)
+        # Linux may share the cores out among sessions first, and niceness then counts only within one.
+        Path(f"/proc/{process.pid}/autogroup").write_text(str(NICENESS))
+    return Worker.of(process.pid)
+
+
+def launch(run: Run, environment: dict[str, str] | None = None) -> Worker:
+    """Start, or resume, a run in the background and return its process at once.
+
+    Args:
+        environment: variables to add to this process's.
+
+    Raises:
+        ValueError: a process is at work on it already.
+        OSError: the process or its log cannot be made.
+    """
+    with suppress(lock.Held), Writer(run):  # of two that launch it at once, one does
+        if not launched_lives(run):
+            (run.path / SENT).unlink(missing_ok=True)  # from here on it is this machine's
+            words = ["-m", "lab", "train", "--resume", str(run.path.resolve())]
+            worker = start(words, run.path / "log.txt", environment)
+            write_json(run.path / "launch.json", run.signed(worker))
+            return worker
+    there = run.snapshot().process
+    raise ValueError(f"Run {run.name} is already running{f', as process {there.pid}' if there else ''}.")
+
+
+def stop(run: Run, grace: float = GRACE) -> str:
+    """Ask the run to stop, wait up to `grace` seconds, then kill it. Returns `stopped`, `killed` or `not running`.
+
+    A run at work on another machine, or in the hands of a cluster, which would begin a killed one anew, is asked by a
+    file in its folder and is not waited for: `asked`. Of one that waits, and whose sender has ended or is of another
+    machine, the folder says at once that it was taken back.
+
+    Raises:
+        ValueError: its process belongs to another account.
+    """
+    check_allowed()
+    found = run.snapshot()
+    if found.under_way:
+        back = found.written_state == QUEUED and not found.seen_through and taken_back(run)
+        stop_request.write(run)  # for a job that may begin yet
+        return "stopped" if back else "asked"
+    worker = found.process
+    if worker is None:
+        if found.state != RUNNING or found.worker is None or found.worker.here:
+            return "not running"
+        stop_request.write(run)
+        return "asked"
+    try:
+        os.kill(worker.pid, signal.SIGTERM)
+    except PermissionError:
+        raise ValueError(
+            f"Run {run.name} is being trained by another account, as process {worker.pid}; only that one can stop it."
+        ) from None
+    deadline = time.monotonic() + grace
+    while worker.alive:
+        if time.monotonic() > deadline:
+            return "killed" if kill(run) else "stopped"
+        time.sleep(0.05)
+    return "stopped"
+
+
+def kill(run: Run) -> bool:
+    """End the run's process and all of its group, at once; False when there is none on this host.
+
+    The run resumes from its last checkpoint.
+    """
+    check_allowed()
+    worker = run.snapshot().process
+    if worker is None:
+        return False
+    with suppress(psutil.NoSuchProcess, ProcessLookupError):
+        leader = psutil.Process(worker.pid)
+        members = [*leader.children(recursive=True), leader]
+        if os.getpgid(worker.pid) == worker.pid:  # then those of its group whose parents have died, too
+            os.killpg(worker.pid, signal.SIGKILL)
+        for member in members:
+            with suppress(psutil.NoSuchProcess):
+                member.kill()
+        psutil.wait_procs(members, timeout=10)
+    with suppress(ChildProcessError):
+        os.waitpid(worker.pid, os.WNOHANG)  # a child of ours: its number is free again
+    if run.written_state in (RUNNING, QUEUED):
+        sentence = "Killed; it resumes from its last checkpoint."
+        with suppress(lock.Held), Writer(run) as writer:  # if somebody was quick enough to go on with it, it is theirs
+            writer.status(STOPPED, phase="stopped", sentence=sentence, eta_seconds=None)
+    return True
+
+
+def reconcile(root: Path | str) -> tuple[Run, ...]:
+    """Write `interrupted` into every run below `root` whose process has gone without a word; returns these runs."""
+    orphans = []
+    for run in list_runs(root):
+        found = run.snapshot()
+        left = found.state == INTERRUPTED and found.written_state in (RUNNING, QUEUED)
+        if left and not found.under_way:  # else the cluster begins it again
+            with suppress(lock.Held), Writer(run) as writer:
+                writer.status(INTERRUPTED, phase="interrupted", sentence=found.status["sentence"], eta_seconds=None)
+                orphans.append(run)
+    return tuple(orphans)
+
+
+def hand_over(run: Run, to: Sent, worker: Worker, outlives: bool) -> None:
+    """Write down who sends a run where, and that it waits.
+
+    Args:
+        outlives: whether the run goes on when that process ends.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    again = run.snapshot().sender == worker  # the page said so first, and somebody may have asked to stop since
+    sign(run, to, worker, outlives)
+    with suppress(lock.Held), Writer(run) as writer:  # of a process whose node is gone and that does not know it yet
+        if not again:
+            stop_request.clear(run)
+        (run.path / "launch.json").unlink(missing_ok=True)
+        writer.status(QUEUED, phase="waiting", sentence="", eta_seconds=None)
+
+
+def sign(run: Run, to: Sent, worker: Worker, outlives: bool, job: str | None = None) -> None:
+    """Write down who sees the run through, and where; the run stays as it is. job: what the cluster calls it."""
+    write_json(run.path / SENT, {**run.signed(worker), **to.as_dict(), "outlives": outlives, "job": job})
+    ownership.sign(run.path, SENT)
+
+
+def taken_back(run: Run) -> bool:
+    """Say of a run that was asked to stop while it waited for its turn, or for a node after its own had died.
+
+    Returns whether it was said: not while another process has the folder.
+    """
+    written = False
+    sentence = "it goes on from its last checkpoint" if run.checkpoint("last") else "nothing of it was trained"
+    with suppress(lock.Held), Writer(run, gone=True) as writer:
+        writer.status(STOPPED, phase="stopped", sentence=f"Taken back; {sentence}.", eta_seconds=None)
+        written = True
+    stop_request.clear(run)
+    return written

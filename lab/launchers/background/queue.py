@@ -1,0 +1,257 @@
+"""A queue of runs that outlives tabs, servers and workers: one file, one run a device at a time, on after an error.
+
+Two small networks, which take a thread each, share a processor of two cores or more.
+
+The file `.queue.json` in the folder of runs holds the names that wait, in order, and the process that works them off.
+Whoever calls `advance` starts what can start; `work` does so until nothing is left, in a detached process that
+`ensure_worker` starts when none lives.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from lab.core import stored
+from lab.core.explain import explain
+from lab.core.files import check_allowed, write_json
+from lab.core.formats import counted
+from lab.launchers.background.detached import launch, reconcile, start
+from lab.runs import stop_request
+from lab.runs.boundary import check_elsewhere
+from lab.runs.folder import FAILED, FINISHED, QUEUED, SENT, Run, working
+from lab.runs.process import Worker
+from lab.runs.schemas import QueueFile
+from lab.runs.store import list_runs
+from lab.runs.threads import SMALL, usable_cores
+from lab.runs.writer import Writer
+
+ABREAST = 2
+"""Small networks that a processor trains at a time."""
+PAUSE = 1.0
+"""Seconds between two looks of the queue's worker."""
+GO = "run `lab runs queue go`"
+"""What starts a queue that stands still."""
+
+
+class Queue:
+    """The waiting runs below one folder. Every method reads and writes the file under a lock."""
+
+    def __init__(self, root: Path | str):
+        self.root = Path(root)
+        self._file = self.root / ".queue.json"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the waiting runs, next first; those whose folder has gone are passed over."""
+        return tuple(name for name in self._read()["waiting"] if (self.root / name / "config.yaml").is_file())
+
+    @property
+    def paused(self) -> bool:
+        """Whether waiting runs are held back."""
+        return self._read()["paused"]
+
+    @property
+    def worker(self) -> Worker | None:
+        """The process that advances the queue, if one lives here."""
+        worker = Worker.read(self._read()["worker"])
+        return worker if worker is not None and worker.alive else None
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether runs wait that nobody will start: the queue's process died, for instance with the machine. That of
+        another machine, which cannot be seen from here, counts as living."""
+        return bool(self.names) and not self.paused and self.worker is None and self._elsewhere is None
+
+    @property
+    def _elsewhere(self) -> Worker | None:
+        worker = Worker.read(self._read()["worker"])
+        return worker if worker is not None and not worker.here else None
+
+    @property
+    def sentence(self) -> str:
+        """Return why no process of this machine starts the runs that wait, and what to do; "" where one does, or where
+        nothing waits."""
+        waiting, elsewhere = counted(len(self.names), "run waits", "runs wait"), self._elsewhere
+        if self.paused:
+            return f"The queue is paused ({waiting}): press Continue the queue in the dashboard, or {GO}."
+        if self.abandoned:
+            return (
+                f"The process that runs the queue has stopped, perhaps because the machine restarted ({waiting}): "
+                f"press Restart the queue in the dashboard, or {GO}. `lab app` does so when it starts."
+            )
+        if self.names and elsewhere is not None:
+            return (
+                f"Process {elsewhere.pid} of {elsewhere.host} runs the queue and cannot be seen from here ({waiting}). "
+                f"If it has ended, {GO} on this machine."
+            )
+        return ""
+
+    def add(self, run: Run, device: str | None = None, position: int | None = None) -> None:
+        """Let a run wait, last or at a position from 0; `device` changes its configuration first.
+
+        Raises:
+            ValueError: the run is of another folder, waits already, is at work or is finished, or needs a program.
+        """
+        if run.path.resolve().parent != self.root.resolve():
+            raise ValueError(f"Run {run.name} is not in {self.root}, so it cannot be added to that folder's queue.")
+        with suppress(OSError):
+            check_elsewhere(run.config.program)
+        found = run.snapshot()
+        if found.place and found.under_way:
+            raise ValueError(f"Run {run.name} is in the hands of {found.place.words}; stop it there first.")
+        if working(run) or found.state == FINISHED:
+            raise ValueError(f"Run {run.name} is {found.state}; a queue takes runs with something left to do.")
+        with self._changing() as state:
+            waiting = state["waiting"]
+            if run.name in waiting:
+                raise ValueError(f"Run {run.name} is already in the queue.")
+            if device is not None:
+                run.reconfigure(run.config.changed("training.device", device))
+            with Writer(run) as writer:
+                for name in ("launch.json", SENT, stop_request.FILE):  # of, and meant for, a process that has ended
+                    (run.path / name).unlink(missing_ok=True)
+                writer.status(QUEUED, phase="waiting", sentence="", eta_seconds=None)
+            waiting.insert(len(waiting) if position is None else position, run.name)
+
+    def remove(self, name: str) -> None:
+        """Take a run out of the queue; its folder stays.
+
+        Raises:
+            ValueError: it does not wait.
+        """
+        with self._changing() as state:
+            _take_out(state["waiting"], name)
+
+    def move(self, name: str, position: int) -> None:
+        """Let a run wait at another position, 0 being the next to start.
+
+        Raises:
+            ValueError: it does not wait, or the position is negative.
+        """
+        if position < 0:
+            raise ValueError(f"A position in the queue is 0, the next to start, or more; got {position}.")
+        with self._changing() as state:
+            _take_out(state["waiting"], name)
+            state["waiting"].insert(min(position, len(state["waiting"])), name)
+
+    @contextmanager
+    def renaming(self, name: str, other: str | None) -> Iterator[None]:
+        """Let a run that waits go on waiting under its other name while the block renames its folder; None ends the
+        waiting."""
+        with self._changing() as state:
+            yield
+            renamed = [other if waiting == name else waiting for waiting in state["waiting"]]
+            state["waiting"] = [waiting for waiting in renamed if waiting is not None]
+
+    def pause(self, paused: bool = True) -> None:
+        """Hold back, or let go on, what waits; runs at work are left alone."""
+        with self._changing() as state:
+            state["paused"] = paused
+
+    def advance(self) -> tuple[Run, ...]:
+        """Start the next runs of every device that has room; returns the runs that were started.
+
+        A run that cannot be started (its folder is damaged, the system refuses) fails with that sentence, so that one
+        failure never holds up the others.
+        """
+        started = []
+        with self._changing() as state:
+            if state["paused"]:
+                return ()
+            cores, busy = usable_cores(), Counter[str]()
+            for run in self.active():
+                busy[slot(run)] += _cores_taken(run, cores)
+            for name in list(state["waiting"]):
+                try:
+                    run = Run(self.root / name)
+                    if not working(run) and run.state != FINISHED:  # else a worker that was killed then had started it
+                        device, taken = slot(run), _cores_taken(run, cores)
+                        if busy[device] and busy[device] + taken > min(cores, ABREAST):
+                            continue
+                        launch(run)
+                        busy[device] += taken
+                        started.append(run)
+                except (ValueError, OSError) as error:
+                    sentence = f"The queue could not start this run: {explain(error)}"
+                    with suppress(ValueError, OSError), Writer(Run(self.root / name)) as writer:
+                        writer.log(sentence)
+                        writer.status(FAILED, phase="failed", sentence=sentence)
+                state["waiting"].remove(name)
+        return tuple(started)
+
+    def active(self) -> tuple[Run, ...]:
+        """Runs of the folder that a process on this host works on, started by the queue or not."""
+        return tuple(run for run in list_runs(self.root) if working(run))
+
+    def ensure_worker(self) -> None:
+        """Start the queue's own detached process unless it lives."""
+        with self._changing() as state:
+            if self.worker is None:
+                words = ["-m", "lab", "runs", "queue", "work", "--runs", str(self.root.resolve())]
+                state["worker"] = start(words, self.root / ".queue.log").as_dict()
+
+    def work(self) -> Iterator[Run]:
+        """Advance the queue until nothing waits; yields every run that was started.
+
+        Raises:
+            ValueError: another process does this already.
+        """
+        with self._changing() as state:
+            if self.worker not in (None, Worker.this()):
+                raise ValueError(f"The queue of {self.root} is already run by process {state['worker']['pid']}.")
+            state["worker"] = Worker.this().as_dict()
+        reconcile(self.root)
+        while not self._retired():
+            with suppress(OSError):  # a full disk: what waits goes on waiting until there is room
+                yield from self.advance()
+            if self.names:
+                time.sleep(PAUSE)
+
+    def _retired(self) -> bool:
+        """Leave the post if nothing waits, in one stroke: whoever adds a run after that starts another worker."""
+        with self._changing() as state:
+            if not (waiting := self.names):
+                state["worker"] = None
+            return not waiting
+
+    @contextmanager
+    def _changing(self) -> Iterator[dict[str, Any]]:
+        check_allowed()
+        self.root.mkdir(parents=True, exist_ok=True)
+        with FileLock(self.root / ".queue.lock"):
+            state = self._read()
+            yield state
+            if state != self._read():
+                write_json(self._file, state)
+
+    def _read(self) -> dict[str, Any]:
+        return {"waiting": [], "paused": False, "worker": None, **stored.find(self._file, QueueFile)}
+
+
+def _take_out(waiting: list[str], name: str) -> None:
+    if name not in waiting:
+        raise ValueError(f"Run {name!r} is not in the queue, which holds: {', '.join(waiting) or 'none'}.")
+    waiting.remove(name)
+
+
+def _cores_taken(run: Run, cores: int) -> int:
+    """Return how many of a processor's cores a run takes while it works: one for a small network, else all."""
+    encoder = (run.config_dict.get("encoder") or {}).get("name")
+    return 1 if encoder in SMALL and slot(run) == "cpu" else max(cores, ABREAST)
+
+
+def slot(run: Run) -> str:
+    """The device that a run occupies while it works: `cpu` or `cuda:N`."""
+    device = (run.config_dict.get("training") or {}).get("device", "auto")
+    if device == "auto":
+        import torch
+
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    return "cuda:0" if device == "cuda" else device

@@ -23,8 +23,7 @@ from lab.core.results import as_array
 
 TEXT = (".csv", ".tsv", ".txt")
 ARROW = (".parquet", ".pq", ".arrow", ".feather")
-SUFFIXES = (*TEXT, *ARROW)
-"""Kinds of files that hold tables."""
+"""Kinds of files that hold tables, as `TEXT` above."""
 
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t"}
 SNIFFED = 100

@@ -8,6 +8,7 @@ import importlib
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -41,6 +42,7 @@ def apply(change: Change) -> bool:
 def has(name: str) -> bool:
     """Return whether the installed Streamlit has a name: of a module, of a class, or of the objects of a class."""
     module_name, _, path = name.partition(":")
+    place: Any
     try:
         place = importlib.import_module(f"streamlit.{module_name}")
     except ImportError:

@@ -82,6 +82,8 @@ def _data(config: RunConfig, dataset: ImageSet, parts: Parts, seconds: float) ->
     counts = f"{counts}; {len(parts.classes):,} training classes"
     if dataset.classes_sentence:
         counts = f"{dataset.classes_sentence.rstrip('.')}; {counts}"
+    if dataset.unlabelled_sentence:
+        counts = f"{counts}; {dataset.unlabelled_sentence.rstrip('.')}"
     values = {"images": sizes, "training classes": len(parts.classes), "left out": len(dataset.problems)}
     if dataset.problems:
         values["problems"] = list(dataset.problems[:LISTED])

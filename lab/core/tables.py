@@ -23,7 +23,7 @@ from lab.core.results import as_array
 
 TEXT = (".csv", ".tsv", ".txt")
 ARROW = (".parquet", ".pq", ".arrow", ".feather")
-"""Kinds of files that hold tables, as `TEXT` above."""
+"""Endings of the files that hold tables: text, and columns of typed values."""
 
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t"}
 SNIFFED = 100

@@ -105,12 +105,10 @@ def assemble(table: Table, seed: int, validation: float, test: float = 0.5) -> I
 
 def numbered(names: list[str]) -> tuple[list[str], np.ndarray]:
     """The different names in order of appearance, and the number of each entry: int64 [n], `no_class` where empty."""
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(filter(None, names)))}
-    labels = no_class(np.arange(len(names)))
-    for row, name in enumerate(names):
-        if name:
-            labels[row] = numbers[name]
-    return list(numbers), labels
+    different = [name for name in dict.fromkeys(names) if name]
+    number_of = {name: number for number, name in enumerate(different)}
+    found = np.array([number_of.get(name, -1) for name in names], dtype=np.int64)
+    return different, np.where(found < 0, no_class(np.arange(len(names))), found)
 
 
 def _published(table: Table, labels: np.ndarray, seed: int, validation: float) -> dict[str, Split]:

@@ -35,8 +35,7 @@ class Manifest(SplitKnobs, ImageSet):
     that repeat one are left out.
 
     Without a split column the classes are shared out by seed, no class is in two splits, and an image without a class
-    is in none. Unreadable images are
-    named in `problems` and left out.
+    is in none. Unreadable images are named in `problems` and left out.
 
     Raises:
         ValueError: no such file, a column is missing, a value is not one of the above, or no image can be read; names

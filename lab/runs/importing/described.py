@@ -139,7 +139,9 @@ def in_words(row_facts: Mapping[str, Any], images: Any, like: str = "") -> str:
         source = f" from column `{taken['label']}`" if "label" in taken else ""
         told.append(f"label: {counted(len(images.class_names), 'class', 'classes')}{source}")
         told += [f"{counted(without, 'row')} without"] if without else []
-        told += [sentence] if (sentence := tables.negative_sentence(images.class_names)) else []
+        negative = tables.negative_sentence(images.class_names)
+        if negative:
+            told.append(negative)
     for what in ("image", "key", "split") if like else ("image", "key", "split", "role", "super_class"):
         if what in taken:
             told.append(f"{what.replace('_', '-')}: column `{taken[what]}`")

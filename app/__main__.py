@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import lab.runs
-from app import access, run_events, served, timers
+from app import access, run_events, served, streamlit_names, timers
 from app.page_style import PageStyle
 from app.shared import settings
+from app.streamlit_names import Change
 from app.uploads import UploadLimit
 from lab.core import connections, files
 from lab.launchers.background.detached import reconcile
@@ -41,17 +42,17 @@ def main(arguments: list[str] | None = None) -> None:
         listening = connections.listening(options.address, options.port)
     except ValueError as error:
         sys.exit(f"app: {error}")
-    _keep_few_sessions()
-    _configure(options.address, options.port)
+    for change in (FEW_SESSIONS, timers.LATE_TIMERS, timers.WHOLE_CLICKS):
+        streamlit_names.apply(change)
     threading.Thread(target=_reconcile, args=[options.runs], daemon=True).start()
     files.guest = access.is_guest
-    timers.ignore_late_ones()
-    timers.finish_what_began()
     link = access.link(options.address, options.port, token)
     ready = f"Rankscope: {link} (runs in {options.runs}; stop with Ctrl-C)"
     if guests:
         ready += f"\nFor guests, who may look: {access.link(options.address, options.port, guests)}"
-    _serve(listening, token, guests, ready)
+    dashboard = _dashboard(token, guests, ready)
+    _configure(options.address, options.port)
+    _serve(dashboard, listening)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -78,16 +79,22 @@ def _keep_few_sessions() -> None:
     kept.MemorySessionStorage = storage  # type: ignore[misc, assignment]
 
 
+FEW_SESSIONS = Change(
+    names=("runtime.memory_session_storage:MemorySessionStorage",),
+    apply=_keep_few_sessions,
+    loss="it keeps more sessions of closed tabs in memory",
+)
+
+
 def _configure(address: str, port: int) -> None:
-    """Read Streamlit's configuration, which lies beside main.py, before the first page is drawn by it."""
-    from streamlit import config
+    """Read Streamlit's configuration before the first page is drawn. It lies beside main.py, so Streamlit finds it only
+    after `st.App` was made."""
     from streamlit.web import bootstrap
 
     named: dict[str, Any] = {"server.address": address, "server.port": port}
     if address not in access.LOCAL:  # nobody knows all names of this machine, and there is always a token here
         named["server.allowedHosts"] = ["*"]
     sys.argv = [str(MAIN)]  # as `streamlit run` leaves it
-    config._main_script_path = str(MAIN)
     bootstrap.load_config_options(named)
 
 
@@ -106,12 +113,10 @@ def _load() -> None:
         importlib.import_module(module)
 
 
-def _serve(listening: socket.socket, token: str, guests: str, ready: str) -> None:
-    """Serve until stopped; `ready` is printed once pages can be asked for."""
+def _dashboard(token: str, guests: str, ready: str) -> Any:
+    """Return the app to serve; it prints `ready` once pages can be asked for."""
     import streamlit as st
     from starlette.middleware import Middleware
-    from streamlit import config
-    from streamlit.runtime.runtime_util import get_max_message_size_bytes
 
     @contextlib.asynccontextmanager
     async def announced(_: object) -> AsyncIterator[None]:
@@ -119,7 +124,7 @@ def _serve(listening: socket.socket, token: str, guests: str, ready: str) -> Non
         threading.Thread(target=_load, daemon=True).start()
         yield
 
-    app = st.App(
+    return st.App(
         MAIN,
         lifespan=announced,
         routes=(*served.ROUTES, *run_events.ROUTES),
@@ -129,9 +134,17 @@ def _serve(listening: socket.socket, token: str, guests: str, ready: str) -> Non
             Middleware(PageStyle),
         ],
     )
+
+
+def _serve(dashboard: Any, listening: socket.socket) -> None:
+    """Serve until stopped."""
+    from streamlit import config
+    from streamlit.runtime.runtime_util import get_max_message_size_bytes
+
     with contextlib.suppress(KeyboardInterrupt):
         connections.serve(
-            app, listening, ws_ping_interval=PING, ws_ping_timeout=PING, ws_max_size=get_max_message_size_bytes(),
+            dashboard, listening, ws_ping_interval=PING, ws_ping_timeout=PING,
+            ws_max_size=get_max_message_size_bytes(),
             ws_per_message_deflate=config.get_option("server.enableWebsocketCompression"),
         )  # fmt: skip
     raise SystemExit(130)  # as every command ends after Ctrl-C, one that a script has put into the background, too

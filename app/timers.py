@@ -15,23 +15,30 @@ Any later request stops a run where that looks into the session's state next, al
 calls. Half of it was done then: an answer on Check counted as heard and was never kept.
 """
 
+from __future__ import annotations
+
 import threading
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from streamlit.proto.WidgetStates_pb2 import WidgetState
-from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
-from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests, ScriptRequestType
-from streamlit.runtime.state.common import unpack_widget_state_value
-from streamlit.runtime.state.safe_session_state import SafeSessionState
-from streamlit.runtime.state.session_state import SessionState
+from app.streamlit_names import Change
+
+if TYPE_CHECKING:
+    from streamlit.proto.WidgetStates_pb2 import WidgetState
+    from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
+    from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests
+    from streamlit.runtime.state.safe_session_state import SafeSessionState
+    from streamlit.runtime.state.session_state import SessionState
 
 
 def ignore_late_ones() -> None:
     """Have Streamlit take no values from the request of a timer, and drop it when its part is gone or the whole page
     is about to be drawn. A choice of somebody has a request of its own, which brings the values."""
+    from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
+    from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests, ScriptRequestType
+
     run, request = ScriptRunner._run_script, ScriptRequests._request_rerun_locked
 
     def run_unless_gone(runner: ScriptRunner, asked: RerunData) -> None:
@@ -57,6 +64,8 @@ def ignore_late_ones() -> None:
 def finish_what_began() -> None:
     """Have Streamlit end what a click, a key or a choice calls (`on_click`, `on_change`) before it stops that run, and
     before the next request of the same browser begins."""
+    from streamlit.runtime.state.safe_session_state import SafeSessionState
+
     begin = SafeSessionState.on_script_will_rerun
     at_work: Any = defaultdict(threading.RLock)
 
@@ -74,9 +83,43 @@ def finish_what_began() -> None:
 
 def _know(state: SessionState, shown: Iterable[WidgetState]) -> None:
     """Keep a value that was set as the widget's own, once the browser shows it."""
+    from streamlit.runtime.state.common import unpack_widget_state_value
+
     kinds, set_here = state._new_widget_state.widget_metadata, state._new_session_state
     for one in shown:
         key = state._key_id_mapper.id_key_mapping.get(one.id)
         if key in set_here and set_here[key] == kinds[one.id].deserializer(unpack_widget_state_value(one)):
             state._old_state[one.id] = set_here.pop(key)
             state._new_widget_state.set_from_value(one.id, state._old_state[one.id])
+
+
+_RUNNER = "runtime.scriptrunner.script_runner:ScriptRunner"
+_REQUESTS = "runtime.scriptrunner_utils.script_requests:ScriptRequests"
+_SAFE_STATE = "runtime.state.safe_session_state:SafeSessionState"
+_SESSION_STATE = "runtime.state.session_state:SessionState"
+
+LATE_TIMERS = Change(
+    names=(
+        f"{_RUNNER}._run_script",
+        f"{_RUNNER}._fragment_storage",
+        f"{_RUNNER}._session_state",
+        f"{_RUNNER}._requests",
+        f"{_REQUESTS}._request_rerun_locked",
+        f"{_REQUESTS}._rerun_data",
+        f"{_REQUESTS}._state",
+        f"{_SAFE_STATE}._state",
+        f"{_SESSION_STATE}._old_state",
+        f"{_SESSION_STATE}._new_session_state",
+        f"{_SESSION_STATE}._new_widget_state",
+        f"{_SESSION_STATE}._key_id_mapper",
+        "runtime.scriptrunner_utils.script_requests:ScriptRequestType",
+        "runtime.state.common:unpack_widget_state_value",
+    ),
+    apply=ignore_late_ones,
+    loss="a timer of a page that updates itself may undo a choice made at the same moment",
+)
+WHOLE_CLICKS = Change(
+    names=(f"{_SAFE_STATE}.on_script_will_rerun", f"{_SAFE_STATE}._state", f"{_SAFE_STATE}._yield_callback"),
+    apply=finish_what_began,
+    loss="a second click that follows at once may interrupt what the first one does",
+)

@@ -193,7 +193,7 @@ class Service:
         """Return what is said of each neighbour of a vector [d]: all but its file, which is this machine's affair."""
         found = self.model.search(query, question.k, least=question.least)
         told = [
-            {"rank": one.rank, "score": one.score, "key": one.key, "class": one.class_name, "item": one.item}
+            {"rank": one.rank, "score": one.score, "key": one.key, "class": one.class_name or None, "item": one.item}
             for one in found
         ]
         if self.threshold is not None:

@@ -57,6 +57,15 @@ def test_a_picture_gets_what_search_finds(client, model):
     assert set(found[0]) == {"rank", "score", "key", "class", "item"}, "no threshold is kept, so none is told"
 
 
+def test_a_picture_without_a_class_is_told_as_null(model, tmp_path):
+    (tmp_path / "bags").mkdir()
+    for place in ("bags/1.png", "loose.png"):
+        (tmp_path / place).write_bytes(png(40, 40))
+    asked = TestClient(application(lab.load(model.run, gallery=tmp_path), TOKEN))
+    (found,) = asked.post("/search", content=png(40, 40), headers=HEADERS).json()["results"]
+    assert {one["key"].rpartition("/")[2]: one["class"] for one in found} == {"1.png": "bags", "loose.png": None}
+
+
 def test_vectors_are_searched_each_by_itself(client, model):
     vectors = model.gallery.vectors[:2]
     answer = client.post("/search?k=2", json={"vectors": vectors.tolist()}, headers=HEADERS)

@@ -36,11 +36,11 @@ def run(arguments: argparse.Namespace) -> None:
     pairs = threshold.measure(run, arguments.split)
     chosen = pairs.let_through(arguments.far or 0.01) if arguments.at is None else pairs.column(arguments.at)
     kept = threshold.save(run, pairs, chosen)
-    names, found = run.dataset().class_names, pairs.classes(chosen)
+    images, found = run.dataset(), pairs.classes(chosen)
     columns = (found.labels, found.false_accepts, found.false_rejects, found.utility)
     keys = ("class", "false accepts", "false rejects", "utility")
     worst = [
-        dict(zip(keys, (names[label], *map(float, numbers)), strict=True))
+        dict(zip(keys, (images.class_name(label), *map(float, numbers)), strict=True))
         for label, *numbers in zip(*(one[: arguments.classes].tolist() for one in columns), strict=True)
     ]
     if arguments.json:

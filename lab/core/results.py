@@ -74,8 +74,15 @@ def labelled(labels: Any) -> np.ndarray:
 
 
 def names_at(names: Sequence[str], labels: np.ndarray) -> np.ndarray:
-    """Return the names, str [n], that labels [n] are the places of; empty where a label is below 0."""
-    return np.asarray([*names, ""], str)[np.where(labels >= 0, labels, len(names))]
+    """Return the names, str [n], that labels [n] are the places of; empty where a label is below 0.
+
+    A label that has no name here, as when the data changed after a run, gives its number.
+    """
+    unnamed = labels >= len(names)
+    found = np.asarray([*names, ""], str)[np.where((labels >= 0) & ~unnamed, labels, len(names))]
+    if not np.any(unnamed):
+        return found
+    return np.where(unnamed, np.asarray(labels).astype(str), found)
 
 
 SAME, OTHER, UNKNOWN = 1, 0, -1

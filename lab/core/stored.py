@@ -43,7 +43,6 @@ Time = Annotated[float, Strict(), Field(ge=0, le=2e11, allow_inf_nan=False)]
 """Seconds since 1970, before the year 8000: dates end at 9999."""
 Few = BeforeValidator(_few)
 Texts = Annotated[list[Text], Field(fail_fast=True)]
-Wholes = Annotated[list[Whole], Field(fail_fast=True)]
 Numbers = Annotated[list[Number | None], Field(fail_fast=True)]
 """None stands for NaN, which JSON lacks."""
 Scores = Annotated[dict[Text, Number | None], Few]

@@ -23,8 +23,7 @@ from lab.core.results import as_array
 
 TEXT = (".csv", ".tsv", ".txt")
 ARROW = (".parquet", ".pq", ".arrow", ".feather")
-SUFFIXES = (*TEXT, *ARROW)
-"""Kinds of files that hold tables."""
+"""Endings of the files that hold tables: text, and columns of typed values."""
 
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t"}
 SNIFFED = 100
@@ -144,6 +143,23 @@ def names(values: Any, what: str, exact: bool = True) -> list[str]:
     if gaps and all(float(one).is_integer() for one in numbers):
         cells = [int(one) if isinstance(one, float | np.floating) and one == one else one for one in cells]
     return [text_of(one) for one in cells]
+
+
+def label_names(values: Any, what: str) -> list[str]:
+    """Return a column of labels as `names` does; a negative number, but not the text "-1", says nothing, too."""
+    cells = column(values)
+    if isinstance(cells, np.ndarray) and cells.dtype.kind == "f":
+        cells = np.where(cells < 0, np.nan, cells)
+    elif not isinstance(cells, np.ndarray) or cells.dtype.kind in "iO":
+        cells = [None if isinstance(one, int | float | np.number) and one < 0 else one for one in cells]
+    return names(cells, what)
+
+
+def negative_sentence(class_names: Iterable[str]) -> str:
+    """Say that a negative number written as text is a class, where one of the classes is called so; else empty."""
+    if any(name.startswith("-") and name[1:].isdecimal() for name in class_names):
+        return "a negative number written as text is a class; leave the cell empty for no class"
+    return ""
 
 
 def column(values: Any) -> Any:

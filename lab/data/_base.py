@@ -255,8 +255,10 @@ class ImageSet(HasKnobs):
         return f"{without:,} of {len(self):,} images {told}."
 
     def class_name(self, label: int) -> str:
-        """Return the name of a class; the label of an image without a class gives an empty text."""
-        return str(self.class_names[label]) if label >= 0 else ""
+        """Return the name of a class: empty for an image without a class, the number of a class that is not here."""
+        if label < 0:
+            return ""
+        return str(self.class_names[label]) if label < len(self.class_names) else str(label)
 
     def names_of(self, labels: np.ndarray) -> np.ndarray:
         """Return the names of the classes of some labels, str [n]; empty for an image without a class."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lab.core.results import no_class
 from lab.data import _splits
 from lab.data._base import ImageRecords, ImageSet
 from lab.data._splits import Split
@@ -21,7 +22,7 @@ class Table:
     """Columns of one entry an image, and what was left out.
 
     key: path below the root, with forward slashes.
-    label: name of the class.
+    label: name of the class, "" for an image without a class.
     split: train, validation or test for each image; None to share the classes out by seed.
     role: query, gallery or "" for each image; None when no split has a gallery of its own.
     super_class: name of the super-class; None when there are none.
@@ -66,7 +67,7 @@ def leave_out_unreadable(table: Table, root: Path) -> None:
         raise ValueError(
             f"None of the {len(table)} images below {root} can be read; the first: {' '.join(bad[0].split())}"
         )
-    before = list(dict.fromkeys(table.label))
+    before = list(dict.fromkeys(filter(None, table.label)))
     table.keep([one is None for one in reasons])
     left = set(table.label)
     table.problems += bad
@@ -76,7 +77,8 @@ def leave_out_unreadable(table: Table, root: Path) -> None:
 def personal(images: ImageSet, table: Table) -> ImageRecords:
     """Return the records of somebody's own images, which nobody has published a split of."""
     pairs = set(zip(table.label, table.split or [], strict=False))
-    images.class_disjoint = not any((name, "train") in pairs and (name, "test") in pairs for name in set(table.label))
+    names = set(filter(None, table.label))
+    images.class_disjoint = not any((name, "train") in pairs and (name, "test") in pairs for name in names)
     return assemble(table, images.knobs.split_seed, images.knobs.validation, images.knobs.test)
 
 
@@ -102,9 +104,11 @@ def assemble(table: Table, seed: int, validation: float, test: float = 0.5) -> I
 
 
 def numbered(names: list[str]) -> tuple[list[str], np.ndarray]:
-    """The different names in order of appearance, and the number of each entry: int64 [n]."""
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    return list(numbers), np.array([numbers[name] for name in names], dtype=np.int64)
+    """The different names in order of appearance, and the number of each entry: int64 [n], `no_class` where empty."""
+    different = [name for name in dict.fromkeys(names) if name]
+    number_of = {name: number for number, name in enumerate(different)}
+    found = np.array([number_of.get(name, -1) for name in names], dtype=np.int64)
+    return different, np.where(found < 0, no_class(np.arange(len(names))), found)
 
 
 def _published(table: Table, labels: np.ndarray, seed: int, validation: float) -> dict[str, Split]:

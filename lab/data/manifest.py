@@ -24,7 +24,8 @@ class Manifest(SplitKnobs, ImageSet):
     Its columns, in any order:
 
     _path: of the image, absolute or below `root`.
-    label: the class; every cell is a name, so that 01 and 1 are two classes, without the blanks around it.
+    label: the class; every cell is a name, so that 01 and 1 are two classes, without the blanks around it. A row whose
+        cell is empty has no class: nothing is trained on its image.
     split (optional): train, validation or test; `query` and `gallery` are those parts of test.
     query_gallery (optional): query or gallery, for splits that search one part in the other.
     super_class (optional): name of the super-class, for the hierarchical sampler.
@@ -33,8 +34,8 @@ class Manifest(SplitKnobs, ImageSet):
     A file is one image under every spelling of its path (`1.png`, `./1.png`, its absolute path, a link to it): rows
     that repeat one are left out.
 
-    Without a split column the classes are shared out by seed, and no class is in two splits. Unreadable images are
-    named in `problems` and left out.
+    Without a split column the classes are shared out by seed, no class is in two splits, and an image without a class
+    is in none. Unreadable images are named in `problems` and left out.
 
     Raises:
         ValueError: no such file, a column is missing, a value is not one of the above, or no image can be read; names
@@ -62,10 +63,19 @@ class Manifest(SplitKnobs, ImageSet):
             raise ValueError(f"There is no file {file}; give a CSV or Parquet file with the columns path and label.")
         columns = {}
         for name, values in tables.read(file).items():
-            columns[name] = tables.names(values, f"values of {name} in {file}", exact=name in NAMES)
+            what = f"values of {name} in {file}"
+            if name == "label":
+                columns[name] = tables.label_names(values, what)
+            else:
+                columns[name] = tables.names(values, what, exact=name in NAMES)
         table = _table(columns, file, self.root)
         leave_out_unreadable(table, self.root)
         return personal(self, table)
+
+    @property
+    def classes_sentence(self) -> str:
+        sentence = tables.negative_sentence(self.class_names)
+        return f"In the column label {sentence}." if sentence else ""
 
 
 def _table(columns: dict[str, list[str]], file: Path, root: Path) -> Table:
@@ -74,9 +84,7 @@ def _table(columns: dict[str, list[str]], file: Path, root: Path) -> Table:
             raise ValueError(f"{file} has no column {name!r}; its columns: {', '.join(columns) or 'none'}.")
     if not columns["path"]:
         raise ValueError(f"{file} has no rows.")
-    for name in NAMES:
-        if "" in columns.get(name, ()):
-            raise ValueError(f"{file}, row {columns[name].index('') + 1}: {name} is empty.")
+    _check_filled(columns, file)
     table = Table(
         key=[key_of(path, root) for path in columns.pop("path")],
         label=columns.pop("label"),
@@ -97,6 +105,24 @@ def _table(columns: dict[str, list[str]], file: Path, root: Path) -> Table:
         table.split = ["test" if value in _ROLES else SPLITS[value] for value in table.split]
     _leave_out_repeats(table, file, root)
     return table
+
+
+def _check_filled(columns: dict[str, list[str]], file: Path) -> None:
+    """Make sure that each row has a path, each row with a label its super-class, and some row a label.
+
+    Raises:
+        ValueError: a cell is empty; names the row.
+    """
+    if not any(columns["label"]):
+        raise ValueError(
+            f"{file}: every cell of the column label is empty, so no image has a class and nothing can be trained; "
+            "`lab embed` takes a folder of images without classes."
+        )
+    for row, path in enumerate(columns["path"], start=1):
+        if not path:
+            raise ValueError(f"{file}, row {row}: path is empty.")
+        if columns["label"][row - 1] and "super_class" in columns and not columns["super_class"][row - 1]:
+            raise ValueError(f"{file}, row {row}: super_class is empty.")
 
 
 def _known(values: list[str] | None, legal: tuple[str, ...], name: str, file: Path) -> list[str] | None:
@@ -124,9 +150,10 @@ def _leave_out_repeats(table: Table, file: Path, root: Path) -> None:
     for row, place in enumerate(places):
         earlier = first.setdefault(place, row)
         if table.label[earlier] != table.label[row]:
+            name = " ".join(table.key[row].split())
             raise ValueError(
-                f"{file}, row {row + 1}: {' '.join(table.key[row].split())} has the label {table.label[row]!r}, but "
-                f"{table.label[earlier]!r} in row {earlier + 1}."
+                f"{file}, row {row + 1}: {name} has {_label_in_words(table, row)}, but "
+                f"{_label_in_words(table, earlier)} in row {earlier + 1}."
             )
         if earlier < row:
             repeats.append(f"row {row + 1} repeats row {earlier + 1}, {table.key[row]}")
@@ -136,3 +163,7 @@ def _leave_out_repeats(table: Table, file: Path, root: Path) -> None:
             f"is listed before, and {'is' if len(repeats) == 1 else 'are'} left out, for instance {repeats[0]}."
         )
     table.keep([first[place] == row for row, place in enumerate(places)])
+
+
+def _label_in_words(table: Table, row: int) -> str:
+    return f"the label {table.label[row]!r}" if table.label[row] else "no label"

@@ -278,7 +278,7 @@ def classifier_in(state: Mapping[str, Tensor]) -> tuple[np.ndarray, np.ndarray] 
 def class_evidence(state: Mapping[str, Tensor], labels: np.ndarray) -> dict[str, Any]:
     """What `evaluate` takes of a loss's class weights, by the names of its arguments.
 
-    Weights of some classes only, such as one of several processes has of a loss that is shared out, are left out.
+    Weights that do not have one row for each label are left out.
 
     Args:
         state: of the loss. labels: int64 [c], the class label of each row of its weights.

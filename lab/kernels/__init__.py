@@ -1,7 +1,5 @@
 """Rank sums and neighbourhoods that the losses call, walked tile by tile so that no n x n x anything ever exists.
 
-`rank_sums`, `positive_rank_sums`, `negative_rank_sums` and `mixed_rank_sums` have plain-loop twins in
-`lab.kernels.reference`, which the tests compare them with in value and gradient.
 `path()` says which implementation runs, `force("plain")` or the environment variable LAB_KERNELS picks one.
 """
 

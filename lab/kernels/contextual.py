@@ -197,7 +197,7 @@ class _Errors(torch.autograd.Function):
 
 def _compiled(n: int) -> ModuleType | None:
     """The compiled loops, where they take so many rows."""
-    if not paths.compiles("neighbours.compiled", n):
+    if not paths.compiles("cpu.neighbours", n):
         return None
     from lab.kernels.cpu import neighbours as compiled
 

@@ -80,7 +80,7 @@ def mixed_rank_sums(
 
 def _blocks(n: int, mixture: Mixture, positives: Tensor, step: Surrogate) -> Blocks | None:
     """How Triton's kernels mix inside the tile of the parents, or None where they do not."""
-    if not isinstance(step, Sigmoid) or not paths.runs_here("mixtures.fused"):
+    if not isinstance(step, Sigmoid) or not paths.runs_here("cuda.mixtures"):
         return None
     from lab.kernels.cuda.blocks import blocks_of
     from lab.kernels.cuda.triton_tiles import ROWS

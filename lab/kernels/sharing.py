@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
@@ -89,45 +88,12 @@ class Share:
         """`sum` of one tensor, differentiable: each part gets the gradient of the sum."""
         return part if self.world == 1 else _Summed.apply(part, self)
 
-    def each(self, local: Tensor, sizes: Sequence[int]) -> Iterator[Tensor]:
-        """The rows of each process in turn, by rank, so that never those of two others are held. No gradient flows."""
-        for rank, size in enumerate(sizes):
-            rows = local.detach().contiguous() if rank == self.rank else local.new_empty(size, *local.shape[1:])
-            if self.world > 1:
-                self.sent += rows.nbytes if rank == self.rank else 0
-                dist.broadcast(rows, rank)
-            yield rows
-
     def largest(self, part: Tensor) -> Tensor:
         """The largest of all processes' numbers, place by place. No gradient flows through."""
         if self.world > 1:
             self.sent += part.nbytes
             dist.all_reduce(part, dist.ReduceOp.MAX)
         return part
-
-
-@dataclass(frozen=True)
-class Part:
-    """A run of classes, of `count` in all, of which each process of a share holds one: those from `first` on."""
-
-    share: Share
-    count: int
-
-    @property
-    def first(self) -> int:
-        """This process's first class."""
-        return self.share.local(self.count).start
-
-    @property
-    def last(self) -> int:
-        """The class behind this process's last."""
-        return self.share.local(self.count).stop
-
-    def places(self, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Which of the labels [n] are of this process's classes, bool [n], and their places there; -1 elsewhere."""
-        places = labels - self.first
-        here = (places >= 0) & (places < self.last - self.first)
-        return here, torch.where(here, places, -1)
 
 
 class _Entering(torch.autograd.Function):

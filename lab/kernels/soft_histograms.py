@@ -78,7 +78,7 @@ def _spread(place: Tensor, mask: Tensor, intervals: int) -> Tensor:
 def _compiled(rows: Tensor, intervals: int) -> bool:
     """Whether compiled tiles take this case."""
     known = rows.dtype == torch.float32 and rows.device.type == "cpu" and 0 < intervals <= MOST_INTERVALS
-    return known and len(rows) > 0 and paths.compiles("histograms.compiled", len(rows))
+    return known and len(rows) > 0 and paths.compiles("cpu.histograms", len(rows))
 
 
 class _OneSet(torch.autograd.Function):

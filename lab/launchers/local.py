@@ -6,9 +6,8 @@ import time
 from collections.abc import Iterator, Sequence
 
 from lab.launchers._base import PAUSE, Launcher
-from lab.runs.folder import working
 from lab.launchers.background.queue import Queue
-from lab.runs.folder import FINISHED, RUNNING, Run
+from lab.runs.folder import FINISHED, RUNNING, Run, working
 
 
 class Local(Launcher):

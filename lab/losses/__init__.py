@@ -1,8 +1,7 @@
 """Losses, one file each: `names()`, `create(name, **knobs)`, `get(name)`, `add(cls)`.
 
 A loss of one's own derives from `Loss`: `from lab.losses import Batch, Loss, knob`. For loops that are not ours:
-`gathered(loss)` under several processes, `sharded` for millions of classes, `for_pml(loss)` inside
-pytorch-metric-learning's wrappers.
+`gathered(loss)` under several processes, `for_pml(loss)` inside pytorch-metric-learning's wrappers.
 """
 
 from typing import TYPE_CHECKING
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from lab.kernels.memory import Peak
     from lab.losses._base import ClassLoss, Family, Loss, RankingKnobs, mean_per_query, normalised
     from lab.losses._batch import Batch
-    from lab.losses._class_shards import sharded
     from lab.losses._draws import Draws, mixed, mixing_weights, positive_couples
     from lab.losses._gathered import gathered
     from lab.losses._pml_parts import for_pml
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Batch", "ClassLoss", "Draws", "Family", "Loss", "Peak", "RankingKnobs",
     "add", "broken", "create", "entries", "for_pml", "gathered", "get", "knob", "mean_per_query", "mixed",
-    "mixing_weights", "names", "normalised", "positive_couples", "sharded",
+    "mixing_weights", "names", "normalised", "positive_couples",
 ]  # fmt: skip
 
 _catalog: "Catalog[Loss]" = Catalog(__name__, __path__, "loss", base="lab.losses._base:Loss")

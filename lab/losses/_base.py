@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from lab.core.knobs import HasKnobs, knob
-from lab.kernels import Peak, sharing, unit
+from lab.kernels import Peak, unit
 from lab.losses._batch import Batch, admit, check_mined
 
 Variant = Literal["paper", "released"]
@@ -228,53 +228,12 @@ class Loss(HasKnobs, nn.Module):
 
 
 class ClassLoss(Loss):
-    """Base of the losses that compare each example with weights of its class, so that it needs no pairs.
-
-    shares_classes: the weights may be shared out by class (`lab.losses.sharded`): the value is the cross-entropy of
-        `logits`, or `part_values` is its own.
-    class_axis: the axis of classes in its matrices of weights; of several rows a class, they lie side by side.
-    """
+    """Base of the losses that compare each example with weights of its class, so that it needs no pairs."""
 
     needs_positives = False
     takes_references = False
     num_classes: int = knob("Number of classes; labels run from 0 to this number minus 1.", ge=1)
     dim: int = knob("Width of the embeddings.", ge=1)
-    shares_classes: ClassVar[bool] = False
-    class_axis = 0
-
-    @classmethod
-    def of_part(cls, first: int, count: int, num_classes: int, dim: int, **knobs: Any) -> Self:
-        """One of so many classes from the first on, whose weights begin as they would among all `num_classes`."""
-        return cls(num_classes=count, dim=dim, **knobs)
-
-    def logits(self, rows: Tensor, targets: Tensor) -> Tensor:
-        """Logits of each class, [n c], of checked rows [n d]; where it has a margin, lower at the target.
-
-        targets: int64 [n], the class of each row; -1 where it is not among these classes.
-        """
-        raise NotImplementedError
-
-    def part_values(self, batch: Batch, part: sharing.Part) -> Tensor:
-        """`values` where this loss holds the classes of a part alone, [n], the same in all processes.
-
-        Here that of a softmax, which needs two numbers an example of the others, three with label smoothing: the
-        largest logit, the sum of exponentials, the sum of logits.
-        """
-        share = part.share
-        here, targets = part.places(batch.query_labels)
-        logits = self.logits(share.entering(batch.queries), targets)
-        highest = share.largest(logits.detach().amax(1))
-        at_target = torch.where(here, logits.gather(1, targets.clamp_min(0)[:, None])[:, 0], 0)
-        exponentials = torch.exp(logits - highest[:, None]).sum(1)
-        smoothing = getattr(self.knobs, "label_smoothing", 0.0)
-        parts = [exponentials, at_target, logits.sum(1)] if smoothing else [exponentials, at_target]
-        sums = share.summed(torch.stack(parts)).unbind()
-        aim = sums[1] if not smoothing else (1 - smoothing) * sums[1] + smoothing * sums[2] / part.count
-        return highest + sums[0].log() - aim
-
-    def part_total(self, batch: Batch, part: sharing.Part) -> Tensor:
-        """`total` where this loss holds the classes of a part alone, []."""
-        return self.part_values(batch, part).mean()
 
     def _admit(self, *args: Any) -> Batch:
         batch = super()._admit(*args)

@@ -11,7 +11,6 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from lab.kernels import gathering, paths, sharing
-from lab.losses._class_shards import ClassShards
 
 UNREADABLE = -1
 """Told to the other processes in place of a shape that makes no batch."""
@@ -79,7 +78,7 @@ class Gathered(nn.Module):
     def _shares(self, alike: bool) -> bool:
         """Whether the loss can be shared: it is known to have no weights whose gradient has to be whole everywhere."""
         weightless = isinstance(self.loss, nn.Module) and not any(p.requires_grad for p in self.loss.parameters())
-        return isinstance(self.loss, ClassShards) or (alike and weightless)
+        return alike and weightless
 
     def _name_images(self, sizes: Sequence[int]) -> None:
         """Everyone's images for a memory that keeps them one by one (`cross_batch_memory` with `unique`)."""

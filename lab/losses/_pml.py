@@ -160,17 +160,3 @@ class PmlClassLoss(PmlLoss, ClassLoss):
     """A loss of pytorch-metric-learning that owns a weight vector, a proxy, for each class."""
 
     pairs_add_up = False
-
-
-class PmlMarginSoftmax(PmlClassLoss):
-    """Softmax over cosines with the weights of classes, the own class's made smaller by a margin."""
-
-    shares_classes = True
-    class_axis = 1
-
-    def logits(self, rows: Tensor, targets: Tensor) -> Tensor:
-        self.inner.cast_types(rows.dtype, rows.device)
-        cosines, place = self.inner.get_cosine(rows), torch.nonzero(targets >= 0).flatten()
-        target_places = place, targets[place]
-        raised = cosines.index_put(target_places, self.inner.modify_cosine_of_target_classes(cosines[target_places]))
-        return self.inner.scale_logits(raised, rows)

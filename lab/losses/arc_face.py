@@ -8,10 +8,10 @@ falling. O(n c d) time, O(n c) memory.
 from __future__ import annotations
 
 from lab.core.knobs import knob
-from lab.losses._pml import PmlMarginSoftmax
+from lab.losses._pml import PmlClassLoss
 
 
-class ArcFace(PmlMarginSoftmax):
+class ArcFace(PmlClassLoss):
     """Cross-entropy on cosines with an angular margin (Deng et al., 2019). Not negative, lower is better.
 
     Example:

@@ -15,19 +15,14 @@ eq. 7 is reversed. There is no released code. O(n d + c^2 d) time, O(c^2) memory
 from __future__ import annotations
 
 import math
-from itertools import product
 from typing import Any, Literal, Self
 
 import torch
 from torch import Tensor, nn
 
 from lab.core.knobs import knob
-from lab.kernels import sharing
 from lab.losses._base import ClassLoss
 from lab.losses._batch import Batch
-
-TILE = 2048
-"""Anchors whose distances to as many others are held at once, where they are shared out."""
 
 
 def attraction(rows: Tensor, centres: Tensor) -> Tensor:
@@ -39,34 +34,6 @@ def repulsion(anchors: Tensor, m: float, ordered: bool) -> Tensor:
     """003 eq. 2: half the squared overlap of the spheres of each pair of anchors [c d], summed, []."""
     overlap = (2 * m - torch.pdist(anchors)).clamp_min(0)
     return (1.0 if ordered else 0.5) * overlap.square().sum()
-
-
-def repulsion_of_part(anchors: Tensor, part: sharing.Part, m: float, ordered: bool) -> Tensor:
-    """`repulsion` of which this process holds some anchors, [c/W d], and computes their pairs with everyone's, [].
-
-    Every pair is met from both sides, so its value counts half each time. An anchor's gradient is the whole one of
-    all its pairs, made on the way, for which tiles of distances are enough.
-    """
-    held, weight = anchors.detach(), 1.0 if ordered else 0.5
-    value, slope, before = held.new_zeros(()), torch.zeros_like(held), 0
-    learns = anchors.requires_grad and torch.is_grad_enabled()
-    for others in part.share.each(held, part.share.even(part.count)):
-        for start, first in product(range(0, len(held), TILE), range(0, len(others), TILE)):
-            rows = held[start : start + TILE].clone().requires_grad_(learns)
-            distances = torch.cdist(rows, others[first : first + TILE], compute_mode="donot_use_mm_for_euclid_dist")
-            itself = _diagonal(distances, part.first + start - before - first)
-            pushed = weight * (2 * m - distances).clamp_min(0).masked_fill(itself, 0).square().sum()
-            value += 0.5 * pushed.detach()
-            if learns:
-                slope[start : start + TILE] += torch.autograd.grad(pushed, rows)[0]
-        before += len(others)
-    return value + ((anchors - held) * slope).sum()
-
-
-def _diagonal(like: Tensor, offset: int) -> Tensor:
-    """True where a column is its row plus an offset, of the shape [n r] of another matrix."""
-    rows, columns = (torch.arange(size, device=like.device) for size in like.shape)
-    return columns == rows[:, None] + offset
 
 
 def short_fall(anchors: Tensor, p: float) -> Tensor:
@@ -95,7 +62,6 @@ class ClassAnchorMargin(ClassLoss):
     family = "proxy"
     cosine = False
     lengths_matter = True
-    shares_classes = True
 
     m: float = knob(
         "Radius around each anchor that stays free.", default=2.0, gt=0, unit="distance", source="CAM, eq. 2"
@@ -146,29 +112,6 @@ class ClassAnchorMargin(ClassLoss):
         if knobs.min_norm:
             values = values + short_fall(anchors, knobs.p)
         return values
-
-    @classmethod
-    def of_part(cls, first: int, count: int, num_classes: int, dim: int, **knobs: Any) -> Self:
-        chosen: Any = cls.Knobs(num_classes=num_classes, dim=dim, **knobs)
-        if chosen.init == "random":
-            return cls(num_classes=count, dim=dim, **knobs)
-        _refuse_crowds(num_classes, dim)
-        part = cls(num_classes=count, dim=dim, **knobs)
-        part.anchors.data = part.anchors.data.roll(first, 1)
-        return part
-
-    def part_values(self, batch: Batch, part: sharing.Part) -> Tensor:
-        knobs, anchors = self.knobs, self.anchors.to(batch.queries)
-        values, sums = batch.queries.sum(1) * 0, []
-        if knobs.attractor:
-            here, places = part.places(batch.query_labels)
-            pulled = attraction(part.share.entering(batch.queries), anchors[places.clamp_min(0)])
-            values = values + part.share.summed(torch.where(here, pulled, 0))
-        if knobs.repeller:
-            sums.append(repulsion_of_part(anchors, part, knobs.m, knobs.ordered))
-        if knobs.min_norm:
-            sums.append(short_fall(anchors, knobs.p))
-        return values + part.share.summed(torch.stack(sums)).sum() if sums else values
 
     def predict(self, embeddings: Tensor) -> Tensor:
         """Class of the nearest anchor, int64 [n], of embeddings [n d] (003, eq. 11)."""

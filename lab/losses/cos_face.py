@@ -7,10 +7,10 @@ over the batch. O(n c d) time, O(n c) memory.
 from __future__ import annotations
 
 from lab.core.knobs import knob
-from lab.losses._pml import PmlMarginSoftmax
+from lab.losses._pml import PmlClassLoss
 
 
-class CosFace(PmlMarginSoftmax):
+class CosFace(PmlClassLoss):
     """Cross-entropy on cosines with an additive margin (Wang et al., 2018). Not negative, lower is better.
 
     Example:

@@ -30,7 +30,6 @@ class CrossEntropy(ClassLoss):
     """
 
     family = "classification"
-    shares_classes = True
     cosine = False
     lengths_matter = True
 
@@ -44,9 +43,7 @@ class CrossEntropy(ClassLoss):
         self.classifier = nn.Linear(self.knobs.dim, self.knobs.num_classes, bias=self.knobs.bias)
 
     def values(self, batch: Batch) -> Tensor:
-        logits, smoothing = self.logits(batch.queries, batch.query_labels), self.knobs.label_smoothing
-        return F.cross_entropy(logits, batch.query_labels, reduction="none", label_smoothing=smoothing)
-
-    def logits(self, rows: Tensor, targets: Tensor) -> Tensor:
+        rows, smoothing = batch.queries, self.knobs.label_smoothing
         weight, bias = self.classifier.weight.to(rows), self.classifier.bias
-        return F.linear(rows, weight, None if bias is None else bias.to(rows)) / self.knobs.temperature
+        logits = F.linear(rows, weight, None if bias is None else bias.to(rows)) / self.knobs.temperature
+        return F.cross_entropy(logits, batch.query_labels, reduction="none", label_smoothing=smoothing)

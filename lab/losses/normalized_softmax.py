@@ -6,8 +6,6 @@ O(n c d) time, O(n c) memory.
 
 from __future__ import annotations
 
-from torch import Tensor
-
 from lab.core.knobs import knob
 from lab.losses._pml import PmlClassLoss
 
@@ -25,12 +23,6 @@ class NormalizedSoftmax(PmlClassLoss):
     """
 
     family = "classification"
-    shares_classes = True
-    class_axis = 1
     theirs = "NormalizedSoftmaxLoss"
 
     temperature: float = knob("Temperature of the softmax.", default=0.05, gt=0, scale="log", unit="cosine")
-
-    def logits(self, rows: Tensor, targets: Tensor) -> Tensor:
-        self.inner.cast_types(rows.dtype, rows.device)
-        return self.inner.get_logits(rows)

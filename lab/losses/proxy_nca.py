@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch import Tensor
-
 from lab.core.knobs import knob
 from lab.losses._pml import PmlClassLoss
 
@@ -28,7 +26,6 @@ class ProxyNCA(PmlClassLoss):
     """
 
     family = "proxy"
-    shares_classes = True
 
     temperature: float = knob(
         "Temperature of the softmax.",
@@ -43,7 +40,3 @@ class ProxyNCA(PmlClassLoss):
         from lab.losses._pml_lean import StableProxyNCA
 
         return StableProxyNCA(num_classes=self.num_classes, embedding_size=self.dim, softmax_scale=1 / self.temperature)
-
-    def logits(self, rows: Tensor, targets: Tensor) -> Tensor:
-        self.inner.cast_types(rows.dtype, rows.device)
-        return -self.inner.softmax_scale * self.inner.get_logits(rows)

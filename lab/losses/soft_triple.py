@@ -7,11 +7,6 @@ memory for k centres.
 
 from __future__ import annotations
 
-from typing import Any, Self
-
-import torch
-from torch import Tensor
-
 from lab.core.knobs import knob
 from lab.losses._pml import PmlClassLoss
 
@@ -29,8 +24,6 @@ class SoftTriple(PmlClassLoss):
     """
 
     family = "proxy"
-    shares_classes = True
-    class_axis = 1
     theirs = "SoftTripleLoss"
 
     centers_per_class: int = knob("Number of centres of each class.", default=10, ge=1)
@@ -41,16 +34,3 @@ class SoftTriple(PmlClassLoss):
         "Temperature of the softmax over a class's centres.", default=0.1, gt=0, scale="log", unit="cosine"
     )
     margin: float = knob("Margin by which an image's own class must lead.", default=0.01, ge=0, le=2, unit="cosine")
-
-    @classmethod
-    def of_part(cls, first: int, count: int, num_classes: int, dim: int, **knobs: Any) -> Self:
-        """The library's centres are the shorter, the more there are."""
-        part = cls(num_classes=count, dim=dim, **knobs)
-        part.inner.fc.data *= (count / num_classes) ** 0.5
-        return part
-
-    def logits(self, rows: Tensor, targets: Tensor) -> Tensor:
-        self.inner.cast_types(rows.dtype, rows.device)
-        similarities, place = self.inner.get_logits(rows), torch.nonzero(targets >= 0).flatten()
-        at_target = place, targets[place]
-        return self.knobs.la * similarities.index_put(at_target, similarities[at_target] - self.knobs.margin)

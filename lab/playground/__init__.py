@@ -131,8 +131,8 @@ def of_batch(embedded: EmbeddingSet, images: ImageSet, start: Mapping[str, Any] 
     _, first, codes = np.unique(embedded.labels, return_index=True, return_inverse=True)
     rows = np.sort(np.argsort(first[codes], kind="stable")[:MOST])
     some = embedded.take(rows)
-    names = [f"{images.class_names[label]}, image {item}" for label, item in zip(some.labels, some.items, strict=True)]
-    kinds = [str(images.class_names[label]) for label in some.labels]
+    names = [f"{images.class_name(label)}, image {item}" for label, item in zip(some.labels, some.items, strict=True)]
+    kinds = [images.class_name(label) for label in some.labels]
     return page(some.vectors, kinds, names, [_picture(images, int(item)) for item in some.items], start)
 
 

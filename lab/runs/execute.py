@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from lab.training.loop import Parts, Trainer
 
 CHANGEABLE = ("optimiser", "schedule", "training", "testing", "metrics", "evaluation")
-FIXED = ("training.seed", "training.whitening", "training.class_weights")
+FIXED = ("training.seed", "training.whitening")
 """Sections whose knobs a run may change when it goes on, and knobs of them that it may not."""
 
 HEARTBEAT = 1.0
@@ -46,8 +46,7 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
             first step makes room: it goes to the trash.
 
     Raises:
-        ValueError: a run of that name exists, or the name is no plain file name; or the configuration shares out class
-            weights and asks for something that needs all of them.
+        ValueError: a run of that name exists, or the name is no plain file name.
         OSError: the disk is full or the folder cannot be written; the name is then as free as it was.
 
     Example (`config` and `root` are those of `lab.runs`):
@@ -56,10 +55,6 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
         ('queued', ['.lock', 'config.yaml', 'owner.json', 'status.json'])
     """
     check_allowed()
-    if config.training.knobs.class_weights == "sharded":
-        from lab.runs.building.loss import check_sharded  # brings torch
-
-        check_sharded(config)
     root = default_root(root)
     if name is None:
         name = free_name(root, f"{time.strftime('%Y%m%d-%H%M%S')}-{config.loss.name}-{config.data.name}")

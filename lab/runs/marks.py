@@ -236,8 +236,8 @@ def save_corrections(root: Path, table: Mapping[str, str]) -> Path:
 
 def as_manifest(images: ImageSet, marks: Mapping[int, Mark]) -> str:
     """The corrected data set as a table with the columns path, label, split, which the data set `manifest` reads beside
-    the folder of the images, as do other programs. Images that marks drop, those of no split and those without a class
-    are not in it.
+    the folder of the images, as do other programs. Images that marks drop and those of no split are not in it;
+    the label of an image without a class is empty.
 
     Raises:
         ValueError: the images are no files.
@@ -252,7 +252,6 @@ def as_manifest(images: ImageSet, marks: Mapping[int, Mark]) -> str:
             [f"./{key}" if plain_cell(key) != key else key, images.class_name(corrected.labels[item]), name]
             for item, name in sorted(_homes(corrected).items())
             for key in [images.keys[item]]
-            if corrected.labels[item] >= 0
         ),
     )
 

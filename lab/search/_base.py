@@ -86,7 +86,8 @@ class Index(HasKnobs):
         """Index a gallery of g items; returns the index itself.
 
         Args:
-            gallery: an `EmbeddingSet`, in memory, memory-mapped or in shards (`lab.search.galleries`); or vectors [g d].
+            gallery: an `EmbeddingSet`, in memory, memory-mapped or in shards (`lab.search.galleries`); or vectors
+                [g d].
             labels: [g], whole numbers, of such vectors; only a ranking reads them.
             anchors: float [c d], class anchors, for `two_stage`, which needs them, and `faiss_ivf_pq`.
 

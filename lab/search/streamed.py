@@ -19,9 +19,9 @@ ITEMS = 65_536
 class Streamed(Index):
     """The ranking of `exact`, bit for bit, without the gallery in memory.
 
-    Vectors may lie in shards (`lab.search.galleries`) or in a memory map. The rows of all positives are fetched first, then
-    the whole gallery is read once, a tile at a time. Time O(q g d); memory O(tile + q k + positives), which does not
-    grow with the gallery.
+    Vectors may lie in shards (`lab.search.galleries`) or in a memory map. The rows of all positives are fetched first,
+    then the whole gallery is read once, a tile at a time. Time O(q g d); memory O(tile + q k + positives), which does
+    not grow with the gallery.
 
     Example (`gallery` is that of `lab.search`):
         >>> lab.search.create("streamed", k=2).build(gallery).neighbours(np.array([0.6, 0.8]))[1]

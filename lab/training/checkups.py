@@ -1,7 +1,7 @@
 """When a training is examined, and what it records then: `lab.training.signs` says what, `lab.verdict` reads it.
 
 Batches at steps 1, 4, 16, 64, ... and at validations; validation images before the first step and at each validation.
-Of a training by one process: several see parts of a batch, and their weights may be in parts.
+Of a training by one process: several see parts of a batch.
 """
 
 from __future__ import annotations

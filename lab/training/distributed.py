@@ -25,7 +25,6 @@ from torch import nn
 from lab.core.results import EmbeddingSet
 from lab.kernels import gathering, paths, sharing
 from lab.training.processes.batchnorm import normalises_over_batch
-from lab.training.processes.class_shards import is_shard
 
 TIMEOUT = timedelta(minutes=30)
 """How long a collective waits for a process that stands still or is cut off; one that dies is noticed in seconds."""
@@ -169,12 +168,10 @@ class Processes:
 
         wish: whether this process is asked to stop; returns whether any is. The loss's own gradients and batch
         normalisation's running statistics are averaged, so that rounding cannot let the processes drift apart. A weight
-        without gradient in all processes stays without. Of class weights that are shared out, each process has the
-        gradient of its own already.
+        without gradient in all processes stays without.
         """
         sums = [p for p in encoder.parameters() if p.requires_grad]
-        shards = {id(weight) for module in loss.modules() if is_shard(module) for weight in module.parameters()}
-        means = [p for p in loss.parameters() if p.requires_grad and id(p) not in shards]
+        means = [p for p in loss.parameters() if p.requires_grad]
         statistics: list[Any] = [
             buffer
             for module in encoder.modules()

@@ -16,7 +16,6 @@ from torch.autograd.profiler import profile
 
 from lab.evaluation.mixed_precision import MixedPrecision
 from lab.kernels.memory import EncoderBytes, Forecast, MeasuredPeak, Peak, available_bytes, forecast, require
-from lab.training.processes.class_shards import is_shard
 from lab.training.randomness import LOSS, RandomState, seeded
 
 if TYPE_CHECKING:
@@ -87,14 +86,13 @@ def peak_of(loss: nn.Module, labels: torch.Tensor, dim: int) -> Peak | MeasuredP
     declared = getattr(loss, "peak", None)
     if isinstance(declared, Peak):
         return declared
-    module: Any = loss.loss if is_shard(loss) else loss  # a part of the classes does not wait for the other processes
-    classes = getattr(getattr(module, "knobs", None), "num_classes", None)
+    classes = getattr(getattr(loss, "knobs", None), "num_classes", None)
     labels = labels.cpu().sort().values[:MEASURED]  # whole classes
     labels = labels if classes is None else labels % classes
-    parts = (2, 1) if getattr(module, "family", None) in ("proxy", "classification") else (4, 2, 1)
+    parts = (2, 1) if getattr(loss, "family", None) in ("proxy", "classification") else (4, 2, 1)
     sizes = sorted({math.ceil(len(labels) / part) for part in parts})
     try:
-        taken = [allocated_bytes(module, labels[:size], dim) for size in sizes]
+        taken = [allocated_bytes(loss, labels[:size], dim) for size in sizes]
     except Exception:  # the step itself will say what is wrong, better than a forecast
         return MeasuredPeak((), guess=True)
     grows = any(hasattr(inner, "images_of_batch") for inner in loss.modules())  # a memory that fills

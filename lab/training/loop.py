@@ -26,7 +26,6 @@ from lab.kernels import allocator
 from lab.training import checkpoint, forecast
 from lab.training.checkups import Checkups
 from lab.training.distributed import Processes
-from lab.training.processes import class_shards
 from lab.training.processes.batchnorm import share as share_statistics
 from lab.training.randomness import ENCODER, LOSS, deterministic, seeded
 from lab.training.settings import TrainingKnobs
@@ -122,10 +121,7 @@ class Trainer:
             )
         self._kept: int | None = None  # chunks that keep their graph, known from the first step on
         self.precision = MixedPrecision(knobs.precision, parts.device)
-        self.held = class_shards.held_by(parts.loss, parts.optimiser)
-        if self.held and self.precision.scales:
-            raise ValueError("training: class_weights sharded needs precision float32 or bfloat16, got float16.")
-        self.checkups = Checkups(parts, knobs.steps, knobs.validate_every, processes is None and not self.held)
+        self.checkups = Checkups(parts, knobs.steps, knobs.validate_every, on=processes is None)
         self.progress = TrainingProgress()
         self._durations: deque[float] = deque(maxlen=PACE)
         self._validating = 0.0  # seconds that the last validation took
@@ -143,13 +139,11 @@ class Trainer:
         state = checkpoint.load(path)
         try:
             self.parts.encoder.load_state_dict(state["encoder"])
-            self.parts.loss.load_state_dict(self.held.restored(state["loss"]) if self.held else state["loss"])
+            self.parts.loss.load_state_dict(state["loss"])
             groups = [{**group, "params": None} for group in self.parts.optimiser.param_groups]
             self.parts.optimiser.load_state_dict(state["optimiser"])
             for group, asked in zip(self.parts.optimiser.param_groups, groups, strict=True):
                 group.update({**asked, "params": group["params"]})  # rates may have been changed meanwhile
-            if self.held:
-                self.held.load(path.parent, state["class_shards"])
             self.precision.load_state_dict(state["scaler"])
             self.progress = TrainingProgress(**state["progress"])
         except (RuntimeError, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -202,24 +196,15 @@ class Trainer:
         """Write a checkpoint; the best one holds weights only, the last one everything needed to go on."""
         if self.checkpoints is None:
             return
-        step, held = self.progress.step, self.held
-        shard_record = held.save(self.checkpoints, step) if held and name == LAST else None
-        if shard_record and self.processes is not None:
-            self.processes.lists([])  # all have written theirs
         if self.processes is not None and not self.processes.first:
             return
+        step, parts = self.progress.step, self.parts
         yield Saving(step, name)
-        losses = self.parts.loss.state_dict()
-        state: dict[str, Any] = {"encoder": self.parts.encoder.state_dict(), "config": self.parts.config}
-        state |= {"loss": held.whole(losses) if held else losses, "progress": dataclasses.asdict(self.progress)}
+        state: dict[str, Any] = {"encoder": parts.encoder.state_dict(), "config": parts.config}
+        state |= {"loss": parts.loss.state_dict(), "progress": dataclasses.asdict(self.progress)}
         if name == LAST:
-            optimised = held.rest() if held else self.parts.optimiser.state_dict()
-            state |= {"optimiser": optimised, "scaler": self.precision.state_dict()}
-        if shard_record:
-            state |= {"class_shards": shard_record}
+            state |= {"optimiser": parts.optimiser.state_dict(), "scaler": self.precision.state_dict()}
         checkpoint.save(self.checkpoints / f"{name}.safetensors", state)
-        if held and shard_record:
-            held.tidy(self.checkpoints, step)
         yield Saved(step, name)
 
     def _step(self, batch: LoadedBatch, step: int, watch: Stopwatch) -> tuple[StepResult, float, float]:
@@ -259,7 +244,8 @@ class Trainer:
             wish = self.stop()
             self.stopped = wish if self.processes is None else self.processes.complete(parts.encoder, parts.loss, wish)
             with watch.of("optimiser"):
-                norm = self._clipped(knobs.clip)
+                weights = [p for group in parts.optimiser.param_groups for p in group["params"]]
+                norm = self.precision.clip(parts.optimiser, weights, knobs.clip)  # the norm before it is clipped
                 if not (math.isfinite(norm) or self.precision.scales):
                     raise self._stop(f"the gradient's norm is {norm}", step, result.embeddings, batch)
                 self.checkups.optimised(step, lambda: self.precision.step(parts.optimiser))
@@ -283,16 +269,6 @@ class Trainer:
         forecast.refuse_what_cannot_be_had(needed, self.parts.device)
         limit = None if knobs.graph_memory is None else int(knobs.graph_memory * GB)
         return forecast.chunks_kept(needed, limit, self.parts.device)
-
-    def _clipped(self, largest: float | None) -> float:
-        """The gradient's norm before it is clipped; this process may hold a part of it only."""
-        weights = [p for group in self.parts.optimiser.param_groups for p in group["params"]]
-        if not self.held:
-            return self.precision.clip(self.parts.optimiser, weights, largest)
-        norm = class_shards.norm(weights, self.held.weights.values())
-        if largest is not None:
-            torch.nn.utils.clip_grads_with_norm_(weights, largest, norm)
-        return float(norm)
 
     def _stop(self, what: str, step: int, embeddings: torch.Tensor, batch: LoadedBatch) -> Stopped:
         return Stopped(

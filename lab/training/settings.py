@@ -47,12 +47,6 @@ class TrainingKnobs(lab.core.knobs.Knobs):
         "of them, or refuse it. With chunks chunk_batchnorm decides.",
         default="shared",
     )
-    class_weights: Literal["whole", "sharded"] = knob(
-        "What several processes hold of the loss's weights of classes (proxies, anchors): each all of them, or each "
-        "those of its own classes, for millions of classes.",
-        default="whole",
-        source="An et al. 2021",
-    )
     whitening: int | None = knob(
         "Number of training images whose whitening initialises the last layer; by default it starts at random.",
         default=None,
@@ -87,8 +81,19 @@ class TrainingKnobs(lab.core.knobs.Knobs):
     @model_validator(mode="before")
     @classmethod
     def _of_version_0_2(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Runs of 0.2 say what decodes JPEG files and shares out the encoder, which are no choices any more."""
+        """Leave out what runs of 0.2 say of decoding and of sharing out weights, which are no choices any more.
+
+        Raises:
+            ValueError: class weights are to be shared out over processes.
+        """
         kept = {name: value for name, value in values.items() if name not in ("decode", "encoder_weights")}
+        if kept.get("class_weights") == "sharded":
+            raise ValueError(
+                "class_weights sharded is no choice any more, since each process holds the weights of all classes; "
+                "leave class_weights out"
+            )
+        if kept.get("class_weights") == "whole":
+            del kept["class_weights"]
         return kept | ({"processes_batchnorm": "refuse"} if kept.get("processes_batchnorm") == "frozen" else {})
 
 

@@ -174,7 +174,7 @@ def retyped(content: bytes, chance: random.Random) -> bytes:
     elif kind == 3:
         arrays[name] = array.astype(chance.choice([np.float16, np.int8, np.uint8, np.float64, bool]))
     elif kind == 4:
-        arrays[name] = np.full_like(array, chance.choice([-1, 7, 100]))
+        arrays[name] = np.full_like(array, np.asarray(chance.choice([-1, 7, 100])).astype(array.dtype))
     elif kind == 5:
         arrays[name] = np.zeros((0, *array.shape[1:]), array.dtype)
     elif array.dtype.kind == "f":

@@ -10,8 +10,8 @@ from playwright.sync_api import Page, expect
 from test_in_browser_accessibility import settled
 
 from lab.launchers.background.detached import kill
-from lab.runs.folder import working
 from lab.runs import Run
+from lab.runs.folder import working
 
 pytestmark = pytest.mark.browser
 

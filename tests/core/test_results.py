@@ -70,3 +70,11 @@ def test_a_ranking_knows_right_wrong_and_unknown_and_numbers_what_counts():
     assert ranking.neighbour_ranks.tolist() == [[0, 1, 2, 0]]
     part = ranking.part(np.array([0]), places=np.array([0, 2]))
     assert part.neighbours.tolist() == [[1, 0, -1, -1]] and part.positive_items.tolist() == [0] and not part.left_out
+
+
+def test_a_label_without_a_name_gives_its_number():
+    assert names_at(["a", "b"], np.array([1, 7, -1])).tolist() == ["b", "7", ""]
+    assert names_at([], np.array([12])).tolist() == ["12"]
+    images = lab.data.Unlabelled([])
+    images.class_names = ["a", "b"]
+    assert [images.class_name(label) for label in (1, 7, -1)] == ["b", "7", ""]

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -134,10 +135,39 @@ def test_a_file_is_one_image_under_every_spelling(tmp_path_factory, rows):
         assert key == f"{at}.png" if form in SPELLINGS else key.endswith(f"{at}.png")
 
 
+def test_rows_without_a_label_have_no_class(write, tmp_path):
+    import pyarrow
+    import pyarrow.parquet
+
+    rows = [*ROWS, ("d/1.png", "", "train"), ("d/2.png", " ", "test")]
+    found = create(write(table("path", "label", "split", rows=rows)), validation=0)
+    assert found.class_names == ["ant", "bee", "cat"]
+    assert found.labelled.tolist() == [True] * 5 + [False] * 2 and found.class_disjoint
+    assert found.splits["train"].items.tolist() == [0, 1, 2] and found.splits["test"].items.tolist() == [3, 4, 6]
+    assert found.unlabelled_sentence == "2 of 7 images have no class, so they train nothing."
+    assert not found.problems
+    shared = create(write(table("path", "label", rows=rows), "shared.csv"), test=0.34, validation=0)
+    assert not {5, 6} & set(np.concatenate([one.items for one in shared.splits.values()]).tolist())
+    numbers = {"path": [row[0] for row in rows], "label": [1, 1, 2, 3, 3, -1, None]}
+    pyarrow.parquet.write_table(pyarrow.table(numbers), tmp_path / "list.parquet")
+    typed = create(str(tmp_path / "list.parquet"))
+    assert typed.class_names == ["1", "2", "3"] and typed.labelled.tolist() == found.labelled.tolist()
+
+
+def test_a_negative_number_as_text_is_a_class_and_is_told(write):
+    found = create(write("path,label\na.png,x\nb.png,-1\n"), test=0, validation=0)
+    assert found.class_names == ["x", "-1"] and "leave the cell empty for no class" in found.classes_sentence
+
+
+def test_an_image_with_and_without_a_label_is_refused(write):
+    with pytest.raises(ValueError, match="row 2: a.png has no label, but the label 'x' in row 1"):
+        create(write("path,label\na.png,x\na.png,\n"))
+
+
 def test_two_labels_under_two_spellings_are_both_said(tmp_path, image_file):
     image_file(tmp_path / "a.png")
     (tmp_path / "list.csv").write_text(f"path,label\na.png,x\n{tmp_path}/a.png,y\n")
-    with pytest.raises(ValueError, match="row 2: a.png has the label 'y', but 'x' in row 1"):
+    with pytest.raises(ValueError, match="row 2: a.png has the label 'y', but the label 'x' in row 1"):
         create(str(tmp_path / "list.csv"))
 
 
@@ -166,14 +196,14 @@ def test_corrections_know_an_image_under_every_spelling(write, tmp_path):
         ("path,label\n", "has no rows"),
         ("path,label\na.png\n", "line 2: 1 values for 2 columns"),
         ("path,label,label\na.png,x,y\n", "two columns of one name"),
-        ("path,label\na.png,\n", "row 1: label is empty"),
+        ("path,label\na.png,\n", "every cell of the column label is empty, so no image has a class"),
         ("path,label,split\na.png,x,exam\n", "row 1: split is 'exam', not one of train"),
         ("path,label,split,query_gallery\na.png,x,test,both\n", "query_gallery is 'both', not one of query, gallery"),
         ("path,label,query_gallery\na.png,x,query\n", "but no column split"),
         ("path,label,split,query_gallery\na.png,x,query,query\n", "use one"),
         ("path,label,split\na.png,x,query\nb.png,x,query\n", "2 queries, 0 gallery images"),
         ("path,label,split\na.png,x,query\nb.png,x,gallery\nc.png,x,test\n", "1 images that are neither"),
-        ("path,label\na.png,x\na.png,y\n", "row 2: a.png has the label 'y', but 'x' in row 1"),
+        ("path,label\na.png,x\na.png,y\n", "row 2: a.png has the label 'y', but the label 'x' in row 1"),
         ("path,label\nabsent.png,x\n", "None of the 1 images"),
         ("path,label,super_class\na.png,x,\n", "super_class is empty"),
         ('path,label\n"a.png,x\n', "not well-formed CSV"),

@@ -15,7 +15,7 @@ from lab.core.streams import result_of
 from lab.evaluation.scores import evaluate, evaluate_streamed
 from lab.integrations.importing import shards as embedding
 from lab.search.galleries import shards
-from lab.search.galleries.rows import Rows
+from lab.search.galleries.rows import LabelRows, Rows
 
 PERMITTED = [name for name in lab.metrics.names() if lab.metrics.get(name).needs == "ranking"]
 
@@ -31,6 +31,14 @@ def test_rows_are_addressed_as_one():
         np.testing.assert_array_equal(rows[wanted], whole[wanted])
     np.testing.assert_array_equal(np.asarray(rows), whole)
     assert rows.shape == (10, 3) and rows[3].tolist() == [9, 10, 11] and int(Rows([whole[:, 0]])[2]) == 6
+
+
+def test_parts_of_different_types_keep_their_numbers():
+    parts = [np.array([1, 2], np.uint8), np.array([300, -1], np.int64)]
+    assert Rows(parts)[:].tolist() == [1, 2, 300, -1]
+    assert LabelRows(parts)[:3].tolist() == [1, 2, 300] and LabelRows(parts)[3] < -1
+    unsigned = LabelRows(parts[:1])
+    assert unsigned[:].tolist() == [1, 2] and unsigned[1] == 2 and np.asarray(unsigned).dtype == np.int64
 
 
 def test_shards_hold_what_was_written_and_find_damage(clustered, in_shards):

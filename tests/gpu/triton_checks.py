@@ -19,10 +19,10 @@ from lab.kernels import (
     positive_pairs,
     rank_and_hinge_sums,
     rank_sums,
-    reference,
     sharing,
 )
 from lab.surrogates import Heaviside, HMinus, Sigmoid
+from tests.kernels import reference
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 DEVICE = torch.device("cpu" if INTERPRETED else "cuda")

@@ -16,11 +16,11 @@ from lab.kernels import (
     positive_rank_sums,
     rank_and_hinge_sums,
     rank_sums,
-    reference,
 )
 from lab.kernels.layout import cutoff
 from lab.kernels.plain import ranks as plain
 from lab.surrogates import Heaviside, HMinus, HPlus, Sigmoid
+from tests.kernels import reference
 
 STEPS = [Sigmoid(0.01), Sigmoid(0.1, clamp=50.0), HMinus(0.01, 100.0, 0.05), Heaviside()]
 

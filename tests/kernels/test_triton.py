@@ -28,8 +28,8 @@ warnings.simplefilter("ignore")
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from lab.kernels.mixtures import triton_mixed as _mixed
-from lab.kernels.ranks import triton_tiles as _triton
+from lab.kernels.cuda import triton_mixed as _mixed
+from lab.kernels.cuda import triton_tiles as _triton
 
 places, sizes = ("query_of", "item_of", "first_pair"), ("pairs", "q", "r", "d", "part", "parts")
 small = ("first", "second", "edges", "ranked_edges")

@@ -115,3 +115,11 @@ def test_mined_triplets_are_averaged_over_those_that_violate_the_margin():
     wanted = torch.stack([term for term in terms if term > 0]).mean()
     torch.testing.assert_close(total, wanted)
     torch.testing.assert_close(torch.autograd.grad(total, given)[0], torch.autograd.grad(wanted, given)[0])
+
+
+def test_proxy_anchor_per_query_is_the_library_loss_of_each_example_alone():
+    torch.manual_seed(2)
+    loss = losses.create("proxy_anchor", num_classes=4, dim=6, alpha=4, margin=0.3).double()
+    rows, labels = torch.randn(9, 6, dtype=torch.float64), torch.randint(0, 4, (9,))
+    alone = [loss(rows[i : i + 1], labels[i : i + 1]) for i in range(9)]  # computed by the library
+    torch.testing.assert_close(loss.per_query(rows, labels), torch.stack(alone), atol=1e-10, rtol=1e-10)

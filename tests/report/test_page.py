@@ -117,3 +117,11 @@ def test_the_command_writes_one_file_and_never_over_another(runs, tmp_path, caps
     before = place.read_text()
     assert before.startswith("<!doctype html>") and "Made with Rankscope" in before
     assert main(words) == 2 and "is there already" in capsys.readouterr().err and place.read_text() == before
+
+
+def test_labels_that_match_no_class_are_shown_as_numbers(runs, monkeypatch):
+    images = runs[0].dataset()
+    monkeypatch.setattr(images, "class_names", [])
+    drawn = list(page._queries.drawn(runs[0], "test", images, np.arange(1), np.ones(len(runs[0].embeddings("test")))))
+    label = runs[0].embeddings("test").labels[0]
+    assert f"Query: {label}" in drawn[0]

@@ -17,6 +17,11 @@ REFUSED = [
     ({"training": {"steps": -1}}, "0 <= steps"),
     ({"training": {"steps": float("nan")}}, "steps"),
     ({"training": {"precision": "int8"}}, "one of auto, float32, bfloat16, float16"),
+    (
+        {"training": {"class_weights": "sharded"}},
+        "^Training: class_weights sharded is no choice any more, .* leave class_",
+    ),
+    ({"training": {"class_weights": "other"}}, "no knob 'class_weights'"),
     ({"training": "fast"}, "mapping"),
     ({"metrics": "map_at_r"}, "must be a list"),
     ({"metrics": ["map_at_r", "map_at_r"]}, "names map_at_r twice"),
@@ -36,6 +41,11 @@ def test_mistakes_are_one_sentence_that_says_what_is_legal(given, sentence):
     with pytest.raises(ValueError, match=sentence) as caught:
         RunConfig.of(given)
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 2_000
+
+
+def test_whole_class_weights_of_older_runs_are_left_out():
+    config = RunConfig.of({"training": {"steps": 3, "class_weights": "whole"}})
+    assert config == RunConfig.of({"training": {"steps": 3}}) and "class_weights" not in config.as_yaml()
 
 
 def test_the_yaml_is_complete_and_reads_back_equal(tiny, tmp_path):

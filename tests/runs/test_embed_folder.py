@@ -115,6 +115,8 @@ def test_weights_as_torchvision_saves_them(here, pictures):
         embedded(here, pictures, "resnet18", "mobilenet_v3_small.pt")
     with pytest.raises(ValueError, match="brings its own weights"):
         embedded(here, pictures, "nets_of_mine:flat", "resnet18.pth")
+    with pytest.raises(ValueError, match="small_cnn takes no file of weights"):
+        embedded(here, pictures, "small_cnn", "resnet18.pth")
     assert len(list((here / "runs").iterdir())) == 1
 
 

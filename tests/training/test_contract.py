@@ -149,25 +149,6 @@ def test_what_cannot_be_is_refused_before_training(training, sentence):
         parts_of(RunConfig.of(tiny(training=training)))
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        (
-            {"metrics": ["map_at_r", "classifier_accuracy"], "training": {"select_by": "classifier accuracy"}},
-            "select_by 'classifier accuracy' is measured with the weights of all classes, which no process holds",
-        ),
-        ({"evaluation": {"search": "two_stage"}}, "search two_stage reads the anchors of all classes"),
-        ({"wrappers": ["simix"]}, "is for a loss with class weights, in no wrapper"),
-    ],
-)
-def test_what_needs_all_class_weights_is_refused_before_there_is_a_folder(changes, sentence, tmp_path):
-    training = {**changes.get("training", {}), "class_weights": "sharded"}
-    config = RunConfig.of(tiny(loss="cross_entropy", **{**changes, "training": training}))
-    with pytest.raises(ValueError, match=sentence):
-        lab.runs.create(config, tmp_path)
-    assert not [*tmp_path.iterdir()]
-
-
 @pytest.mark.parametrize("loss", ["class_anchor_margin", "contrastive"])
 def test_an_accuracy_of_classes_that_validation_has_not_selects_nothing(loss):
     metrics = ["map_at_r", "nearest_anchor_accuracy"]

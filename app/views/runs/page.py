@@ -12,9 +12,9 @@ from app.shared import address, page_frame, settings
 from app.views.runs import comparison, import_panel, management
 from app.views.runs.management import Row, Scene
 from lab.core.files import check_allowed
+from lab.launchers.background import waiting
 from lab.report import rows as tables
 from lab.runs import Run
-from lab.launchers.background import waiting
 from lab.runs import management as run_management
 
 LONGEST = 200

@@ -60,7 +60,7 @@ def page() -> None:
 def _histogram(scene: Scene) -> None:
     """The pairs of all classes, or of one, under the line."""
     pairs, names = scene.pairs, {ALL: "all classes"}
-    names |= {str(label): scene.view.images.class_names[label] for label in np.unique(pairs.labels).tolist()}
+    names |= {str(label): scene.view.images.class_name(label) for label in np.unique(pairs.labels).tolist()}
     chosen = page_frame.select("Pairs of", names, key="threshold class", link="class", width=320)
     label = int(chosen) if chosen else None
     rows = pairs if label is None else pairs.of_class(label)
@@ -128,7 +128,7 @@ def _classes(scene: Scene) -> None:
         f"kept out. How much it varies over classes is OPIS, {scene.pairs.opis:.4f} here: 0 if one threshold serves "
         "all classes alike. Select a row to see the class."
     )
-    names = [str(scene.view.images.class_names[label]) for label in found.labels]
+    names = [scene.view.images.class_name(label) for label in found.labels]
     columns = {"utility": found.utility, "false accepts": found.false_accepts, "false rejects": found.false_rejects}
     percent = {name: st.column_config.NumberColumn(format="percent") for name in columns}
     key = f"threshold classes {scene.view.run.name} {scene.view.split}"
@@ -138,7 +138,7 @@ def _classes(scene: Scene) -> None:
     whole = scene.view.whole
     items = whole.gallery.items[whole.gallery.labels == label][:SHOWN]
     shown = [cards.card(scene.view, item) for item in items]
-    name = str(scene.view.images.class_names[label])
+    name = scene.view.images.class_name(label)
     gallery([CardSection("class", name, shown)], key="threshold pictures", on_pick=lambda *_: None)
     scene.view.link(page_frame.as_text(f"Browse images of {name}"), queries="class", **{"class": name})
 

@@ -29,11 +29,10 @@ from lab.core import machine
 from lab.core.formats import time_of_day, zone_of
 from lab.core.results import SAME, UNKNOWN, compared
 from lab.launchers.background.detached import kill
-from lab.runs.folder import working
 from lab.report.curves import gaps, journal
 from lab.runs import Run
 from lab.runs.execute import check_at_hand
-from lab.runs.folder import ENDED, FAILED, FINISHED, QUEUED, RUNNING, is_run
+from lab.runs.folder import ENDED, FAILED, FINISHED, QUEUED, RUNNING, is_run, working
 
 LOOK_EVERY = 2.0  # seconds between two looks at a run at work
 NONE_KEPT = "This run does not store them. For the next one, set “Validations stored to look at” on the Train page."

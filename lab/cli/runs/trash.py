@@ -40,6 +40,4 @@ def run(arguments: argparse.Namespace) -> None:
             say(f"{management.restore(root / management.TRASH / Path(name).name).path} is back.")
     else:
         for run in [lab.runs.open(name, arguments.runs) for name in arguments.run]:
-            say(
-                f"{run.name} lies in the trash; `lab runs trash --restore {waiting.trash(run).name}` brings it back."
-            )
+            say(f"{run.name} lies in the trash; `lab runs trash --restore {waiting.trash(run).name}` brings it back.")

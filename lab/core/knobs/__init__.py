@@ -346,6 +346,8 @@ def _sentence(knobs: type[Knobs], error: ValidationError) -> str:
         return f"{who} has no knob {quoted(name)}{hint}. Its knobs: {', '.join(declared) or 'none'}."
     if first["type"] == "missing" and len(first["loc"]) == 1:  # not an element of a tuple
         return f"{who} needs {name}: {declared[name].help}"
+    if not name and first["type"] == "value_error":  # refused by a check of all knobs together
+        return f"{who}: {first['ctx']['error']}."
     if name not in declared:
         return f"{who}: {first['msg']}."
     if first["type"] == "value_error":

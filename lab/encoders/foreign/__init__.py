@@ -110,6 +110,8 @@ def encoder_of(word: str, weights: str | None = None, seen: Seen = Seen(), pretr
             raise ValueError(f"{word} brings its own weights; --weights goes with the name of a model.")
         return ForeignEncoder(opened_program(word), seen).eval()
     if word in _catalogued():
+        if weights:
+            raise ValueError(f"{word} takes no file of weights; --weights goes with the name of a model of timm.")
         knobs = {"pretrained": pretrained} if not is_untrained(word) else {}
         return _seeing(lab.encoders.create(word, dim=None, **knobs), seen).eval()
     of_timm = {"backbone": word, "weights": weights, "image_size": seen.size, "pretrained": pretrained}

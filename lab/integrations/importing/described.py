@@ -139,8 +139,9 @@ def in_words(row_facts: Mapping[str, Any], images: Any, like: str = "") -> str:
         source = f" from column `{taken['label']}`" if "label" in taken else ""
         told.append(f"label: {counted(len(images.class_names), 'class', 'classes')}{source}")
         told += [f"{counted(without, 'row')} without"] if without else []
-        if any(name.startswith("-") and name[1:].isdecimal() for name in images.class_names):
-            told.append("a negative number written as text is a class; leave the cell empty for no class")
+        negative = tables.negative_sentence(images.class_names)
+        if negative:
+            told.append(negative)
     for what in ("image", "key", "split") if like else ("image", "key", "split", "role", "super_class"):
         if what in taken:
             told.append(f"{what.replace('_', '-')}: column `{taken[what]}`")
@@ -155,7 +156,7 @@ def labelled(labels: Sequence[Any] | None, count: int) -> tuple[np.ndarray, list
     What names no class (None, NaN, an empty text, a negative number) has a label below 0: see `lab.core.results`. A
     text "-1" is a name.
     """
-    words = [""] * count if labels is None else tables.names(_without_negative(labels), "labels")
+    words = [""] * count if labels is None else tables.label_names(labels, "labels")
     numbers: dict[str, int] = {}
     for word in words:
         if word:
@@ -165,16 +166,6 @@ def labelled(labels: Sequence[Any] | None, count: int) -> tuple[np.ndarray, list
         if word:
             class_of_row[row] = numbers[word]
     return class_of_row, list(numbers)
-
-
-def _without_negative(labels: Any) -> Any:
-    """Labels with None or NaN for negative numbers."""
-    cells = tables.column(labels)
-    if isinstance(cells, np.ndarray) and cells.dtype.kind == "f":
-        return np.where(cells < 0, np.nan, cells)
-    if isinstance(cells, np.ndarray) and cells.dtype.kind not in "iO":
-        return cells
-    return [None if isinstance(one, int | float | np.number) and one < 0 else one for one in cells]
 
 
 def records(

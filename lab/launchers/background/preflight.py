@@ -1,7 +1,7 @@
 """Before a run is queued: does the data fit, will it fit in memory, how long will it take?
 
-`python -m lab.launchers.background.preflight CONFIG.yaml` prints one JSON object a line, so that a page can start it and look
-on.
+`python -m lab.launchers.background.preflight CONFIG.yaml` prints one JSON object a line, so that a page can start it
+and look on.
 """
 
 from __future__ import annotations
@@ -82,6 +82,8 @@ def _data(config: RunConfig, dataset: ImageSet, parts: Parts, seconds: float) ->
     counts = f"{counts}; {len(parts.classes):,} training classes"
     if dataset.classes_sentence:
         counts = f"{dataset.classes_sentence.rstrip('.')}; {counts}"
+    if dataset.unlabelled_sentence:
+        counts = f"{counts}; {dataset.unlabelled_sentence.rstrip('.')}"
     values = {"images": sizes, "training classes": len(parts.classes), "left out": len(dataset.problems)}
     if dataset.problems:
         values["problems"] = list(dataset.problems[:LISTED])

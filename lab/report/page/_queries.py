@@ -38,7 +38,9 @@ def of(run: Run, split: str, images_of: Callable[[Run], ImageSet]) -> str:
             _, first = np.unique(query.labels[order], return_index=True)  # of different classes
             rows = drawn(run, split, images, order[np.sort(first)[:EACH]], values)
             sections.append(f"<h3>{title} by {escape(column)}</h3>{''.join(rows)}")
-    except (OSError, ValueError, IndexError) as error:
+    except IndexError:
+        return "<p>The pictures cannot be shown: this run names images that its data set does not hold any more.</p>"
+    except (OSError, ValueError) as error:
         return f"<p>The pictures cannot be shown: {escape(explain(error))}</p>"
     legend = "The query first, then the nearest images: ✓ of its class, ✗ (dashed) of another"
     legend += "." if images.labelled.all() else ", ? (dotted) of unknown class."

@@ -1,4 +1,4 @@
-"""Plain loops that say what the kernels compute, one line of the formula at a time. For tests and for reading."""
+"""Plain loops that say what the kernels compute, one line of the formula at a time."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ As in the paper, test images are of classes that were trained on, and search the
 
 from typing import Any
 
-from lab.claims._study import SEEN_CLASSES, Arm, Study, gains
+from scripts.studies.study import SEEN_CLASSES, Arm, Study, gains
 
 WIDTH = 256
 assert WIDTH >= SEEN_CLASSES, "anchors start on base vectors"

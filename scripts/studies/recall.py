@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lab.claims._study import Arm, Study, gains
+from scripts.studies.study import Arm, Study, gains
 
 RECALL = {"name": "recall_at_k", "variant": "released"}
 SIMIX: dict[str, Any] = {**RECALL, "simix": True, "k": [1, 2, 4, 8, *range(12, 33, 4)]}

@@ -1,7 +1,7 @@
 """001 (ROADMAP): its two parts one after the other, and against other losses of average precision."""
 
-from lab.claims._study import Arm, Study, gains
-from lab.claims.recall import fast, smooth
+from scripts.studies.recall import fast, smooth
+from scripts.studies.study import Arm, Study, gains
 
 RELEASED = {"variant": "released"}
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lab.claims._study import PILOTS, SEEDS, Arm, Study
 from lab.core.estimates import LEVEL
 from lab.figures.measured import Trial, unpacked
+from scripts.studies.study import PILOTS, SEEDS, Arm, Study
 
 SHOWS, REFUTED, UNDECIDED = "shows here", "refuted at this size", "cannot be told"
 BLIND, NOT_RUN = "not tried: too little power", "not run yet"

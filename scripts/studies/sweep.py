@@ -13,25 +13,27 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import torch
+from filelock import FileLock, Timeout
 
 import lab.data
-from lab.claims import _study
-from lab.claims._data import features
-from lab.claims._study import BASE, PILOTS, SEEDS, Arm, Study, Training
-from lab.claims._verdicts import POWER, chosen_by, judge, rates
+from lab.core.installed.environment import device_name, versions
 from lab.core.records import Record
-from lab.core.streams import result_of
-from lab.figures import measured as trials
+from lab.figures import measured
 from lab.figures.measured import Trial
+from lab.kernels.devices import device_of
+from scripts.studies.catalogue import select
+from scripts.studies.data import features
+from scripts.studies.study import BASE, PILOTS, SEEDS, Arm, Study, Training
+from scripts.studies.train import run
+from scripts.studies.verdicts import POWER, chosen_by, judge, rates
 
-if TYPE_CHECKING:
-    from lab.launchers import Launcher
-
-BUNDLED = Path(__file__).parent / "results"
-"""Folder of the trainings that come with the package."""
+RESULTS = Path(__file__).parent / "results"
+"""Folder of the trainings that docs/claims.md tells of."""
 
 
 @dataclass(frozen=True)
@@ -50,15 +52,6 @@ def file_of(arm: Arm, folder: Path | str) -> Path:
     return Path(folder) / f"{arm.slug}.jsonl"
 
 
-def select(only: Sequence[str] = ()) -> dict[str, Study]:
-    """Studies by name; all unless some are named.
-
-    Raises:
-        ValueError: no such study.
-    """
-    return {name: _study.get(name) for name in only or _study.names()}
-
-
 def arms(studies: Sequence[Study]) -> tuple[Arm, ...]:
     """The arms of some studies, each once."""
     both = (arm for study in studies for arm in (study.first, study.second))
@@ -71,7 +64,7 @@ def read(studies: Sequence[Study], folder: Path | str) -> list[Trial]:
     Raises:
         ValueError: a file is damaged.
     """
-    return [trial for arm in arms(studies) for trial in trials.read(file_of(arm, folder)).trials]
+    return [trial for arm in arms(studies) for trial in measured.read(file_of(arm, folder)).trials]
 
 
 def state(only: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> list[dict[str, Any]]:
@@ -86,52 +79,45 @@ def state(only: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> list[d
     return rows
 
 
-def sweep(
-    only: Sequence[str],
-    folder: Path | str,
-    seeds: int = SEEDS,
-    launcher: Launcher | None = None,
-    device: str = "cpu",
-) -> Iterator[Ran | Record]:
+def sweep(only: Sequence[str], folder: Path | str, seeds: int = SEEDS, device: str = "cpu") -> Iterator[Ran | Record]:
     """Make what is missing, round by round: what a round finds decides what the next one needs.
 
     Args:
         only: names of studies; all if empty.
         folder: holds one file an arm.
         seeds: trainings of each arm that are judged.
-        launcher: where trainings are made, in any order; by default here, one by one.
         device: what trains: cpu, cuda, cuda:1, or auto, a GPU where there is one.
 
     Raises:
         ValueError: fewer than two seeds, no such device, another sweep at work in the folder, or a damaged file there.
         OSError: the folder cannot be written.
     """
-    from filelock import FileLock, Timeout
-
-    from lab.kernels.devices import device_of
-
     if seeds < 2:
         raise ValueError(f"An interval over seeds needs at least two, got {seeds}.")
-    device, studies = device if launcher else str(device_of(device)), select(only)  # elsewhere it is found there
+    studies, place = select(only), device_of(device)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(folder / ".lock", timeout=0):
-            if launcher is None:  # said as it goes, where it can be
-                yield from features(lab.data.create("emoji7"))
-            while missing := _missing(studies, folder, seeds):
-                began = time.monotonic()
-                pieces = [(training, device) for training in missing]
-                results = iter((launcher.map if launcher else map)(_made, pieces))
-                for left in reversed(range(len(pieces))):
-                    arm, trial, place = next(results)
-                    _append(file_of(arm, folder), arm, trial, place)
-                    pace = (time.monotonic() - began) / (len(pieces) - left)
-                    yield Ran(arm.name, trial, len(pieces) - left, len(pieces), pace * left)
+            missing = _missing(studies, folder, seeds)
+            while missing:
+                rows = yield from features(lab.data.create("emoji7"))  # computed once, then read
+                yield from _round(missing, folder, rows, place)
+                missing = _missing(studies, folder, seeds)
     except Timeout:
         raise ValueError(
             f"Another sweep is at work in {folder}; wait for it, stop it, or use another folder."
         ) from None
+
+
+def _round(missing: Sequence[Training], folder: Path, rows: np.ndarray, device: torch.device) -> Iterator[Ran]:
+    """Make these trainings, one after the other."""
+    began = time.monotonic()
+    for done, training in enumerate(missing, start=1):
+        trial = _made(training, rows, device)
+        _append(file_of(training.arm, folder), training.arm, trial, device)
+        pace = (time.monotonic() - began) / done
+        yield Ran(training.arm.name, trial, done, len(missing), pace * (len(missing) - done))
 
 
 def _missing(studies: dict[str, Study], folder: Path | str, seeds: int) -> list[Training]:
@@ -156,45 +142,28 @@ def _missing(studies: dict[str, Study], folder: Path | str, seeds: int) -> list[
     return list(wanted.values())
 
 
-Piece = tuple[Training, str]
-"""A training, and the device that makes it."""
-
-
-def _made(piece: Piece) -> tuple[Arm, Trial, dict[str, str]]:
-    """One training, in this process or in one elsewhere, and what made it: `device`, cpu or cuda, and its name."""
-    from lab.claims._train import run
-    from lab.core.installed.environment import device_name
-    from lab.kernels.devices import device_of
-
-    training, device = piece
-    found = device_of(device)
-    machine = f"{os.cpu_count()} {platform.machine()} cores"
-    place = {"machine": machine, "device": found.type, "device_name": device_name(str(found))}
+def _made(training: Training, rows: np.ndarray, device: torch.device) -> Trial:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # batches without a positive, where classes are small: nothing to act on
-        rows = _rows() if training.arm.tier == "head" else None
-        return training.arm, run(training, rows, device), place
+        return run(training, rows if training.arm.tier == "head" else None, str(device))
 
 
-@lru_cache(maxsize=1)
-def _rows() -> Any:
-    """The features of this process, kept: a process makes many trainings."""
-    return result_of(features(lab.data.create("emoji7")))
-
-
-def _append(path: Path, arm: Arm, trial: Trial, made_by: dict[str, str]) -> None:
+def _append(path: Path, arm: Arm, trial: Trial, device: torch.device) -> None:
     """Add one line, and before it with what and where it was made, unless the last sitting says so."""
-    import torch
-
-    from lab.core.installed.environment import versions
-
     if path.is_file():
         os.truncate(path, path.read_bytes().rfind(b"\n") + 1)  # a last line that a kill tore
-    results, line = trials.read(path), trial.as_json() + "\n"
-    session = {
-        "versions": versions(), **made_by, "threads": torch.get_num_threads(), "arm": arm.config, "base": BASE[arm.tier]
-    }  # fmt: skip
-    if not results.sessions or results.sessions[-1] != json.loads(json.dumps(session)):
+    session: dict[str, Any] = {
+        "versions": versions(),
+        "machine": f"{os.cpu_count()} {platform.machine()} cores",
+        "device": device.type,
+        "device_name": device_name(str(device)),
+        "threads": torch.get_num_threads(),
+        "arm": arm.config,
+        "base": BASE[arm.tier],
+    }
+    line = trial.as_json() + "\n"
+    sessions = measured.read(path).sessions
+    if not sessions or sessions[-1] != json.loads(json.dumps(session)):
         line = json.dumps({"session": session}, separators=(",", ":")) + "\n" + line
     with open(path, "ab", buffering=0) as file:  # in one write
         file.write(line.encode())

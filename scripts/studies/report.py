@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lab.claims._study import SEEDS, Study
-from lab.claims._sweep import read, select
-from lab.claims._verdicts import TESTED, VERDICTS, Judged, chosen_by, judge, rates
 from lab.core.formats import markdown_table
 from lab.figures.measured import Trial
 from lab.papers.tables import TITLES
+from scripts.studies.catalogue import select
+from scripts.studies.study import SEEDS, Study
+from scripts.studies.sweep import read
+from scripts.studies.verdicts import TESTED, VERDICTS, Judged, chosen_by, judge, rates
 
 
 def judgements(folder: Path | str, seeds: int = SEEDS) -> dict[str, Judged]:
@@ -55,7 +56,7 @@ def report(folder: Path | str, seeds: int = SEEDS) -> str:
     parts = [
         f"""# Do the claims hold?
 
-<!-- written by `lab papers claims report` -->
+<!-- written by `python -m scripts.studies report` -->
 
 Each figure shows what one paper reports and what its claims come to here, on emoji.
 A circle is a published difference of two scores; a bar is the difference here, with its 95 % interval.
@@ -82,8 +83,8 @@ Of {len(found)} claims {told}."""
             parts.append(f"## {title.short}\n\n![{title.short}: published effects and those measured here]"
                          f"(images/claims_{number}.webp)\n\n{_lines(those)}")  # fmt: skip
     parts.append(
-        "`lab papers claims show STUDY` tells a study's scores, rates and power; the site has them all on one page.\n"
-        "`lab papers claims run` tries them again."
+        "In a checkout, `python -m scripts.studies show STUDY` tells a study's scores, rates and power, and\n"
+        "`python -m scripts.studies run` tries them again. The site has all numbers on one page."
     )
     return "\n\n".join(parts) + "\n"
 

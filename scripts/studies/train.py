@@ -14,8 +14,6 @@ import lab.encoders
 import lab.metrics
 import lab.reranking
 import lab.search
-from lab.claims._data import prepared
-from lab.claims._study import PILOTS, Training
 from lab.core.results import EmbeddingSet, Evidence, Ranking
 from lab.core.streams import result_of
 from lab.data import ImageSet
@@ -29,6 +27,8 @@ from lab.runs.building.loss import wrapped_loss
 from lab.runs.building.parts import metrics_of, parts_of, testing_loader
 from lab.runs.config import RunConfig
 from lab.training.loop import Parts, Stopped, Trainer
+from scripts.studies.data import prepared
+from scripts.studies.study import PILOTS, Training
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,16 @@
 """What a study declares: a sentence of a paper, the two scores that it compares, and what the paper found.
 
-Every `Study` in a file of this folder is found by `names` and `get`, under the name of its variable.
+`scripts.studies.catalogue` finds those that the papers' modules hold, under the names of their variables.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
-import pkgutil
 from dataclasses import dataclass
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cached_property
 from typing import Any, Literal
 
-from lab.core.explain import near
 from lab.figures.measured import key_of
 from lab.papers import tables
 from lab.runs.config import RunConfig, merged
@@ -44,10 +40,10 @@ BASE: dict[Tier, dict[str, Any]] = {
     },
 }
 """What every training of a tier has in common. In the head tier only the encoder's head is trained, on its frozen
-features; see `lab.claims._data.features`."""
+features; see `scripts.studies.data.features`."""
 
 Protocol = Literal["unseen", "few", "seen"]
-"""How the images of Emoji-7 are split; see `lab.claims._data.prepared`."""
+"""How the images of Emoji-7 are split; see `scripts.studies.data.prepared`."""
 
 
 @dataclass(frozen=True)
@@ -174,30 +170,3 @@ def gains(
              round(100 * (ours[place].values[column] - theirs[place].values[column]), 4))
         for place in both
     )  # fmt: skip
-
-
-@cache
-def _studies() -> dict[str, Study]:
-    found: dict[str, Study] = {}
-    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
-        if not module.name.startswith("_"):
-            values = vars(importlib.import_module(f"lab.claims.{module.name}"))
-            found |= {name: value for name, value in values.items() if isinstance(value, Study)}
-    return dict(sorted(found.items(), key=lambda one: one[1].paper))
-
-
-def names() -> tuple[str, ...]:
-    """Names of all studies, paper by paper."""
-    return tuple(_studies())
-
-
-def get(name: str) -> Study:
-    """The study of that name.
-
-    Raises:
-        ValueError: there is none; lists those there are.
-    """
-    if name not in (known := _studies()):
-        hint = f" Did you mean {meant!r}?" if (meant := near(str(name), known)) else ""
-        raise ValueError(f"There is no study {name!r}.{hint} Known: {', '.join(known)}.")
-    return known[name]

@@ -4,7 +4,6 @@ import dataclasses
 import json
 import math
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,22 +14,24 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import lab.claims
 import lab.data
-from lab.__main__ import main
-from lab.claims import BUNDLED, _data, _sweep, _train, _verdicts
-from lab.claims._study import PILOTS, SEEDS, Arm, Gain, Study, Training, gains
-from lab.claims._verdicts import BLIND, NOT_RUN, REFUTED, SHOWS, UNDECIDED, effect, holm, judge, rate, rates, spread
 from lab.core import arrays
 from lab.data import Split
 from lab.figures import measured as trials
 from lab.figures.measured import Trial, packed, unpacked
 from lab.papers import tables
 from lab.runs.config import merged
+from scripts.studies import data, sweep, train, verdicts
+from scripts.studies.__main__ import main
+from scripts.studies.catalogue import select, studies
+from scripts.studies.report import effects, judgements, report
+from scripts.studies.study import PILOTS, SEEDS, Arm, Gain, Study, Training, gains
+from scripts.studies.sweep import RESULTS
+from scripts.studies.verdicts import BLIND, NOT_RUN, REFUTED, SHOWS, UNDECIDED, effect, holm, judge, rate, rates, spread
 
 ROOT = Path(__file__).parents[2]
 WIDTH, SMALL = 16, {"batch_size": 16}
-ARMS = {arm.name + arm.protocol: arm for arm in _sweep.arms([*_sweep.select().values()])}
+ARMS = {arm.name + arm.protocol: arm for arm in sweep.arms([*select().values()])}
 
 
 @pytest.fixture(scope="module")
@@ -58,21 +59,21 @@ def shrunk(dataset, classes: int = 8):
 def test_an_arm_is_a_configuration_and_takes_a_step(name, rows, monkeypatch):
     """A pilot sees the validation classes alone, every other training the test classes alone."""
     arm = ARMS[name]
-    whole = _data.prepared
-    monkeypatch.setattr(_train, "prepared", lambda *given: shrunk(whole(*given)))
+    whole = data.prepared
+    monkeypatch.setattr(train, "prepared", lambda *given: shrunk(whole(*given)))
     Training(arm, 1e-3, 0).config  # noqa: B018  as declared, it is a configuration
     small = {"training": {"steps": 1}, "sampler": SMALL, "encoder": {"dim": WIDTH}}
     tiny = dataclasses.replace(arm, config=merged(arm.config, small))
     for seed, seen, unseen in ((0, "test", "validation"), (PILOTS[0], "validation", "test")):
-        trial = _train.run(Training(tiny, 1e-3, seed), rows)
+        trial = train.run(Training(tiny, 1e-3, seed), rows)
         assert not trial.failed and not getattr(trial, unseen) and list(getattr(trial, seen)) == list(arm.columns)
         for column, score in getattr(trial, seen).items():
             assert unpacked(trial.by_class[column]).mean() == pytest.approx(score, abs=1e-4) and 0 <= score <= 1
 
 
-@pytest.mark.parametrize("name", lab.claims.names())
+@pytest.mark.parametrize("name", studies())
 def test_a_study_compares_what_its_arms_keep_and_a_paper_printed(name):
-    study = lab.claims.get(name)
+    study = studies()[name]
     assert study.columns[0] in study.first.columns and study.columns[1] in study.second.columns
     assert (study.first.protocol, study.first.tier) == (study.second.protocol, study.second.tier)
     printed = {100 * value for row in tables.rows() if row.paper == study.paper for value in row.values.values()}
@@ -88,14 +89,14 @@ def test_published_gains_are_read_off_the_tables():
 
 
 def test_at_most_two_studies_train_a_network():
-    assert sum(lab.claims.get(name).first.tier != "head" for name in lab.claims.names()) <= 2
+    assert sum(studies()[name].first.tier != "head" for name in studies()) <= 2
 
 
 def test_protocols_keep_classes_or_images_apart():
-    made = {p: _data.prepared(lab.data.create("emoji7", split_seed=0, validation=0.4), p) for p in _verdicts.TESTED}
-    for protocol, data in made.items():
-        classes = {name: set(data.labels[split.query]) for name, split in data.splits.items()}
-        assert len(classes["test"]) == _verdicts.TESTED[protocol]
+    made = {p: data.prepared(lab.data.create("emoji7", split_seed=0, validation=0.4), p) for p in verdicts.TESTED}
+    for protocol, images in made.items():
+        classes = {name: set(images.labels[split.query]) for name, split in images.splits.items()}
+        assert len(classes["test"]) == verdicts.TESTED[protocol]
         if protocol != "seen":
             assert not classes["test"] & (classes["train"] | classes["validation"])
             assert not classes["train"] & classes["validation"]
@@ -108,8 +109,8 @@ def test_protocols_keep_classes_or_images_apart():
 def test_the_head_trains_and_a_training_repeats_itself(rows):
     config = {"loss": {"name": "contrastive"}, "training": {"steps": 40}, "encoder": {"dim": 8}}
     training = Training(Arm("a", config), 0.01, 2)
-    first, again = _train.run(training, rows), _train.run(training, rows)
-    untrained = _train.run(Training(Arm("b", merged(config, {"training": {"steps": 1}})), 0.01, 2), rows)
+    first, again = train.run(training, rows), train.run(training, rows)
+    untrained = train.run(Training(Arm("b", merged(config, {"training": {"steps": 1}})), 0.01, 2), rows)
     assert first.test == again.test and first.by_class == again.by_class
     assert first.test["r@1"] > untrained.test["r@1"] + 0.05
 
@@ -125,29 +126,27 @@ def small(monkeypatch):
         for name in ("contrastive", "triplet_margin")
     ]
     study = Study("First wins.", (Gain("000", "RS@k, table 2", "sop", 60.0),), *arms, ("r@1", "r@1"))
-    monkeypatch.setattr(_sweep, "select", lambda only=(): {"small": study})
-    monkeypatch.setattr(_verdicts, "WIDEST", 3)
+    monkeypatch.setattr(sweep, "select", lambda only=(): {"small": study})
+    monkeypatch.setattr(verdicts, "WIDEST", 3)
     return study
 
 
-class Backwards:
-    """As a launcher may: in an order of its own."""
-
-    def map(self, function, pieces):
-        return map(function, reversed(pieces))
-
-
-def test_a_killed_sweep_goes_on_where_it_was(tmp_path, rows, monkeypatch):
-    cache, folder = tmp_path / "cache", tmp_path / "results"
+def cache_features(cache, rows, monkeypatch):
+    """Put features where a sweep looks for those of the network."""
     cache.mkdir()
-    path = _data.place(cache, f"efficientnet_lite0 {_data.SIZE} half", lab.data.create("emoji7"))
+    path = data.place(cache, f"efficientnet_lite0 {data.SIZE} half", lab.data.create("emoji7"))
     contents = np.zeros(len(rows), np.int64)
     arrays.write(path, {"vectors": rows, "items": np.arange(len(rows)), "contents": contents})
     monkeypatch.setenv("LAB_CACHE", str(cache))
-    flags = f"--only rsk_fast_ap --seeds 2 --folder {folder}".split()
-    command = [sys.executable, "-m", "lab", "papers", "claims", "run", *flags]
+
+
+def test_a_killed_sweep_goes_on_where_it_was(tmp_path, rows, monkeypatch):
+    folder = tmp_path / "results"
+    cache_features(tmp_path / "cache", rows, monkeypatch)
+    flags = f"rsk_fast_ap --seeds 2 --folder {folder}".split()
+    command = [sys.executable, "-m", "scripts.studies", "run", *flags]
     process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, stderr=subprocess.DEVNULL)
-    path = _sweep.file_of(lab.claims.get("rsk_fast_ap").first, folder)
+    path = sweep.file_of(studies()["rsk_fast_ap"].first, folder)
     try:
         until = time.monotonic() + 300
         while not (path.is_file() and trials.read(path).trials) and time.monotonic() < until:
@@ -160,7 +159,7 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path, rows, monkeypatch):
     with open(path, "a") as file:
         file.write('{"setting":{"arm":"RS')  # as if the kill had fallen into a write
     assert trials.read(path) == before
-    made = next(r for r in _sweep.sweep(["rsk_fast_ap"], folder, 2) if isinstance(r, _sweep.Ran))
+    made = next(r for r in sweep.sweep(["rsk_fast_ap"], folder, 2) if isinstance(r, sweep.Ran))
     after = trials.read(path)
     assert after.trials[: len(before.trials)] == before.trials
     assert [one.key for one in after.trials[len(before.trials) :]] == [made.trial.key]
@@ -169,58 +168,62 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path, rows, monkeypatch):
 
 
 def test_a_sweep_seeks_rates_first_and_then_makes_what_is_judged(tmp_path, rows, small, monkeypatch):
-    monkeypatch.setattr(_sweep, "_rows", lambda: rows)
-    monkeypatch.setattr(_train, "prepared", lambda *given: shrunk(_data.prepared(*given)))
-    monkeypatch.setattr(_verdicts, "TESTED", {"unseen": 8})
+    cache_features(tmp_path / "cache", rows, monkeypatch)
+    monkeypatch.setattr(train, "prepared", lambda *given: shrunk(data.prepared(*given)))
+    monkeypatch.setattr(verdicts, "TESTED", {"unseen": 8})
     score = {rate(power): 0.5 - 0.1 * abs(power - 1) for power in range(-3, 4)}  # the best lies one rung above
 
-    def made(piece):
-        trial = _train.run(*[piece[0], rows])
-        return piece[0].arm, dataclasses.replace(
-            trial, validation={"r@1": score[trial.lr]} if trial.seed in PILOTS else {}
-        ), {"machine": "m"}  # fmt: skip
+    def run(training, *how):
+        trial = train.run(training, *how)
+        return dataclasses.replace(trial, validation={"r@1": score[trial.lr]} if trial.seed in PILOTS else {})
 
-    monkeypatch.setattr(_sweep, "_made", made)
-    records = [r for r in _sweep.sweep([], tmp_path, 3, launcher=Backwards()) if isinstance(r, _sweep.Ran)]
+    monkeypatch.setattr(sweep, "run", run)
+    records = [r for r in sweep.sweep([], tmp_path, 3) if isinstance(r, sweep.Ran)]
     tried = [(r.trial.lr, r.trial.seed) for r in records if r.study == "contrastive"]
     assert {lr for lr, seed in tried if seed in PILOTS} == {rate(power) for power in (-1, 0, 1, 2)}
     assert sorted((lr, seed) for lr, seed in tried if seed not in PILOTS) == [(rate(1), seed) for seed in range(3)]
     first_judged = min(i for i, r in enumerate(records) if r.trial.seed not in PILOTS)
     assert all(r.trial.seed not in PILOTS for r in records[first_judged:])
-    assert not list(_sweep.sweep([], tmp_path, 3, launcher=Backwards())), "nothing is made twice"
-    (found,) = _sweep.state([], tmp_path, 3)
+    assert not list(sweep.sweep([], tmp_path, 3)), "nothing is made twice"
+    (found,) = sweep.state([], tmp_path, 3)
     assert found["missing"] == 0 and found["made"] == 2 * (8 + 3) and found["verdict"] != NOT_RUN
 
 
 def test_a_sweep_refuses_what_it_cannot_do(tmp_path):
     with pytest.raises(ValueError, match="no study 'rsk_smooth'.*Did you mean 'rsk_smooth_ap'"):
-        _sweep.select(["rsk_smooth"])
+        select(["rsk_smooth"])
     with pytest.raises(ValueError, match="needs at least two"):
-        next(_sweep.sweep(["sup_ap"], tmp_path, 1))
+        next(sweep.sweep(["sup_ap"], tmp_path, 1))
     from filelock import FileLock
 
     with FileLock(tmp_path / ".lock"), pytest.raises(ValueError, match="Another sweep is at work"):
-        next(_sweep.sweep(["sup_ap"], tmp_path))
-    path = _sweep.file_of(lab.claims.get("sup_ap").first, tmp_path)
+        next(sweep.sweep(["sup_ap"], tmp_path))
+    path = sweep.file_of(studies()["sup_ap"].first, tmp_path)
     path.write_text('{"not": "a trial"}\n')
     with pytest.raises(ValueError, match=f"{path.name}, line 1 is no trial"):
-        list(_sweep.sweep(["sup_ap"], tmp_path, launcher=Backwards()))
+        list(sweep.sweep(["sup_ap"], tmp_path))
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--seeds", "1"], "--seeds must be from 2 to 1,000, got 1."),
-        (["--only", "x"], "There is no study 'x'."),
-        (["sup_ap"], "Name one study to show: lab papers claims show STUDY"),
-        (["--device", "cuda:99"], "There is no device cuda:99 here"),
-        (["--device", "gpu9"], "device must be auto, cpu, cuda or cuda:N, got 'gpu9'."),
+        ("status --seeds 1", "--seeds must be from 2 to 1,000, got 1."),
+        ("status x", "There is no study 'x'."),
+        ("run --device cuda:99", "There is no device cuda:99 here"),
+        ("run --device gpu9", "device must be auto, cpu, cuda or cuda:N, got 'gpu9'."),
     ],
 )
-def test_bad_flags_get_a_sentence(words, said, capsys, tmp_path):
-    action = "run" if "--device" in words else "status"
-    assert main(["papers", "claims", action, *words, "--folder", str(tmp_path)]) == 2
-    assert said in capsys.readouterr().err
+def test_bad_flags_get_a_sentence(words, said, tmp_path):
+    command = [sys.executable, "-m", "scripts.studies", *words.split(), "--folder", str(tmp_path)]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert ended.returncode and said in ended.stderr and "Traceback" not in ended.stderr
+
+
+def test_a_study_is_shown(capsys):
+    main(["show", "sup_ap"])
+    assert "points of MAP@R: +0.7 (cub200" in capsys.readouterr().out
+    main(["status", "sup_ap"])
+    assert "sup_ap" in capsys.readouterr().out
 
 
 # ------------------------------------------------------------------------------------------- the statistics
@@ -233,7 +236,7 @@ def trial(arm, lr, seed, score):
 
 def test_the_best_rate_has_a_worse_one_on_either_side():
     arm = Arm("a", {})
-    assert rates(arm, [], "r@1") == _verdicts.Rates((rate(-1), rate(0), rate(1)), None)
+    assert rates(arm, [], "r@1") == verdicts.Rates((rate(-1), rate(0), rate(1)), None)
 
     def piloted(scores):
         return [trial(arm, rate(power), seed, score) for power, score in scores.items() for seed in PILOTS]
@@ -300,7 +303,7 @@ def test_numbers_survive_their_packing():
     ],
 )  # fmt: skip
 def test_verdicts_follow_interval_and_power(gain, published, verdict, monkeypatch):
-    monkeypatch.setattr(_verdicts, "TESTED", {"unseen": 50})
+    monkeypatch.setattr(verdicts, "TESTED", {"unseen": 50})
     random, arms = np.random.default_rng(0), [Arm(name, {"loss": {"name": name}}) for name in "ab"]
     study = Study("w", tuple(Gain("000", "t", "d", points) for points in published), *arms, ("r@1", "r@1"))
     made = []
@@ -324,27 +327,27 @@ def test_holm_raises_probabilities_step_by_step():
 
 def test_the_page_and_the_figure_tell_the_bundled_results():
     written = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
-    assert written == lab.claims.report(BUNDLED), "write it again: lab papers claims report"
-    assert json.loads(trials.EFFECTS.read_text("utf-8")) == lab.claims.effects(lab.claims.judgements(BUNDLED))
+    assert written == report(RESULTS), "write it again: python -m scripts.studies report"
+    assert json.loads(trials.EFFECTS.read_text("utf-8")) == effects(judgements(RESULTS))
     assert len(written.splitlines()) <= 80
 
 
 def test_every_study_has_been_run_or_has_too_little_power():
     """And every rate that was chosen has a worse one on either side, which `rates` tells."""
-    for row in _sweep.state([], BUNDLED):
+    for row in sweep.state([], RESULTS):
         assert row["verdict"] != NOT_RUN and row["missing"] == 0, row
 
 
 def test_six_verdicts_are_recomputed_from_the_files_alone():
     """By plain loops over the lines, with nothing of the engine."""
     recomputed = 0
-    for name, judged in lab.claims.judgements(BUNDLED).items():
+    for name, judged in judgements(RESULTS).items():
         if judged.effect is None or recomputed == 6:
             continue
         sides = []
         for arm, column in zip((judged.study.first, judged.study.second), judged.study.columns, strict=True):
             pilots, tests = {}, {}
-            for line in _sweep.file_of(arm, BUNDLED).read_text().splitlines():
+            for line in sweep.file_of(arm, RESULTS).read_text().splitlines():
                 one = json.loads(line)
                 if one.get("validation"):
                     pilots.setdefault(one["lr"], []).append(one["validation"][column.split(",")[0]])
@@ -364,27 +367,8 @@ def test_six_verdicts_are_recomputed_from_the_files_alone():
 
 
 def test_bundled_results_are_small_and_of_these_arms():
-    files = set(BUNDLED.glob("*.jsonl"))
-    assert files == {_sweep.file_of(arm, BUNDLED) for arm in ARMS.values()}
+    files = set(RESULTS.glob("*.jsonl"))
+    assert files == {sweep.file_of(arm, RESULTS) for arm in ARMS.values()}
     assert sum(f.stat().st_size for f in files | set(trials.BUNDLED.glob("*.jsonl"))) < 1_500_000
     with pytest.raises(ValueError, match="No results of a study 'x'"):
         trials.bundled("x")
-
-
-def test_a_sweep_never_writes_into_the_package(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("LAB_RUNS", str(tmp_path / "runs"))
-    asked = []
-    monkeypatch.setattr(_sweep, "sweep", lambda names, folder, *_: asked.append(folder) or iter(()))
-    assert main(["papers", "claims", "run", "--only", "sup_ap", "--quiet"]) in (0, None)
-    assert asked == [tmp_path / "claims"]
-    before = {path: path.stat().st_mtime_ns for path in BUNDLED.iterdir()}
-    assert main(["papers", "claims", "status", "--only", "sup_ap"]) in (0, None)
-    assert str(BUNDLED) in capsys.readouterr().err, "without results of one's own those of the package are read"
-    (tmp_path / "claims").mkdir()
-    for arm in ARMS.values():
-        shutil.copy(_sweep.file_of(arm, BUNDLED), tmp_path / "claims")
-    assert main(["papers", "claims", "show", "sup_ap"]) in (0, None)
-    assert "points of MAP@R: +0.7 (cub200" in capsys.readouterr().out
-    assert main(["papers", "claims", "status", "--only", "sup_ap"]) in (0, None)
-    assert str(tmp_path / "claims") in capsys.readouterr().err
-    assert before == {path: path.stat().st_mtime_ns for path in BUNDLED.iterdir()}

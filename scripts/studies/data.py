@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from lab.claims._study import SEEN_CLASSES, SPLIT, Protocol
 from lab.core.files import cache_folder
 from lab.core.records import Record
 from lab.core.results import EmbeddingSet
 from lab.data import ImageSet, Split
 from lab.data.images.features import Making, once, place
+from scripts.studies.study import SEEN_CLASSES, SPLIT, Protocol
 
 SIZE = 128
 """Side in pixels at which features see the images: a third of the cost of the network's own 224."""

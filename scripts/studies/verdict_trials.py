@@ -1,9 +1,9 @@
 """Twelve ways to break a training, each at three strengths beside healthy twins: does the verdict name the true cause?
 
-    python -m scripts.verdict_trials trials/ --data emoji7 --seeds 0 1    # thresholds were set on these
-    python -m scripts.verdict_trials trials/ --data letters --seeds 10 11 # and judged on these
-    python -m scripts.verdict_trials trials/ --healthy                    # every loss with its defaults on three sets
-    python -m scripts.verdict_trials trials/ --table                      # the table of docs/verdict.md
+    python -m scripts.studies.verdict_trials trials/ --data emoji7 --seeds 0 1    # thresholds were set on these
+    python -m scripts.studies.verdict_trials trials/ --data letters --seeds 10 11 # and judged on these
+    python -m scripts.studies.verdict_trials trials/ --healthy                    # each loss, defaults, three sets
+    python -m scripts.studies.verdict_trials trials/ --table                      # the table of docs/verdict.md
 
 A trial is a run of some seconds; one that is there is not trained again, so a changed threshold is judged in a moment.
 """

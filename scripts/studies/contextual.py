@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from lab.claims._study import Arm, Gain, Study, gains
-from lab.claims.roadmap import road
+from scripts.studies.roadmap import road
+from scripts.studies.study import Arm, Gain, Study, gains
 
 RERANKED = "r@1, re-ranked"
 R1 = "r@1", "r@1"

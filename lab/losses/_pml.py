@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch import Tensor
 
+from lab.core.catalog import name_of
+from lab.core.explain import need
 from lab.kernels import near_one, sharing
 from lab.losses._base import ClassLoss, Loss
 from lab.losses._batch import Batch
@@ -43,6 +45,7 @@ class PmlLoss(Loss):
     or an example is compared with weights of its class."""
 
     def __post_init__(self) -> None:
+        need(f"The loss {name_of(type(self))}", "train", "pytorch_metric_learning")
         library = importlib.import_module("pytorch_metric_learning.losses")
         self.inner = self.build(library)
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from lab.core.explain import need
 from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet, Evidence, Measurement
 from lab.metrics._base import Metric
@@ -49,6 +50,7 @@ def clusters(embeddings: EmbeddingSet, knobs: Any) -> np.ndarray:
     settings = knobs.model_dump()
     if _last is not None and _last[0]() is embeddings and _last[1] == settings:
         return _last[2]
+    need("A metric of clusters", "train", "sklearn")
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 

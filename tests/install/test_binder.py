@@ -8,7 +8,7 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 RENAMED = {"torch": "pytorch-cpu", "faiss-gpu": "faiss-cpu"}
-LEFT_OUT = {"kaleido"}  # draws stills with a browser, which a Binder has not
+LEFT_OUT = {"kaleido", "rankscope"}  # the former draws stills with a browser, which a Binder has not
 
 
 def names(requirements) -> set[str]:
@@ -17,8 +17,9 @@ def names(requirements) -> set[str]:
 
 def test_binder_brings_what_the_tutorials_need():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    needed = {RENAMED.get(one, one) for one in names(project["dependencies"])}
-    needed |= names(project["optional-dependencies"]["notebooks"]) - LEFT_OUT
+    extras = project["optional-dependencies"]
+    wanted = names([*project["dependencies"], *extras["train"], *extras["notebooks"]]) - LEFT_OUT
+    needed = {RENAMED.get(one, one) for one in wanted}
     conda = yaml.safe_load((ROOT / ".binder" / "environment.yml").read_text())["dependencies"]
     brought = names(conda) | names(next(one["pip"] for one in conda if isinstance(one, dict)))
     assert needed <= brought

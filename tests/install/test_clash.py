@@ -25,7 +25,7 @@ def test_what_is_left_of_ours_refuses_to_work(tmp_path):
     away = shutil.ignore_patterns("__pycache__", "*.npz", "*.jsonl")
     shutil.copytree(ROOT / "lab", tmp_path / "lab", ignore=away)
     (tmp_path / "lab" / "__init__.py").write_text('"""Of another package."""\n__version__ = "8.10"\n')
-    for words in (["-m", "lab", "--version"], ["-c", "import lab.losses"]):
+    for words in (["-m", "lab", "--version"], ["-c", "import lab.losses; lab.losses.names()"]):
         variables = {"PYTHONPATH": str(tmp_path), "PATH": ""}
         done = subprocess.run([sys.executable, *words], cwd=tmp_path, env=variables, capture_output=True, text=True)
         assert done.returncode == 1 and "of another package that is called lab" in done.stderr

@@ -196,14 +196,10 @@ def test_a_picture_is_searched(installed, place, runs):
     assert [row["rank"] for row in rows] == [1, 2, 3] and not caught(place)
 
 
-def test_figures_and_claims_are_written_here(installed, place):
+def test_figures_are_written_here(installed, place):
     saved = installed.run(place, "papers", "figure", "precision_counter", "--save", "figure.html")
     assert saved.strip() == "figure.html"
     assert "<script src=" not in (place / "figure.html").read_text(encoding="utf-8")
-    assert installed.run(place, "papers", "claims", "report").strip() == "claims.md"
-    assert (place / "claims.md").read_text(encoding="utf-8") == (ROOT / "docs" / "claims.md").read_text(
-        encoding="utf-8"
-    )
     assert not caught(place)
 
 

@@ -26,6 +26,7 @@ from lab.runs.threads import is_small, limited, training_threads
 from lab.runs.writer import Writer
 
 if TYPE_CHECKING:
+    from lab.data import ImageSet
     from lab.runs.custom.modules import Custom
     from lab.training.distributed import Processes
     from lab.training.loop import Parts, Trainer
@@ -367,7 +368,6 @@ class _Execution:
         from lab.data.images.folders import problems_sentence
         from lab.runs.building.on_features import on_features, start_from_whitening
         from lab.runs.building.parts import parts_of
-        from lab.runs.evaluate import evaluate_run
         from lab.training.loop import Trainer
 
         config = self.run.config
@@ -378,12 +378,10 @@ class _Execution:
         self.writer.images(dataset)
         parts = yield from on_features(parts_of(config, dataset, self.custom), config, dataset, self.run.path.parent)
         self.writer.describe(meta(str(parts.device)) | self._program(config))
-        if dataset.classes_sentence:
-            yield self._kept(Note(dataset.classes_sentence))
-        if dataset.problems:
-            yield self._kept(Note(problems_sentence(dataset.problems)))
-        if dataset.unlabelled_sentence:
-            yield self._kept(Note(dataset.unlabelled_sentence))
+        problems = problems_sentence(dataset.problems) if dataset.problems else ""
+        for sentence in (dataset.classes_sentence, problems, dataset.unlabelled_sentence):
+            if sentence:
+                yield self._kept(Note(sentence))
 
         trainer = Trainer(parts, knobs, self.run.path / "checkpoints", self.processes, self.stop)
         done = trainer.resume()
@@ -405,7 +403,15 @@ class _Execution:
             self.writer.status(STOPPED, phase="stopped", step=step, sentence=f"Stopped after step {step}.")
             return
 
-        self.writer.status(RUNNING, phase="evaluating", step=knobs.steps, eta_seconds=None)
+        yield from self._evaluated(dataset, parts)
+
+    def _evaluated(self, dataset: ImageSet, parts: Parts) -> Iterator[Record]:
+        """Measure the trained network on every split, and end the run."""
+        from lab.data.images.folders import problems_sentence
+        from lab.runs.evaluate import evaluate_run
+
+        steps = self.run.config.training.knobs.steps
+        self.writer.status(RUNNING, phase="evaluating", step=steps, eta_seconds=None)
         scores: dict[str, Any] = {}
         if self.processes is not None:
             self.processes.from_first("its checkpoints are written")

@@ -582,6 +582,7 @@ def _sections(read: dict[str, Any], path: Path) -> dict[str, Any]:
 
 
 def numbered(folder: Path) -> dict[int, Path]:
+    """Step to its file, of the files `step_N.safetensors` in a folder, in order."""
     by_step = {int(p.stem.rpartition("_")[2]): p for p in folder.glob("step_*.safetensors") if p.stem[5:].isdigit()}
     return dict(sorted(by_step.items()))
 

@@ -47,11 +47,7 @@ def runs() -> None:
         _trash()
         return
     with st.sidebar:
-        splits = "test", "validation"
-        split = page_frame.choice("Scores of", splits, key="scores_of", format_func=str.capitalize, link="scores")
-        look: dict[str, Any] = {"placeholder": "words, or r@1>0.5", "live": True}
-        look["help"] = "Rows must contain every word, such as a tag, group or state; MAP@R>=0.3 filters by a column."
-        words = page_frame.text("Filter", key="filter", most=LONGEST, link="filter", **look)
+        split, words = _split_and_filter()
         rows = {run.name: management.row(run, split) for run in all_runs.runs}
         scene = Scene(all_runs, rows, split)
         scores = tables.columns(rows.values())
@@ -69,24 +65,39 @@ def runs() -> None:
         gone = st.session_state["gone"] = []  # somebody has chosen
     if not address.tell("runs", ",".join([*chosen, *gone]) or None):
         st.caption("Too many runs are selected for a link.")
-    selected, tags = [all_runs[name] for name in chosen], management.tags_of(rows.values())
-    if len(chosen) == 1:
-        _one(selected[0], tags)
-    elif chosen:
-        mine = [rows[name] for name in chosen]
-        comparison.compare(selected, mine, split)
-        management.remarks_of_several(selected, mine, tags)
+    if chosen:
+        _selected(scene, chosen, split)
     else:
         st.caption("Select a row to annotate, rename or delete a run; select several to compare, tag or group them.")
         if 1 < len(listed) <= FEW:
             comparison.compare([all_runs[one["run"]] for one in listed], listed, split)
         else:
             _knobs(scene, listed)
-    if chosen:
-        _mailed(selected, split)
     import_panel.panel(all_runs)
     _published(scene)
     _trash()
+
+
+def _selected(scene: Scene, chosen: list[str], split: str) -> None:
+    """What can be seen of the selected runs, and done with them."""
+    selected = [scene.known[name] for name in chosen]
+    tags = management.tags_of(scene.rows.values())
+    if len(chosen) == 1:
+        _one(selected[0], tags)
+    else:
+        mine = [scene.rows[name] for name in chosen]
+        comparison.compare(selected, mine, split)
+        management.remarks_of_several(selected, mine, tags)
+    _mailed(selected, split)
+
+
+def _split_and_filter() -> tuple[str, str]:
+    """Whose scores the table shows, and the words that its rows must contain."""
+    splits = "test", "validation"
+    split = page_frame.choice("Scores of", splits, key="scores_of", format_func=str.capitalize, link="scores")
+    look: dict[str, Any] = {"placeholder": "words, or r@1>0.5", "live": True}
+    look["help"] = "Rows must contain every word, such as a tag, group or state; MAP@R>=0.3 filters by a column."
+    return split, page_frame.text("Filter", key="filter", most=LONGEST, link="filter", **look)
 
 
 def _knobs(scene: Scene, listed: list[Row]) -> None:

@@ -242,6 +242,7 @@ def pictures(images: Sequence[Any], base: Path, count: int) -> tuple[Path, list[
 
 
 def plain(values: Any) -> list[Any]:
+    """A list of Python's own values, of an array or of any other sequence."""
     return values.tolist() if hasattr(values, "tolist") else list(values)
 
 

@@ -135,10 +135,12 @@ def _shard(path: Path, rows: int) -> dict[str, np.ndarray]:
 
 
 def is_gallery(folder: Path | str) -> bool:
+    """Whether a folder holds a gallery in shards."""
     return (Path(folder).expanduser() / FILE).is_file()
 
 
 def shard_name(number: int) -> str:
+    """Name of the file of a shard."""
     return f"shard-{number:05d}.safetensors"
 
 

@@ -19,7 +19,7 @@ TRIALS: dict[str, list[tuple[str, ...]]] = {
     "ranks": [(*PYTEST, "tests/training")],
     "files": [("damaged_files.py", "--trials", "5000")],
     "inputs": [("bad_inputs.py", "--trials", "1000")],
-    "lessons": [(*PYTEST, "tests/notebooks", "tests/adaptation")],
+    "lessons": [(*PYTEST, "tests/notebooks", "tests/adaptation", "tests/cli/test_classroom.py")],
     "recipes": [(*PYTEST, "tests/papers")],
     "site": [(*PYTEST, "tests/site", "tests/browser")],
     "ray": [(*PYTEST, "tests/launchers")],

@@ -167,5 +167,5 @@ class EvaluationKnobs(lab.core.knobs.Knobs):
     )
     k: int = knob("Number of neighbours that are kept for each query.", default=100, ge=1, le=MOST_ITEMS, scale="log")
     batch_size: int = knob(
-        "Number of images that are embedded at once.", default=256, ge=1, le=MOST_ITEMS, scale="log", unit="images"
+        "Number of images that are embedded at once.", default=256, ge=1, le=16_384, scale="log", unit="images"
     )

@@ -27,8 +27,8 @@ LARGEST = 10**18
 """What no size, count or weight comes to; more than that overflows somewhere below, in words of the machine."""
 LONGEST = 1_000
 """Values of a knob that takes several."""
-WIDEST = 65_536
-"""Upper bound of a knob that is the width of an embedding or of a layer."""
+WIDEST = 16_384
+"""Upper bound of a knob that is the width of an embedding or of a layer: a map between two such takes 1 GB."""
 LARGEST_SIDE = 4_096
 """Upper bound of a knob that is the side of an image in pixels."""
 MOST_ITEMS = 10_000_000
@@ -118,12 +118,8 @@ class Knob:
         """The legal values in words, for instance `0 < tau <= 10`."""
         if choices := self.choices:
             return "one of " + ", ".join(choices)
-        low = (
-            f"{_bound(self.gt)} < " if self.gt is not None else f"{_bound(self.ge)} <= " if self.ge is not None else ""
-        )
-        high = (
-            f" < {_bound(self.lt)}" if self.lt is not None else f" <= {_bound(self.le)}" if self.le is not None else ""
-        )
+        low = _bound("{} < ", self.gt) or _bound("{} <= ", self.ge)
+        high = _bound(" < {}", self.lt) or _bound(" <= {}", self.le)
         of = "each " if self.many else ""
         return f"{of}{low}{self.name}{high}" if low or high else f"any {self.kind.__name__}"
 
@@ -160,9 +156,11 @@ class Knob:
         return None
 
 
-def _bound(number: float) -> str:
-    """A bound as a message shows it: 10,000,000 and not 1e+07, but 1e-08."""
-    return f"{number:,}" if isinstance(number, int) else f"{number:g}"
+def _bound(words: str, number: float | None) -> str:
+    """One end of a range in words, such as ` <= 10,000,000`, or nothing where there is no bound."""
+    if number is None:
+        return ""
+    return words.format(f"{number:,}" if isinstance(number, int) else f"{number:g}")
 
 
 class Knobs(BaseModel):
@@ -327,7 +325,7 @@ class Unchecked(Knobs):
 
 def _too_large(who: str, knobs: Knobs) -> str:
     """The sentence about knobs that ask for more memory than there is. It shows the whole numbers among them."""
-    sizes = [f"{name}={value}" for name, value in knobs if type(value) is int and "seed" not in name]
+    sizes = [f"{name} {value:,}" for name, value in knobs if type(value) is int and "seed" not in name]
     return f"{who} needs more memory than this machine can give ({', '.join(sizes)}); lower these numbers."
 
 

@@ -10,6 +10,8 @@ from typing import Any
 from lab.core.estimates import Estimate
 from lab.core.files import write_json, write_text
 from lab.core.formats import finite, markdown_table
+from lab.core.outcome_file import OutcomeFile
+from lab.core.stored import check
 
 Setting = Mapping[str, str | int | float]
 
@@ -77,20 +79,46 @@ class Outcome:
         return folder / f"{name}.md"
 
     @classmethod
-    def read(cls, stored: Mapping[str, Any]) -> Outcome:
-        """What `as_json` gave."""
-        rows = tuple(
-            OutcomeRow(row["setting"], {name: Estimate.read(one) for name, one in row["scores"].items()})
-            for row in stored["rows"]
+    def read(cls, stored: Mapping[str, Any], name: str = "The outcome") -> Outcome:
+        """Return the outcome that `as_json` gave.
+
+        Args:
+            name: what a message calls it, for instance its file.
+
+        Raises:
+            ValueError: it is none; names the field.
+        """
+        found = check(stored, OutcomeFile, name)
+        rows = []
+        for row in found["rows"]:
+            scores = {column: Estimate.read(one) for column, one in row["scores"].items()}
+            rows.append(OutcomeRow(row["setting"], scores))
+        return cls(
+            protocol=found["protocol"],
+            source=found["source"],
+            over=found["over"],
+            knobs=found["knobs"],
+            rows=tuple(rows),
+            notes=tuple(found["notes"]),
+            shown=tuple(found["shown"]),
         )
-        return cls(**{**stored, "rows": rows, "notes": tuple(stored["notes"]), "shown": tuple(stored["shown"])})
 
 
 def joined(outcomes: Sequence[Outcome], over: str) -> Outcome:
-    """One outcome of several of the same protocol and settings: each estimate is over the means of the parts."""
+    """One outcome of several of the same protocol and settings: each estimate is over the means of the parts.
+
+    Raises:
+        ValueError: their rows or columns differ.
+    """
     first = outcomes[0]
     if len(outcomes) == 1:
         return first
+    for one in outcomes:
+        if [set(row.scores) for row in one.rows] != [set(row.scores) for row in first.rows]:
+            raise ValueError(
+                f"What {first.protocol} measured of the {over} differs in rows or columns; delete the folder measured, "
+                "and all of it is measured again."
+            )
     rows = [
         measured(same[0].setting, *({c: row.scores[c].mean for c in same[0].scores} for row in same))
         for same in zip(*(one.rows for one in outcomes), strict=True)

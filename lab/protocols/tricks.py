@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 from lab.core.estimates import Estimate, paired
 from lab.core.knobs import LARGEST_SIDE, MOST_ITEMS, WIDEST, knob
 from lab.core.records import Record
+from lab.core.stored import Scores
 from lab.protocols._base import Judgement, Protocol, lean, seeded, with_test
 from lab.protocols._outcome import OutcomeRow, measured
 from lab.runs.config import RunConfig
@@ -186,7 +187,7 @@ class Tricks(Protocol):
             for trick in used:
                 using = changed(using, tricks[trick].on)
             label = "--".join([name, *sorted(used)])
-            kept.append((yield from bench.kept(label, self._evaluated(run, using))))
+            kept.append((yield from bench.kept(label, self._evaluated(run, using), Scores)))
         return dict(measured({}, *kept).scores)
 
     def _evaluated(self, run: Run, config: RunConfig) -> Generator[Record, None, dict[str, float]]:

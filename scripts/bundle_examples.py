@@ -28,7 +28,7 @@ from lab.core.results import EmbeddingSet
 from lab.core.streams import result_of
 from lab.evaluation.scores import evaluate
 from lab.figures._bundled import EXAMINED, EXAMPLES, MEMORIES
-from scripts.verdict_trials import BASE, SETS
+from scripts.studies.verdict_trials import BASE, SETS
 
 CLASSES = 40
 
@@ -48,7 +48,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 }
 """What differs from the preset of that name, or from the contrastive one."""
 BROKEN = dict(zip(EXAMINED, (("loss.tau", 0.02), ("loss.tau", 1e-4), ("optimiser.lr", 0.3)), strict=True))
-"""What breaks a training of `scripts.verdict_trials`; the first stays whole."""
+"""What breaks a training of `scripts.studies.verdict_trials`; the first stays whole."""
 
 
 def config_of(name: str) -> lab.runs.RunConfig:

@@ -33,10 +33,10 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 import app.views
 import lab
-import lab.claims
 from lab.cli.app import beside
 from lab.core.installed import children
 from lab.papers.tables import TITLES
+from scripts.studies.catalogue import studies
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 PORT, PATIENCE = 8519, 180_000
@@ -236,7 +236,7 @@ def claims(out: Path) -> None:
     """The four figures of docs/claims.md."""
     with chromium() as browser:
         page = browser.new_page(viewport={"width": 1000, "height": 900})
-        for paper in sorted({lab.claims.get(name).paper for name in lab.claims.names()}):
+        for paper in sorted({study.paper for study in studies().values()}):
             figure = lab.figures.create("published_effects", paper=TITLES[paper].short).figure()
             page.set_content(figure.to_html(config={"displayModeBar": False}))
             page.locator(".js-plotly-plot .main-svg").first.wait_for()

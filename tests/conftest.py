@@ -25,65 +25,8 @@ TINY = {
 }
 """A real run that trains in a second: forty classes each for validation and test, ten steps."""
 
-
-LONGEST = (
-    "notebooks/test_notebooks.py",
-    "launchers/test_launchers.py",
-    "install/test_distribution.py",
-    "papers/test_recipes.py",
-    "figures/test_catalogue.py",
-    "claims/test_claims.py",
-    "test_contributing.py",
-    "runs/test_soak.py",
-    "test_types.py",
-    "kernels/test_triton.py",
-    "training/test_distributed.py",
-    "runs/test_execute.py",
-    "runs/test_safety.py",
-    "figures/test_live_page.py",
-    "bench/test_bench.py",
-    "bench/test_gpu_check.py",
-    "figures/test_trained_pages.py",
-    "widgets/test_live.py",
-    "kernels/test_forecast.py",
-    "figures/test_figure_training.py",
-    "kernels/test_ranks.py",
-    "training/test_memory.py",
-    "runs/test_detached.py",
-    "test_maps.py",
-    "figures/test_save.py",
-    "losses/test_properties.py",
-    "protocols/test_conducting.py",
-    "test_doctests.py",
-)
-"""Files that take longest, longest first: `pytest --durations 0 --durations-min 1` on two cores says which."""
-
-
-TOGETHER = ("app", "browser")
-"""Folders whose tests share what is dear to begin: trained runs, a server, a browser."""
-
 gc.disable()  # while tests are collected: half of that time would be looking for garbage where there is none
 atexit.register(gc.unfreeze)  # some libraries complain of what nobody took down
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest: a worker that came to it last would be waited for alone."""
-    here = Path(__file__).parent
-    places = {here / name: place for place, name in enumerate((*TOGETHER, *LONGEST))}
-    items.sort(key=lambda item: places.get(item.path.parent, places.get(item.path, len(places))))
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config, log):
-    """`--dist loadfile`, but a worker takes the whole of such a folder."""
-    from xdist.scheduler import LoadFileScheduling
-
-    class Folders(LoadFileScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            file = super()._split_scope(nodeid)
-            return next((folder for folder in TOGETHER if f"/{folder}/" in file), file)
-
-    return Folders(config, log)
 
 
 def pytest_collection_finish() -> None:

@@ -26,15 +26,10 @@ def how_tos() -> dict[str, list[tuple[str, str, str]]]:
     return found
 
 
-def files() -> dict[str, str]:
-    """Every file of every how-to, by its path."""
-    return {path: text for blocks in how_tos().values() for _, path, text in blocks if path}
-
-
 def copied(root: Path) -> Path:
-    """A copy of the package, its dashboard and its tests, without what is stored beside the tests."""
+    """A copy of the package, its dashboard, scripts and tests, without what is stored beside the tests."""
     away = shutil.ignore_patterns("__pycache__", "golden", "notebooks")
-    for part in ("lab", "app", "tests"):
+    for part in ("lab", "app", "scripts", "tests"):
         shutil.copytree(ROOT / part, root / part, ignore=away)
     shutil.copy(ROOT / "pyproject.toml", root)
     return root
@@ -43,6 +38,14 @@ def copied(root: Path) -> Path:
 def put(root: Path, path: str, text: str) -> None:
     (root / path).parent.mkdir(parents=True, exist_ok=True)
     (root / path).write_text(text, encoding="utf-8")
+
+
+def add_line(root: Path, path: str, line: str) -> None:
+    """Add a line to the list of a package, at its place in the alphabet."""
+    lines = (root / path).read_text(encoding="utf-8").splitlines(keepends=True)
+    before = [number for number, one in enumerate(lines) if one.startswith("from ") and one < line]
+    lines.insert(before[-1] + 1, line)
+    (root / path).write_text("".join(lines), encoding="utf-8")
 
 
 def run(copy: Path, *words: str, also: Path | None = None) -> str:

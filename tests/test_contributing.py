@@ -19,8 +19,10 @@ def copy(tmp_path_factory):
     """The package with everything that the sections tell one to add, and a few images."""
     root = scratch.copied(tmp_path_factory.mktemp("contributing"))
     for title in INSIDE:
-        for _, path, text in HOW_TOS[title]:
-            if path:
+        for kind, path, text in HOW_TOS[title]:
+            if kind == "pyi":
+                scratch.add_line(root, path, text)
+            elif path:
                 assert not (root / path).exists(), f"{path} would overwrite a file"
                 scratch.put(root, path, text)
     (root / "pictures").mkdir()
@@ -49,12 +51,14 @@ def words_of(line: str) -> list[str]:
     return [*words, *(["-p", "no:cacheprovider"] if words[0] == "pytest" else [])]
 
 
-def test_each_thing_is_one_file_and_its_test():
+def test_each_thing_is_one_file_its_test_and_a_line():
     assert INSIDE == [
         "A loss", "A metric", "A page", "A figure", "A data set", "A re-ranker", "An exporter",
     ]  # fmt: skip
     for title in INSIDE:
-        paths = [path for _, path, _ in HOW_TOS[title] if path]
+        lists = [text for kind, _, text in HOW_TOS[title] if kind == "pyi"]
+        assert len(lists) == (title != "A page") and all(text.count("\n") == 1 for text in lists), title
+        paths = [path for kind, path, _ in HOW_TOS[title] if path and kind != "pyi"]
         assert [path for path in paths if path.startswith("tests/")] == paths[-1:], title
         assert len({path.rpartition("/")[0] for path in paths[:-1]}) == 1, f"{title} touches more than one place"
 
@@ -68,6 +72,24 @@ def test_what_a_how_to_promises_comes_true(heard, title):
             assert re.search(r"\d+ passed", said), said
         elif line.startswith("lab list data my_set "):
             assert said.startswith("split"), "sizes, and no problem"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ["ruff check .", "ruff format --check .", "mypy -p lab -p app", "importlinter"])
+def test_what_was_added_passes_lint_types_and_import_contracts(copy, words):
+    program, *rest = words.split()
+    if program == "importlinter":
+        scratch.run(copy, "-c", "from importlinter.cli import lint_imports_command as lint; lint()", "--no-cache")
+    else:
+        scratch.run(copy, "-m", program, *rest)
+
+
+@pytest.mark.slow
+def test_what_was_added_passes_the_tests_of_every_entry(copy):
+    said = scratch.run(
+        copy, "-m", "pytest", "-p", "no:cacheprovider", "tests/test_architecture.py", "tests/core/test_catalog.py"
+    )
+    assert re.search(r"\d+ passed", said), said
 
 
 STANDS = """
@@ -132,7 +154,7 @@ def test_a_notebook_adds_a_loss():
         shown = lab.figures.create("ap_strip", loss="near_loss").numbers()
         assert (shown["push"]["near_loss"] > 0).tolist() == shown["relevant"].tolist(), "positives are pulled"
     finally:
-        lab.losses._catalog._added.pop("near_loss", None)
+        lab.losses._catalog.catalog._added.pop("near_loss", None)
 
 
 def test_the_numbers_of_the_papers_are_those_of_the_tables():

@@ -22,7 +22,6 @@ PARSED_ONLY = {
     "lab demo": "trains two networks (tests/install/test_distribution.py runs a short one)",
     "lab embed photos --encoder vit_": "weights from a network",
     "lab list data sop ~/data/sop": "images that may not be handed on",
-    "lab papers claims run": "hours of training",
     "lab papers protocol tricks": "hours of training",
     "lab papers reproduce": "images that may not be handed on (tests/protocols)",
     "lab runs knobs --group taus": "the runs of a sweep (tests/report)",

@@ -129,8 +129,8 @@ def test_no_file_names_a_machine_or_a_registry():
 
 def test_every_part_is_reached_after_import_lab_and_none_is_loaded_by_it():
     words = "import sys, lab; assert not {'torch', 'numpy'} & set(sys.modules)"
-    words += "; [getattr(lab, name) for name in ('core', 'trials', 'claims', 'bench', 'papers')]"
-    words += "; assert {'core', 'losses', 'bench'} <= set(dir(lab))"
+    words += "; [getattr(lab, name) for name in ('core', 'integrations', 'doctor', 'papers')]"
+    words += "; assert {'core', 'losses', 'doctor'} <= set(dir(lab))"
     subprocess.run([sys.executable, "-c", words], check=True, cwd=ROOT)
 
 
@@ -172,11 +172,3 @@ def test_the_workflow_for_forks_runs_the_tests_and_the_audit():
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())
     steps = [step.get("run", "") for job in workflow["jobs"].values() for step in job["steps"]]
     assert any(step.startswith("make test") for step in steps) and any(step.startswith("pip-audit") for step in steps)
-
-
-def test_the_longest_files_of_tests_come_first():
-    """pytest-xdist would begin with the files of most tests, and end with one long one on one of two cores."""
-    from tests.conftest import LONGEST
-
-    assert all((ROOT / "tests" / name).is_file() for name in LONGEST) and len(set(LONGEST)) == len(LONGEST)
-    assert "--no-loadscope-reorder" in (ROOT / "Makefile").read_text()

@@ -1,9 +1,9 @@
-"""Discovery: a file's name is its registration, and other packages register by entry points.
+"""Catalogues: names to classes, which are imported when they are asked for.
 
-A catalogued package holds one public module per entry, `smooth_ap.py`, and the module a class of the same name,
-`SmoothAP`, which is a name of the package, too. Adding an entry is adding a file. Other distributions declare theirs as
-entry points of the group `rankscope.<package>`, and a notebook adds a class with `add`. Listing names imports none of
-them.
+A catalogued package lists its entries in its `__init__.pyi`, one line each, `from .smooth_ap import SmoothAP as
+SmoothAP`. The module's name is the entry's. lazy_loader makes the same lines attributes of the package, and type
+checkers and editors read them, too. Other distributions declare entries as entry points of the group
+`rankscope.<package>`, and a notebook adds a class with `add`. Listing names imports none of them.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ import importlib
 import importlib.metadata
 import importlib.util
 import inspect
-import pkgutil
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -37,19 +36,18 @@ class Catalog(Generic[Entry]):
 
     Args:
         package: the package's `__name__`.
-        path: the package's `__path__`.
         kind: what an entry is called in messages, for instance `loss`.
         base: `module:class` that every entry from outside the package derives from.
         grouped: whether entries lie in folders of the package, one folder a group, instead of in the package itself.
     """
 
-    def __init__(self, package: str, path: list[str], kind: str, *, base: str = "", grouped: bool = False):
-        self.package, self.path, self.kind, self.base, self.grouped = package, path, kind, base, grouped
+    def __init__(self, package: str, kind: str, *, base: str = "", grouped: bool = False):
+        self.package, self.kind, self.base, self.grouped = package, kind, base, grouped
         self._added: dict[str, type] = {}
 
     def names(self) -> tuple[str, ...]:
         """Names of all entries, sorted."""
-        return tuple(sorted({*self.files(), *self._plugins(), *self._added}))
+        return tuple(sorted({*_listed(self.package), *self._plugins(), *self._added}))
 
     def get(self, name: str) -> type[Entry]:
         """The class behind a name.
@@ -62,11 +60,14 @@ class Catalog(Generic[Entry]):
         name = name if isinstance(name, str) else repr(name)  # a file may hold anything in its place
         if name in self._added:
             return self._added[name]
-        if module := self.files().get(name):
-            entry = getattr(importlib.import_module(module), class_in(module), None)
+        if name in _listed(self.package):
+            module, class_name = _listed(self.package)[name]
+            entry = getattr(importlib.import_module(module), class_name, None)
             if entry is None:
-                camel, file = "".join(map(str.capitalize, name.split("_"))), sys.modules[module].__file__
-                raise ImportError(f"{file} must define a class {camel}, in any case of letters, to be a {self.kind}.")
+                file = sys.modules[module].__file__
+                raise ImportError(
+                    f"{file} must define a class {class_name}, as the `__init__.pyi` of {self.package} says."
+                )
         elif plugin := self._plugins().get(name):
             entry = self._loaded(plugin)
         else:
@@ -84,22 +85,9 @@ class Catalog(Generic[Entry]):
         named = {name: plugin.value.rpartition(":")[2] for name, plugin in self._plugins().items()}
         return {
             **named,
-            **{name: class_in(module) for name, module in self.files().items()},
+            **{name: class_name for name, (_, class_name) in _listed(self.package).items()},
             **{name: entry.__name__ for name, entry in self._added.items()},
         }
-
-    def public(self) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-        """The package's `__getattr__` and `__dir__`: see `public`; classes of entries are names of it, too."""
-        rest = public(self.package)
-
-        def __getattr__(name: str) -> Any:
-            if name[:1].isupper():
-                for entry, one in self.classes().items():
-                    if one == name:
-                        return self.get(entry)
-            return rest(name)
-
-        return __getattr__, lambda: sorted({*sys.modules[self.package].__all__, *filter(None, self.classes().values())})
 
     def entries(self) -> dict[str, type[Entry]]:
         """Name to class of everything that can be loaded: a broken plug-in is left out, a malformed file is not."""
@@ -136,7 +124,7 @@ class Catalog(Generic[Entry]):
         """
         words = r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"  # where the next word of a class's name begins
         name = name or re.sub(words, "_", getattr(entry, "__name__", "")).lower()
-        if name in self.files() or name in self._plugins():
+        if name in _listed(self.package) or name in self._plugins():
             raise ValueError(f"There is a {self.kind} {name!r} already; add yours under another name.")
         if wrong := self._misfit(entry):
             raise ValueError(f"{getattr(entry, '__name__', entry)!s} {wrong}.")
@@ -146,15 +134,11 @@ class Catalog(Generic[Entry]):
     def groups(self) -> dict[str, tuple[str, ...]]:
         """Group to its entries, where `grouped`; entries from outside are in the group `more`."""
         groups: dict[str, list[str]] = {}
-        files = self.files()
+        listed = _listed(self.package)
         for name in self.names():
-            group = files[name].split(".")[-2] if name in files else "more"
+            group = listed[name][0].split(".")[-2] if name in listed else "more"
             groups.setdefault(group, []).append(name)
         return {group: tuple(names) for group, names in groups.items()}
-
-    def files(self) -> Mapping[str, str]:
-        """Name to module of the entries that lie in the package's own folder."""
-        return _modules(self.package, tuple(self.path), self.grouped)
 
     def _plugins(self) -> Mapping[str, importlib.metadata.EntryPoint]:
         return _entry_points(ENTRY_POINTS + self.package.removeprefix("lab.").rsplit(".", 1)[-1])
@@ -189,52 +173,26 @@ def name_of(entry: type) -> str:
     return _names.get(entry, entry.__module__.rpartition(".")[2])
 
 
-def public(package: str) -> Callable[[str], Any]:
-    """A package's `__getattr__`: a name of its `__all__` that it imports for type checkers alone, below TYPE_CHECKING,
-    is loaded when it is first asked for."""
-
-    @cache
-    def places() -> dict[str, str | None]:
-        text = Path(str(sys.modules[package].__file__)).read_text(encoding="utf-8")
-        imports = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom))
-        return {alias.name: node.module for node in imports for alias in node.names}
-
-    def __getattr__(name: str) -> Any:
-        if not name.startswith("_") and name in sys.modules[package].__all__ and (place := places().get(name)):
-            return getattr(importlib.import_module(place), name)
-        meant = "" if name.startswith("_") else near(name, dir(sys.modules[package]))
-        raise AttributeError(f"module {package!r} has no attribute {name!r}" + (meant and f"; did you mean {meant}?"))
-
-    return __getattr__
-
-
 _names: dict[type, str] = {}
 
 
 @cache
-def _modules(package: str, path: tuple[str, ...], grouped: bool) -> Mapping[str, str]:
-    """Name to module of the public modules of a package, or of the folders in it."""
-    modules = {}
-    for module in pkgutil.iter_modules(path):
-        if module.name.startswith("_"):
+def _listed(package: str) -> Mapping[str, tuple[str, str]]:
+    """Name of each entry that the package's `__init__.pyi` lists to its module and its class.
+
+    Lines of functions, of parts of the package and of modules with an underscore list no entry.
+    """
+    entries = {}
+    stub = Path(str(sys.modules[package].__file__)).with_suffix(".pyi")
+    for line in ast.parse(stub.read_text(encoding="utf-8")).body:
+        if not isinstance(line, ast.ImportFrom) or line.module is None:
             continue
-        if not module.ispkg and not grouped:
-            modules[module.name] = f"{package}.{module.name}"
-        elif module.ispkg and grouped:
-            inside = tuple(f"{folder}/{module.name}" for folder in path)
-            modules |= _modules(f"{package}.{module.name}", inside, False)
-    return modules
+        name, class_name = line.module.rpartition(".")[2], line.names[0].name
+        if not name.startswith("_") and class_name[0].isupper():
+            entries[name] = f"{package}.{line.module}", class_name
+    return entries
 
 
 @cache
 def _entry_points(group: str) -> Mapping[str, importlib.metadata.EntryPoint]:
     return {point.name: point for point in importlib.metadata.entry_points(group=group)}
-
-
-@cache
-def class_in(module: str) -> str:
-    """Name of the class that an entry's file defines, `SmoothAP` in smooth_ap.py, read without importing it."""
-    spec = importlib.util.find_spec(module)
-    text = Path(spec.origin).read_text(encoding="utf-8") if spec and spec.origin else ""
-    wanted = module.rpartition(".")[2].replace("_", "")
-    return next((name for name in re.findall(r"^class (\w+)", text, re.MULTILINE) if name.lower() == wanted), "")

@@ -8,6 +8,7 @@ from lab.core.catalog import name_of
 from lab.core.explain import need
 from lab.core.files import check_allowed, making, remove_left_overs, replacing
 from lab.core.knobs import HasKnobs
+from lab.core.knobs import knob as knob
 from lab.core.results import EmbeddingSet
 from lab.runs.folder import Run
 

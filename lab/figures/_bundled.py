@@ -29,7 +29,7 @@ FOUR_LOSSES = ("cross_entropy", "class_anchor_margin", *TWO_LOSSES)
 MEMORIES = ("batch_64", "memory_512", "memory_1024", "memory_2048")
 EXAMINED = ("steady", "narrow_temperature", "high_rate")
 """Of the preset emoji7_contrastive and the demo; with those that CAM compares, in the same setting; the contrastive
-loss with memories of several sizes; a healthy training of `scripts.verdict_trials` and two that it breaks."""
+loss with memories of several sizes; a healthy training of `scripts.studies.verdict_trials` and two that it breaks."""
 
 
 class ExampleRun:

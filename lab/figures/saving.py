@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lab.core.files import write_bytes, write_text
+from lab.figures._catalog import create
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -64,3 +65,28 @@ def picture(figure: go.Figure, format: str = "png", width: int = 1000, height: i
     # Only a browser that has worked once is kept: kaleido's server waits for ever on one that cannot start.
     kaleido.start_sync_server(n=1, silence_warnings=True)
     return drawn
+
+
+def save(name: str, path: str | Path, width: int = 1000, height: int | None = None, **knobs: Any) -> Path:
+    """Draw a figure into a file; the suffix of `path` chooses png, svg, pdf or webp, or html with sliders that live.
+
+    Args:
+        name: a figure of `names()`.
+        path: where to write.
+        width, height: pixels; the figure's own height by default.
+        knobs: the figure's knobs.
+
+    Returns:
+        The path written, as a `pathlib.Path`.
+
+    Raises:
+        ValueError: unknown figure, knob or suffix, or no Chrome or Chromium to draw with.
+    """
+    figure = create(name, **knobs)
+    if str(path).lower().endswith(".html"):
+        from lab.figures.live_page import live_page
+
+        target = Path(path)
+        target.write_text(live_page(figure), encoding="utf-8")
+        return target
+    return save_figure(figure.figure(), path, width, height)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 from lab.core.catalog import name_of
 from lab.core.knobs import HasKnobs
+from lab.core.knobs import knob as knob
 from lab.runs.folder import Run
 from lab.runs.process import Sent
 
@@ -36,14 +37,6 @@ class Launcher(HasKnobs):
             ValueError: the library behind the launcher is missing; says what to install.
         """
         raise NotImplementedError(f"{type(self).__name__} must define submit.")
-
-    def map(self, function: Callable[[Any], Any], pieces: Sequence[Any]) -> Iterator[Any]:
-        """What a function returns for each piece: here, one after the other, unless a launcher can do better.
-
-        Raises:
-            ValueError: the launcher cannot.
-        """
-        return map(function, pieces)
 
     def ended(self) -> Iterator[Run | None]:
         """Each run as it ends, whatever its end; None after every look at which none did. Stops when none is left.

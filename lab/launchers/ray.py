@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
@@ -105,19 +105,6 @@ class Ray(Launcher):
             if run.path not in self._taken_back and waits and stop_request.pending(run):
                 self._taken_back.add(run.path)
                 ray.cancel(reference)
-
-    def map(self, function: Callable[[Any], Any], pieces: Sequence[Any]) -> Iterator[Any]:
-        """As `map`, each piece on one processor of the cluster; a piece whose node dies is done again elsewhere."""
-        ray = self._connected()
-        task = ray.remote(function).options(max_retries=self.knobs.retries, scheduling_strategy="SPREAD")
-        waiting = [task.remote(piece) for piece in pieces]
-        while waiting:
-            done, waiting = ray.wait(waiting)
-            try:
-                yield from ray.get(done)
-            except ray.exceptions.RayError as error:
-                cause = getattr(error, "cause", None)  # what was raised there, where something was
-                raise ValueError(f"A worker of the cluster failed: {_first_line(cause or error)}") from None
 
     def _connected(self) -> ModuleType:
         """Ray's library, connected to the cluster, or to one that is started where none was named.

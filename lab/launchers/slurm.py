@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,9 +127,6 @@ class Slurm(Launcher):
         detached.sign(run, self.place, Worker.this(), self.outlives, found.job)
         self._jobs.append(_Job(run, job, found.status["updated"]))
         return True
-
-    def map(self, function: Callable[[Any], Any], pieces: Sequence[Any]) -> Iterator[Any]:
-        raise ValueError("Slurm trains runs and searches no galleries; take --on local or --on ray.")
 
     def ended(self) -> Iterator[Run | None]:
         while self._jobs:

@@ -14,26 +14,6 @@ Example:
     array([1.  , 1.  , 0.33, 1.  , 1.  , 0.25])
 """
 
-from typing import TYPE_CHECKING
+import lazy_loader
 
-from lab.core.catalog import Catalog
-
-if TYPE_CHECKING:
-    from lab.core.knobs import knob
-    from lab.metrics._base import Metric, PositiveRanks, measurement, positive_ranks
-
-__all__ = [
-    "Metric", "PositiveRanks", "add", "broken", "create", "entries", "get", "knob", "measurement", "names",
-    "positive_ranks",
-]  # fmt: skip
-
-_catalog: "Catalog[Metric]" = Catalog(__name__, __path__, "metric", base="lab.metrics._base:Metric")
-names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
-entries, broken = _catalog.entries, _catalog.broken
-if TYPE_CHECKING:
-    from lab.metrics import _entries
-    from lab.metrics._entries import *
-
-    __all__ += _entries.__all__  # type: ignore[attr-defined]  # for pyright
-else:
-    __getattr__, __dir__ = _catalog.public()
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

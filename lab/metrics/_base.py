@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from lab.core.knobs import HasKnobs
+from lab.core.knobs import knob as knob
 from lab.core.results import EASY, HARD, UNRANKED, Evidence, Measurement, Ranking, labelled
 
 Protocol = Literal["easy", "medium", "hard"]

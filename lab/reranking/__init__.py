@@ -12,25 +12,6 @@ Example:
     array([2, 0, 3])
 """
 
-from typing import TYPE_CHECKING
+import lazy_loader
 
-from lab.core.catalog import Catalog
-
-if TYPE_CHECKING:
-    from lab.core.knobs import knob
-    from lab.reranking._base import Reranker, neighbour_lists, nodes, ranked_by
-
-__all__ = [
-    "Reranker", "add", "broken", "create", "get", "knob", "names", "neighbour_lists", "nodes", "ranked_by",
-]  # fmt: skip
-
-_catalog: "Catalog[Reranker]" = Catalog(__name__, __path__, "re-ranker", base="lab.reranking._base:Reranker")
-names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
-broken = _catalog.broken
-if TYPE_CHECKING:
-    from lab.reranking import _entries
-    from lab.reranking._entries import *
-
-    __all__ += _entries.__all__  # type: ignore[attr-defined]  # for pyright
-else:
-    __getattr__, __dir__ = _catalog.public()
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from lab.core.knobs import HasKnobs, argument
+from lab.core.knobs import knob as knob
 from lab.core.results import EmbeddingSet, Evidence, Ranking, labelled
 from lab.kernels import sort_keys
 from lab.kernels.devices import device_of

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from lab.core.knobs import HasKnobs
+from lab.core.knobs import knob as knob
 from lab.core.results import label_column, labelled, no_class
 
 

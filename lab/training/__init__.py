@@ -3,13 +3,6 @@
 For a loop of your own: `gradients(encoder, loss, images, labels, chunk=64)`, a step with a batch larger than memory.
 """
 
-from typing import TYPE_CHECKING
+import lazy_loader
 
-from lab.core.catalog import public
-
-if TYPE_CHECKING:
-    from lab.training.steps import Diverged, StepResult, gradients
-
-__all__ = ["Diverged", "StepResult", "gradients"]
-
-__getattr__ = public(__name__)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

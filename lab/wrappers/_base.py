@@ -10,7 +10,8 @@ from typing import Any
 from torch import Tensor
 
 from lab.core.knobs import argument
-from lab.kernels import Peak
+from lab.core.knobs import knob as knob
+from lab.kernels import Peak as Peak
 from lab.losses import Batch, Loss
 
 FACTS = (

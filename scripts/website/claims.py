@@ -9,9 +9,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import lab.claims
 from lab.core import style, web_page
 from lab.figures import measured as trials
+from scripts.studies.report import sections
+from scripts.studies.sweep import RESULTS
 
 COLOURS = {"shows here": style.SKY, "refuted at this size": style.VERMILLION}
 ENDS, TICKS = (-5.0, 85.0), (-4, 0, 4, 16, 64)
@@ -22,7 +23,7 @@ def page(document: str) -> str:
     """The document of verdicts, with a plot of all claims before it and every study behind it."""
     title, rest = document.split("\n", 1)
     rows = json.loads(trials.EFFECTS.read_text("utf-8"))
-    studies = dict(zip((row["study"] for row in rows), lab.claims.sections(lab.claims.BUNDLED), strict=True))
+    studies = dict(zip((row["study"] for row in rows), sections(RESULTS), strict=True))
     rows.sort(key=lambda row: (row["verdict"], (row["interval"] or [0, 0])[1]), reverse=True)
     ink = 'font-size="10" text-anchor="middle" fill="currentColor"'
     blanks = {

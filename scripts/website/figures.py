@@ -21,7 +21,17 @@ from scripts.website import places
 STOPS = (13, 5)
 """Of the first slider and of the second: a page of the site is opened more often than a saved one."""
 LAB = places.ROOT / "lab"
-BELOW = ("core", "figures/examples", "inspect", "kernels", "losses", "metrics", "papers", "surrogates.py", "trials")
+BELOW = (
+    "core",
+    "figures/examples",
+    "figures/measured",
+    "inspect",
+    "kernels",
+    "losses",
+    "metrics",
+    "papers",
+    "surrogates.py",
+)
 """What a figure's numbers may depend on besides its own file: see the layers in pyproject.toml."""
 
 

@@ -10,12 +10,14 @@ from typing import Any
 import lab
 
 PARTS = (
-    "losses", "wrappers", "metrics", "samplers", "encoders", "data", "search", "galleries", "reranking", "inspect",
-    "figures", "playground", "widgets", "teaching", "maps", "model", "runs", "evaluation", "training", "report",
-    "exporters", "adaptation", "threshold", "verdict", "serving", "surrogates", "sweeps", "launchers", "protocols",
-    "claims", "papers.tables", "core.results", "core.knobs",
+    "losses", "wrappers", "metrics", "samplers", "encoders", "data", "search", "search.galleries", "reranking",
+    "inspect", "figures", "playground", "widgets", "teaching", "maps", "model", "runs", "evaluation", "training",
+    "report", "exporters", "adaptation", "integrations.importing", "integrations.recording", "threshold", "verdict",
+    "serving", "surrogates", "sweeps", "launchers", "protocols", "papers.tables", "core.results", "core.knobs",
 )  # fmt: skip
-INTERNAL = {"bench", "cli", "doctor", "install", "kernels", "trials"}
+CALLS = ("EmbeddingSet", "adapt", "evaluate", "load", "resume", "train")
+"""What `lab` itself offers."""
+INTERNAL = {"cli", "doctor", "kernels"}
 """Parts without a page: what stands in them is reached through the others."""
 OPTIONS = "    options:\n      show_root_heading: true\n      show_root_full_path: false\n      heading_level: 2\n"
 
@@ -25,7 +27,7 @@ def pages() -> dict[str, str]:
     made = {f"reference/{part}.md": _page(part) for part in PARTS}
     first = {part: (importlib.import_module(f"lab.{part}").__doc__ or "").strip().split("\n")[0] for part in PARTS}
     lines = "\n".join(f"- [lab.{part}]({part}.md): {words}" for part, words in first.items())
-    calls = "\n".join(f"::: {module}.{name}\n{OPTIONS}" for name, module in sorted(lab._FUNCTIONS.items()))
+    calls = "\n".join(f"::: {getattr(lab, name).__module__}.{name}\n{OPTIONS}" for name in CALLS)
     made["reference/index.md"] = (
         f"# Reference\n\nEvery public name, from its docstring.\n\n{lines}\n\nFour functions can be called from "
         f"`lab` itself: `lab.evaluate`, `lab.load`, `lab.resume` and `lab.train`.\n\n{calls}"

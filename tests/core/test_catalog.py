@@ -1,12 +1,14 @@
-"""A file's name is its registration, and a malformed file fails loudly, by path."""
+"""A line of `__init__.pyi` registers an entry, and a malformed file fails loudly, by path."""
 
 import importlib
 import importlib.metadata
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from lab.core import catalog
 from lab.core.catalog import Catalog
 from lab.core.knobs import describe
 from lab.runs.config import SECTIONS
@@ -22,18 +24,26 @@ def toys(tmp_path, monkeypatch):
     package = tmp_path / "toy_catalog"
     package.mkdir()
     (package / "__init__.py").write_text("")
+    (package / "__init__.pyi").write_text(
+        "from ._private import Hidden as Hidden\n"
+        "from .empty import Empty as Empty\n"
+        "from .functions import function as function\n"
+        "from .good import Good as Good\n"
+    )
     (package / "good.py").write_text(
         "from lab.core.knobs import HasKnobs\nclass Other(HasKnobs): pass\nclass Good(HasKnobs): pass\n"
     )
     (package / "empty.py").write_text("x = 1\n")
     (package / "_private.py").write_text("raise RuntimeError\n")
     monkeypatch.syspath_prepend(tmp_path)
-    yield Catalog("toy_catalog", [str(package)], "toy")
+    importlib.import_module("toy_catalog")
+    yield Catalog("toy_catalog", "toy")
+    catalog._listed.cache_clear()
     for name in [m for m in sys.modules if m.startswith("toy_catalog")]:
         del sys.modules[name]
 
 
-def test_names_come_from_files(toys):
+def test_names_come_from_the_list(toys):
     assert toys.names() == ("empty", "good")
     assert type(toys.create("good")).__name__ == "Good"
 
@@ -79,6 +89,16 @@ def test_malformed_file_fails_by_path(toys):
 
 
 @pytest.mark.parametrize("package", PACKAGES)
+def test_every_file_is_listed(package):
+    """A file that nobody lists is an entry that nobody finds."""
+    module = importlib.import_module(f"lab.{package}")
+    folder = Path(module.__file__).parent
+    files = folder.glob("*/*.py") if package == "figures" else folder.glob("*.py")
+    defined = {file.stem for file in files if not file.stem.startswith("_")}
+    assert defined <= set(module.names()), f"add a line for each to lab/{package.replace('.', '/')}/__init__.pyi"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
 def test_every_entry_is_well_formed_and_documented(package):
     module = importlib.import_module(f"lab.{package}")
     assert module.names()
@@ -118,10 +138,10 @@ def test_listing_and_importing_lab_loads_no_heavy_library():
 @pytest.fixture
 def losses():
     """The catalogue of losses, left as it was found."""
-    catalog = importlib.import_module("lab.losses")._catalog
-    before = dict(catalog._added)
-    yield catalog
-    catalog._added = before
+    listed = importlib.import_module("lab.losses._catalog").catalog
+    before = dict(listed._added)
+    yield listed
+    listed._added = before
 
 
 @pytest.mark.parametrize(
@@ -140,7 +160,6 @@ def test_a_class_that_does_not_fit_is_refused_in_one_sentence(losses, entry, sen
 def test_a_broken_plug_in_is_a_sentence_and_hides_nothing(losses, monkeypatch, capsys, tmp_path):
     from lab import doctor
     from lab.__main__ import main
-    from lab.core import catalog
 
     points = [
         importlib.metadata.EntryPoint("gone", "no_such_module:Loss", "rankscope.losses"),

@@ -84,7 +84,7 @@ def test_ap_strip_shows_what_any_loss_does_to_a_list():
     try:
         assert lab.figures.create("ap_strip", loss="lazy").numbers()["push"]["lazy"].any()
     finally:
-        lab.losses._catalog._added.pop("lazy", None)
+        lab.losses._catalog.catalog._added.pop("lazy", None)
 
 
 def test_h_minus_numbers_are_those_of_the_issue():

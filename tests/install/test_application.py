@@ -42,14 +42,14 @@ def test_each_checkout_and_each_installation_takes_its_own(tmp_path, inside):
     folder.mkdir(parents=True)
     (folder / "__init__.py").touch()
     (folder / "__main__.py").write_text("print(__file__)")
-    (tmp_path / "lab" / "install").mkdir(parents=True)
-    runner = shutil.copy(application.__file__, tmp_path / "lab" / "install")
+    (tmp_path / "lab" / "core" / "installed").mkdir(parents=True)
+    runner = shutil.copy(application.__file__, tmp_path / "lab" / "core" / "installed")
     done = subprocess.run([sys.executable, "-P", runner, "app"], capture_output=True, text=True)
     assert done.stdout.strip() == str(folder / "__main__.py"), done.stderr
 
 
 def test_a_package_without_its_dashboard_says_so(tmp_path):
-    (tmp_path / "lab" / "install").mkdir(parents=True)
-    runner = shutil.copy(application.__file__, tmp_path / "lab" / "install")
+    (tmp_path / "lab" / "core" / "installed").mkdir(parents=True)
+    runner = shutil.copy(application.__file__, tmp_path / "lab" / "core" / "installed")
     done = subprocess.run([sys.executable, "-P", runner, "app"], capture_output=True, text=True)
     assert done.returncode and "install Rankscope again" in done.stderr and "Traceback" not in done.stderr

@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-import lab.claims
 import lab.data
 import lab.encoders
 import lab.figures
@@ -18,6 +17,7 @@ import lab.search
 import lab.wrappers
 from lab.core.knobs import describe
 from lab.runs.config import SECTIONS
+from scripts.studies.catalogue import studies
 
 CATALOGUES = (
     lab.data, lab.encoders, lab.figures, lab.losses, lab.metrics, lab.protocols, lab.reranking, lab.samplers,
@@ -40,8 +40,7 @@ def sources():
     yield from ((f"{place}.{one.name}", one.source) for place, one in knobs())
     for package in (lab.figures, lab.protocols):
         yield from ((name, package.get(name).source) for name in package.names())
-    for name in lab.claims.names():
-        study = lab.claims.get(name)
+    for name, study in studies().items():
         yield from ((name, gain.source) for gain in study.published)
     yield from ((row.method, row.source) for row in lab.papers.tables.rows())
 

@@ -13,6 +13,7 @@ from lab.core.files import write_json
 from lab.launchers.background import detached as launching
 from lab.launchers.background.queue import Queue
 from lab.runs import RunConfig
+from lab.runs.folder import working
 from lab.runs.process import Worker
 from tests.runs.conftest import wait_for
 
@@ -34,7 +35,7 @@ def test_a_launched_run_lives_on_its_own_and_stops_when_asked(tiny, tmp_path, ti
     run = lab.runs.create(RunConfig.of(endless(tiny)), tmp_path, "detached")
     tidy(run)
     worker = launching.launch(run)
-    assert worker.alive and launching.working(run)
+    assert worker.alive and working(run)
     assert (run.state, run.status["phase"]) == ("running", "starting"), "it is at work, before its first word"
     with pytest.raises(ValueError, match="already running"):
         launching.launch(run)
@@ -48,7 +49,7 @@ def test_a_launched_run_lives_on_its_own_and_stops_when_asked(tiny, tmp_path, ti
     assert found.state == "running" and found.snapshot().process == worker
     assert launching.reconcile(tmp_path) == ()
     assert launching.stop(found, grace=60) == "stopped"
-    assert found.state == "stopped" and not launching.working(found)
+    assert found.state == "stopped" and not working(found)
     assert found.checkpoint("last") and "step" in run.log_tail()
     assert launching.stop(found) == "not running"
 

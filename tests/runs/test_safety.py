@@ -19,7 +19,7 @@ from lab.runs import Run, RunConfig, Writer, check, management
 from lab.runs.building.trained import open_trained
 from lab.runs.evaluate import evaluate_run
 from lab.runs.execute import execute
-from lab.runs.folder import RUNNING
+from lab.runs.folder import RUNNING, working
 from lab.training import checkpoint
 from tests.runs.conftest import COMMAND, wait_for
 
@@ -65,7 +65,7 @@ def test_a_copy_of_a_run_at_work_is_its_own(fresh, tmp_path, monkeypatch):
     with at_work(fresh):
         copy = Run(shutil.copytree(fresh.path, tmp_path / "copy"))
         monkeypatch.setattr("lab.launchers.background.detached.os.kill", lambda *given: asked.append(given))
-        assert fresh.state == RUNNING and copy.state == "interrupted" and not launching.working(copy)
+        assert fresh.state == RUNNING and copy.state == "interrupted" and not working(copy)
         assert launching.stop(copy) == "not running" and asked == []
         management.trash(copy)
 

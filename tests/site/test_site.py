@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 import lab
-import lab.claims
 import lab.figures
+from scripts.studies.catalogue import studies
 from scripts.website import config, lessons, links, places, reference
 from scripts.website.__main__ import assemble
 from scripts.website.figures import Figures
@@ -82,7 +82,7 @@ def test_the_reference_names_what_is_public():
     page = reference.pages()["reference/losses.md"]
     assert "::: lab.losses.recall_at_k.RecallAtK" in page and "::: lab.losses._base.Loss" in page
     index = reference.pages()["reference/index.md"]
-    assert all(f"::: {module}.{name}\n" in index for name, module in lab._FUNCTIONS.items())
+    assert all(f".{name}\n" in index for name in reference.CALLS)
 
 
 def test_every_part_has_its_page_in_the_reference():
@@ -115,4 +115,4 @@ def test_parameters_told_together_are_told_apart(monkeypatch):
 
 def test_the_page_of_claims_tells_every_study(site):
     page = (site / "results" / "claims.md").read_text()
-    assert all(f"\n## {name}\n" in page for name in lab.claims.names()) and page.count("images/claims_00") == 4
+    assert all(f"\n## {name}\n" in page for name in studies()) and page.count("images/claims_00") == 4

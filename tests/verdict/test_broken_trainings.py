@@ -1,4 +1,7 @@
-"""A few trainings that are broken on purpose, and one that is not; `scripts/verdict_trials.py` tries twelve ways."""
+"""A few trainings that are broken on purpose, and one that is not.
+
+`scripts/studies/verdict_trials.py` tries twelve ways.
+"""
 
 from __future__ import annotations
 

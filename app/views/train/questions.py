@@ -90,7 +90,7 @@ def ask() -> Begun:
     folder = folder_picker.pick("Folder of the classes", key=AT_HAND, link="folder", recent=folders())
     survey = _folder(folder) if folder else None
     fit = (lambda *chosen: user_images.fitted(survey, user_images.this_machine(), *chosen)) if survey else None
-    source = (str(folder), _state(folder)) if survey and folder and adaptation.has_network() else None
+    source = (str(folder), _state(folder)) if survey and folder and user_images.has_network() else None
     return _length_and_aim(fit, "" if folder is None else queueing.plain_name(folder.name)[:80], source)
 
 
@@ -104,7 +104,7 @@ def _length_and_aim(
         fitted = {(length, aim): fit(length, aim) for length in LENGTHS for aim in AIMS} if fit else {}
         named |= _estimates({length: one.config for (length, _), one in fitted.items()})
     plans, kind = _plans(*source) if source else None, st.session_state["images"]
-    if heads := kind == FOLDER and adaptation.has_network():  # also while the folder is being looked at
+    if heads := kind == FOLDER and user_images.has_network():  # also while the folder is being looked at
         words = {length: f"{WHOLE}, {one[0].lower()}{one[1:]}" for length, one in named.items()}
         named = {HEAD: _with_seconds(A_HEAD, plans[1]) if plans else A_HEAD} | words
     # What is of one kind of images may be too long for another.

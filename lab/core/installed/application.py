@@ -14,7 +14,7 @@ from pathlib import Path
 
 def main() -> None:
     """Run the module that the first argument names, with the others."""
-    inside = Path(__file__).resolve().parents[1] / "_shipped"
+    inside = Path(__file__).resolve().parents[2] / "_shipped"
     home = str(inside if inside.is_dir() else inside.parents[1])
     named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     sys.path[:] = [home, *(path for path in sys.path if path not in named), *filter(None, named)]

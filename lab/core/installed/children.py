@@ -13,7 +13,7 @@ import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 
-HOME = str(Path(__file__).parents[2])
+HOME = str(Path(__file__).parents[3])
 """The folder in which the package `lab` lies."""
 
 

@@ -13,13 +13,12 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from lab.core.catalog import public
 from lab.core.formats import markdown_table
 
 if TYPE_CHECKING:
     from lab.doctor.bench._measure import BenchRow
 
-__all__ = ["BenchRow", "as_json", "as_table", "machine", "measure", "sections"]
+__all__ = ["as_json", "as_table", "machine", "measure", "sections"]
 
 QUICK: dict[str, dict[str, Any]] = {
     "adapt": dict(rows=240, width=16, classes=24),
@@ -92,6 +91,3 @@ def as_table(rows: list[BenchRow], about: dict[str, Any]) -> str:
         table = markdown_table(["what", "setting", "value", "against"], lines)
         parts.append(f"## {section[0].upper()}{section[1:]}\n\n{table}")
     return "\n\n".join(parts) + "\n"
-
-
-__getattr__ = public(__name__)

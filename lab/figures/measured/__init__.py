@@ -1,7 +1,7 @@
 """What many short trainings found: one line of JSON a trial, and the one chosen on validation.
 
-`lab papers claims` writes such files and reads its own; the figures of runs show the sweeps that come with the package,
-which version 0.2 made. Imports no torch.
+`scripts/studies` writes and reads such files; the figures of runs show the sweeps that come with the package, which
+version 0.2 made. Imports no torch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 BUNDLED = Path(__file__).parent / "results"
 """Folder of the sweeps that come with the package."""
 EFFECTS = Path(__file__).parent / "effects.json"
-"""What came of the studies of `lab.claims`, as `lab papers claims report` writes it: see `lab.claims.effects`."""
+"""What came of `scripts/studies`, as `python -m scripts.studies report` writes it."""
 
 Setting = Mapping[str, Any]
 

@@ -29,7 +29,7 @@ class RunSweep(_runs.RunFigure):
     }  # fmt: skip
 
     study: str = knob(
-        "Sweep of `lab papers claims` that is shown, on its own axes, when no runs are given.", default="batch_size"
+        "Sweep that comes with the package and is shown, on its own axes, when no runs are given.", default="batch_size"
     )
     axis: str = knob("Setting on the horizontal axis, for instance loss.tau1.", default="sampler.batch_size")
     group: str = knob("Setting that makes the lines.", default="loss.name")

@@ -19,7 +19,7 @@ class PublishedEffects(Figure):
     """A forest plot: circles are published differences of two scores, bars those measured here with their intervals.
 
     Where the design is too weak to find the published effect nothing was run, and a grey bar says how large an effect
-    would have to be; see `lab.claims`.
+    would have to be; see `scripts/studies`.
     """
 
     title = "Published effects and those measured here"

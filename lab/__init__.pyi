@@ -1,0 +1,43 @@
+# What `lab` holds: each part is loaded when it is first named; editors and type checkers read this file.
+from . import adaptation as adaptation
+from . import core as core
+from . import data as data
+from . import doctor as doctor
+from . import encoders as encoders
+from . import evaluation as evaluation
+from . import exporters as exporters
+from . import figures as figures
+from . import inspect as inspect
+from . import integrations as integrations
+from . import kernels as kernels
+from . import launchers as launchers
+from . import losses as losses
+from . import maps as maps
+from . import metrics as metrics
+from . import model as model
+from . import papers as papers
+from . import playground as playground
+from . import protocols as protocols
+from . import report as report
+from . import reranking as reranking
+from . import runs as runs
+from . import samplers as samplers
+from . import search as search
+from . import serving as serving
+from . import surrogates as surrogates
+from . import sweeps as sweeps
+from . import teaching as teaching
+from . import threshold as threshold
+from . import training as training
+from . import verdict as verdict
+from . import widgets as widgets
+from . import wrappers as wrappers
+from .adaptation import adapt as adapt
+from .core.results import EmbeddingSet as EmbeddingSet
+from .evaluation import evaluate as evaluate
+from .model import load as load
+from .runs.custom.train import resume as resume
+from .runs.custom.train import train as train
+from .search import galleries as galleries
+
+__version__: str

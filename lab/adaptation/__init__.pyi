@@ -1,0 +1,12 @@
+from ._adapt import Adaptation as Adaptation
+from ._adapt import adapt as adapt
+from ._adapt import adapt_steps as adapt_steps
+from ._adapt import baseline_of as baseline_of
+from ._comparison import Comparison as Comparison
+from ._comparison import compare as compare
+from ._comparison import compare_on as compare_on
+from ._comparison import verdict as verdict
+from ._plan import BASELINE as BASELINE
+from ._plan import Plan as Plan
+from ._plan import plan_head as plan_head
+from ._plan import seconds as seconds

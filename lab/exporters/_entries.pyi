@@ -1,9 +1,0 @@
-from lab.exporters.csv import Csv as Csv
-from lab.exporters.faiss import Faiss as Faiss
-from lab.exporters.fiftyone import Fiftyone as Fiftyone
-from lab.exporters.huggingface import Huggingface as Huggingface
-from lab.exporters.mlflow import Mlflow as Mlflow
-from lab.exporters.onnx import Onnx as Onnx
-from lab.exporters.parquet import Parquet as Parquet
-from lab.exporters.tensorboard import Tensorboard as Tensorboard
-from lab.exporters.torch import Torch as Torch

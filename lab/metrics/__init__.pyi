@@ -1,0 +1,29 @@
+# What `lab.metrics` holds. A metric is one line here, and its module's name is its own:
+# `lab list`, `create`, type checkers and editors read this file.
+from ._base import Metric as Metric
+from ._base import PositiveRanks as PositiveRanks
+from ._base import knob as knob
+from ._base import measurement as measurement
+from ._base import positive_ranks as positive_ranks
+from ._catalog import add as add
+from ._catalog import broken as broken
+from ._catalog import create as create
+from ._catalog import entries as entries
+from ._catalog import get as get
+from ._catalog import names as names
+from .ami import Ami as Ami
+from .classifier_accuracy import ClassifierAccuracy as ClassifierAccuracy
+from .clusters_f1 import ClustersF1 as ClustersF1
+from .decomposability_gap import DecomposabilityGap as DecomposabilityGap
+from .hierarchical_ap import HierarchicalAp as HierarchicalAp
+from .hit_rate_at_k import HitRateAtK as HitRateAtK
+from .map_at_r import MapAtR as MapAtR
+from .mean_average_precision import MeanAveragePrecision as MeanAveragePrecision
+from .mean_reciprocal_rank import MeanReciprocalRank as MeanReciprocalRank
+from .nearest_anchor_accuracy import NearestAnchorAccuracy as NearestAnchorAccuracy
+from .nmi import Nmi as Nmi
+from .opis import Opis as Opis
+from .precision_at_k import PrecisionAtK as PrecisionAtK
+from .r_precision import RPrecision as RPrecision
+from .recall_at_k import RecallAtK as RecallAtK
+from .revisited_map import RevisitedMap as RevisitedMap

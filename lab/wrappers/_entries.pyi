@@ -1,5 +1,0 @@
-from lab.wrappers.cross_batch_memory import CrossBatchMemory as CrossBatchMemory
-from lab.wrappers.similarity_regulariser import SimilarityRegulariser as SimilarityRegulariser
-from lab.wrappers.simix import SiMix as SiMix
-from lab.wrappers.threshold_consistent_margin import ThresholdConsistentMargin as ThresholdConsistentMargin
-from lab.wrappers.with_contrastive import WithContrastive as WithContrastive

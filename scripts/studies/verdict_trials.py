@@ -1,0 +1,301 @@
+"""Twelve ways to break a training, each at three strengths beside healthy twins: does the verdict name the true cause?
+
+    python -m scripts.studies.verdict_trials trials/ --data emoji7 --seeds 0 1    # thresholds were set on these
+    python -m scripts.studies.verdict_trials trials/ --data letters --seeds 10 11 # and judged on these
+    python -m scripts.studies.verdict_trials trials/ --healthy                    # each loss, defaults, three sets
+    python -m scripts.studies.verdict_trials trials/ --table                      # the table of docs/verdict.md
+
+A trial is a run of some seconds; one that is there is not trained again, so a changed threshold is judged in a moment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+import lab.data
+import lab.losses
+import lab.runs
+from lab import verdict
+from lab.core.catalog import OUTSIDE
+from lab.core.formats import markdown_table
+from lab.core.knobs import Unchecked
+from lab.data import ImageRecords, ImageSet
+from lab.data._splits import Split
+from lab.runs.custom.modules import Custom, custom_loss
+
+STEPS, EVERY = 60, 15
+BASE: dict[str, Any] = {
+    "augmentation": {"size": 24, "scale_low": 0.8},
+    "testing": {"resize": 24},
+    "encoder": {"name": "small_cnn", "width": 12, "dim": 32},
+    "sampler": {"name": "m_per_class", "batch_size": 64, "per_class": 4},
+    "loss": {"name": "smooth_ap", "tau": 0.02},
+    "optimiser": {"name": "adamw", "lr": 0.003},
+    "schedule": {"name": "cosine", "warmup": 5},
+    "training": {"steps": STEPS, "validate_every": EVERY, "checkpoint_every": 1000, "device": "cpu", "workers": 0},
+    "evaluation": {"splits": ["validation"]},
+}
+SETS = {
+    "emoji7": {"name": "emoji7", "test": 0.04, "validation": 0.06},
+    "letters": {"name": "letters", "test": 0.04, "validation": 0.1},
+    "digits": {"name": "digits", "gallery": "test"},
+}
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to break a training. expected: names of findings, any of which names the true cause. strengths: what to
+    change, from weak to strong; `loss` may be a callable. twin: what the healthy twin has of it."""
+
+    expected: tuple[str, ...]
+    strengths: tuple[dict[str, Any], ...]
+    twin: dict[str, Any] = field(default_factory=dict)
+    spoil: Callable[[ImageSet, dict[str, Any]], ImageSet] | None = None
+
+
+def attract(weight: float) -> Callable:
+    """Positives are pulled together; negatives are pushed apart with this weight."""
+
+    def attract_and_push(rows: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        cosines, same = rows @ rows.T, labels[:, None] == labels[None, :]
+        return ((1 - cosines) * same).sum() / same.sum() + weight * (cosines.clamp_min(0) * ~same).sum() / (~same).sum()
+
+    return attract_and_push
+
+
+def dot_products(temperature: float, unit: bool = False) -> Callable:
+    """Softmax over dot products of the other images, positives against all."""
+
+    def softmax_of_products(rows: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        rows = F.normalize(rows, dim=1) if unit else rows
+        logits = (rows @ rows.T / temperature).fill_diagonal_(-1e4)
+        same = (labels[:, None] == labels[None, :]).fill_diagonal_(False)
+        return -(logits.log_softmax(1) * same).sum() / same.sum()
+
+    return softmax_of_products
+
+
+def scaled(weight: float) -> Callable:
+    """A softmax over cosines whose value is multiplied by a tiny weight, as a forgotten factor of a sum of losses."""
+
+    def weighted_softmax(rows: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        return weight * dot_products(0.1, unit=True)(rows, labels)
+
+    return weighted_softmax
+
+
+def with_copies(images: ImageSet, change: dict[str, Any]) -> ImageSet:
+    """A share of the validation images of `images`, moved into training as further images of training classes."""
+    return Spoilt(images, copied=change["copied"])
+
+
+class Spoilt(ImageSet):
+    """Images of another set, with copies of validation images among those of training."""
+
+    Knobs = Unchecked
+    class_disjoint = False
+
+    def __init__(self, base: ImageSet, copied: float):
+        self.base, self.copied = base, copied
+        super().__init__()
+
+    def _read(self) -> ImageRecords:
+        base, splits = self.base, dict(self.base.splits)
+        held, trained = splits["validation"].query, splits["train"].query
+        classes = np.unique(base.labels[held])
+        taken = held[np.isin(base.labels[held], classes[: round(self.copied * len(classes))])]  # whole classes
+        labels = np.concatenate([base.labels, base.labels[taken]])
+        more = len(base.labels) + np.arange(len(taken))
+        self._items = np.concatenate([np.arange(len(base.labels)), taken])
+        splits["train"] = Split(np.concatenate([trained, more]))
+        keys = [*base.keys, *(f"copy/{base.keys[item]}" for item in taken)]
+        return ImageRecords(keys=keys, labels=labels, class_names=base.class_names, splits=splits)
+
+    @property
+    def pixels(self) -> np.ndarray:
+        return self.base.pixels[self._items]
+
+
+WAYS = {
+    "temperature": Way(
+        ("out of the temperature's reach",),
+        ({"loss.tau": 1e-4}, {"loss.tau": 1e-5}, {"loss.tau": 1e-6}),
+    ),
+    "rate too high": Way(
+        ("rate too high", "not a number"),
+        ({"optimiser.lr": 0.1}, {"optimiser.lr": 0.3}, {"optimiser.lr": 3.0}),
+    ),
+    "rate too low": Way(
+        ("rate too low",),
+        ({"optimiser.lr": 3e-6}, {"optimiser.lr": 3e-7}, {"optimiser.lr": 3e-8}),
+    ),
+    "m = 1, or by chance": Way(
+        ("no positives",),
+        ({"sampler": {"name": "uniform", "batch_size": 64}}, {"sampler": {"name": "uniform", "batch_size": 32}},
+         {"sampler.per_class": 1}),
+        {"sampler.per_class": 2},
+    ),
+    "one image a class": Way(
+        ("one image a class",),
+        ({"data.imbalance": 1000.0, "sampler.short_classes": "repeat"},
+         {"data.shots": 1, "sampler.short_classes": "repeat"}, {"data.shots": 1, "sampler.per_class": 1}),
+        {"data.shots": 4},
+    ),
+    "shuffled labels": Way(
+        ("label noise",),
+        tuple({"data.label_noise": share, "sampler.short_classes": "leave_out"} for share in (0.3, 0.5, 0.8)),
+    ),
+    "unit vectors left out": Way(
+        ("lengths left free",),
+        tuple({"loss": dot_products(t), "encoder.normalise": False} for t in (10.0, 1.0, 0.1)),
+        {"loss": dot_products(0.1)},
+    ),
+    "nothing pushes apart": Way(
+        ("collapsed", "stuck at the margin"), tuple({"loss": attract(w)} for w in (0.03, 0.01, 0.0)),
+        {"loss": attract(3.0)},
+    ),
+    "a batch that cannot teach": Way(
+        ("a batch that cannot teach",),
+        ({"loss": {"name": "recall_at_k", "k": [64]}}, {"loss": {"name": "recall_at_k", "k": [100]}},
+         {"sampler": {"name": "m_per_class", "batch_size": 4, "per_class": 4}}),
+        {"loss": {"name": "recall_at_k", "k": [1, 2, 4]}},
+    ),
+    "few images, by heart": Way(
+        ("memorising",),
+        tuple({"data.keep_classes": k, "augmentation.scale_low": 1.0, "augmentation.flip": 0.0, "training.steps": 120,
+               "sampler.batch_size": 32} for k in (0.04, 0.03, 0.02)),
+    ),
+    "copies across splits": Way(
+        ("duplicates across splits",), ({"copied": 0.2}, {"copied": 0.5}, {"copied": 1.0}), spoil=with_copies,
+    ),
+    "loss times almost nothing": Way(
+        ("no gradient",), tuple({"loss": scaled(w)} for w in (1e-7, 1e-8, 1e-10)), {"loss": scaled(1.0)},
+    ),
+}  # fmt: skip
+
+
+def config_of(data: str, seed: int, change: dict[str, Any]) -> tuple[lab.runs.RunConfig, Custom | None]:
+    """The base training with a change of it; callables become losses of somebody's own."""
+    sections = {name: dict(values) for name, values in BASE.items()} | {"data": dict(SETS[data])}
+    sections["training"]["seed"] = seed
+    sections["data"] |= {"noise_seed": seed, "shot_seed": seed}
+    custom = None
+    for knob, value in change.items():
+        section, _, name = knob.partition(".")
+        if knob == "copied":
+            continue
+        if callable(value):
+            custom = Custom(None, custom_loss(value))
+            sections["loss"] = {"name": OUTSIDE, "what": value.__name__}
+        elif name:
+            sections[section][name] = value
+        else:
+            sections[section] = value
+    return lab.runs.RunConfig.of(sections, stored=custom is not None), custom
+
+
+def trial(root: Path, name: str, data: str, seed: int, change: dict[str, Any], spoil: Any = None) -> lab.runs.Run:
+    """Train one, unless it is there; one that stops by itself is what it is."""
+    if (root / name / "config.yaml").exists():
+        return lab.runs.Run(root / name)
+    config, custom = config_of(data, seed, change)
+    run = lab.runs.create(config, root, name)
+    if spoil is not None:
+        images = spoil(config.data.create(), change)
+        run.dataset = lambda: images  # type: ignore[method-assign]
+    began = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            for _ in lab.runs.execute(run, custom=custom):
+                pass
+        except Exception as error:  # a sentence of the training's own; the run says how it ended
+            print(f"    {type(error).__name__}: {str(error)[:110]}", flush=True)
+    found = [one.name for one in verdict.diagnose(run)]
+    print(f"{name}: {', '.join(found) or 'nothing'}  ({time.process_time() - began:.1f} s)", flush=True)
+    return run
+
+
+def broken(root: Path, data: str, seeds: list[int]) -> None:
+    """Every way at every strength, and its twin, where that differs from the plain one."""
+    torch.set_num_threads(1)
+    for seed in seeds:
+        trial(root, f"{data}-{seed}-twin-plain", data, seed, {})
+        for at, (_, way) in enumerate(WAYS.items()):
+            if way.twin:
+                trial(root, f"{data}-{seed}-twin-{at}", data, seed, way.twin)
+            for strength, change in enumerate(way.strengths):
+                trial(root, f"{data}-{seed}-{at}-{strength}", data, seed, change, way.spoil)
+
+
+def healthy(root: Path) -> None:
+    """Every loss of the catalogue with its defaults on the three bundled sets."""
+    torch.set_num_threads(1)
+    for data in SETS:
+        for loss in lab.losses.names():
+            free = lab.losses.get(loss).lengths_matter
+            change = {"loss": {"name": loss}, "encoder.normalise": not free}
+            change |= {"sampler.batch_size": 32} if data == "digits" else {}
+            trial(root, f"{data}-healthy-{loss}", data, 0, change)
+
+
+def faults(run: lab.runs.Run) -> list[str]:
+    return [one.name for one in verdict.diagnose(run) if not one.note]
+
+
+def rows(root: Path, data: str) -> Iterator[list[str]]:
+    """One row a way: how often the true cause was named first, named at all, and what stood there instead."""
+    for at, (name, way) in enumerate(WAYS.items()):
+        runs = [lab.runs.Run(path) for path in sorted(root.glob(f"{data}-*-{at}-?")) if "twin" not in path.name]
+        found = [faults(run) for run in runs]
+        first = sum(bool(one) and one[0] in way.expected for one in found)
+        named = sum(bool({*one} & {*way.expected}) for one in found)
+        instead = sorted({one[0] if one else "nothing" for one in found if not one or one[0] not in way.expected})
+        yield [name, f"{first} of {len(runs)}", f"{named} of {len(runs)}", ", ".join(instead)]
+
+
+def table(root: Path) -> str:
+    """What docs/verdict.md shows."""
+    parts = []
+    for data in SETS:
+        lines = [one for one in rows(root, data) if not one[1].endswith("of 0")]
+        if lines:
+            total = [sum(int(line[1].split()[at]) for line in lines) for at in (0, 2)]
+            head = ["broken by", "named first", "named", "first instead"]
+            parts.append(f"{data}: {total[0]} of {total[1]} named first\n\n{markdown_table(head, lines)}")
+    twins = [lab.runs.Run(path) for path in sorted(root.glob("[!.]*-twin-*"))]
+    whole = [lab.runs.Run(path) for path in sorted(root.glob("[!.]*-healthy-*"))]
+    for words, runs in (("healthy twins", twins), ("losses with their defaults", whole)):
+        alarms = {run.name: found for run in runs if (found := faults(run))}
+        parts.append(f"{words}: false alarms in {len(alarms)} of {len(runs)} {alarms or ''}")
+    return "\n\n".join(parts)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("root", type=Path)
+    parser.add_argument("--data", choices=SETS)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--healthy", action="store_true")
+    parser.add_argument("--table", action="store_true")
+    given = parser.parse_args()
+    if given.data:
+        broken(given.root, given.data, given.seeds)
+    if given.healthy:
+        healthy(given.root)
+    if given.table:
+        print(table(given.root))
+
+
+if __name__ == "__main__":
+    main()

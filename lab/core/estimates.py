@@ -42,7 +42,7 @@ class Estimate:
 
     @classmethod
     def of(cls, values: Sequence[float], level: float = LEVEL) -> Estimate:
-        """From at least one measurement; NaN among them makes everything NaN.
+        """From at least one measurement; NaN among them makes everything NaN, infinity all but the mean.
 
         Raises:
             ValueError: there is none, or `level` is not between 0 and 1.
@@ -52,10 +52,11 @@ class Estimate:
             raise ValueError(f"An estimate needs at least one measurement, got {list(values)!r}.")
         if not 0 < level < 1:
             raise ValueError(f"The confidence must lie between 0 and 1, got {level}.")
-        mean, kept = float(numbers.mean()), tuple(numbers.tolist())
+        kept = tuple(numbers.tolist())
         if len(numbers) == 1:
-            return cls(mean, None, None, None, kept)
-        deviation = float(numbers.std(ddof=1))
+            return cls(kept[0], None, None, None, kept)
+        with np.errstate(invalid="ignore"):  # infinity less infinity is NaN
+            mean, deviation = float(numbers.mean()), float(numbers.std(ddof=1))
         half = _student(level, len(numbers) - 1) * deviation / np.sqrt(len(numbers))
         return cls(mean, deviation, float(mean - half), float(mean + half), kept)
 

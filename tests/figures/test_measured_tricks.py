@@ -9,7 +9,6 @@ import lab.figures
 from lab.core.estimates import Estimate, paired
 from lab.figures.tricks.measured_tricks import ALONE, CHAIN, UNSURE
 
-
 EMPTY = {"protocol": "tricks", "source": "x", "over": "seeds", "knobs": {}, "rows": [], "notes": [], "shown": []}
 
 

@@ -315,7 +315,16 @@ class ImageSet(HasKnobs):
         return None
 
     def path(self, i: int) -> Path:
-        """The file of the i-th image; sets that hold their images otherwise have none."""
+        """The file of the i-th image; sets that hold their images otherwise have none.
+
+        Raises:
+            ValueError: the list of images that a run has kept names no folder.
+        """
+        if self.root is None:
+            raise ValueError(
+                f"{self.called} has no folder of images: the list of the run is damaged, so move its images.json away "
+                "to read the images anew."
+            )
         return self.root / self.keys[i]
 
     def load(self, i: int) -> Image.Image:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+import yaml
 
 from scripts.soak import damaged_files
 
@@ -46,6 +47,7 @@ def test_what_was_seen_to_end_in_words_of_python(folders, file):
 @pytest.mark.parametrize(
     "record",
     [{"kind": "validated", "values": []}, {"kind": "checkup", "step": 1, "about": "batch", "values": {"images": {}}},
+     {"kind": "checkup", "step": 1, "about": "validation", "values": {"precisions": ["../..", 1.0], "classes": [0, 1]}},
      {"kind": "stepped", "step": "x", "loss": []}, {"kind": []}],
 )  # fmt: skip
 def test_a_record_that_does_not_fit_is_left_out(folders, record):
@@ -55,5 +57,34 @@ def test_a_record_that_does_not_fit_is_left_out(folders, record):
     try:
         for name, read in damaged_files.readers(folders, path).items():
             assert damaged_files.trouble(read) == "", name
+    finally:
+        path.write_bytes(whole)
+
+
+@pytest.mark.parametrize(("file", "knob"), [("model/config.yaml", "dim"), ("model/config.yaml", "width")])
+def test_a_size_that_no_machine_holds_is_refused_by_its_bound(folders, file, knob):
+    path = folders.root.parent / file
+    whole = path.read_bytes()
+    config = yaml.safe_load(whole)
+    config["encoder"][knob] = 10**12
+    path.write_text(yaml.safe_dump(config))
+    try:
+        for name, read in damaged_files.readers(folders, path).items():
+            assert damaged_files.trouble(read) == "", name
+        with pytest.raises(ValueError, match=rf"{knob} <= [\d,]+, got 1000000000000"):
+            damaged_files.readers(folders, path)["load"]()
+    finally:
+        path.write_bytes(whole)
+
+
+def test_a_list_of_images_without_a_folder_is_a_sentence(folders):
+    path = folders.run / "images.json"
+    whole = path.read_bytes()
+    path.write_text(json.dumps({**json.loads(whole), "root": None}))
+    try:
+        for name, read in damaged_files.readers(folders, path).items():
+            assert damaged_files.trouble(read) == "", name
+        with pytest.raises(ValueError, match="has no folder of images: the list of the run is damaged"):
+            damaged_files.readers(folders, path)["images"]()
     finally:
         path.write_bytes(whole)

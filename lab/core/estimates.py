@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
@@ -61,7 +61,7 @@ class Estimate:
         return cls(mean, deviation, float(mean - half), float(mean + half), kept)
 
     @classmethod
-    def read(cls, stored: dict[str, Any], name: str = "The estimate") -> Estimate:
+    def read(cls, stored: Mapping[str, Any], name: str = "The estimate") -> Estimate:
         """Return the estimate that `as_dict` gave, also by way of JSON, where NaN is null.
 
         Args:

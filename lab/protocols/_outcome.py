@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -127,10 +128,10 @@ def joined(outcomes: Sequence[Outcome], over: str) -> Outcome:
     return replace(first, over=over, rows=tuple(rows), notes=notes)
 
 
-def measured(setting: Setting, *measurements: Mapping[str, float]) -> OutcomeRow:
-    """A row of estimates over one or several measurements, each a mapping from column to value."""
+def measured(setting: Setting, *measurements: Mapping[str, float | None]) -> OutcomeRow:
+    """A row of estimates over one or several measurements, each a mapping from column to value; None is NaN."""
     columns: dict[str, list[float]] = {}
     for values in measurements:
         for column, value in values.items():
-            columns.setdefault(column, []).append(value)
+            columns.setdefault(column, []).append(math.nan if value is None else value)
     return OutcomeRow(setting, {column: Estimate.of(values) for column, values in columns.items()})

@@ -7,6 +7,9 @@ import json
 import pytest
 import yaml
 
+import lab.runs
+from lab.runs.building.trained import open_trained
+from lab.training import checkpoint
 from scripts.soak import damaged_files
 
 
@@ -86,5 +89,32 @@ def test_a_list_of_images_without_a_folder_is_a_sentence(folders):
             assert damaged_files.trouble(read) == "", name
         with pytest.raises(ValueError, match="has no folder of images: the list of the run is damaged"):
             damaged_files.readers(folders, path)["images"]()
+    finally:
+        path.write_bytes(whole)
+
+
+@pytest.mark.parametrize("part", ["encoder", "loss"])
+def test_weights_that_are_no_tensors_are_a_sentence(folders, part):
+    run = lab.runs.Run(folders.run)
+    path = run.checkpoint("best")
+    whole, state = path.read_bytes(), checkpoint.load(path)
+    state[part]["odd"] = {"a": 1}
+    try:
+        checkpoint.save(path, state)
+        with pytest.raises(ValueError, match="best checkpoint of run does not fit its config.yaml: odd is no tensor"):
+            open_trained(run, "best")
+    finally:
+        path.write_bytes(whole)
+
+
+def test_a_listing_shows_a_run_whose_corrections_are_no_path(folders):
+    path = folders.run / "config.yaml"
+    whole = path.read_bytes()
+    config = yaml.safe_load(whole)
+    config["data"]["corrections"] = {"a": {}}
+    path.write_text(yaml.safe_dump(config))
+    try:
+        for name, read in damaged_files.readers(folders, path).items():
+            assert damaged_files.trouble(read) == "", name
     finally:
         path.write_bytes(whole)

@@ -44,8 +44,8 @@ class MeasuredTricks(Figure):
         metric, gain_of_metric = self.knobs.metric, f"{self.knobs.metric} gain"
         rows = [row for row in stored["rows"] if row["setting"].get("tricks") == self.knobs.show]
         base = next((row for row in stored["rows"] if row["setting"].get("switched on") == "baseline"), None)
-        columns = [column for column in (base or {"scores": {}})["scores"] if not column.endswith(" gain")]
-        if metric not in columns or len(rows) < 2 and self.knobs.show == CHAIN or not rows:
+        columns = [] if base is None else [column for column in base["scores"] if not column.endswith(" gain")]
+        if base is None or metric not in columns or len(rows) < 2 and self.knobs.show == CHAIN or not rows:
             raise ValueError(
                 f"MeasuredTricks: {self.knobs.file or 'the example'} holds no waterfall of {metric!r}; it has "
                 f"{', '.join(columns) or 'no scores of tricks'}."

@@ -117,7 +117,7 @@ def joined(outcomes: Sequence[Outcome], over: str) -> Outcome:
     for one in outcomes:
         if [set(row.scores) for row in one.rows] != [set(row.scores) for row in first.rows]:
             raise ValueError(
-                f"What {first.protocol} measured of the {over} differs in rows or columns; delete the folder measured, "
+                f"What {first.protocol} measured of the {over} differs in rows or columns; move the folder measured away, "
                 "and all of it is measured again."
             )
     rows = [

@@ -162,4 +162,4 @@ class Bench:
         try:
             return read(path, kind, MOST_LISTED)
         except ValueError as error:
-            raise ValueError(f"{error} Delete that file, and it is measured again.") from None
+            raise ValueError(f"{error} Move that file away, and it is measured again.") from None

@@ -80,7 +80,7 @@ def test_the_sentence_names_the_file_the_field_and_what_to_do(bench):
     with pytest.raises(ValueError) as caught:
         finish(bench.kept("seed-0", no_work(), FoldsFile))
     assert str(caught.value) == (
-        f"{path} is damaged: width must be a whole number, got '8'. Delete that file, and it is measured again."
+        f"{path} is damaged: width must be a whole number, got '8'. Move that file away, and it is measured again."
     )
     (bench.folder / "protocol.json").write_text("[]")
     with pytest.raises(ValueError, match="protocol.json is no JSON object: it holds a list. Choose another name"):
@@ -99,7 +99,7 @@ def test_measurements_are_written_once_also_where_nothing_could_be_measured(benc
 def test_outcomes_with_other_rows_are_not_joined():
     one = reproduction()
     other = Outcome(one.protocol, one.source, one.over, one.knobs, (measured({}, {"theirs": 0.1}),))
-    with pytest.raises(ValueError, match="measured of the seeds differs in rows or columns; delete the folder"):
+    with pytest.raises(ValueError, match="measured of the seeds differs in rows or columns; move the folder"):
         joined([one, other], "seeds")
 
 

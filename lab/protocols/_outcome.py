@@ -117,8 +117,8 @@ def joined(outcomes: Sequence[Outcome], over: str) -> Outcome:
     for one in outcomes:
         if [set(row.scores) for row in one.rows] != [set(row.scores) for row in first.rows]:
             raise ValueError(
-                f"What {first.protocol} measured of the {over} differs in rows or columns; move the folder measured away, "
-                "and all of it is measured again."
+                f"What {first.protocol} measured of the {over} differs in rows or columns; move the folder measured "
+                "away, and all of it is measured again."
             )
     rows = [
         measured(same[0].setting, *({c: row.scores[c].mean for c in same[0].scores} for row in same))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 import yaml
+from safetensors.numpy import load, save
 
 import lab.runs
 from lab.runs.building.trained import open_trained
@@ -114,6 +116,23 @@ def test_a_listing_shows_a_run_whose_corrections_are_no_path(folders):
     config["data"]["corrections"] = {"a": {}}
     path.write_text(yaml.safe_dump(config))
     try:
+        for name, read in damaged_files.readers(folders, path).items():
+            assert damaged_files.trouble(read) == "", name
+    finally:
+        path.write_bytes(whole)
+
+
+def test_labels_of_another_whole_type_are_read(folders):
+    path, run = folders.run / "embeddings" / "test.safetensors", lab.runs.Run(folders.run)
+    whole, before = path.read_bytes(), run.embeddings("test").labels
+    arrays = load(whole)
+    labels = next(name for name in arrays if name.endswith("query.labels"))
+    size = int.from_bytes(whole[:8], "little")
+    metadata = json.loads(whole[8 : 8 + size])["__metadata__"]
+    metadata.pop("crc32", None)
+    path.write_bytes(save({**arrays, labels: arrays[labels].astype(np.uint8)}, metadata))
+    try:
+        assert run.embeddings("test").labels.tolist() == before.tolist()
         for name, read in damaged_files.readers(folders, path).items():
             assert damaged_files.trouble(read) == "", name
     finally:

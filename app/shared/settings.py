@@ -1,13 +1,16 @@
 """Where the dashboard may look."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from streamlit import runtime
 
 import lab.runs
 from lab.core import files
 from lab.core.files import whole
+from lab.core.knobs import Knobs
 from lab.core.words import PATH
 from lab.data import ImageSet
 from lab.runs import RunConfig, boundary
@@ -76,6 +79,17 @@ def confine(config: RunConfig) -> RunConfig:
         rights.check(rights.reference(*words) for words in choice.programs())
         rights.check(rights.reference(*words) for words in choice.named(downloads=False))
     return config
+
+
+def confine_figure(kind: type[Knobs], values: Mapping[str, Any]) -> None:
+    """Refuse a figure whose knobs name a file that this page may not read: a guest sees no files but those of runs.
+
+    Raises:
+        ValueError: names the knob, its value and how to allow it.
+    """
+    below = (runs_root(),) if files.guest() else _readable()
+    rights = boundary.Rights("The figure", below=below, on_page=True)
+    rights.check(rights.reference(*words) for words in boundary.named("figure", kind, values))
 
 
 def confine_images(images: ImageSet) -> ImageSet:

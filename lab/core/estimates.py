@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
+
+from lab.core.stored import Number, Numbers, Stored, check
 
 LEVEL = 0.95
 """Confidence of every interval, unless told otherwise."""
+
+
+class EstimateFile(Stored):
+    """What `Estimate.as_dict` writes; NaN and infinity are null."""
+
+    mean: Number | None
+    deviation: Number | None
+    low: Number | None
+    high: Number | None
+    values: Annotated[Numbers, Field(min_length=1)]
 
 
 @dataclass(frozen=True)
@@ -29,7 +42,7 @@ class Estimate:
 
     @classmethod
     def of(cls, values: Sequence[float], level: float = LEVEL) -> Estimate:
-        """From at least one measurement; NaN among them makes everything NaN.
+        """From at least one measurement; NaN among them makes everything NaN, infinity all but the mean.
 
         Raises:
             ValueError: there is none, or `level` is not between 0 and 1.
@@ -39,19 +52,28 @@ class Estimate:
             raise ValueError(f"An estimate needs at least one measurement, got {list(values)!r}.")
         if not 0 < level < 1:
             raise ValueError(f"The confidence must lie between 0 and 1, got {level}.")
-        mean, kept = float(numbers.mean()), tuple(numbers.tolist())
+        kept = tuple(numbers.tolist())
         if len(numbers) == 1:
-            return cls(mean, None, None, None, kept)
-        deviation = float(numbers.std(ddof=1))
+            return cls(kept[0], None, None, None, kept)
+        with np.errstate(invalid="ignore"):  # infinity less infinity is NaN
+            mean, deviation = float(numbers.mean()), float(numbers.std(ddof=1))
         half = _student(level, len(numbers) - 1) * deviation / np.sqrt(len(numbers))
         return cls(mean, deviation, float(mean - half), float(mean + half), kept)
 
     @classmethod
-    def read(cls, stored: dict[str, Any]) -> Estimate:
-        """What `as_dict` gave, also by way of JSON, where NaN is null."""
-        mean = stored["mean"]
-        values = tuple(float("nan") if v is None else float(v) for v in stored["values"])
-        return cls(float("nan") if mean is None else mean, stored["deviation"], stored["low"], stored["high"], values)
+    def read(cls, stored: Mapping[str, Any], name: str = "The estimate") -> Estimate:
+        """Return the estimate that `as_dict` gave, also by way of JSON, where NaN is null.
+
+        Args:
+            name: what a message calls it.
+
+        Raises:
+            ValueError: it is none; names the field.
+        """
+        found = check(stored, EstimateFile, name)
+        mean = found["mean"]
+        values = tuple(float("nan") if value is None else value for value in found["values"])
+        return cls(float("nan") if mean is None else mean, found["deviation"], found["low"], found["high"], values)
 
     @property
     def count(self) -> int:
@@ -77,6 +99,8 @@ def over_groups(values: Sequence | np.ndarray, groups: Sequence | np.ndarray, le
     Queries of one class succeed and fail together, so that thousands of queries of few classes say less than thousands
     of independent ones: the deviation is taken between the classes (cluster-robust, Student's t).
 
+    The mean of infinite values is infinite, or NaN if both infinities are among them; its interval is NaN.
+
     Args:
         values: [n], NaN where there is none.
         groups: [n], the group of each.
@@ -91,12 +115,15 @@ def over_groups(values: Sequence | np.ndarray, groups: Sequence | np.ndarray, le
     numbers = numbers[known]
     if not len(numbers):
         return GroupedMean(float("nan"), None, 0)
-    mean = float(numbers.mean())
+    with np.errstate(invalid="ignore"):  # the mean of both infinities is NaN
+        mean = float(numbers.mean())
     _, place = np.unique(np.asarray(groups)[known], return_inverse=True)
-    sums = np.bincount(place, numbers - mean)
-    count = len(sums)
+    count = int(place.max()) + 1
     if count < 2:
         return GroupedMean(mean, None, count)
+    if not np.isfinite(mean):
+        return GroupedMean(mean, float("nan"), count)
+    sums = np.bincount(place, numbers - mean)
     error = np.sqrt(count / (count - 1) * np.square(sums).sum()) / len(numbers)
     return GroupedMean(mean, float(_student(level, count - 1) * error), count)
 

@@ -45,7 +45,7 @@ def explain(error: BaseException, resumable: bool = False) -> str:
             "Another process of this training ended or cannot be reached, its own message says why; go on from the "
             f"last checkpoint with the same torchrun command and --resume. ({text[:200]})"
         )
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in text:
+    if out_of_memory(error):
         return (
             "Out of memory: set --training.chunk to embed fewer images at once (the loss still sees the whole batch), "
             f"or lower --sampler.batch_size. ({text[:200]})"
@@ -71,6 +71,13 @@ def missing(error: ModuleNotFoundError) -> str | None:
     if module not in BROUGHT_BY:
         return None
     return f"This needs {module}, which is not installed: pip install 'rankscope[{BROUGHT_BY[module]}]'."
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether Python, NumPy or torch could not allocate memory, on the processor or on a GPU."""
+    named = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    text = str(error)
+    return named or "can't allocate memory" in text or "not enough memory" in text or "Storage size" in text
 
 
 def need(what: str, extra: str, *modules: str) -> None:

@@ -16,7 +16,7 @@ from pydantic import model_validator
 from lab.core.arrays import Names
 from lab.core.catalog import name_of
 from lab.core.formats import visible
-from lab.core.knobs import HasKnobs, knob
+from lab.core.knobs import MOST_ITEMS, HasKnobs, knob
 from lab.core.results import Relevance, labelled, names_at, no_class
 from lab.data._corrections import classes_of, found, moved, read_corrections, respelt
 from lab.data._noise import NoiseKnobs, kept_classes, long_tail, relabelled, replaced
@@ -71,13 +71,15 @@ class SplitKnobs(NoiseKnobs):
         "others train.",
         default=None,
         ge=2,
+        le=MOST_ITEMS,
         source="DML deck, reality check",
     )
-    fold: int = knob("Number of the fold that validates, counted from 0.", default=0, ge=0)
+    fold: int = knob("Number of the fold that validates, counted from 0.", default=0, ge=0, le=MOST_ITEMS)
     shots: int | None = knob(
         "Training images of each class; by default all of them.",
         default=None,
         ge=1,
+        le=MOST_ITEMS,
         scale="log",
         source="CAM, figure 6",
     )
@@ -313,7 +315,16 @@ class ImageSet(HasKnobs):
         return None
 
     def path(self, i: int) -> Path:
-        """The file of the i-th image; sets that hold their images otherwise have none."""
+        """The file of the i-th image; sets that hold their images otherwise have none.
+
+        Raises:
+            ValueError: the list of images that a run has kept names no folder.
+        """
+        if self.root is None:
+            raise ValueError(
+                f"{self.called} has no folder of images: the list of the run is damaged, so move its images.json away "
+                "to read the images anew."
+            )
         return self.root / self.keys[i]
 
     def load(self, i: int) -> Image.Image:

@@ -12,7 +12,7 @@ from pydantic import model_validator
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from lab.core.knobs import HasKnobs, knob
+from lab.core.knobs import WIDEST, HasKnobs, knob
 from lab.core.preprocessing import Preprocessing
 
 Triple = tuple[float, float, float]
@@ -158,7 +158,12 @@ class Encoder(HasKnobs, nn.Module):
     """
 
     _dim: int | None = knob(
-        "Width of the embedding; none: the pooled features themselves.", default=128, ge=2, scale="log", alias="dim"
+        "Width of the embedding; none: the pooled features themselves.",
+        default=128,
+        ge=2,
+        le=WIDEST,
+        scale="log",
+        alias="dim",
     )
     pooling: Pooling = knob("Pooling of the last feature map to one vector.", default="avg", source="DML deck, tricks")
     layer_norm: bool = knob(
@@ -180,7 +185,7 @@ class Encoder(HasKnobs, nn.Module):
         "embedding, with a bias.",
         default=None,
         ge=1,
-        le=65536,
+        le=WIDEST,
         source="Contextual, section 5 and released code",
     )
     normalise: bool = knob("L2-normalise each embedding.", default=True)

@@ -26,6 +26,7 @@ FROZEN_BLOCKS = knob(
     "Freeze the first so many blocks of the backbone, of which the stem is one; if it has fewer, only the head learns.",
     default=0,
     ge=0,
+    le=10_000,
 )
 
 DISTILLED = "deit_small_distilled_patch16_224.fb_in1k"

@@ -12,7 +12,7 @@ from torch import nn
 
 import lab.encoders
 from lab.core.explain import last_line, quoted
-from lab.core.knobs import argument, knob
+from lab.core.knobs import LARGEST_SIDE, WIDEST, argument, knob
 from lab.core.words import NAME, kind_of
 from lab.encoders import _timm, foreign
 from lab.encoders._base import Encoder
@@ -41,9 +41,15 @@ class Adapted(Encoder):
     vectors: str | None = knob(
         "Folder of the run that holds the vectors, where there is no network.", default=None, path=True
     )
-    _width: int = knob("Numbers of a vector, where there is no network.", default=512, ge=1, scale="log", alias="width")
+    _width: int = knob(
+        "Numbers of a vector, where there is no network.", default=512, ge=1, le=WIDEST, scale="log", alias="width"
+    )
     image_size: int | None = knob(
-        "Side of the images that the network is shown; by default what it says.", default=None, ge=16, unit="pixels"
+        "Side of the images that the network is shown; by default what it says.",
+        default=None,
+        ge=16,
+        le=LARGEST_SIDE,
+        unit="pixels",
     )
     _head: Literal["linear", "whitened", "mlp"] = knob(
         "Head on the features: a linear map that starts as a random rotation; one that starts as the whitening of the "
@@ -51,7 +57,7 @@ class Adapted(Encoder):
         default="linear",
         alias="head",
     )
-    hidden: int = knob("Width between the two maps of the head mlp.", default=512, ge=2, scale="log")
+    hidden: int = knob("Width between the two maps of the head mlp.", default=512, ge=2, le=WIDEST, scale="log")
 
     network: Any = argument("The network itself, instead of the one that base names.", default=None)
 

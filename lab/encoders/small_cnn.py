@@ -19,7 +19,11 @@ class SmallCNN(Encoder):
 
     pooling: Pooling = knob("Pooling of the last feature map to one vector.", default="gem", source="DML deck, tricks")
     width: int = knob(
-        "Channels of the first stage; the later ones have two and four times as many.", default=32, ge=4, scale="log"
+        "Channels of the first stage; the later ones have two and four times as many.",
+        default=32,
+        ge=4,
+        le=1_024,
+        scale="log",
     )
 
     input_size = 32

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from lab.core.knobs import knob
+from lab.core.knobs import LARGEST_SIDE, WIDEST, knob
 from lab.core.preprocessing import Preprocessing
 from lab.encoders import _timm
 from lab.encoders._base import Encoder, Pool
@@ -47,10 +47,16 @@ class TimmModel(Encoder):
         "Side of the images; by default the size that the weights were trained with.",
         default=None,
         ge=16,
+        le=LARGEST_SIDE,
         unit="pixels",
     )
     _dim: int | None = knob(
-        "Width of the embedding; none: the pooled features themselves.", default=512, ge=2, scale="log", alias="dim"
+        "Width of the embedding; none: the pooled features themselves.",
+        default=512,
+        ge=2,
+        le=WIDEST,
+        scale="log",
+        alias="dim",
     )
     pooling: Literal["native", "avg", "max", "mixed", "gem"] = knob(  # type: ignore[assignment]  # one more
         "Pooling of the last feature map to one vector.", default="native", source="DML deck, tricks"
@@ -61,6 +67,7 @@ class TimmModel(Encoder):
         "Freeze the backbone, a transformer, and train low-rank updates of its attention of this rank (LoRA).",
         default=None,
         ge=1,
+        le=4_096,
         scale="log",
         source="Hu et al. 2021",
     )

@@ -60,7 +60,11 @@ class Slurm(Launcher):
 
     partition: str | None = knob("Partition of the cluster. None: the cluster's default.", default=None)
     minutes: int = knob(
-        "Time limit of a job; one that needs longer is put back and goes on.", default=720, ge=1, unit="minutes"
+        "Time limit of a job; one that needs longer is put back and goes on.",
+        default=720,
+        ge=1,
+        le=10_000_000,
+        unit="minutes",
     )
     gpus: int = knob("GPUs of a job whose run may use one.", default=1, ge=0, le=64)
     at_once: int = knob("How many jobs of the array may be at work at the same time.", default=64, ge=1, le=100_000)

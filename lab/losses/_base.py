@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, Self, cast
 import torch
 from torch import Tensor, nn
 
-from lab.core.knobs import HasKnobs, knob
+from lab.core.knobs import MOST_ITEMS, WIDEST, HasKnobs, knob
 from lab.kernels import Peak, unit
 from lab.losses._batch import Batch, admit, check_mined
 
@@ -232,8 +232,8 @@ class ClassLoss(Loss):
 
     needs_positives = False
     takes_references = False
-    num_classes: int = knob("Number of classes; labels run from 0 to this number minus 1.", ge=1)
-    dim: int = knob("Width of the embeddings.", ge=1)
+    num_classes: int = knob("Number of classes; labels run from 0 to this number minus 1.", ge=1, le=MOST_ITEMS)
+    dim: int = knob("Width of the embeddings.", ge=1, le=WIDEST)
 
     def _admit(self, *args: Any) -> Batch:
         batch = super()._admit(*args)

@@ -25,7 +25,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from lab.core.knobs import knob
+from lab.core.knobs import MOST_ITEMS, knob
 from lab.kernels import Peak, contextual_errors
 from lab.kernels.memory import require_whole_matrices
 from lab.kernels.plain.neighbours import Steps, contextual_similarity, corrected, squared_distances
@@ -69,7 +69,10 @@ class Contextual(RankingKnobs, Loss):
         "Whether an example counts as the first of its own k neighbours; none: yes, as in every variant.", default=None
     )
     k: int | None = knob(
-        "Number of neighbours, the example itself included; none: the mean class size in the batch.", default=None, ge=1
+        "Number of neighbours, the example itself included; none: the mean class size in the batch.",
+        default=None,
+        ge=1,
+        le=MOST_ITEMS,
     )
     eps: float = knob(
         "Slack (epsilon) by which a neighbourhood is enlarged.",

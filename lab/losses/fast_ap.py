@@ -50,7 +50,11 @@ class FastAP(RankingKnobs, Loss):
     family = "ranking"
 
     bins: int = knob(
-        "Number of intervals of the histogram; it has one bin more.", default=10, ge=1, source="Cakir et al. 2019"
+        "Number of intervals of the histogram; it has one bin more.",
+        default=10,
+        ge=1,
+        le=10_000,
+        source="Cakir et al. 2019",
     )
 
     @property

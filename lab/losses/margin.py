@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
-from lab.core.knobs import knob
+from lab.core.knobs import MOST_ITEMS, knob
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlTripletLoss
 
@@ -43,10 +43,13 @@ class Margin(PmlTripletLoss):
         "Number of classes, each with a boundary of its own; none: one boundary for all.",
         default=None,
         ge=1,
+        le=MOST_ITEMS,
         source="Wu et al. 2017, eq. 6",
     )
     nu: float = knob("Weight of the boundary's regularisation when the boundary is learnt.", default=0.0, ge=0)
-    triplets_per_anchor: int | None = knob("Random triplets for each anchor; none: every triplet.", default=None, ge=1)
+    triplets_per_anchor: int | None = knob(
+        "Random triplets for each anchor; none: every triplet.", default=None, ge=1, le=MOST_ITEMS
+    )
 
     def build(self, library: Any) -> Any:
         return library.MarginLoss(

@@ -24,7 +24,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lab.core.knobs import knob
+from lab.core.knobs import MOST_ITEMS, knob
 from lab.kernels import Peak, mixed_rank_sums, positive_pairs
 from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
@@ -78,6 +78,7 @@ class RecallAtK(RankingKnobs, Loss):
         "16, 20, 24, 28, 32.",
         default=None,
         ge=1,
+        le=MOST_ITEMS,
         source="RS@k, eq. 7, section 4.2",
     )
     tau1: float = knob("Temperature on ranks.", default=1.0, gt=0, scale="log", unit="ranks", source="RS@k, eq. 5")

@@ -26,7 +26,7 @@ class SoftTriple(PmlClassLoss):
     family = "proxy"
     theirs = "SoftTripleLoss"
 
-    centers_per_class: int = knob("Number of centres of each class.", default=10, ge=1)
+    centers_per_class: int = knob("Number of centres of each class.", default=10, ge=1, le=1_000)
     la: float = knob(
         "Factor by which the similarities to classes are multiplied (lambda).", default=20.0, gt=0, scale="log"
     )

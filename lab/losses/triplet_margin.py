@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from torch import Tensor
 
-from lab.core.knobs import knob
+from lab.core.knobs import MOST_ITEMS, knob
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlTripletLoss
 
@@ -39,7 +39,9 @@ class TripletMargin(PmlTripletLoss):
     )
     swap: bool = knob("Use the distance from positive to negative where it is smaller.", default=False)
     smooth: bool = knob("Use log(1 + exp) instead of the hinge.", default=False)
-    triplets_per_anchor: int | None = knob("Random triplets for each anchor; none: every triplet.", default=None, ge=1)
+    triplets_per_anchor: int | None = knob(
+        "Random triplets for each anchor; none: every triplet.", default=None, ge=1, le=MOST_ITEMS
+    )
     miner: Literal["none", "distance_weighted"] = knob(
         "How triplets are drawn: all, or triplets_per_anchor, evenly; or with negatives of all distances alike.",
         default="none",

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lab.core.explain import need
-from lab.core.knobs import knob
+from lab.core.knobs import MOST_ITEMS, knob
 from lab.core.results import EmbeddingSet, Evidence, Measurement
 from lab.metrics._base import Metric
 
@@ -24,8 +24,12 @@ class ClusterMetric(Metric):
     needs = "embeddings"
     column: ClassVar[str]
 
-    clusters: int | None = knob("Number of clusters; by default the number of classes.", default=None, ge=1)
-    restarts: int = knob("Number of k-means runs, of which the one with the lowest inertia is kept.", default=1, ge=1)
+    clusters: int | None = knob(
+        "Number of clusters; by default the number of classes.", default=None, ge=1, le=MOST_ITEMS
+    )
+    restarts: int = knob(
+        "Number of k-means runs, of which the one with the lowest inertia is kept.", default=1, ge=1, le=10_000
+    )
     seed: int = knob("Seed of the first centroids.", default=0, ge=0)
 
     def score(self, labels: np.ndarray, assignment: np.ndarray) -> float:

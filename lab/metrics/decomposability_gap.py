@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from lab.core.knobs import knob
+from lab.core.knobs import MOST_ITEMS, knob
 from lab.core.results import JUNK, Evidence, Measurement, Ranking
 from lab.metrics._base import Metric, measurement, positive_ranks
 
@@ -297,7 +297,7 @@ class DecomposabilityGap(Metric):
     needs = "embeddings"
     reads_gallery = True
 
-    batch_size: int = knob("Items in a batch.", default=128, ge=2, scale="log", source="ROADMAP, eq. 6")
+    batch_size: int = knob("Items in a batch.", default=128, ge=2, le=MOST_ITEMS, scale="log", source="ROADMAP, eq. 6")
     alpha: float = knob("Similarity that positives should reach.", default=0.9, ge=-1, le=1, source="ROADMAP, eq. 7")
     beta: float = knob(
         "Similarity that negatives should not exceed.", default=0.6, ge=-1, le=1, source="ROADMAP, eq. 7"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lab.core.knobs import knob
+from lab.core.knobs import MOST_ITEMS, knob
 from lab.core.results import Evidence, Measurement
 from lab.metrics._base import Metric, measurement, positive_ranks
 
@@ -21,7 +21,7 @@ class PrecisionAtK(Metric):
         array([0.5, 0.5, 0. , 0.5, 0.5, 0. ])
     """
 
-    k: tuple[int, ...] = knob("Lengths of the list.", default=(20, 100), ge=1, source="CAM, section 4.2")
+    k: tuple[int, ...] = knob("Lengths of the list.", default=(20, 100), ge=1, le=MOST_ITEMS, source="CAM, section 4.2")
 
     def __call__(self, evidence: Evidence) -> Measurement:
         ranks = positive_ranks(evidence.ranking)

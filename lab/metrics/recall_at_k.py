@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lab.core.knobs import knob
+from lab.core.knobs import MOST_ITEMS, knob
 from lab.core.results import Evidence, Measurement
 from lab.metrics._base import Metric, measurement, positive_ranks
 
@@ -19,7 +19,7 @@ class RecallAtK(Metric):
         {'recall@1': 0.333, 'recall@5': 1.0}
     """
 
-    k: tuple[int, ...] = knob("Cut-offs k.", default=(1, 2, 4, 8), ge=1, source="RS@k, eq. 1")
+    k: tuple[int, ...] = knob("Cut-offs k.", default=(1, 2, 4, 8), ge=1, le=MOST_ITEMS, source="RS@k, eq. 1")
 
     def __call__(self, evidence: Evidence) -> Measurement:
         ranks = positive_ranks(evidence.ranking)

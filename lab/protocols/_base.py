@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lab.core.catalog import name_of
 from lab.core.knobs import HasKnobs, knob
+from lab.core.outcome_file import OutcomeFile
 from lab.protocols._outcome import Outcome, OutcomeRow, joined, measured
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class JudgingProtocol(Protocol):
         runs = yield from bench.trained(seeded(config, self.knobs.seeds))
         outcomes = []
         for name, run in runs.items():
-            outcomes.append(Outcome.read((yield from bench.kept(name, self._judged(run)))))
+            outcomes.append(Outcome.read((yield from bench.kept(name, self._judged(run), OutcomeFile))))
         return joined(outcomes, over="seeds")
 
     def _judged(self, run: Run) -> Generator[Record, None, dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 from lab.core.estimates import Estimate
 from lab.core.files import write_json, write_text
 from lab.core.formats import finite, markdown_table
+from lab.core.outcome_file import OutcomeFile
+from lab.core.stored import check
 
 Setting = Mapping[str, str | int | float]
 
@@ -77,20 +80,46 @@ class Outcome:
         return folder / f"{name}.md"
 
     @classmethod
-    def read(cls, stored: Mapping[str, Any]) -> Outcome:
-        """What `as_json` gave."""
-        rows = tuple(
-            OutcomeRow(row["setting"], {name: Estimate.read(one) for name, one in row["scores"].items()})
-            for row in stored["rows"]
+    def read(cls, stored: Mapping[str, Any], name: str = "The outcome") -> Outcome:
+        """Return the outcome that `as_json` gave.
+
+        Args:
+            name: what a message calls it, for instance its file.
+
+        Raises:
+            ValueError: it is none; names the field.
+        """
+        found = check(stored, OutcomeFile, name)
+        rows = []
+        for row in found["rows"]:
+            scores = {column: Estimate.read(one) for column, one in row["scores"].items()}
+            rows.append(OutcomeRow(row["setting"], scores))
+        return cls(
+            protocol=found["protocol"],
+            source=found["source"],
+            over=found["over"],
+            knobs=found["knobs"],
+            rows=tuple(rows),
+            notes=tuple(found["notes"]),
+            shown=tuple(found["shown"]),
         )
-        return cls(**{**stored, "rows": rows, "notes": tuple(stored["notes"]), "shown": tuple(stored["shown"])})
 
 
 def joined(outcomes: Sequence[Outcome], over: str) -> Outcome:
-    """One outcome of several of the same protocol and settings: each estimate is over the means of the parts."""
+    """One outcome of several of the same protocol and settings: each estimate is over the means of the parts.
+
+    Raises:
+        ValueError: their rows or columns differ.
+    """
     first = outcomes[0]
     if len(outcomes) == 1:
         return first
+    for one in outcomes:
+        if [set(row.scores) for row in one.rows] != [set(row.scores) for row in first.rows]:
+            raise ValueError(
+                f"What {first.protocol} measured of the {over} differs in rows or columns; move the folder measured "
+                "away, and all of it is measured again."
+            )
     rows = [
         measured(same[0].setting, *({c: row.scores[c].mean for c in same[0].scores} for row in same))
         for same in zip(*(one.rows for one in outcomes), strict=True)
@@ -99,10 +128,10 @@ def joined(outcomes: Sequence[Outcome], over: str) -> Outcome:
     return replace(first, over=over, rows=tuple(rows), notes=notes)
 
 
-def measured(setting: Setting, *measurements: Mapping[str, float]) -> OutcomeRow:
-    """A row of estimates over one or several measurements, each a mapping from column to value."""
+def measured(setting: Setting, *measurements: Mapping[str, float | None]) -> OutcomeRow:
+    """A row of estimates over one or several measurements, each a mapping from column to value; None is NaN."""
     columns: dict[str, list[float]] = {}
     for values in measurements:
         for column, value in values.items():
-            columns.setdefault(column, []).append(value)
+            columns.setdefault(column, []).append(math.nan if value is None else value)
     return OutcomeRow(setting, {column: Estimate.of(values) for column, values in columns.items()})

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.core.knobs import knob
+from lab.core.knobs import MOST_ITEMS, knob
 from lab.protocols._base import Judgement, Protocol, lean, scores_of, seeds, with_test
 from lab.protocols._outcome import measured
 from lab.runs.config import RunConfig
@@ -26,7 +26,9 @@ class FewShot(Protocol):
 
     source = "CAM, section 4.4, figure 6"
 
-    shots: tuple[int, ...] = knob("Numbers of images of each class; by default 1, 2, 4, ... and all.", default=(), ge=1)
+    shots: tuple[int, ...] = knob(
+        "Numbers of images of each class; by default 1, 2, 4, ... and all.", default=(), ge=1, le=MOST_ITEMS
+    )
     seeds: int = knob("Number of trainings, each with another draw of the images.", default=3, ge=1, le=1000)
 
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:

@@ -12,8 +12,9 @@ import numpy as np
 from lab.core.knobs import Knob, knob
 from lab.core.records import Note, Record
 from lab.core.results import EmbeddingSet
+from lab.core.stored import Count, Scores, Stored
 from lab.protocols._base import Judgement, Protocol, lean, measuring, with_validation
-from lab.protocols._outcome import OutcomeRow, measured
+from lab.protocols._outcome import OutcomeRow, Setting, measured
 from lab.protocols._selection import cell, drawn, searched_knobs, validation_score
 from lab.protocols.standard_halves import disjoint_halves
 from lab.runs.config import DERIVED, RunConfig
@@ -32,6 +33,14 @@ METRICS: tuple[dict[str, Any], ...] = (
     {"name": "map_at_r"},
 )
 DRAWS = 100
+
+
+class FoldsFile(Stored):
+    """What is kept of one seed: the width of an embedding, and column to score in two ways; see `tested`."""
+
+    width: Count
+    separated: Scores
+    concatenated: Scores
 
 
 class RealityCheck(Protocol):
@@ -150,11 +159,13 @@ class RealityCheck(Protocol):
         for seed in range(first, first + self.knobs.reproductions):
             name = f"{loss}-seed-{seed}"
             runs = yield from bench.trained(self._of_folds(base, {**settings, "training.seed": seed}, name))
-            kept.append((yield from bench.kept(name, tested(list(runs.values())))))
+            kept.append((yield from bench.kept(name, tested(list(runs.values())), FoldsFile)))
         width = kept[-1]["width"]
+        together: Setting = {"loss": loss, "embeddings": "concatenated", "width": self.knobs.folds * width}
+        apart: Setting = {"loss": loss, "embeddings": "separated", "width": width}
         return [
-            measured({"loss": loss, "embeddings": how, "width": wide}, *(one[how] for one in kept))
-            for how, wide in (("concatenated", self.knobs.folds * width), ("separated", width))
+            measured(together, *(one["concatenated"] for one in kept)),
+            measured(apart, *(one["separated"] for one in kept)),
         ]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
-from lab.core.knobs import knob
+from lab.core.knobs import LARGEST_SIDE, MOST_ITEMS, WIDEST, knob
 from lab.core.records import Record
 from lab.core.results import EmbeddingSet
 from lab.evaluation import whitening
@@ -51,14 +51,23 @@ class Revisited(JudgingProtocol):
         "Factors by which images are resized.", default=(2**-0.5, 1.0, 2**0.5), gt=0, le=8, source="RS@k, section 4.3"
     )
     longest: int = knob(
-        "Longest side of an image at scale 1.", default=1024, ge=16, unit="pixels", source="RS@k, section 4.3"
+        "Longest side of an image at scale 1.",
+        default=1024,
+        ge=16,
+        le=LARGEST_SIDE,
+        unit="pixels",
+        source="RS@k, section 4.3",
     )
     whitening: Literal["learnt", "pca", "none"] = knob("How embeddings are whitened.", default="learnt")
     width: int | None = knob(
-        "Number of whitened dimensions that are kept; by default all.", default=None, ge=1, scale="log"
+        "Number of whitened dimensions that are kept; by default all.", default=None, ge=1, le=WIDEST, scale="log"
     )
     images: int = knob(
-        "Maximum number of training images to learn the whitening from.", default=10_000, ge=2, scale="log"
+        "Maximum number of training images to learn the whitening from.",
+        default=10_000,
+        ge=2,
+        le=MOST_ITEMS,
+        scale="log",
     )
 
     def configured(self, config: RunConfig) -> RunConfig:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from lab.core.estimates import Estimate, paired
-from lab.core.knobs import knob
+from lab.core.knobs import LARGEST_SIDE, MOST_ITEMS, WIDEST, knob
 from lab.core.records import Record
+from lab.core.stored import Scores
 from lab.protocols._base import Judgement, Protocol, lean, seeded, with_test
 from lab.protocols._outcome import OutcomeRow, measured
 from lab.runs.config import RunConfig
@@ -66,17 +67,25 @@ class Tricks(Protocol):
     seeds: int = knob("Number of trainings of each model, each with another seed.", default=3, ge=1, le=1000)
     split: Literal["test", "validation"] = knob("Split on which scores are measured.", default="test")
     crop: int | None = knob(
-        "Size of the larger crop; by default 256/227 of the baseline's.", default=None, ge=8, unit="pixels"
+        "Size of the larger crop; by default 256/227 of the baseline's.",
+        default=None,
+        ge=8,
+        le=LARGEST_SIDE,
+        unit="pixels",
     )
     width: int | None = knob(
-        "Width of the wider embedding; by default twice the baseline's.", default=None, ge=2, scale="log"
+        "Width of the wider embedding; by default twice the baseline's.", default=None, ge=2, le=WIDEST, scale="log"
     )
     temperature: float = knob("Temperature of the loss; the baseline has 1.", default=1 / 9, gt=0, scale="log")
     pooling: Literal["max", "mixed", "gem"] = knob("Pooling that replaces average pooling.", default="max")
     beta: float = knob("Weight beta of the unnormalised embedding (beta-normalisation).", default=0.1, gt=0, le=100)
     reranker: Literal["k_reciprocal", "contextual"] = knob("Re-ranking method.", default="k_reciprocal")
     rerank_k: int | None = knob(
-        "Number of neighbours for re-ranking (k1 or k); by default that of the method.", default=None, ge=2, scale="log"
+        "Number of neighbours for re-ranking (k1 or k); by default that of the method.",
+        default=None,
+        ge=2,
+        le=MOST_ITEMS,
+        scale="log",
     )
 
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
@@ -178,7 +187,7 @@ class Tricks(Protocol):
             for trick in used:
                 using = changed(using, tricks[trick].on)
             label = "--".join([name, *sorted(used)])
-            kept.append((yield from bench.kept(label, self._evaluated(run, using))))
+            kept.append((yield from bench.kept(label, self._evaluated(run, using), Scores)))
         return dict(measured({}, *kept).scores)
 
     def _evaluated(self, run: Run, config: RunConfig) -> Generator[Record, None, dict[str, float]]:

@@ -72,7 +72,7 @@ def query_set(config: Mapping[str, Any], split: str, scores: Mapping[str, Any] |
     if data.get("name") == OUTSIDE and data.get("digest"):
         data.pop("what", None)  # a word for the same images
     for name in ("root", "path", "corrections"):  # a table's name is made of its content, and a folder may be moved
-        data[name] = Path(data[name]).name if data.get(name) else None
+        data[name] = Path(str(data[name])).name if data.get(name) else None
     passed = TRAINED_ON | ({"folds", "fold", "validation"} if split == "test" else set())
     told = sorted((name, str(value)) for name, value in data.items() if value is not None and name not in passed)
     said = hashlib.blake2b(repr((told, split, scores.get("queries"))).encode(), digest_size=6).hexdigest()

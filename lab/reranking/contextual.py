@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import torch
 
-from lab.core.knobs import knob
+from lab.core.knobs import MOST_ITEMS, knob
 from lab.core.results import EmbeddingSet, Ranking
 from lab.reranking._base import ROWS, Nodes, Reranker, neighbour_lists, nodes, ranked_by
 
@@ -38,7 +38,13 @@ class Contextual(Reranker):
         array([0, 2, 3])
     """
 
-    k: int = knob("Number of neighbours, the image itself included.", default=16, ge=2, source="Contextual, table 10")
+    k: int = knob(
+        "Number of neighbours, the image itself included.",
+        default=16,
+        ge=2,
+        le=MOST_ITEMS,
+        source="Contextual, table 10",
+    )
     beta: float = knob(
         "Weight of the contextual similarity.", default=0.1, ge=0, le=1, source="Contextual, appendix I.5"
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from lab.core.knobs import knob
+from lab.core.knobs import MOST_ITEMS, knob
 from lab.core.results import EmbeddingSet, Ranking
 from lab.kernels.sort_keys import Space
 from lab.reranking._base import ROWS, Nodes, Reranker, lists_in, nodes, ranked_by
@@ -154,12 +154,14 @@ class KReciprocal(Reranker):
         "Number of neighbours that are tested for reciprocity.",
         default=20,
         ge=1,
+        le=MOST_ITEMS,
         source="Zhong et al. 2017, section 4.1",
     )
     k2: int = knob(
         "Number of neighbours over which weights are averaged (query expansion); 1: no averaging.",
         default=6,
         ge=1,
+        le=MOST_ITEMS,
         source="Zhong et al. eq. 11",
     )
     lam: float = knob("Weight of the original distance.", default=0.3, ge=0, le=1, source="Zhong et al. eq. 12")

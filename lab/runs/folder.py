@@ -376,6 +376,7 @@ class Run:
 
         Version 0.2 gave every such image a class of its own without a name, behind all others.
         """
+        labels = labels.astype(np.int64, copy=False)  # another writer may store them as uint8, which holds no -1
         last = labels.max(initial=-1)
         if last < 0 or (labels == last).sum() > 1 or not (self.path / "images.json").is_file():
             return labels  # the last class has several images, so it is no single image's own

@@ -160,8 +160,8 @@ class ValidatedRecord(OfStep, total=False):
 def _sign(value: Any) -> Any:
     """Refuse what no sign of a check-up is; see `lab.training.signs`."""
     for one in value if isinstance(value, list) else (value,):
-        if not (one is None or isinstance(one, str | int | float)):
-            raise ValueError("must be a number, a text or a list of numbers")
+        if not (one is None or isinstance(one, int | float)):
+            raise ValueError("must be a number or a list of numbers")
         if isinstance(one, int) and abs(one) > 2**53:
             raise ValueError("must be at most 2^53")
     return value

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from lab.core.knobs import knob
+from lab.core.knobs import MOST_ITEMS, knob
 from lab.core.results import labelled
 from lab.samplers._base import Sampler, ShortClasses, draw, members_by_class
 
@@ -34,9 +34,14 @@ class Hierarchical(Sampler):
         (array([0, 1]), array([4, 4]))
     """
 
-    batch_size: int = knob("Images in a batch.", default=128, ge=4, scale="log", unit="images")
+    batch_size: int = knob("Images in a batch.", default=128, ge=4, le=MOST_ITEMS, scale="log", unit="images")
     per_class: int = knob(
-        "Images of each class in a batch (m).", default=4, ge=1, unit="images", source="ROADMAP, released code"
+        "Images of each class in a batch (m).",
+        default=4,
+        ge=1,
+        le=MOST_ITEMS,
+        unit="images",
+        source="ROADMAP, released code",
     )
     share: Literal["classes", "pairs"] = knob(
         "How often super-classes are drawn: by their number of classes, or every pair equally often.", default="classes"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lab.core.knobs import knob
+from lab.core.knobs import MOST_ITEMS, knob
 from lab.samplers._base import Sampler, ShortClasses, draw, members_by_class, shuffled_lap
 
 USUAL = 4
@@ -25,11 +25,11 @@ class MPerClass(Sampler):
         array([4, 4])
     """
 
-    batch_size: int = knob("Images in a batch.", default=128, ge=2, scale="log", unit="images")
+    batch_size: int = knob("Images in a batch.", default=128, ge=2, le=MOST_ITEMS, scale="log", unit="images")
     per_class: int | None = knob(
         "Images of each class in a batch (m). None: 4, or where classes are too few for that, so many that they fill "
         "the batch, those of small classes several times.",
-        default=None, ge=1, unit="images", source="DML deck, protocol",
+        default=None, ge=1, le=MOST_ITEMS, unit="images", source="DML deck, protocol",
     )  # fmt: skip
     short_classes: ShortClasses = knob(
         "What to do with classes that have fewer images than per_class.", default="refuse"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lab.core.knobs import knob
+from lab.core.knobs import MOST_ITEMS, knob
 from lab.samplers._base import Sampler, shuffled_lap
 
 
@@ -21,7 +21,7 @@ class Uniform(Sampler):
         [0, 1, 2, 3, 4, 5, 6, 7]
     """
 
-    batch_size: int = knob("Images in a batch.", default=128, ge=1, scale="log", unit="images")
+    batch_size: int = knob("Images in a batch.", default=128, ge=1, le=MOST_ITEMS, scale="log", unit="images")
 
     def _bound(self, super_labels: np.ndarray | None) -> None:
         if self.images < self.knobs.batch_size:

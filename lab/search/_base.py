@@ -11,7 +11,7 @@ import torch
 
 from lab.core import arrays
 from lab.core.catalog import name_of
-from lab.core.knobs import HasKnobs, argument, knob
+from lab.core.knobs import MOST_ITEMS, HasKnobs, argument, knob
 from lab.core.results import EmbeddingSet, Ranking, Relevance, as_array, parts_of
 from lab.core.streams import ReportProgress
 from lab.kernels.devices import device_of
@@ -64,7 +64,7 @@ class Index(HasKnobs):
 
     takes_anchors: ClassVar[bool] = False
     device: Any = argument("Where it searches: cpu, cuda, cuda:1, or auto, a GPU when there is one.", default="auto")
-    k: int = knob("Number of neighbours that are kept for each query.", default=100, ge=1, scale="log")
+    k: int = knob("Number of neighbours that are kept for each query.", default=100, ge=1, le=MOST_ITEMS, scale="log")
     similarity: Literal["cosine", "euclidean"] = knob(
         "Similarity of a pair: cosine, or the negative squared Euclidean distance (for embeddings of any length).",
         default="cosine",

@@ -13,7 +13,7 @@ import torch
 
 from lab.core.catalog import name_of
 from lab.core.explain import faiss_library
-from lab.core.knobs import HasKnobs, knob
+from lab.core.knobs import MOST_ITEMS, HasKnobs, knob
 from lab.core.results import EmbeddingSet, Ranking
 from lab.core.streams import ReportProgress
 from lab.kernels import sort_keys
@@ -30,7 +30,10 @@ class ListKnobs(HasKnobs):
     """The knobs of every index, and how many inverted lists it has."""
 
     lists: int | None = knob(
-        "Number of inverted lists; by default about the square root of the gallery's size.", default=None, ge=1
+        "Number of inverted lists; by default about the square root of the gallery's size.",
+        default=None,
+        ge=1,
+        le=MOST_ITEMS,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lab.core.explain import faiss_library
-from lab.core.knobs import knob
+from lab.core.knobs import MOST_ITEMS, knob
 from lab.core.results import EmbeddingSet
 from lab.search._candidates import FaissIndex, ListKnobs, inverted_lists
 
@@ -18,7 +18,7 @@ class FaissIvf(ListKnobs, FaissIndex):
         array([[1, 2]])
     """
 
-    probes: int = knob("Inverted lists that are searched for each query.", default=8, ge=1, scale="log")
+    probes: int = knob("Inverted lists that are searched for each query.", default=8, ge=1, le=MOST_ITEMS, scale="log")
     seed: int = knob("Random seed of the k-means that places the centroids.", default=0, ge=0)
 
     def _make(self, gallery: EmbeddingSet) -> None:

@@ -11,7 +11,7 @@ from lab.core import arrays
 from lab.core.catalog import name_of
 from lab.core.explain import faiss_library
 from lab.core.files import read_json, replacing, write_json
-from lab.core.knobs import knob
+from lab.core.knobs import MOST_ITEMS, knob
 from lab.core.results import EmbeddingSet
 from lab.search._base import check_anchors
 from lab.search._candidates import CandidateIndex, ListKnobs, inverted_lists
@@ -40,7 +40,7 @@ class FaissIvfPq(ListKnobs, CandidateIndex):
     anchors = cast("np.ndarray | None", None)
 
     takes_anchors = True
-    probes: int = knob("Inverted lists that are searched for each query.", default=16, ge=1, scale="log")
+    probes: int = knob("Inverted lists that are searched for each query.", default=16, ge=1, le=MOST_ITEMS, scale="log")
     bytes: int = knob(
         "Bytes that are kept of each vector, at most one for each of its numbers.", default=16, ge=1, le=64
     )
@@ -48,10 +48,13 @@ class FaissIvfPq(ListKnobs, CandidateIndex):
         "Candidates for each neighbour that is wanted; they are ranked by their full vectors, which may lie on disk.",
         default=10,
         ge=1,
+        le=10_000,
         scale="log",
     )
     rotate: bool = knob("Rotate vectors before they are cut into parts (optimised product quantisation).", default=True)
-    sample: int = knob("Vectors from which centroids and codes are learnt.", default=262_144, ge=1, scale="log")
+    sample: int = knob(
+        "Vectors from which centroids and codes are learnt.", default=262_144, ge=1, le=MOST_ITEMS, scale="log"
+    )
     folder: str | None = knob("Folder for the inverted lists; without one they are in memory.", default=None, path=True)
     seed: int = knob("Random seed of the sample and of the k-means.", default=0, ge=0)
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from lab.core import threads
-from lab.core.knobs import knob
+from lab.core.knobs import MOST_ITEMS, knob
 from lab.core.results import EmbeddingSet, Ranking
 from lab.core.streams import ReportProgress
 from lab.kernels import sort_keys
@@ -39,7 +39,11 @@ class TwoStage(Index):
 
     takes_anchors = True
     probes: int = knob(
-        "Number of nearest anchors whose items are compared with the query.", default=1, ge=1, source="CAM, section 3"
+        "Number of nearest anchors whose items are compared with the query.",
+        default=1,
+        ge=1,
+        le=MOST_ITEMS,
+        source="CAM, section 3",
     )
 
     def _build(self, gallery: EmbeddingSet, anchors: np.ndarray | None = None) -> None:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import lab.runs
-from lab.core.explain import quoted
-from lab.core.files import read_json, write_json
+from lab.core.explain import quoted, shortened
+from lab.core.files import write_json
+from lab.core.formats import finite
 from lab.core.records import Note, Record
+from lab.core.stored import MOST_LISTED, Fields, read
 from lab.runs.boundary import check_elsewhere
 from lab.runs.config import RunConfig, difference
 from lab.runs.execute import findable
 from lab.runs.folder import FINISHED, Run
+
+T = TypeVar("T")
 
 
 class Paused(RuntimeError):
@@ -47,14 +51,20 @@ class Bench:
             ValueError: something else was begun there, or what was written down is no JSON object.
         """
         path, settings = self.folder / "protocol.json", json.loads(json.dumps(settings))
-        before = read_json(path) if path.is_file() else settings
-        if changed := [key for key in sorted({*before, *settings}) if before.get(key) != settings.get(key)]:
-            raise ValueError(
-                f"{self.folder} was begun with other settings ({', '.join(changed)} differ); choose another name, or "
-                "give the settings that it was started with."
-            )
         if not path.is_file():
             write_json(path, settings)
+            return
+        try:
+            before = read(path, cast(Any, Fields))
+        except ValueError as error:
+            raise ValueError(f"{error} Choose another name, or move that file away.") from None
+        changed = [key for key in sorted({*before, *settings}) if before.get(key) != settings.get(key)]
+        if changed:
+            differing = shortened(", ".join(changed))
+            raise ValueError(
+                f"{self.folder} was begun with other settings ({differing} differ); choose another name, or "
+                "give the settings that it was started with."
+            )
 
     def opened(self, name: str, config: RunConfig) -> Run:
         """The run of that name, made unless it is there.
@@ -137,9 +147,19 @@ class Bench:
             if self.stop():
                 raise Paused(f"Stopped while {run.name} is at work; the same command continues from there.")
 
-    def kept(self, name: str, work: Generator[Record, None, dict[str, Any]]) -> Generator[Record, None, dict[str, Any]]:
-        """What `work` returns, a JSON object; done once and read from then on."""
+    def kept(self, name: str, work: Generator[Record, None, Any], kind: type[T]) -> Generator[Record, None, T]:
+        """Return what `work` returns, a JSON object; it is done once and read from then on.
+
+        Args:
+            kind: the schema of the object.
+
+        Raises:
+            ValueError: the file that was written before does not fit the schema; names the file and the field.
+        """
         path = self.folder / "measured" / f"{name}.json"
         if not path.is_file():
-            write_json(path, (yield from work))
-        return read_json(path)
+            write_json(path, finite((yield from work)))
+        try:
+            return read(path, kind, MOST_LISTED)
+        except ValueError as error:
+            raise ValueError(f"{error} Move that file away, and it is measured again.") from None

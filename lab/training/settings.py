@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import model_validator
 
 import lab.core.knobs
-from lab.core.knobs import knob
+from lab.core.knobs import MOST_ITEMS, knob
 
 
 class TrainingKnobs(lab.core.knobs.Knobs):
@@ -22,6 +22,7 @@ class TrainingKnobs(lab.core.knobs.Knobs):
         "Images that are embedded at once; a larger batch takes two passes. By default the whole batch.",
         default=None,
         ge=1,
+        le=MOST_ITEMS,
         scale="log",
         unit="images",
         source="RS@k, section 4.2",
@@ -51,6 +52,7 @@ class TrainingKnobs(lab.core.knobs.Knobs):
         "Number of training images whose whitening initialises the last layer; by default it starts at random.",
         default=None,
         ge=2,
+        le=MOST_ITEMS,
         scale="log",
         unit="images",
         source="RS@k, section 4.2",
@@ -70,12 +72,21 @@ class TrainingKnobs(lab.core.knobs.Knobs):
         ge=0,
         le=128,
     )
-    validate_every: int = knob("Steps between validations.", default=100, ge=1, scale="log", unit="steps")
-    checkpoint_every: int = knob("Steps between checkpoints.", default=100, ge=1, scale="log", unit="steps")
+    validate_every: int = knob(
+        "Steps between validations.", default=100, ge=1, le=100_000_000, scale="log", unit="steps"
+    )
+    checkpoint_every: int = knob(
+        "Steps between checkpoints.", default=100, ge=1, le=100_000_000, scale="log", unit="steps"
+    )
     select_by: str = knob("Score on the validation classes by which the best checkpoint is chosen.", default="MAP@R")
-    keep_batches: int = knob("Number of recent training batches that are kept for the Inspect page.", default=4, ge=0)
+    keep_batches: int = knob(
+        "Number of recent training batches that are kept for the Inspect page.", default=4, ge=0, le=10_000
+    )
     keep_frames: int = knob(
-        "Number of validations, spread over the training, whose embeddings are kept to look at each.", default=20, ge=0
+        "Number of validations, spread over the training, whose embeddings are kept to look at each.",
+        default=20,
+        ge=0,
+        le=10_000,
     )
 
     @model_validator(mode="before")
@@ -138,7 +149,11 @@ class EvaluationKnobs(lab.core.knobs.Knobs):
         source="DML deck, tricks; Contextual, appendix I.5",
     )
     rerank_k: int | None = knob(
-        "Number of neighbours for re-ranking; by default that of the method.", default=None, ge=2, scale="log"
+        "Number of neighbours for re-ranking; by default that of the method.",
+        default=None,
+        ge=2,
+        le=MOST_ITEMS,
+        scale="log",
     )
     distractors: bool = knob(
         "Count gallery images without a class as wrong answers; otherwise they are left out of every ranking that is "
@@ -150,5 +165,7 @@ class EvaluationKnobs(lab.core.knobs.Knobs):
         "classes are learnt.",
         default=("validation", "test"),
     )
-    k: int = knob("Number of neighbours that are kept for each query.", default=100, ge=1, scale="log")
-    batch_size: int = knob("Number of images that are embedded at once.", default=256, ge=1, scale="log", unit="images")
+    k: int = knob("Number of neighbours that are kept for each query.", default=100, ge=1, le=MOST_ITEMS, scale="log")
+    batch_size: int = knob(
+        "Number of images that are embedded at once.", default=256, ge=1, le=16_384, scale="log", unit="images"
+    )

@@ -21,7 +21,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from lab.core.knobs import knob
+from lab.core.knobs import MOST_ITEMS, WIDEST, knob
 from lab.losses import Batch
 from lab.wrappers._base import Wrapper
 
@@ -48,8 +48,10 @@ class CrossBatchMemory(Wrapper):
     images_of_batch = cast("Tensor | None", None)
     takes_mined_pairs = False
 
-    dim: int = knob("Width of the embeddings.", ge=1)
-    size: int = knob("Number of embeddings in the memory.", default=1024, ge=1, scale="log", unit="embeddings")
+    dim: int = knob("Width of the embeddings.", ge=1, le=WIDEST)
+    size: int = knob(
+        "Number of embeddings in the memory.", default=1024, ge=1, le=MOST_ITEMS, scale="log", unit="embeddings"
+    )
     unique: bool = knob(
         "Keep one embedding of each image, its latest; size must then be at least the number of training images.",
         default=False,

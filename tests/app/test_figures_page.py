@@ -7,8 +7,9 @@ import json
 import pytest
 
 import lab.figures
-from app.shared import address
+from app.shared import address, settings
 from app.views.figures import figure_topics
+from lab.core import files
 from lab.core.knobs import describe
 from lab.figures import live_page
 
@@ -90,6 +91,23 @@ def test_a_slider_moves_the_figure_and_the_address(no_runs, open_page):
     assert code(page) == "lab.figures.create('gradient_by_rank').figure()"
     assert chart(page) == before
     assert "knobs" not in page.test.query_params
+
+
+@pytest.mark.parametrize("guest", [False, True])
+def test_a_file_that_a_figure_names_lies_in_the_folders_of_the_page(
+    no_runs, open_page, monkeypatch, tmp_path_factory, guest
+):
+    """The owner may name files of --data and of the runs; a guest those of the runs alone."""
+    monkeypatch.setattr(files, "guest", lambda: guest)
+    places = {where: tmp_path_factory.mktemp(where) for where in ("outside", "data")}
+    monkeypatch.setenv(settings.DATA, str(places["data"]))
+    for where, folder in {**places, "runs": no_runs}.items():
+        (folder / "note.json").write_text('{"a secret": 1}')
+        knobs = json.dumps({"file": str(folder / "note.json")})
+        words = open_page("figures", figure="measured_tricks", knobs=knobs).words()
+        allowed = where == "runs" or where == "data" and not guest
+        assert ("protocol is missing" in words) == allowed, where
+        assert ("outside the folders" in words) != allowed, where
 
 
 @pytest.mark.parametrize(

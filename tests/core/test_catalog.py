@@ -11,6 +11,7 @@ import pytest
 from lab.core import catalog
 from lab.core.catalog import Catalog
 from lab.core.knobs import describe
+from lab.runs.config import SECTIONS
 
 PACKAGES = (
     "data", "encoders", "exporters", "figures", "launchers", "losses", "metrics", "protocols", "reranking", "samplers",
@@ -50,6 +51,24 @@ def test_names_come_from_the_list(toys):
 def test_unknown_name_lists_the_legal_ones(toys):
     with pytest.raises(ValueError, match=r"no toy 'god'.*mean 'good'.*empty, good"):
         toys.get("god")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_whole_number_but_a_seed_has_an_upper_bound(package):
+    """A number in somebody's file must not ask for terabytes; see `WIDEST` and its neighbours in lab.core.knobs."""
+    module = importlib.import_module(f"lab.{package}")
+    for name in module.names():
+        assert unbounded(module.get(name).Knobs) == [], f"{package}: {name}"
+
+
+@pytest.mark.parametrize("section", [one for one in SECTIONS.values() if one.knobs], ids=lambda one: one.name)
+def test_every_whole_number_of_a_section_has_an_upper_bound(section):
+    assert unbounded(section.knobs_of()) == []
+
+
+def unbounded(knobs):
+    whole = [one for one in describe(knobs) if one.kind is int and not one.name.endswith("seed")]
+    return [one.name for one in whole if one.le is None and one.lt is None]
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lab.core.estimates import Estimate, deviation, paired
+from lab.core.estimates import Estimate, deviation, over_groups, paired
+from lab.core.formats import finite
 
 
 def test_an_interval_is_students():
@@ -48,3 +49,18 @@ def test_an_estimate_survives_json_also_without_a_number():
         assert Estimate.read(json.loads(json.dumps(Estimate.of(values).as_dict()))) == Estimate.of(values)
     stored = {"mean": None, "deviation": None, "low": None, "high": None, "values": [None]}
     assert math.isnan(Estimate.read(stored).mean) and math.isnan(Estimate.read(stored).values[0])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("values", "mean"),
+    [([1, math.inf, 2, 3], math.inf), ([1, 2, -math.inf, 3], -math.inf), ([math.inf, 1, -math.inf, 2], math.nan)],
+)
+def test_infinite_values_have_no_interval(values, mean):
+    """Infinity less infinity is NaN, so no interval follows, and NumPy does not warn."""
+    found = over_groups(values, [0, 0, 1, 1])
+    assert found.mean == pytest.approx(mean, nan_ok=True) and math.isnan(found.half) and found.groups == 2
+    assert over_groups(values, [0, 0, 0, 0]).half is None
+    estimate = Estimate.of(values)
+    assert estimate.mean == pytest.approx(mean, nan_ok=True) and math.isnan(estimate.low)
+    assert Estimate.read(json.loads(json.dumps(finite(estimate.as_dict())))).deviation is None

@@ -3,9 +3,12 @@
 import inspect
 from typing import Any, Literal
 
+import numpy as np
 import pytest
+import torch
 
 from lab.core.knobs import HasKnobs, argument, describe, knob
+from lab.core.knobs.sliders import span
 
 
 class Sized(HasKnobs):
@@ -99,3 +102,39 @@ def test_a_wrong_call_or_an_old_declaration_gets_one_sentence(call, words):
     with pytest.raises((ValueError, TypeError)) as caught:
         call()
     assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("allocate", [torch.zeros, np.zeros])
+def test_what_cannot_be_allocated_is_said_in_one_sentence(allocate):
+    class Memory(HasKnobs):
+        size: int = knob("numbers", ge=1)
+        seed: int = knob("seed", default=0)
+
+        def __post_init__(self) -> None:
+            self.numbers = allocate(self.size)
+
+    with pytest.raises(ValueError) as caught:
+        Memory(size=10**15)
+    assert str(caught.value) == (
+        "Memory needs more memory than this machine can give (size 1,000,000,000,000,000); lower these numbers."
+    )
+
+
+def test_other_errors_of_an_entry_stay_as_they_are():
+    class Broken(HasKnobs):
+        def __post_init__(self) -> None:
+            raise RuntimeError("a mistake of the entry")
+
+    with pytest.raises(RuntimeError, match="a mistake of the entry"):
+        Broken()
+
+
+def test_a_slider_ends_before_a_bound_that_only_guards_memory():
+    class Bounded(HasKnobs):
+        side: int = knob("side", default=32, ge=8, le=1_000_000)
+        width: int = knob("width", default=32, ge=4, le=20_000, scale="log")
+        few: int = knob("few", default=3, ge=1, le=2_000)
+
+    side, width, few = describe(Bounded.Knobs)
+    assert (span(side), span(width), span(few)) == ((8, 160), (4, 20_000), (1, 2_000))
+    assert span(side, 5_000) == (8, 25_000) and side.range == "8 <= side <= 1,000,000"

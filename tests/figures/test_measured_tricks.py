@@ -9,6 +9,8 @@ import lab.figures
 from lab.core.estimates import Estimate, paired
 from lab.figures.tricks.measured_tricks import ALONE, CHAIN, UNSURE
 
+EMPTY = {"protocol": "tricks", "source": "x", "over": "seeds", "knobs": {}, "rows": [], "notes": [], "shown": []}
+
 
 def outcome(seeds: int = 2) -> dict:
     """A baseline of 10 and 12, a trick that surely adds 3, and one that takes 1 or adds 1."""
@@ -22,7 +24,7 @@ def outcome(seeds: int = 2) -> dict:
 
     rows = [row(CHAIN, "baseline", base), row(CHAIN, "crop 36", sure, base), row(CHAIN, "flip", unsure, sure)]
     rows += [row(ALONE, "crop 36", sure, base), row(ALONE, "flip", unsure - 0.03, base)]
-    return {"protocol": "tricks", "rows": rows}
+    return {**EMPTY, "rows": rows}
 
 
 @pytest.fixture
@@ -58,11 +60,12 @@ def test_one_seed_says_nothing_of_chance(tmp_path):
 @pytest.mark.parametrize(
     ("text", "metric", "sentence"),
     [
-        (None, "MAP@R", "No such file"),
+        (None, "MAP@R", "f.json is not there"),
         ("{", "MAP@R", "is no outcome of `lab papers protocol tricks`"),
-        ('{"protocol": "few_shot"}', "MAP@R", "one of the protocol few_shot"),
+        (json.dumps({**EMPTY, "protocol": "few_shot"}), "MAP@R", "an outcome of the protocol few_shot, not of tricks"),
         (json.dumps(outcome()), "r@9", "holds no waterfall of 'r@9'; it has MAP@R"),
-        ('{"protocol": "tricks", "rows": []}', "MAP@R", "it has no scores of tricks"),
+        (json.dumps(EMPTY), "MAP@R", "it has no scores of tricks"),
+        ('{"protocol": "tricks"}', "MAP@R", "f.json is damaged: source is missing"),
     ],
 )
 def test_a_file_without_a_waterfall_gets_a_sentence(tmp_path, text, metric, sentence):
@@ -71,3 +74,11 @@ def test_a_file_without_a_waterfall_gets_a_sentence(tmp_path, text, metric, sent
         path.write_text(text)
     with pytest.raises(ValueError, match=sentence):
         lab.figures.create("measured_tricks", file=str(path), metric=metric).figure()
+
+
+def test_a_row_without_a_gain_is_named(tmp_path):
+    path, damaged = tmp_path / "f.json", outcome()
+    del damaged["rows"][1]["scores"]["MAP@R gain"]
+    path.write_text(json.dumps(damaged))
+    with pytest.raises(ValueError, match="f.json has a row without 'MAP@R gain'"):
+        lab.figures.create("measured_tricks", file=str(path)).figure()

@@ -15,7 +15,7 @@ import lab.figures
 from app import served
 from app.components.inputs import drag
 from app.forms import sliders
-from app.shared import address, autoplay, charts, page_frame
+from app.shared import address, autoplay, charts, page_frame, settings
 from app.views.figures import figure_topics
 from lab.core.knobs import Knob, describe
 from lab.figures import Figure, background, live_page
@@ -127,6 +127,7 @@ def _settings(scene: Scene) -> dict[str, Any]:
 def _show(scene: Scene, values: dict[str, Any]) -> None:
     kind, name = scene.kind, scene.name
     figure = kind(**values | _grips(scene, values))
+    settings.confine_figure(kind.Knobs, dict(figure.knobs))
     address.tell("figure", name)
     defaults = type(figure.knobs)()
     moved = {knob: value for knob, value in figure.knobs if value != getattr(defaults, knob)}

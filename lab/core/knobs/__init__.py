@@ -21,12 +21,18 @@ from typing import Any, ClassVar, Literal, dataclass_transform
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 
-from lab.core.explain import near, quoted
+from lab.core.explain import near, out_of_memory, quoted
 
 LARGEST = 10**18
 """What no size, count or weight comes to; more than that overflows somewhere below, in words of the machine."""
 LONGEST = 1_000
 """Values of a knob that takes several."""
+WIDEST = 16_384
+"""Upper bound of a knob that is the width of an embedding or of a layer: a map between two such takes 1 GB."""
+LARGEST_SIDE = 4_096
+"""Upper bound of a knob that is the side of an image in pixels."""
+MOST_ITEMS = 10_000_000
+"""Upper bound of a knob that counts classes, neighbours, or the images of a batch."""
 
 
 def knob(
@@ -112,8 +118,8 @@ class Knob:
         """The legal values in words, for instance `0 < tau <= 10`."""
         if choices := self.choices:
             return "one of " + ", ".join(choices)
-        low = f"{self.gt:g} < " if self.gt is not None else f"{self.ge:g} <= " if self.ge is not None else ""
-        high = f" < {self.lt:g}" if self.lt is not None else f" <= {self.le:g}" if self.le is not None else ""
+        low = _bound("{} < ", self.gt) or _bound("{} <= ", self.ge)
+        high = _bound(" < {}", self.lt) or _bound(" <= {}", self.le)
         of = "each " if self.many else ""
         return f"{of}{low}{self.name}{high}" if low or high else f"any {self.kind.__name__}"
 
@@ -148,6 +154,13 @@ class Knob:
             if not (above and (self.le is None or one <= self.le) and (self.lt is None or one < self.lt)):
                 return f"must satisfy {self.range}"
         return None
+
+
+def _bound(words: str, number: float | None) -> str:
+    """One end of a range in words, such as ` <= 10,000,000`, or nothing where there is no bound."""
+    if number is None:
+        return ""
+    return words.format(f"{number:,}" if isinstance(number, int) else f"{number:g}")
 
 
 class Knobs(BaseModel):
@@ -256,7 +269,12 @@ class HasKnobs:
         self.knobs = self.Knobs(**given)
         for name, value in arguments.items():
             setattr(self, name, value)
-        self.__post_init__()
+        try:
+            self.__post_init__()
+        except (MemoryError, RuntimeError) as error:
+            if not out_of_memory(error):
+                raise
+            raise ValueError(_too_large(type(self).__name__, self.knobs)) from None
 
     def __post_init__(self) -> None:
         """What an entry does with its knobs when it is made."""
@@ -303,6 +321,12 @@ class Unchecked(Knobs):
     """Knobs of something that is not here, as they were stored."""
 
     model_config = ConfigDict(extra="allow")
+
+
+def _too_large(who: str, knobs: Knobs) -> str:
+    """The sentence about knobs that ask for more memory than there is. It shows the whole numbers among them."""
+    sizes = [f"{name} {value:,}" for name, value in knobs if type(value) is int and "seed" not in name]
+    return f"{who} needs more memory than this machine can give ({', '.join(sizes)}); lower these numbers."
 
 
 def describe(knobs: type[Knobs]) -> tuple[Knob, ...]:

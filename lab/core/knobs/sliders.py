@@ -9,6 +9,9 @@ from lab.core.knobs import Knob
 ROUND = (1, 1.1, 1.25, 1.4, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3.2, 3.5, 4, 4.5, 5, 5.5, 6, 7, 8, 9)
 """About twenty even steps a decade, all of them numbers that a person would write."""
 
+FAR = 10_000
+"""A whole bound beyond this only guards the memory of the machine, so a slider ends before it."""
+
 LEAST = 100
 """How far an integer without an upper bound can be moved, at least."""
 
@@ -20,14 +23,17 @@ def span(knob: Knob, value: float | None = None) -> tuple[float, float]:
     """The two ends of a slider: the declared bounds, or where there is none a stretch around default and `value`."""
     low = knob.ge if knob.ge is not None else knob.gt
     high = knob.le if knob.le is not None else knob.lt
+    farthest = math.inf
+    if knob.kind is int and high is not None and high > FAR:
+        farthest, high = high, None
     near = knob.default if isinstance(knob.default, int | float) else 1
     known = [near] if value is None else [near, value]
     if knob.scale == "log":
         known = [number for number in known if number > 0] or [1]  # a knob may be 0, which has no logarithm
         near = known[0]
-        return low or min(near / 1000, *known), max(near * 1000, *known) if high is None else high
+        return low or min(near / 1000, *known), min(farthest, max(near * 1000, *known)) if high is None else high
     reach = max(LEAST if knob.kind is int else 1.0, *(4 * abs(number) for number in known))
-    return (min(known) - reach if low is None else low), (max(known) + reach if high is None else high)
+    return (min(known) - reach if low is None else low), (min(farthest, max(known) + reach) if high is None else high)
 
 
 def linear_steps(knob: Knob, value: float | None = None) -> tuple[float, float, float]:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
-from lab.core.knobs import Knobs, knob
+from lab.core.knobs import LARGEST_SIDE, Knobs, knob
 
 
 class AugmentationKnobs(Knobs):
@@ -17,6 +17,7 @@ class AugmentationKnobs(Knobs):
         "Side of the crop, or longest side of a whole image; by default the encoder's own size.",
         default=None,
         ge=8,
+        le=LARGEST_SIDE,
         unit="pixels",
     )
     crop: Literal["resized", "padded", "whole"] = knob(
@@ -29,11 +30,17 @@ class AugmentationKnobs(Knobs):
         "Shorter side before the crop; by default the image as it is.",
         default=None,
         ge=8,
+        le=LARGEST_SIDE,
         unit="pixels",
         source="ROADMAP, released code",
     )
     pad: int = knob(
-        "Border that is added before a padded crop.", default=4, ge=0, unit="pixels", source="CAM, section 4.2"
+        "Border that is added before a padded crop.",
+        default=4,
+        ge=0,
+        le=LARGEST_SIDE,
+        unit="pixels",
+        source="CAM, section 4.2",
     )
     # The reality check of 002 crops sides of 40 to 256 pixels in ratios of 3/4 to 4/3: by side 40/256, which is .024 of
     # the area. Its authors' powerful-benchmarker gives the share of the area as .16, and that is the default here.
@@ -76,11 +83,14 @@ class TestingKnobs(Knobs):
         source="DML deck, protocol",
     )
 
-    size: int | None = knob("Side of the crop; by default the encoder's own size.", default=None, ge=8, unit="pixels")
+    size: int | None = knob(
+        "Side of the crop; by default the encoder's own size.", default=None, ge=8, le=LARGEST_SIDE, unit="pixels"
+    )
     resize: int | None = knob(
         "Shorter side before the crop, bilinear; by default as `preprocessing` says.",
         default=None,
         ge=8,
+        le=LARGEST_SIDE,
         unit="pixels",
         source="DML deck, protocol",
     )

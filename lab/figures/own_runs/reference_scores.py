@@ -1,14 +1,14 @@
 """000 tables 2 and 3, 001 tables 1 to 4, 004 tables 2 to 4: published scores beside own runs, for orientation only."""
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 import lab.papers.tables
 from lab.core import style
+from lab.core.estimates import Estimate
+from lab.core.outcome_file import read_outcome
 from lab.figures import _runs
 from lab.figures._base import Numbers, PlotlyFigure, knob, marks
 
@@ -54,12 +54,12 @@ def reproduced(file: str, dataset: str) -> list[tuple[str, float]]:
         ValueError: the file is no such outcome.
     """
     column = COLUMN.get(dataset, "r@1")
-    try:
-        stored = json.loads(Path(file).expanduser().read_text(encoding="utf-8"))
-        recipe, rows = stored["knobs"]["recipe"], stored["rows"]
-        found = [100 * row["scores"]["ours"]["mean"] for row in rows if row["setting"]["score"] == column]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"ReferenceScores: {file} is no outcome of `lab papers reproduce` ({error}).") from None
+    stored = read_outcome(file, "ReferenceScores", "lab papers reproduce")
+    recipe = str(stored["knobs"].get("recipe"))
+    found = []
+    for row in stored["rows"]:
+        if row["setting"].get("score") == column and "ours" in row["scores"]:
+            found.append(100 * Estimate.read(row["scores"]["ours"]).mean)
     same = any(row.data == DATA[dataset] for row in lab.papers.tables.of_recipe(recipe))
     return [(f"{recipe}, reproduced", value) for value in found[:1] if same]
 
@@ -76,7 +76,7 @@ class ReferenceScores(_runs.RunFigure):
     dataset: Literal["SOP", "Cars196", "CUB", "iNaturalist", "VehicleID", "ROxford", "RParis"] = knob(
         "Benchmark.", default="SOP"
     )
-    file: str = knob("File outcome.json of `lab papers reproduce`, shown as a run more.", default="")
+    file: str = knob("File outcome.json of `lab papers reproduce`, shown as a run more.", default="", path=True)
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
         column = COLUMN.get(self.knobs.dataset, "r@1")

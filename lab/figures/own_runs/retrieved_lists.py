@@ -27,7 +27,7 @@ class RetrievedLists(_runs.RunFigure):
     examples = _bundled.FOUR_LOSSES
     moves = ("query",)
 
-    query: int = knob("Position of the query in the split.", default=0, ge=0)
+    query: int = knob("Position of the query in the split.", default=0, ge=0, le=10_000_000)
     k: int = knob("Number of items to show.", default=9, ge=1, le=30)
     split: str = _runs.SPLIT
 

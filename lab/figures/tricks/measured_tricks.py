@@ -1,14 +1,13 @@
 """002: what each trick of the trade brought, measured: one after the other, and each alone."""
 
-import json
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from lab.core import style
 from lab.core.estimates import Estimate
-from lab.core.files import checked
+from lab.core.outcome_file import OutcomeFile, read_outcome
+from lab.core.stored import read
 from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
 from lab.figures._bundled import EXAMPLES
 
@@ -33,7 +32,7 @@ class MeasuredTricks(Figure):
     question = "Which tricks add up, which take away from one another, and which gains are no larger than chance?"
 
     file: str = knob(
-        "File outcome.json of `lab papers protocol tricks`; by default the results on Emoji-7.", default=""
+        "File outcome.json of `lab papers protocol tricks`; by default the results on Emoji-7.", default="", path=True
     )
     metric: str = knob("Score to show.", default="MAP@R")
     show: Literal["one after the other", "alone"] = knob(
@@ -42,19 +41,23 @@ class MeasuredTricks(Figure):
 
     def numbers(self) -> Numbers:
         stored = _read(self.knobs.file)
-        metric = self.knobs.metric
+        metric, gain_of_metric = self.knobs.metric, f"{self.knobs.metric} gain"
         rows = [row for row in stored["rows"] if row["setting"].get("tricks") == self.knobs.show]
         base = next((row for row in stored["rows"] if row["setting"].get("switched on") == "baseline"), None)
-        columns = [column for column in (base or {"scores": {}})["scores"] if not column.endswith(" gain")]
-        if metric not in columns or len(rows) < 2 and self.knobs.show == CHAIN or not rows:
+        columns = [] if base is None else [column for column in base["scores"] if not column.endswith(" gain")]
+        if base is None or metric not in columns or len(rows) < 2 and self.knobs.show == CHAIN or not rows:
             raise ValueError(
                 f"MeasuredTricks: {self.knobs.file or 'the example'} holds no waterfall of {metric!r}; it has "
                 f"{', '.join(columns) or 'no scores of tricks'}."
             )
         rows = rows if self.knobs.show == CHAIN else [base, *rows]
-        gains = [Estimate.read(row["scores"][f"{metric} gain"]) for row in rows[1:]]
+        for number, row in enumerate(rows):
+            for column in (metric, gain_of_metric) if number else (metric,):
+                if column not in row["scores"]:
+                    raise ValueError(f"MeasuredTricks: {self.knobs.file} has a row without {column!r}.")
+        gains = [Estimate.read(row["scores"][gain_of_metric]) for row in rows[1:]]
         return {
-            "names": [row["setting"]["switched on"] for row in rows],
+            "names": [str(row["setting"].get("switched on")) for row in rows],
             "scores": np.array([Estimate.read(row["scores"][metric]).mean for row in rows]),
             "gains": np.array([gain.mean for gain in gains]),
             "halves": np.array([np.nan if gain.half is None else gain.half for gain in gains]),
@@ -112,18 +115,15 @@ def _gain(gain: float, half: float, digits: int) -> str:
     return f"{gain:+.{digits}f} {interval}"
 
 
-def _read(file: str) -> dict[str, Any]:
-    """The outcome in a file, or the one that comes along.
+def _read(file: str) -> OutcomeFile:
+    """Return the outcome in a file, or the example of the package.
 
     Raises:
         ValueError: the file cannot be read or is no outcome of the tricks.
     """
-    path = Path(file).expanduser() if file else EXAMPLES / "tricks_emoji7.json"
-    try:
-        stored = json.loads(checked(path).read_text(encoding="utf-8"))
-        if stored["protocol"] == "tricks":
-            return stored
-        raise ValueError(f"it is one of the protocol {stored['protocol']}")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ValueError(f"MeasuredTricks: {file} is no outcome of `lab papers protocol tricks` ({reason}).") from None
+    if not file:
+        return read(EXAMPLES / "tricks_emoji7.json", OutcomeFile)
+    stored = read_outcome(file, "MeasuredTricks", "lab papers protocol tricks")
+    if stored["protocol"] != "tricks":
+        raise ValueError(f"MeasuredTricks: {file} is an outcome of the protocol {stored['protocol']}, not of tricks.")
+    return stored

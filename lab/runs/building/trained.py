@@ -89,8 +89,11 @@ def open_trained(run: Run, which: str | None = None, config: RunConfig | None = 
     name, state = read_checkpoint(run, which or config.evaluation.knobs.checkpoint)
     encoder = _empty(run) if encoder is None else encoder
     try:
-        encoder.load_state_dict(state["encoder"])
-        loss, step = dict(state["loss"]), int(state["progress"]["step"])
+        weights, loss, step = dict(state["encoder"]), dict(state["loss"]), int(state["progress"]["step"])
+        for part, value in {**loss, **weights}.items():
+            if not isinstance(value, torch.Tensor):
+                raise ValueError(f"{part} is no tensor.")
+        encoder.load_state_dict(weights)
     except (RuntimeError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(
             f"The {name} checkpoint of {run.name} does not fit its config.yaml: {last_line(error)}"

@@ -14,7 +14,12 @@ class Exponential(Schedule):
         source="Radenovic et al. 2018",
     )
     every: int = knob(
-        "Steps between two multiplications, for instance an epoch.", default=100, ge=1, scale="log", unit="steps"
+        "Steps between two multiplications, for instance an epoch.",
+        default=100,
+        ge=1,
+        le=100_000_000,
+        scale="log",
+        unit="steps",
     )
     at_once: bool = knob("Also multiply before the first step, as the code of Radenovic et al. does.", default=False)
 

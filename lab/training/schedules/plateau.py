@@ -12,7 +12,11 @@ class Plateau(Schedule):
 
     gamma: float = knob("Factor by which the learning rate is multiplied.", default=0.1, gt=0, lt=1, scale="log")
     patience: int = knob(
-        "Validations without improvement before the learning rate drops.", default=5, ge=1, unit="validations"
+        "Validations without improvement before the learning rate drops.",
+        default=5,
+        ge=1,
+        le=100_000_000,
+        unit="validations",
     )
     least: float = knob("Minimum gain over the best score that counts as an improvement.", default=1e-4, ge=0, le=1)
 

@@ -79,7 +79,7 @@ def _shards(arguments: argparse.Namespace) -> None:
         raise ValueError(f"{', '.join(flags)} cannot be had of shards, which are measured as they are; leave it out.")
     of_runs = ("split", "device", "encoder", "runs", "allow")
     if given := [f"--{name}" for name in of_runs if getattr(arguments, name)]:
-        raise ValueError(f"{', '.join(given)} is for runs, and --gallery is for folders of shards; leave one out.")
+        raise ValueError(f"{', '.join(given)} cannot be had of folders of shards, which --gallery names; leave it out.")
     queries, gallery = open_gallery(arguments.run), open_gallery(arguments.gallery)
     maker = Maker.planned(queries.about["plan"])
     note = "" if maker is None else maker.note_on(Maker.planned(gallery.about["plan"]), str(gallery.folder))

@@ -179,6 +179,11 @@ def _described(
 
     keys, folder, count = row_facts.get("key"), None, table.shape[0]
     pictured = row_facts.get("image", keys if with_root else None)
+    if with_root and pictured is None:
+        raise ValueError(
+            f"{base} is given as the folder of the pictures, but nothing says which picture each row is; give their "
+            "paths as keys or images (--key, --image), or leave the folder out."
+        )
     if pictured is not None:
         folder, keys = described.pictures(pictured, base, count)
     columns: dict[str, Any] = {
